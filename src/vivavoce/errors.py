@@ -1,0 +1,130 @@
+"""Every exception of the package.
+
+VivavoceError
+├── UsageError            the user's input is wrong: one line each, exit code 2
+│   └── MissingExtra      an optional dependency is not installed
+├── StoreError            the store cannot be read or written
+├── BudgetExhausted       a limit on calls or cost is reached: the run stops, inconclusive
+└── Fault                 something went wrong inside one sample: recorded, never a crash
+    ├── TargetFault       the system under test failed
+    │   └── RateLimited   it, or a model, asked us to slow down
+    ├── ModelFault        a model we call (a judge) failed
+    ├── GraderFault       an extractor, a grader or a reward function failed
+    └── SuiteFault        what the suite asks cannot be done with this sample
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Blame = Literal["target", "tester", "judge", "grader", "store", "suite", "environment"]
+"""Whose fault a failure is."""
+
+
+class VivavoceError(Exception):
+    """The root of every error raised on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with what the user gave: where it is and what to do.
+
+    Lines and columns count from 1, as editors do.
+    """
+
+    message: str
+    file: str | Path | None = None
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        if self.file is None:
+            return self.message
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
+        return f"{place} {self.message}"
+
+
+class UsageError(VivavoceError):
+    """The user's input is wrong; `problems` says each thing with its place."""
+
+    def __init__(self, *problems: Problem | str) -> None:
+        self.problems = tuple(p if isinstance(p, Problem) else Problem(p) for p in problems)
+        super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+class MissingExtra(UsageError):
+    """An optional dependency is needed and not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an optional dependency; install it with: pip install 'vivavoce[{extra}]'")
+
+
+class StoreError(VivavoceError):
+    """The store cannot be read or written."""
+
+
+class BudgetExhausted(VivavoceError):
+    """A limit on calls or cost is reached; what is done is kept."""
+
+
+class Fault(VivavoceError):
+    """Something went wrong inside one sample; a boundary turns it into a record.
+
+    `kind` is one word a program can test (`timeout`, `connection`, `http`, `format`, `crash`, `rate_limit`);
+    `evidence` is what was received, shortened; `retryable` says whether asking again can help.
+    """
+
+    blame: Blame = "environment"
+
+    def __init__(
+        self, message: str, *, kind: str = "crash", evidence: str | None = None, retryable: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.evidence = evidence
+        self.retryable = retryable
+
+
+class TargetFault(Fault):
+    """The system under test failed."""
+
+    blame: Blame = "target"
+
+
+class RateLimited(TargetFault):
+    """The other side asked us to slow down; `retry_after` is in seconds, None when it did not say."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None, evidence: str | None = None) -> None:
+        super().__init__(message, kind="rate_limit", evidence=evidence, retryable=True)
+        self.retry_after = retry_after
+
+
+class ModelFault(Fault):
+    """A model that we call, such as a judge, failed or answered outside its schema."""
+
+    blame: Blame = "judge"
+
+
+class GraderFault(Fault):
+    """An extractor, a grader or a reward function failed."""
+
+    blame: Blame = "grader"
+
+
+class SuiteFault(Fault):
+    """What the suite asks cannot be done with this sample, such as a template naming a variable that it lacks."""
+
+    blame: Blame = "suite"
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return `; did you mean 'x'?` for the closest known name, or the list of names when none is close."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if close:
+        return f"; did you mean '{close[0]}'?"
+    return f"; known: {', '.join(names)}" if names else ""

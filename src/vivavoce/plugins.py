@@ -1,0 +1,112 @@
+"""The one registry: names to things, from the package, from entry points and from `file.py:name`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Generic, TypeVar, cast
+
+from vivavoce.errors import Problem, UsageError, did_you_mean
+
+T = TypeVar("T")
+
+
+def lazy(reference: str) -> Any:
+    """Import `package.module:name` and return the thing."""
+    module, _, name = reference.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+class Registry(Generic[T]):
+    """Names of one kind of thing.
+
+    Built-in things are given as `module:name` and imported when first asked for; packages add theirs through
+    the entry point group `vivavoce.<kind>s`, user files through a decorator.
+    """
+
+    def __init__(self, kind: str, builtin: Mapping[str, str]) -> None:
+        self.kind = kind
+        self._builtin = dict(builtin)
+        self._added: dict[str, T] = {}
+
+    def add(self, name: str, thing: T) -> T:
+        """Register a thing under a name; a later one replaces an earlier one."""
+        self._added[name] = thing
+        return thing
+
+    def names(self) -> list[str]:
+        """Return every known name, sorted."""
+        return sorted({*self._builtin, *self._added, *self._entry_points()})
+
+    def get(self, name: str) -> T:
+        """Return the thing of that name.
+
+        Raises:
+            UsageError: no such name; the message offers the closest one.
+        """
+        if name in self._added:
+            return self._added[name]
+        if name in self._builtin:
+            return cast("T", lazy(self._builtin[name]))
+        if name in (points := self._entry_points()):
+            return self.add(name, points[name]())
+        raise UsageError(f"no {self.kind} '{name}'{did_you_mean(name, self.names())}")
+
+    def _entry_points(self) -> dict[str, Callable[[], T]]:
+        return {point.name: point.load for point in entry_points(group=f"vivavoce.{self.kind.replace(' ', '_')}s")}
+
+
+def is_file_reference(reference: str) -> bool:
+    """Say whether the text has the form `file.py:name`."""
+    path, _, name = reference.rpartition(":")
+    return path.endswith(".py") and name.isidentifier()
+
+
+def load_object(reference: str, base: Path) -> Any:
+    """Load `file.py:name`; a relative path starts at `base`.
+
+    Raises:
+        UsageError: the file is missing, raises on import, or has no such name.
+    """
+    path_text, _, name = reference.rpartition(":")
+    if not is_file_reference(reference):
+        raise UsageError(f"'{reference}' does not have the form file.py:name")
+    path = (base / path_text).resolve()
+    if not path.is_file():
+        raise UsageError(f"no file '{path_text}' beside the suite (looked for {path})")
+    module = load_file(path, path.stat().st_mtime_ns)
+    if not hasattr(module, name):
+        public = [n for n in vars(module) if not n.startswith("_")]
+        raise UsageError(Problem(f"has no '{name}'{did_you_mean(name, public)}", path))
+    return getattr(module, name)
+
+
+@lru_cache(maxsize=256)
+def load_file(path: Path, _changed_at: int) -> ModuleType:
+    """Execute a Python file once per change and return it as a module; its folder becomes importable."""
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
+    spec = importlib.util.spec_from_file_location(f"vivavoce_file_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise UsageError(Problem("is not a Python file", path))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[spec.name]
+        raise UsageError(_import_problem(path, error)) from error
+    return module
+
+
+def _import_problem(path: Path, error: Exception) -> Problem:
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+    line = frames[-1].lineno if frames else getattr(error, "lineno", None)
+    return Problem(f"raises {type(error).__name__} on import: {error}", path, line)

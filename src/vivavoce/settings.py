@@ -1,0 +1,25 @@
+"""The environment and the defaults, read when first asked for and never at import."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+WORKSPACE = Path(".vivavoce")
+"""The folder, below where the command runs, that holds what is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the environment says."""
+
+    store: str
+    """Where records live: a path to an SQLite file."""
+
+
+@cache
+def settings() -> Settings:
+    """Return the settings of this process; `VIVAVOCE_STORE` names another store."""
+    return Settings(store=os.environ.get("VIVAVOCE_STORE") or str(WORKSPACE / "vivavoce.db"))
