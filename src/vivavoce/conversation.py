@@ -1,0 +1,62 @@
+"""A conversation: ordered messages, and the turns and windows one can see in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+
+from vivavoce.messages import AnyMessage, HumanMessage, Message, Messages, read_messages
+
+
+class ConversationHistory(BaseModel):
+    """The ordered messages of one conversation, with an id."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    messages: Messages = Field(validation_alias=AliasChoices("messages", "turns"))
+    conversation_id: str | None = None
+
+    @property
+    def turns(self) -> list[AnyMessage]:
+        """The messages, under the name that older interfaces use; exchanges are in `split_turns`."""
+        return self.messages
+
+    def to_dict_list(self) -> list[dict[str, Any]]:
+        """Return the messages as plain dicts."""
+        return [message.to_dict() for message in self.messages]
+
+    @classmethod
+    def from_dict_list(cls, turns: Iterable[Mapping[str, Any] | Message]) -> ConversationHistory:
+        """Read a conversation from dicts with `role` and `content`."""
+        return cls(messages=read_messages(turns))
+
+    def pretty_repr(self) -> str:
+        """Return the conversation as readable lines."""
+        return pretty(self.messages)
+
+
+def pretty(messages: Iterable[Message]) -> str:
+    """Return messages as readable lines, one speaker after the other."""
+    return "\n".join(message.pretty_repr() for message in messages)
+
+
+def split_turns(messages: Sequence[AnyMessage]) -> tuple[list[AnyMessage], list[list[AnyMessage]]]:
+    """Split messages into what stands before the first user message, and the turns.
+
+    A turn is a user message and everything up to the next user message; tool calls are steps inside it.
+    """
+    starts = [i for i, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    if not starts:
+        return list(messages), []
+    ends = [*starts[1:], len(messages)]
+    return list(messages[: starts[0]]), [list(messages[a:b]) for a, b in zip(starts, ends, strict=True)]
+
+
+def windows(turns: Sequence[Sequence[AnyMessage]], size: int) -> Iterator[list[AnyMessage]]:
+    """Yield, for each turn, the messages of that turn and of up to `size - 1` turns before it."""
+    if size < 1:
+        raise ValueError(f"a window holds at least 1 turn, got {size}")
+    for end in range(1, len(turns) + 1):
+        yield [message for turn in turns[max(0, end - size) : end] for message in turn]

@@ -1,0 +1,372 @@
+"""Messages: one native schema, the shape of the OpenAI chat wire.
+
+Other spellings are read, never stored: `type: human | ai` and `ToolCall(name=…, args=…)` as Ragas writes them, flat
+tool calls `{"id", "name", "arguments": {…}}`, and arguments given as an object. Keys we do not know are kept, so what
+a provider sent comes back unchanged.
+
+Source of the shape: the `messages` parameter of OpenAI's chat completions reference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+
+class _Wire(BaseModel):
+    """Immutable, keeps unknown keys, and dumps only what was given (`to_dict`)."""
+
+    model_config = ConfigDict(frozen=True, extra="allow", ser_json_inf_nan="constants")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was given, as plain JSON types."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+
+class _Typed(_Wire):
+    """A part that says its own type."""
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Count the type as given, so that it is never left out of a dump."""
+        self.__pydantic_fields_set__.add("type")
+
+
+class ImageURL(_Wire):
+    """Where an image is: a web address or a `data:` URL."""
+
+    url: str
+    detail: str | None = None
+
+
+class InputAudio(_Wire):
+    """Sound, base64-encoded."""
+
+    data: str
+    format: str
+
+
+class FileReference(_Wire):
+    """A file by id, or base64-encoded in place."""
+
+    file_id: str | None = None
+    file_data: str | None = None
+    filename: str | None = None
+
+
+class TextPart(_Typed):
+    """Text within a message of several parts."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class ImagePart(_Typed):
+    """An image within a message."""
+
+    type: Literal["image_url"] = "image_url"
+    image_url: ImageURL
+
+
+class AudioPart(_Typed):
+    """Sound within a message."""
+
+    type: Literal["input_audio"] = "input_audio"
+    input_audio: InputAudio
+
+
+class FilePart(_Typed):
+    """A file within a message."""
+
+    type: Literal["file"] = "file"
+    file: FileReference
+
+
+class RefusalPart(_Typed):
+    """The words with which a model declined."""
+
+    type: Literal["refusal"] = "refusal"
+    refusal: str
+
+
+ContentPart = Annotated[TextPart | ImagePart | AudioPart | FilePart | RefusalPart, Field(discriminator="type")]
+Content = str | list[ContentPart]
+
+
+class FunctionCall(_Wire):
+    """The function that a model asks for; `arguments` is JSON text, as models write it."""
+
+    name: str
+    arguments: str = "{}"
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Count the arguments as given, because endpoints want them."""
+        self.__pydantic_fields_set__.add("arguments")
+
+
+class ToolCall(_Typed):
+    """One call of a tool, asked for by an assistant message.
+
+    Built from the wire shape, from `name=` and `args=` (a dict), or from a flat `name` and `arguments`.
+    """
+
+    id: str | None = None
+    type: Literal["function"] = "function"
+    function: FunctionCall
+
+    if TYPE_CHECKING:  # a real __init__ would run on every validation; this one only tells the spellings
+
+        def __init__(
+            self,
+            *,
+            id: str | None = None,  # noqa: A002
+            function: FunctionCall | None = None,
+            name: str | None = None,
+            args: Mapping[str, Any] | None = None,
+            **extra: Any,
+        ) -> None: ...
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_other_spellings(cls, data: Any) -> Any:
+        if not isinstance(data, Mapping):
+            return data
+        fields = dict(cast("Mapping[str, Any]", data))
+        function = fields.get("function")
+        if isinstance(function, Mapping):
+            wire = cast("Mapping[str, Any]", function)
+            fields["function"] = {**wire, "arguments": _json_text(wire.get("arguments"))}
+        if "function" in fields or "name" not in fields:
+            return fields
+        given = fields.pop("args") if "args" in fields else fields.pop("arguments", None)
+        if fields.get("type") in (None, "tool_call"):
+            fields["type"] = "function"
+        fields["function"] = {"name": fields.pop("name"), "arguments": _json_text(given)}
+        return fields
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.function.name
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The arguments as a dict.
+
+        Raises:
+            ValueError: the model wrote something that is not a JSON object.
+        """
+        value = json.loads(self.function.arguments or "{}")
+        if not isinstance(value, dict):
+            raise ValueError(f"arguments of {self.name} are not a JSON object: {self.function.arguments[:80]}")
+        return cast("dict[str, Any]", value)
+
+
+class Message(_Wire):
+    """One thing said or done; the roles are its subclasses."""
+
+    role: str
+    content: Content | None = None
+    name: str | None = None
+    timestamp: datetime | None = None
+    metadata: dict[str, Any] | None = None
+    retrieval_context: list[str | dict[str, Any]] | None = None
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Count the role as given, so that it is never left out of a dump."""
+        self.__pydantic_fields_set__.add("role")
+
+    @property
+    def text(self) -> str:
+        """The words of the message, the text parts joined by a line break; empty when there are none."""
+        if isinstance(self.content, str):
+            return self.content
+        if not self.content:
+            return ""
+        return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return what a chat completions endpoint accepts: our own annotations are left out."""
+        return _without(self.to_dict(), "timestamp", "metadata", "retrieval_context")
+
+    def pretty_repr(self) -> str:
+        """Return the message as one readable line or more."""
+        return f"{_SPEAKERS[self.role]}: {self.text or _parts_note(self.content)}".rstrip()
+
+
+class SystemMessage(Message):
+    """What the system under test was told beforehand."""
+
+    role: Literal["system", "developer"] = "system"  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+class HumanMessage(Message):
+    """What the user said."""
+
+    role: Literal["user"] = "user"  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+class AIMessage(Message):
+    """What the system under test said, the tools it called, or both."""
+
+    role: Literal["assistant"] = "assistant"  # pyright: ignore[reportIncompatibleVariableOverride]
+    tool_calls: list[ToolCall] | None = None
+    refusal: str | None = None
+
+    def pretty_repr(self) -> str:
+        """Return the words and, below them, each tool call."""
+        lines = [super().pretty_repr()] if self.content or not self.tool_calls else []
+        lines += [f"  → {call.name}({call.function.arguments})" for call in self.tool_calls or ()]
+        return "\n".join(lines)
+
+
+class ToolMessage(Message):
+    """What a tool returned; `tool_call_id` names the call it answers."""
+
+    role: Literal["tool"] = "tool"  # pyright: ignore[reportIncompatibleVariableOverride]
+    tool_call_id: str | None = None
+
+
+_SPEAKERS = {"system": "System", "developer": "System", "user": "Human", "assistant": "AI", "tool": "Tool"}
+_RAGAS_ROLES = {"human": "user", "ai": "assistant"}
+
+
+def _with_role(row: Any) -> Any:
+    """Read `type: human` as `role: user`."""
+    if not isinstance(row, Mapping) or "role" in row or "type" not in row:
+        return cast("Any", row)
+    fields = dict(cast("Mapping[str, Any]", row))
+    spelled = fields.pop("type")
+    return {"role": _RAGAS_ROLES.get(str(spelled), spelled), **fields}
+
+
+def _with_roles(rows: Any) -> Any:
+    if not isinstance(rows, Sequence) or isinstance(rows, str):
+        return cast("Any", rows)
+    listed = cast("Sequence[Any]", rows)
+    if all(type(row) is dict and "role" in row for row in listed):  # nearly every conversation: nothing to copy
+        return listed
+    return [_with_role(row) for row in listed]
+
+
+def _json_text(arguments: Any) -> str:
+    """Write a tool's arguments as JSON text; text stays as it is, None is no arguments."""
+    if isinstance(arguments, str):
+        return arguments
+    try:
+        return json.dumps({} if arguments is None else arguments, ensure_ascii=False, allow_nan=False)
+    except TypeError as error:
+        raise ValueError(f"the arguments cannot be written as JSON: {error}") from error
+
+
+def _without(mapping: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in mapping.items() if key not in keys}
+
+
+def _parts_note(content: Content | None) -> str:
+    if not content or isinstance(content, str):
+        return ""
+    return " ".join(f"[{part.type}]" for part in content)
+
+
+AnyMessage = Annotated[SystemMessage | HumanMessage | AIMessage | ToolMessage, Field(discriminator="role")]
+"""A message of any role, chosen by its role."""
+
+Messages = Annotated[list[AnyMessage], BeforeValidator(_with_roles)]
+"""A list of messages in any known spelling."""
+
+_read: TypeAdapter[list[AnyMessage]] = TypeAdapter(Messages)
+_stored: TypeAdapter[list[AnyMessage]] = TypeAdapter(list[AnyMessage], config={"ser_json_inf_nan": "constants"})
+
+
+def read_messages(data: Iterable[Mapping[str, Any] | Message]) -> list[AnyMessage]:
+    """Read messages in any known spelling.
+
+    Raises:
+        ValueError: a message is malformed; the text begins with its index.
+    """
+    try:
+        return _read.validate_python(list(data))
+    except ValidationError as error:
+        raise ValueError(describe(error)) from error
+
+
+def read_message(data: Mapping[str, Any] | Message) -> AnyMessage:
+    """Read one message in any known spelling."""
+    return read_messages([data])[0]
+
+
+def dump_messages(messages: Sequence[AnyMessage]) -> str:
+    """Return messages as JSON text, holding just what was given."""
+    return _stored.dump_json(list(messages), exclude_unset=True).decode()
+
+
+def load_messages(text: str | bytes) -> list[AnyMessage]:
+    """Read the JSON text of `dump_messages`."""
+    return _stored.validate_python(json.loads(text))
+
+
+def describe(error: ValidationError) -> str:
+    """Say in one line what is wrong and where: `message 3 tool_calls.0.function: is missing`.
+
+    Where a value may be of several types and fits none, the complaint of the type that it comes closest to is given.
+    """
+    found = [(_path(one), one) for one in error.errors(include_url=False)]
+    start = found[0][0]
+    path, closest = max((one for one in found if one[0][: len(start)] == start), key=lambda one: len(one[0]))
+    place = _place(path)
+    return f"{place}: {_rule(closest)}" if place else _rule(closest)
+
+
+_BRANCHES = {"str", "int", "float", "bool", "HumanMessage"}
+_TAGS = {*_SPEAKERS, "text", "image_url", "input_audio", "file", "refusal"}
+_CONVERSATIONS = ("messages", "user_input", "turns")
+
+
+def _path(found: ErrorDetails) -> tuple[int | str, ...]:
+    """Where an error is, without the names of the types that were tried."""
+    loc = found["loc"]
+    if found["type"] == "extra_forbidden":
+        return loc
+    return tuple(
+        part
+        for before, part in zip((None, *loc), loc, strict=False)
+        if isinstance(part, int)
+        or not ("[" in part or part in _BRANCHES or (isinstance(before, int) and part in _TAGS))
+    )
+
+
+def _place(path: tuple[int | str, ...]) -> str:
+    if len(path) > 1 and path[0] in _CONVERSATIONS:
+        path = path[1:]
+    if not path or isinstance(path[0], str):
+        return ".".join(map(str, path))
+    return " ".join([f"message {path[0]}", ".".join(map(str, path[1:]))]).rstrip()
+
+
+def _rule(found: ErrorDetails) -> str:
+    match found["type"]:
+        case "missing":
+            return "is missing"
+        case "extra_forbidden":
+            return "unknown field"
+        case "value_error":
+            return found["msg"].removeprefix("Value error, ")
+        case "union_tag_invalid" | "union_tag_not_found":
+            context = found.get("ctx", {})
+            got = f", got {_short(context['tag'])}" if "tag" in context else ""
+            if context["discriminator"] == "'role'":
+                return f"needs a role: system, user, assistant or tool{got}"
+            return f"needs a type: {context.get('expected_tags', 'text, image_url, input_audio, file or refusal')}{got}"
+        case _:
+            rule = found["msg"].removeprefix("Input ").replace(" or object to extract fields from", "")
+            return f"{rule}, got {_short(found['input'])}"
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
