@@ -1,0 +1,47 @@
+"""`Failure`: what went wrong inside a sample, whose fault it was, and what was seen."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from vivavoce.errors import Blame, Fault
+
+EVIDENCE_LIMIT = 4000
+"""Characters of evidence that are kept."""
+
+
+class Failure(BaseModel):
+    """One failure as data: `kind` is a word to test, `message` a sentence to read, `evidence` what was received."""
+
+    model_config = ConfigDict(frozen=True)
+
+    blame: Blame
+    kind: str
+    message: str
+    exception: str | None = None
+    evidence: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.blame}: {self.message}"
+
+
+def failure_of(error: BaseException, blame: Blame) -> Failure:
+    """Return the record of an exception; a `Fault` says itself whose it is, anything else is `blame`'s."""
+    if isinstance(error, Fault):
+        cause = error.__cause__
+        return Failure(
+            blame=error.blame,
+            kind=error.kind,
+            message=str(error),
+            exception=type(cause).__name__ if cause else None,
+            evidence=shorten(error.evidence),
+        )
+    message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return Failure(blame=blame, kind="crash", message=message, exception=type(error).__name__)
+
+
+def shorten(text: str | None, limit: int = EVIDENCE_LIMIT) -> str | None:
+    """Cut a text to `limit` characters and say how many were left out."""
+    if text is None or len(text) <= limit:
+        return text
+    return f"{text[:limit]}… ({len(text) - limit} more characters)"

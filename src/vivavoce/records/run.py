@@ -1,0 +1,106 @@
+"""A run and its parts: what was executed, each attempt, and what its graders said."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.records.failure import Failure
+from vivavoce.records.score import GradeResult, State
+from vivavoce.records.trajectory import Trajectory
+
+Status = Literal["running", "finished", "interrupted"]
+Verdict = Literal["pass", "fail", "inconclusive"]
+
+
+class AttemptKey(NamedTuple):
+    """What makes an attempt unique within a run; trials count from 0."""
+
+    sample_id: str
+    target: str
+    trial: int
+
+
+class Run(BaseModel):
+    """One execution of one suite; `spec` is the suite as data, without secrets. Times are seconds since the epoch."""
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    suite: str
+    spec: dict[str, Any]
+    base: str
+    """The folder of the suite file, where its relative paths start."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    status: Status = "running"
+    started_at: float
+    finished_at: float | None = None
+    version: str = ""
+
+
+class Grading(BaseModel):
+    """One set of scores of a run; grading again makes another set and leaves this one as it is.
+
+    `fingerprints` maps a grader's name to the hash of everything that decides its scores.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    run_id: str
+    spec: dict[str, Any]
+    fingerprints: dict[str, str] = Field(default_factory=dict)
+    created_at: float
+    finished_at: float | None = None
+    verdict: Verdict | None = None
+    summary: dict[str, Any] | None = None
+
+
+class Attempt(BaseModel):
+    """One sample, once, against one target; `sample` is its row as JSON text without a recorded conversation."""
+
+    model_config = ConfigDict(frozen=True)
+
+    key: AttemptKey
+    scenario: str
+    sample: str
+    trajectory: Trajectory
+    started_at: float
+
+    @property
+    def failure(self) -> Failure | None:
+        """What went wrong while the conversation was held, None when it went through."""
+        return self.trajectory.failure
+
+
+class Reward(BaseModel):
+    """The one number of a sample."""
+
+    model_config = ConfigDict(frozen=True)
+
+    score: float | None = Field(default=None, ge=0, le=1)
+    state: State = "scored"
+    rationale: str | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    failure: Failure | None = None
+
+
+class Outcome(BaseModel):
+    """An attempt with its grades by grader name, and its reward where the suite composes one."""
+
+    model_config = ConfigDict(frozen=True)
+
+    attempt: Attempt
+    grades: dict[str, GradeResult]
+    reward: Reward | None = None
+
+
+class ScoreRow(NamedTuple):
+    """One score as statistics need it; `name` is a grader's name, or `reward` with `kind` 'reward'."""
+
+    key: AttemptKey
+    kind: Literal["grade", "reward"]
+    name: str
+    state: State
+    value: float | None

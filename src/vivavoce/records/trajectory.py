@@ -1,0 +1,91 @@
+"""What came of one sample against one target: messages grouped by turn, with timings, usage and failures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.messages import AIMessage, AnyMessage, Messages, ToolCall, ToolMessage
+from vivavoce.records.failure import Failure
+from vivavoce.records.usage import Usage
+
+
+class Turn(BaseModel):
+    """One exchange: the user's message and everything up to the next one.
+
+    `started_at` is seconds since the epoch and `seconds` how long the target took, both None when unknown.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    index: int
+    messages: Messages
+    started_at: float | None = None
+    seconds: float | None = None
+    usage: Usage | None = None
+    failure: Failure | None = None
+
+
+class Trajectory(BaseModel):
+    """The conversation of one attempt: `opening` is what stands before the first user message.
+
+    `state` is what the target remembered at the end (memory blocks by label), where it can tell.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    opening: Messages = Field(default_factory=list)
+    turns: list[Turn] = Field(default_factory=lambda: list[Turn]())
+    session_id: str | None = None
+    state: dict[str, Any] | None = None
+    failure: Failure | None = None
+    seconds: float | None = None
+
+    @property
+    def messages(self) -> list[AnyMessage]:
+        """All messages in order."""
+        return [*self.opening, *(message for turn in self.turns for message in turn.messages)]
+
+    @property
+    def usage(self) -> Usage:
+        """What the target used in all turns."""
+        return sum((turn.usage for turn in self.turns if turn.usage), Usage())
+
+
+def assistant_texts(messages: Sequence[AnyMessage]) -> list[str]:
+    """Return the words of each assistant message that has any."""
+    return [m.text for m in messages if isinstance(m, AIMessage) and m.text]
+
+
+def tool_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:
+    """Return every tool call in order, parallel ones in the order the model wrote them."""
+    return [call for m in messages if isinstance(m, AIMessage) for call in m.tool_calls or ()]
+
+
+def tool_results(messages: Sequence[AnyMessage]) -> list[tuple[ToolCall, ToolMessage | None]]:
+    """Pair every tool call with the message that answers it.
+
+    Ids decide where both sides give one; the rest are paired in order within the same assistant message.
+    """
+    pairs: list[tuple[ToolCall, ToolMessage | None]] = []
+    position = 0
+    while position < len(messages):
+        message = messages[position]
+        position += 1
+        if not isinstance(message, AIMessage) or not message.tool_calls:
+            continue
+        answers: list[ToolMessage] = []
+        while position < len(messages) and isinstance(answer := messages[position], ToolMessage):
+            answers.append(answer)
+            position += 1
+        pairs += _pair(message.tool_calls, answers)
+    return pairs
+
+
+def _pair(calls: Sequence[ToolCall], answers: list[ToolMessage]) -> list[tuple[ToolCall, ToolMessage | None]]:
+    by_id = {a.tool_call_id: a for a in answers if a.tool_call_id is not None}
+    known = {call.id for call in calls if call.id is not None}
+    unnamed = iter([a for a in answers if a.tool_call_id not in known])
+    return [(call, by_id[call.id] if call.id in by_id else next(unnamed, None)) for call in calls]
