@@ -1,0 +1,1 @@
+"""Pure arithmetic: intervals, pass^k, paired differences, agreement."""

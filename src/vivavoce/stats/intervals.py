@@ -1,0 +1,141 @@
+"""Means with their intervals: every mean has its n, and its interval knows which values belong together."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+_ROUNDING = 1e-12
+"""A standard error below this part of the mean's size is rounding, not spread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean of `n` values from `clusters` independent sources; `low` and `high` are None where nothing can be said."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+    clusters: int
+
+
+def mean_interval(
+    values: Sequence[float],
+    clusters: Sequence[Hashable] | None = None,
+    level: float = 0.95,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> Estimate | None:
+    """Return the mean of the values and its two-sided interval, None where there is no value.
+
+    `clusters` names for each value the conversation or sample it came from; values of one cluster are not independent.
+    Without it every value is its own cluster. `bounds` is the range that the values can take, infinite where there is
+    none. Fewer than two clusters give no interval.
+
+    The interval is Student's t with G - 1 degrees of freedom over the cluster-robust standard error
+    sqrt(G / (G - 1) * sum over clusters of (sum of residuals)^2) / n, cut to the bounds. Single values that all lie on
+    a bound, such as passes and failures, get Wilson's interval. Clusters that all agree would give a width of zero;
+    see `_unanimous`.
+
+    Source: A. C. Cameron and D. L. Miller, A Practitioner's Guide to Cluster-Robust Inference (2015); for evaluations
+    E. Miller, Adding Error Bars to Evals, arXiv:2411.00640 (2024).
+
+    Raises:
+        ValueError: a value lies outside the bounds, or `clusters` has another length.
+    """
+    if not values:
+        return None
+    _check_bounds(values, bounds)
+    n, mean = len(values), math.fsum(values) / len(values)
+    residuals = _residuals(values, range(n) if clusters is None else clusters, mean)
+    low, high = _limits(values, mean, residuals, level, bounds)
+    return Estimate(mean, low, high, n, len(residuals))
+
+
+def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Return the interval of a proportion after `successes` of `n` independent tries.
+
+    Source: E. B. Wilson, Probable Inference, the Law of Succession, and Statistical Inference, JASA 22 (1927).
+    """
+    if not (n > 0 and 0 <= successes <= n):
+        raise ValueError(f"successes must be between 0 and n, and n above 0; got {successes} of {n}")
+    z2 = NormalDist().inv_cdf((1 + level) / 2) ** 2
+    centre = (successes + z2 / 2) / (n + z2)
+    half = math.sqrt(z2 * (successes * (n - successes) / n + z2 / 4)) / (n + z2)
+    low = 0.0 if successes == 0 else centre - half
+    high = 1.0 if successes == n else centre + half
+    return low, high
+
+
+def percentile(values: Sequence[float], q: float) -> float | None:
+    """Return the value below which `q` percent of the values lie, None where there is no value.
+
+    Between two values it interpolates linearly, as numpy does by default.
+
+    Source: R. J. Hyndman and Y. Fan, Sample Quantiles in Statistical Packages (1996), definition 7.
+    """
+    if not 0 <= q <= 100:
+        raise ValueError(f"a percentile is between 0 and 100, got {q}")
+    if not values:
+        return None
+    ordered = sorted(values)
+    place = (len(ordered) - 1) * q / 100
+    below = math.floor(place)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+
+
+def _check_bounds(values: Sequence[float], bounds: tuple[float, float]) -> None:
+    low, high = bounds
+    for place, value in enumerate(values):
+        if not (low <= value <= high and math.isfinite(value)):
+            raise ValueError(f"value {place} must be a number between {low} and {high}, got {value}")
+
+
+def _residuals(values: Sequence[float], clusters: Sequence[Hashable], mean: float) -> list[float]:
+    """Return the sum of residuals of each cluster."""
+    sums: defaultdict[Hashable, float] = defaultdict(float)
+    for value, cluster in zip(values, clusters, strict=True):
+        sums[cluster] += value - mean
+    return list(sums.values())
+
+
+def _limits(
+    values: Sequence[float], mean: float, residuals: list[float], level: float, bounds: tuple[float, float]
+) -> tuple[float, float] | tuple[None, None]:
+    low, high = bounds
+    groups, n = len(residuals), len(values)
+    if groups < 2:
+        return None, None
+    if groups == n and all(value in bounds for value in values):
+        below, above = wilson(sum(value == high for value in values), n, level)
+        return low + below * (high - low), low + above * (high - low)
+    error = math.sqrt(groups / (groups - 1) * math.fsum(r * r for r in residuals)) / n
+    if error <= _ROUNDING * max(1.0, abs(mean)):
+        return _unanimous(mean, groups, level, bounds)
+    half = error * _t_quantile(level, groups - 1)
+    return max(low, mean - half), min(high, mean + half)
+
+
+def _unanimous(
+    mean: float, groups: int, level: float, bounds: tuple[float, float]
+) -> tuple[float, float] | tuple[None, None]:
+    """Return the interval of a mean on which every cluster agrees.
+
+    None of `groups` clusters differed, so by Wilson's interval up to a part `rare` of all clusters may; those could lie
+    as far away as the bounds. For values of 0 or 1 this is Wilson's interval itself: 5 of 5 passes are no certainty.
+    """
+    low, high = bounds
+    if math.isinf(low) or math.isinf(high):
+        return None, None
+    _, rare = wilson(0, groups, level)
+    return mean - rare * (mean - low), mean + rare * (high - mean)
+
+
+def _t_quantile(level: float, freedom: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + level) / 2))

@@ -1,0 +1,84 @@
+"""Paired comparison of two runs: the same scenarios, side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from vivavoce.stats.intervals import mean_interval
+
+_TIE = 1e-9
+"""Means of trials that differ by less than this are the same number, summed in another order."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """How much higher the second side scores, over the `n` scenarios that both sides have.
+
+    `wins`, `losses` and `ties` count scenarios from the second side's view. `only_a` and `only_b` name the scenarios
+    without a partner. `low` and `high` are None where there is a single pair.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    n: int
+    wins: int
+    losses: int
+    ties: int
+    p_value: float
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+
+
+def paired_difference(
+    a: Mapping[str, Sequence[float]],
+    b: Mapping[str, Sequence[float]],
+    level: float = 0.95,
+    bounds: tuple[float, float] = (0.0, 1.0),
+) -> PairedDifference | None:
+    """Return the mean difference b - a over scenarios that both sides have, None where they share none.
+
+    Each side maps a scenario to the scores of its trials, each within `bounds`; trials are averaged first, and a
+    scenario without a score counts as absent. The interval is that of `mean_interval` over the differences.
+
+    Source: E. Miller, Adding Error Bars to Evals, arXiv:2411.00640 (2024).
+    """
+    means_a, means_b = _means(a), _means(b)
+    differences = [means_b[key] - mean for key, mean in means_a.items() if key in means_b]
+    reach = bounds[1] - bounds[0]
+    estimate = mean_interval(differences, level=level, bounds=(-reach, reach))
+    if estimate is None:
+        return None
+    wins = sum(difference > _TIE for difference in differences)
+    losses = sum(difference < -_TIE for difference in differences)
+    return PairedDifference(
+        mean=estimate.mean,
+        low=estimate.low,
+        high=estimate.high,
+        n=estimate.n,
+        wins=wins,
+        losses=losses,
+        ties=estimate.n - wins - losses,
+        p_value=sign_test(wins, losses),
+        only_a=tuple(sorted(means_a.keys() - means_b.keys())),
+        only_b=tuple(sorted(means_b.keys() - means_a.keys())),
+    )
+
+
+def sign_test(wins: int, losses: int) -> float:
+    """Return the exact two-sided p value that wins and losses are equally likely; ties say nothing.
+
+    For scores of 0 and 1 this is McNemar's exact test.
+
+    Source: Q. McNemar, Note on the Sampling Error of the Difference Between Correlated Proportions (1947).
+    """
+    from scipy.special import bdtr
+
+    tail = float(bdtr(min(wins, losses), wins + losses, 0.5))
+    return min(1.0, 2 * tail)
+
+
+def _means(scores: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    return {key: math.fsum(trials) / len(trials) for key, trials in scores.items() if trials}

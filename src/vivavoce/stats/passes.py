@@ -1,0 +1,61 @@
+"""pass@k and pass^k: whether one of k trials succeeds, and whether all of them do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """Means over the `samples` that have at least `k` trials; `left_out` samples have fewer."""
+
+    k: int
+    at_k: float
+    hat_k: float
+    samples: int
+    left_out: int
+
+
+def pass_at_k(successes: int, trials: int, k: int) -> float:
+    """Return the chance that at least one of `k` trials, drawn from those seen, succeeded.
+
+    Source: M. Chen et al., Evaluating Large Language Models Trained on Code, arXiv:2107.03374 (2021), equation 1.
+    """
+    _check(successes, trials, k)
+    return 1 - math.comb(trials - successes, k) / math.comb(trials, k)
+
+
+def pass_hat_k(successes: int, trials: int, k: int) -> float:
+    """Return the chance that all of `k` trials, drawn from those seen, succeeded.
+
+    Source: S. Yao et al., tau-bench, arXiv:2406.12045 (2024).
+    """
+    _check(successes, trials, k)
+    return math.comb(successes, k) / math.comb(trials, k)
+
+
+def passes(counts: Sequence[tuple[int, int]], k: int) -> Passes | None:
+    """Return the means of pass@k and pass^k over samples, None where no sample has `k` trials.
+
+    `counts` holds for each sample how many of its trials succeeded, and how many it has.
+    """
+    enough = [(successes, trials) for successes, trials in counts if trials >= k]
+    if not enough:
+        return None
+    return Passes(
+        k=k,
+        at_k=math.fsum(pass_at_k(c, n, k) for c, n in enough) / len(enough),
+        hat_k=math.fsum(pass_hat_k(c, n, k) for c, n in enough) / len(enough),
+        samples=len(enough),
+        left_out=len(counts) - len(enough),
+    )
+
+
+def _check(successes: int, trials: int, k: int) -> None:
+    if not (0 <= successes <= trials and 1 <= k <= trials):
+        raise ValueError(
+            f"successes must be between 0 and trials, and k between 1 and trials; "
+            f"got {successes} of {trials} trials with k = {k}"
+        )

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vivavoce.stats.intervals import wilson
+from vivavoce.stats.paired import PairedDifference, paired_difference, sign_test
+
+SIDE = st.dictionaries(st.sampled_from("abcdefgh"), st.lists(st.floats(0, 1), max_size=3))
+
+
+def compare(a: dict[str, list[float]], b: dict[str, list[float]]) -> PairedDifference:
+    difference = paired_difference(a, b)
+    assert difference is not None
+    return difference
+
+
+def test_trials_are_averaged_and_scenarios_paired() -> None:
+    found = compare({"x": [0.0, 1.0], "y": [0.2], "z": [0.9]}, {"z": [0.7], "y": [0.4, 0.6], "x": [0.5]})
+    assert found.mean == pytest.approx(0.1 / 3)
+    assert (found.n, found.wins, found.losses, found.ties) == (3, 1, 1, 1)
+
+
+def test_the_interval_is_that_of_the_differences() -> None:
+    # differences 0.1, 0.2, 0.3: s / sqrt(3) = 0.0577350, t(2, 0.975) = 4.302653
+    found = compare({"x": [0.1], "y": [0.2], "z": [0.3]}, {"x": [0.2], "y": [0.4], "z": [0.6]})
+    assert (found.low, found.high) == pytest.approx((0.2 - 0.248414, 0.2 + 0.248414), abs=1e-6)
+
+
+def test_scenarios_without_a_partner_or_without_a_score_are_named() -> None:
+    found = compare({"x": [1.0], "old": [1.0], "broken": [1.0]}, {"x": [1.0], "new": [0.0], "broken": []})
+    assert (found.n, found.only_a, found.only_b) == (1, ("broken", "old"), ("new",))
+    assert (found.low, found.high) == (None, None)
+
+
+def test_sides_that_share_nothing_cannot_be_compared() -> None:
+    assert paired_difference({"x": [1.0]}, {"y": [1.0]}) is None
+    assert paired_difference({}, {}) is None
+
+
+def test_equal_runs_differ_by_zero_but_not_for_certain() -> None:
+    scores = {str(place): [place / 50] for place in range(50)}
+    found = compare(scores, scores)
+    rare = wilson(0, 50)[1]
+    assert (found.mean, found.ties, found.p_value) == (0, 50, 1)
+    assert (found.low, found.high) == pytest.approx((-rare, rare))
+
+
+def test_trials_in_another_order_are_a_tie() -> None:
+    one, other = {"x": [0.1, 0.2]}, {"x": [0.3, 0.0]}
+    assert compare(one, other).ties == compare(other, one).ties == 1
+
+
+@given(SIDE, SIDE)
+def test_the_other_direction_has_the_opposite_sign(a: dict[str, list[float]], b: dict[str, list[float]]) -> None:
+    there, back = paired_difference(a, b), paired_difference(b, a)
+    if there is None or back is None:
+        assert there is back
+        return
+    assert there.mean == pytest.approx(-back.mean)
+    assert (there.wins, there.losses, there.ties) == (back.losses, back.wins, back.ties)
+    assert there.p_value == back.p_value
+    assert (there.only_a, there.only_b) == (back.only_b, back.only_a)
+    assert there.wins + there.losses + there.ties == there.n
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "expected"),
+    [(0, 0, 1.0), (1, 0, 1.0), (3, 3, 1.0), (5, 0, 2 / 32), (8, 1, 20 / 512), (1, 8, 20 / 512)],
+)
+def test_the_p_value_is_exact(wins: int, losses: int, expected: float) -> None:
+    assert sign_test(wins, losses) == pytest.approx(expected)

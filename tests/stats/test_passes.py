@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vivavoce.stats.passes import Passes, pass_at_k, pass_hat_k, passes
+
+AIRLINE = Path(__file__).parents[2] / "../shared/data/tau_bench_airline/sierra__gpt-4o__airline.jsonl"
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=8), st.data())
+def test_both_are_the_share_of_all_draws_of_k_trials(outcomes: list[bool], data: st.DataObject) -> None:
+    k = data.draw(st.integers(1, len(outcomes)))
+    draws = list(combinations(outcomes, k))
+    assert pass_at_k(sum(outcomes), len(outcomes), k) == pytest.approx(sum(map(any, draws)) / len(draws))
+    assert pass_hat_k(sum(outcomes), len(outcomes), k) == pytest.approx(sum(map(all, draws)) / len(draws))
+
+
+def test_samples_with_fewer_trials_are_left_out_and_counted() -> None:
+    assert passes([(2, 2), (1, 2), (1, 1)], k=2) == Passes(k=2, at_k=1.0, hat_k=0.5, samples=2, left_out=1)
+
+
+def test_without_enough_trials_there_is_no_result() -> None:
+    assert passes([(1, 1)], k=2) is None
+    assert passes([], k=1) is None
+
+
+@pytest.mark.parametrize(("successes", "trials", "k"), [(3, 2, 1), (-1, 2, 1), (1, 2, 3), (1, 2, 0)])
+def test_impossible_counts_are_refused(successes: int, trials: int, k: int) -> None:
+    for chance in (pass_at_k, pass_hat_k):
+        with pytest.raises(ValueError, match=f"got {successes} of {trials} trials with k = {k}"):
+            chance(successes, trials, k)
+
+
+@pytest.mark.skipif(not AIRLINE.exists(), reason="needs the recorded conversations in ../shared/data")
+def test_real_conversations_give_the_published_figures() -> None:
+    rewards: defaultdict[int, list[float]] = defaultdict(list)
+    for line in AIRLINE.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        rewards[row["metadata"]["task_id"]].append(row["labels"]["reward"])
+    counts = [(sum(reward == 1 for reward in trials), len(trials)) for trials in rewards.values()]
+    results = [passes(counts, k) for k in (1, 2, 3, 4)]
+    assert [round(result.hat_k, 3) for result in results if result] == [0.420, 0.273, 0.220, 0.200]
+    assert [result.samples for result in results if result] == [50] * 4
