@@ -1,0 +1,1 @@
+"""How fast and how long: limiter, retry, breaker, budget."""

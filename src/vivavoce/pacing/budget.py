@@ -1,0 +1,87 @@
+"""`Budget`: limits on calls and cost that parallel calls cannot overshoot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vivavoce.errors import BudgetExhausted, UsageError
+
+_ROUNDING = 1e-9
+"""Sums of prices may exceed the limit by this much before it counts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reservation:
+    """Room for one call; `cost` is what it may cost at most, None where the price is unknown."""
+
+    cost: float | None
+
+
+class Budget:
+    """Room for calls and cost: `reserve` before each call, `settle` after it; None means no limit.
+
+    Costs are in the currency of the prices. What is reserved counts as spent until it is settled.
+    """
+
+    def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
+        self._max_calls = max_calls
+        self._max_cost = max_cost
+        self._calls = 0
+        self._settled = 0.0
+        self._reserved = 0.0
+        self._open: set[Reservation] = set()
+        self._exhausted = False
+
+    @property
+    def calls(self) -> int:
+        """How many calls were allowed."""
+        return self._calls
+
+    @property
+    def cost(self) -> float:
+        """What the calls cost, as far as it is known; open reservations count in full."""
+        return self._settled + self._reserved
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether a call was refused: something that was asked for is left undone."""
+        return self._exhausted
+
+    def reserve(self, cost_estimate: float | None = None) -> Reservation:
+        """Make room for one call that costs at most `cost_estimate`, None where its price is unknown.
+
+        Raises:
+            BudgetExhausted: the call might overshoot a limit.
+            UsageError: the cost is limited and the price unknown.
+        """
+        if self._max_calls is not None and self._calls >= self._max_calls:
+            self._refuse(f"the limit of {self._max_calls} calls is reached")
+        if self._max_cost is not None:
+            self._check_cost(cost_estimate, self._max_cost)
+        reservation = Reservation(cost_estimate)
+        self._open.add(reservation)
+        self._calls += 1
+        self._reserved += cost_estimate or 0.0
+        return reservation
+
+    def settle(self, reservation: Reservation, cost: float | None) -> None:
+        """Replace a reservation by what the call cost; None means unknown, and the estimate stands."""
+        if reservation not in self._open:
+            raise ValueError("this reservation is not open: it was settled before, or belongs to another budget")
+        self._open.remove(reservation)
+        estimate = reservation.cost or 0.0
+        self._settled += estimate if cost is None else cost
+        self._reserved = self._reserved - estimate if self._open else 0.0
+
+    def _check_cost(self, estimate: float | None, limit: float) -> None:
+        if estimate is None:
+            raise UsageError(
+                "the price of the model is unknown and its cost cannot be bounded; "
+                "state its price, or limit the calls instead of the cost"
+            )
+        if self.cost + estimate > limit + _ROUNDING:
+            self._refuse(f"the next call may cost {estimate:.4g}, and {self.cost:.4g} of {limit:.4g} is spent")
+
+    def _refuse(self, why: str) -> None:
+        self._exhausted = True
+        raise BudgetExhausted(why)

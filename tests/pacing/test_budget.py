@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from vivavoce.errors import BudgetExhausted, UsageError
+from vivavoce.pacing.budget import Budget
+
+
+async def spend(budget: Budget, estimate: float | None, cost: float | None) -> bool:
+    try:
+        reservation = budget.reserve(estimate)
+    except BudgetExhausted:
+        return False
+    await asyncio.sleep(1)
+    budget.settle(reservation, cost)
+    return True
+
+
+async def test_fifty_parallel_calls_cannot_overshoot_the_calls() -> None:
+    budget = Budget(max_calls=7)
+    made = await asyncio.gather(*(spend(budget, None, None) for _ in range(50)))
+    assert (sum(made), budget.calls) == (7, 7)
+    assert budget.exhausted
+
+
+async def test_fifty_parallel_calls_cannot_overshoot_the_cost() -> None:
+    budget = Budget(max_cost=0.3)
+    made = await asyncio.gather(*(spend(budget, 0.1, 0.1) for _ in range(50)))
+    assert sum(made) == 3
+    assert budget.cost == pytest.approx(0.3)
+    assert budget.exhausted
+
+
+def test_what_a_call_did_not_use_is_free_again() -> None:
+    budget = Budget(max_cost=1.0)
+    budget.settle(budget.reserve(0.9), cost=0.2)
+    assert budget.cost == pytest.approx(0.2)
+    budget.reserve(0.8)
+    with pytest.raises(BudgetExhausted, match=r"may cost 0\.1, and 1 of 1 is spent"):
+        budget.reserve(0.1)
+
+
+def test_an_unknown_cost_leaves_the_estimate_standing() -> None:
+    budget = Budget(max_cost=1.0)
+    budget.settle(budget.reserve(0.9), cost=None)
+    assert budget.cost == pytest.approx(0.9)
+
+
+def test_a_budget_used_to_the_last_call_is_not_exhausted_until_one_more_is_asked_for() -> None:
+    budget = Budget(max_calls=1)
+    budget.settle(budget.reserve(), cost=None)
+    assert not budget.exhausted
+    with pytest.raises(BudgetExhausted, match="limit of 1 calls"):
+        budget.reserve()
+    assert budget.exhausted
+    assert budget.calls == 1
+
+
+def test_an_unknown_price_cannot_be_bounded() -> None:
+    budget = Budget(max_cost=1.0)
+    with pytest.raises(UsageError, match="price of the model is unknown"):
+        budget.reserve(None)
+    assert (budget.calls, budget.exhausted) == (0, False)
+
+
+def test_without_limits_everything_is_allowed_and_counted() -> None:
+    budget = Budget()
+    for cost in (None, 5.0):
+        budget.settle(budget.reserve(), cost)
+    assert (budget.calls, budget.cost) == (2, 5.0)
+
+
+def test_a_reservation_is_settled_once() -> None:
+    budget = Budget()
+    reservation = budget.reserve(1.0)
+    budget.settle(reservation, 1.0)
+    with pytest.raises(ValueError, match="not open"):
+        budget.settle(reservation, 1.0)
+    assert budget.cost == 1.0
