@@ -1,0 +1,137 @@
+"""Which arguments of a tool call count, and how each is compared with the reference."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self, cast, get_args
+
+from pydantic import JsonValue
+
+from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.metrics.exact.matchers import EXACT, Matcher, read_matcher, typed_equal
+
+Arguments = Mapping[str, JsonValue]
+Mode = Literal["exact", "subset", "ignore"]
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentRule:
+    """How the arguments of a call are compared with those of the reference call.
+
+    `named` arguments have their own matcher and `ignored` ones never count. For all others, `exact` demands equal
+    values on both sides, `subset` demands the arguments of the reference and leaves further ones free, and `ignore`
+    accepts anything. A tool in `tools` has a rule of its own, which replaces this one.
+    """
+
+    others: Mode = "exact"
+    named: Mapping[str, Matcher] = field(default_factory=lambda: dict[str, Matcher]())
+    ignored: frozenset[str] = frozenset()
+    tools: Mapping[str, ArgumentRule] = field(default_factory=lambda: dict[str, ArgumentRule]())
+
+    @classmethod
+    def read(cls, spec: str | Mapping[str, object], where: str = "arguments") -> Self:
+        """Read a rule as people write it.
+
+        A mode (`exact`, `subset`, `ignore`); or a mapping from arguments to a matcher or `ignore`, where `*` gives the
+        mode of all other arguments (`exact` when left out) and `tools` holds a rule for each tool that needs its own:
+        `{"date": "ignore", "note": {"fuzzy": 0.8}, "*": "subset", "tools": {"book": "exact"}}`. Within the rule of a
+        tool, `tools` is an argument like any other.
+
+        Raises:
+            UsageError: an unknown mode or matcher; the text begins with `where` and the path below it.
+        """
+        if isinstance(spec, Mapping) and isinstance(tools := spec.get("tools"), Mapping):
+            rest = {name: matcher for name, matcher in spec.items() if name != "tools"}
+            rules = cast("Mapping[str, str | Mapping[str, object]]", tools).items()
+            own = {tool: cls._read_one(rule, f"{where}.tools.{tool}") for tool, rule in rules}
+            return replace(cls._read_one(rest, where), tools=own)
+        return cls._read_one(spec, where)
+
+    @classmethod
+    def _read_one(cls, spec: str | Mapping[str, object], where: str) -> Self:
+        if not isinstance(spec, Mapping):
+            return cls(others=_mode(spec, where))
+        given = {name: matcher for name, matcher in spec.items() if name != "*"}
+        ignored = frozenset(name for name, matcher in given.items() if matcher == "ignore")
+        return cls(
+            others=_mode(spec.get("*", "exact"), f"{where}.*"),
+            named={n: read_matcher(m, f"{where}.{n}") for n, m in given.items() if n not in ignored},
+            ignored=ignored,
+        )
+
+    def for_tool(self, tool: str) -> ArgumentRule:
+        """Return the rule that holds for a tool."""
+        return self.tools.get(tool, self)
+
+    def verdicts(self, actual: Arguments, wanted: Arguments) -> dict[str, bool]:
+        """Return, for each argument that counts, whether it is as wanted."""
+        verdicts: dict[str, bool] = {}
+        for name in {**wanted, **actual}:
+            matcher = self._matcher(name, in_reference=name in wanted)
+            if matcher is not None:
+                comparable = name in actual and (matcher.alone or name in wanted)
+                verdicts[name] = comparable and matcher.agrees(actual[name], wanted.get(name))
+        return verdicts
+
+    def _matcher(self, name: str, *, in_reference: bool) -> Matcher | None:
+        """Return how an argument is compared, None when it does not count."""
+        if name in self.ignored:
+            return None
+        matcher = self.named.get(name)
+        if self.others == "ignore":
+            return matcher
+        matcher = matcher or EXACT
+        return matcher if in_reference or matcher.alone or self.others == "exact" else None
+
+    def complaints(self, actual: Arguments, wanted: Arguments) -> list[str]:
+        """Say in words what is not as wanted, one line an argument; within a nested value, the first difference."""
+        verdicts = self.verdicts(actual, wanted)
+        return [self._complaint(name, actual, wanted) for name, as_wanted in verdicts.items() if not as_wanted]
+
+    def _complaint(self, name: str, actual: Arguments, wanted: Arguments) -> str:
+        matcher = self.named.get(name, EXACT)
+        if name not in actual:
+            return f"argument {show(name)}: wanted {matcher.wants(show(wanted[name]))}, got nothing"
+        if name not in wanted and not matcher.alone:
+            return f"argument {show(name)}: not wanted, got {show(actual[name])}"
+        got, wish, path = actual[name], wanted.get(name), ""
+        if matcher == EXACT:
+            path, got, wish = _first_difference(got, wish)
+        return f"argument {show(name)}{path}: wanted {matcher.wants(show(wish))}, got {show(got)}"
+
+
+def _first_difference(actual: JsonValue, wanted: JsonValue) -> tuple[str, JsonValue, JsonValue]:
+    """Return the path to the first place where two unequal values differ, and what is there in each."""
+    path = ""
+    while inner := _difference_within(actual, wanted):
+        path, actual, wanted = path + inner[0], inner[1], inner[2]
+    return path, actual, wanted
+
+
+def _difference_within(actual: JsonValue, wanted: JsonValue) -> tuple[str, JsonValue, JsonValue] | None:
+    """Return the first item in which two containers of the same shape differ, None for anything else."""
+    if isinstance(actual, dict) and isinstance(wanted, dict) and actual.keys() == wanted.keys():
+        items = [(f"[{show(key)}]", actual[key], wanted[key]) for key in wanted]
+    elif isinstance(actual, list) and isinstance(wanted, list) and len(actual) == len(wanted):
+        items = [(f"[{i}]", a, w) for i, (a, w) in enumerate(zip(actual, wanted, strict=True))]
+    else:
+        return None
+    return next(item for item in items if not typed_equal(item[1], item[2]))
+
+
+def show(value: JsonValue | Arguments, width: int = 120) -> str:
+    """Return a value as JSON text of at most `width` characters."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "a value nested too deeply to show"
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _mode(value: object, where: str) -> Mode:
+    modes = get_args(Mode)
+    if value not in modes:
+        raise UsageError(f"{where}: no argument mode '{value}'{did_you_mean(str(value), modes)}")
+    return cast("Mode", value)

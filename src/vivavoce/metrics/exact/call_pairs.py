@@ -1,0 +1,130 @@
+"""Which actual tool call answers which reference call, and what there is to complain about."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from vivavoce.messages import ToolCall
+from vivavoce.metrics.exact.arguments import ArgumentRule, Arguments, show
+from vivavoce.metrics.exact.assignment import Pair, best_ordered_pairs, best_pairs
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call with its arguments read; they are None where they are not a JSON object."""
+
+    name: str
+    args: Arguments | None
+    text: str
+
+    def __str__(self) -> str:
+        name = self.name if self.name.isprintable() and len(self.name) <= 80 else show(self.name)
+        return f"{name}({show(self.args) if self.args is not None else show(self.text)})"
+
+
+def _read(call: ToolCall) -> _Call:
+    try:
+        args = call.args
+    except (ValueError, RecursionError):  # what a model wrote may be no JSON, or nested without end
+        args = None
+    return _Call(call.name, args, call.function.arguments)
+
+
+class Calls:
+    """The actual calls beside the reference calls, under one rule for arguments.
+
+    A pair is a position in the reference and one in the actual calls; only calls of the same tool make a pair.
+    """
+
+    def __init__(self, actual: Sequence[ToolCall], reference: Sequence[ToolCall], rule: ArgumentRule) -> None:
+        self._actual = [_read(call) for call in actual]
+        self._reference = [_read(call) for call in reference]
+        self._rule = rule
+
+    def same_in_order(self) -> bool:
+        """Say whether the calls match one by one."""
+        return len(self._actual) == len(self._reference) and all(
+            self.share(i, i) == 1 for i in range(len(self._reference))
+        )
+
+    def share(self, wanted: int, got: int) -> float:
+        """Return the share of arguments that are as wanted, 1.0 when none counts, 0.0 for another tool."""
+        reference, actual = self._reference[wanted], self._actual[got]
+        if reference.name != actual.name or reference.args is None or actual.args is None:
+            return 0.0
+        verdicts = self._rule.for_tool(actual.name).verdicts(actual.args, reference.args)
+        return sum(verdicts.values()) / len(verdicts) if verdicts else 1.0
+
+    def ordered_pairs(self) -> list[Pair]:
+        """Return the pairs with the largest sum of shares among those that keep both orders."""
+        positions = range(len(self._actual))
+        return best_ordered_pairs([[self.share(w, g) for g in positions] for w in range(len(self._reference))])
+
+    def pairs(self, *, whole: bool = False) -> list[Pair]:
+        """Return the pairs with the largest sum of shares, in any order; with `whole`, the most pairs with share 1."""
+        return self._pairs_among(range(len(self._reference)), range(len(self._actual)), whole=whole)
+
+    def _pairs_among(self, wanted: Collection[int], got: Collection[int], *, whole: bool = False) -> list[Pair]:
+        pairs: list[Pair] = []
+        for rows, columns in self._by_tool(wanted, got):
+            shares = [[self.share(w, g) for g in columns] for w in rows]
+            weights = [[float(share == 1) for share in row] for row in shares] if whole else shares
+            pairs += [(rows[row], columns[column]) for row, column in best_pairs(weights)]
+        return sorted(pairs)
+
+    def _by_tool(self, wanted: Collection[int], got: Collection[int]) -> list[tuple[list[int], list[int]]]:
+        """Return, for each tool called on both sides, the positions in the reference and in the actual calls."""
+        rows, columns = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
+        for position in wanted:
+            rows[self._reference[position].name].append(position)
+        for position in got:
+            columns[self._actual[position].name].append(position)
+        return [(rows[name], columns[name]) for name in rows if name in columns]
+
+    def reasons(
+        self, pairs: Sequence[Pair], *, ordered: bool = False, missing: bool = True, extra: bool = True
+    ) -> tuple[str, ...]:
+        """Say what is wrong: arguments first, then missing calls, then extra ones.
+
+        A call left over is set beside the call of its tool that comes nearest, so that its reason names the argument.
+        `missing` and `extra` say whether calls of the one list without a partner in the other are wrong at all.
+        """
+        near = self._near(pairs)
+        partners = sorted([*pairs, *near])
+        lines: list[str] = []
+        for wanted, got in partners:
+            if ordered and (wanted, got) in near and any((wanted - w) * (got - g) < 0 for w, g in pairs):
+                lines.append(f"call {got + 1} {self._actual[got].name}: out of order, wanted as call {wanted + 1}")
+            lines += [f"call {got + 1} {self._actual[got].name}: {line}" for line in self._complaints(wanted, got)]
+        if missing:
+            left = _without(range(len(self._reference)), [wanted for wanted, _ in partners])
+            lines += [f"missing call: {self._reference[wanted]}" for wanted in left]
+        if extra:
+            left = _without(range(len(self._actual)), [got for _, got in partners])
+            lines += [f"call {got + 1} not wanted: {self._actual[got]}" for got in left]
+        return tuple(lines)
+
+    def _near(self, pairs: Sequence[Pair]) -> set[Pair]:
+        """Pair the calls that are left over with their nearest, those with nothing in common in their order."""
+        wanted = _without(range(len(self._reference)), [w for w, _ in pairs])
+        got = _without(range(len(self._actual)), [g for _, g in pairs])
+        alike = self._pairs_among(wanted, got)
+        wanted = _without(wanted, [w for w, _ in alike])
+        got = _without(got, [g for _, g in alike])
+        unlike = [pair for rows, columns in self._by_tool(wanted, got) for pair in zip(rows, columns, strict=False)]
+        return {*alike, *unlike}
+
+    def _complaints(self, wanted: int, got: int) -> list[str]:
+        reference, actual = self._reference[wanted], self._actual[got]
+        if actual.args is None:
+            return [f"arguments are not a JSON object: {show(actual.text)}"]
+        if reference.args is None:
+            return [f"the reference's arguments are not a JSON object: {show(reference.text)}"]
+        return self._rule.for_tool(actual.name).complaints(actual.args, reference.args)
+
+
+def _without(positions: Collection[int], used: Collection[int]) -> list[int]:
+    taken = set(used)
+    return [position for position in positions if position not in taken]

@@ -1,0 +1,231 @@
+"""Ways to compare one argument of a tool call with the wanted value.
+
+The set is closed. A value of another type than a matcher is made for is compared exactly, so that every matcher but
+`regex` accepts a value that equals the wanted one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import ClassVar, Protocol, cast
+
+from pydantic import JsonValue
+
+from vivavoce.errors import UsageError, did_you_mean
+
+
+class Matcher(Protocol):
+    """Compares one argument; `alone` says that it needs no wanted value."""
+
+    alone: ClassVar[bool]
+
+    def agrees(self, actual: JsonValue, wanted: JsonValue) -> bool:
+        """Say whether the actual value will do."""
+        ...
+
+    def wants(self, wanted: str) -> str:
+        """Say in words what was wanted; `wanted` is the wanted value as text."""
+        ...
+
+
+def typed_equal(a: JsonValue, b: JsonValue) -> bool:
+    """Say whether two JSON values are the same, of the same type at every depth.
+
+    1 equals 1.0, as both are the same JSON number; 1 equals neither "1" nor true. The order of keys is free, the order
+    of lists is not.
+    """
+    pending = [(a, b)]  # a list instead of recursion: a model may nest deeper than Python can call
+    while pending:
+        a, b = pending.pop()
+        if isinstance(a, dict):
+            if not isinstance(b, dict) or a.keys() != b.keys():
+                return False
+            pending += [(value, b[key]) for key, value in a.items()]
+        elif isinstance(a, list):
+            if not isinstance(b, list) or len(a) != len(b):
+                return False
+            pending += zip(a, b, strict=True)
+        elif isinstance(a, bool) or isinstance(b, bool):
+            if a is not b:
+                return False
+        elif a != b and (a == a or b == b):  # a NaN differs from itself and still equals another NaN here
+            return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """`exact`: the same value of the same type."""
+
+    alone: ClassVar[bool] = False
+
+    def agrees(self, actual: JsonValue, wanted: JsonValue) -> bool:
+        """Compare by `typed_equal`."""
+        return typed_equal(actual, wanted)
+
+    def wants(self, wanted: str) -> str:
+        """Say the value."""
+        return wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Casefold:
+    """`casefold`: the same text, upper and lower case being alike."""
+
+    alone: ClassVar[bool] = False
+
+    def agrees(self, actual: JsonValue, wanted: JsonValue) -> bool:
+        """Compare texts by `str.casefold`."""
+        if isinstance(actual, str) and isinstance(wanted, str):
+            return actual.casefold() == wanted.casefold()
+        return typed_equal(actual, wanted)
+
+    def wants(self, wanted: str) -> str:
+        """Say the value and that case is free."""
+        return f"{wanted} in any case"
+
+
+@dataclass(frozen=True, slots=True)
+class Unordered:
+    """`unordered`: a list with the same items, as often, in any order; the items themselves are compared exactly."""
+
+    alone: ClassVar[bool] = False
+
+    def agrees(self, actual: JsonValue, wanted: JsonValue) -> bool:
+        """Compare lists as multisets."""
+        if not (isinstance(actual, list) and isinstance(wanted, list) and len(actual) == len(wanted)):
+            return typed_equal(actual, wanted)
+        rest = list(wanted)
+        for item in actual:
+            found = next((i for i, candidate in enumerate(rest) if typed_equal(item, candidate)), None)
+            if found is None:
+                return False
+            del rest[found]
+        return True
+
+    def wants(self, wanted: str) -> str:
+        """Say the list and that its order is free."""
+        return f"{wanted} in any order"
+
+
+@dataclass(frozen=True, slots=True)
+class Fuzzy:
+    """`{fuzzy: 0.8}`: a text at least that similar.
+
+    The similarity is 1 − (insertions + deletions) / (length of both), between 0 and 1; case counts.
+    """
+
+    at_least: float
+    alone: ClassVar[bool] = False
+
+    def agrees(self, actual: JsonValue, wanted: JsonValue) -> bool:
+        """Compare texts by their similarity."""
+        if isinstance(actual, str) and isinstance(wanted, str):
+            from rapidfuzz.distance import Indel
+
+            return Indel.normalized_similarity(actual, wanted) >= self.at_least
+        return typed_equal(actual, wanted)
+
+    def wants(self, wanted: str) -> str:
+        """Say the text and how close it must be."""
+        return f"text at least {self.at_least:g} similar to {wanted}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """`{tolerance: 0.01}`: a number at most that far away, counted in decimals, so that 1.1 is 0.1 away from 1."""
+
+    amount: Decimal
+    alone: ClassVar[bool] = False
+
+    def agrees(self, actual: JsonValue, wanted: JsonValue) -> bool:
+        """Compare numbers by their distance."""
+        if _is_number(actual) and _is_number(wanted):
+            a, b = Decimal(str(actual)), Decimal(str(wanted))
+            return a.is_finite() and b.is_finite() and abs(a - b) <= self.amount
+        return typed_equal(actual, wanted)
+
+    def wants(self, wanted: str) -> str:
+        """Say the number and how close it must be."""
+        return f"{wanted} ± {self.amount}"
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """`{regex: "…"}`: a text that matches as a whole, whatever the reference says.
+
+    It is demanded where the reference has the argument at all, and checked wherever the actual call has it.
+    """
+
+    pattern: str
+    alone: ClassVar[bool] = True
+
+    def agrees(self, actual: JsonValue, wanted: JsonValue) -> bool:
+        """Match the whole of the actual text."""
+        return isinstance(actual, str) and re.fullmatch(self.pattern, actual) is not None
+
+    def wants(self, wanted: str) -> str:
+        """Say the pattern."""
+        return f"text matching /{self.pattern}/"
+
+
+EXACT = Exact()
+_plain: Mapping[str, Matcher] = {"exact": EXACT, "casefold": Casefold(), "unordered": Unordered()}
+
+
+def read_matcher(spec: object, where: str) -> Matcher:
+    """Read `exact`, `casefold`, `unordered`, `{fuzzy: 0.8}`, `{tolerance: 0.01}` or `{regex: "…"}`.
+
+    `where` is put before the text of an error.
+
+    Raises:
+        UsageError: no such matcher, or its value is out of range.
+    """
+    if isinstance(spec, str):
+        if spec in _plain:
+            return _plain[spec]
+        if spec in _with_value:
+            raise UsageError(f"{where}: {spec} needs a value, as in {{{spec}: …}}")
+        raise UsageError(f"{where}: no matcher '{spec}'{did_you_mean(spec, ['ignore', *_plain, *_with_value])}")
+    if not isinstance(spec, Mapping) or len(cast("Mapping[object, object]", spec)) != 1:
+        raise UsageError(f"{where}: a matcher is a name, or one name with its value, got {spec!r}")
+    [(name, value)] = cast("Mapping[object, object]", spec).items()
+    if not isinstance(name, str) or name not in _with_value:
+        raise UsageError(f"{where}: no matcher '{name}' with a value{did_you_mean(str(name), _with_value)}")
+    return _with_value[name](value, f"{where}.{name}")
+
+
+def _read_fuzzy(value: object, where: str) -> Matcher:
+    if not (isinstance(value, int | float) and _is_number(value) and 0 < value <= 1):
+        raise UsageError(f"{where}: a similarity is above 0 and at most 1, got {value!r}")
+    return Fuzzy(float(value))
+
+
+def _read_tolerance(value: object, where: str) -> Matcher:
+    if not (isinstance(value, int | float) and _is_number(value) and 0 <= value < float("inf")):
+        raise UsageError(f"{where}: a tolerance is a number of at least 0, got {value!r}")
+    return Tolerance(Decimal(str(value)))
+
+
+def _read_regex(value: object, where: str) -> Matcher:
+    if not isinstance(value, str):
+        raise UsageError(f"{where}: a regular expression is text, got {value!r}")
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise UsageError(f"{where}: not a regular expression: {error}") from error
+    return Regex(value)
+
+
+_with_value: Mapping[str, Callable[[object, str], Matcher]] = {
+    "fuzzy": _read_fuzzy,
+    "tolerance": _read_tolerance,
+    "regex": _read_regex,
+}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

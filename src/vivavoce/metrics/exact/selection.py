@@ -1,0 +1,39 @@
+"""Which tool calls of a conversation are compared with the reference."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from vivavoce.messages import AnyMessage, ToolCall
+from vivavoce.records.trajectory import tool_results
+
+
+def select_calls(
+    messages: Sequence[AnyMessage],
+    *,
+    only: Sequence[str] | None = None,
+    ignore: Sequence[str] | None = None,
+    failed_when: str | None = None,
+) -> list[ToolCall]:
+    """Return the tool calls of a conversation that count, in order.
+
+    `only` and `ignore` are as in `of_tools`. `failed_when` is a regular expression searched in the text of a call's
+    result; a call is dropped where it is found. A call without a result did not fail.
+
+    Raises:
+        re.error: `failed_when` is not a regular expression.
+    """
+    if failed_when is None:
+        calls = [call for call, _ in tool_results(messages)]
+    else:
+        failed = re.compile(failed_when)
+        calls = [call for call, result in tool_results(messages) if not (result and failed.search(result.text))]
+    return of_tools(calls, only=only, ignore=ignore)
+
+
+def of_tools(
+    calls: Iterable[ToolCall], *, only: Sequence[str] | None = None, ignore: Sequence[str] | None = None
+) -> list[ToolCall]:
+    """Return the calls of the tools in `only` (None: of all tools) that are not in `ignore`."""
+    return [call for call in calls if (only is None or call.name in only) and call.name not in (ignore or ())]
