@@ -1,0 +1,219 @@
+"""`HttpTarget`: any bot with an HTTP interface, described by a request template and the path of the reply."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from vivavoce.errors import SuiteFault, UsageError
+from vivavoce.messages import AnyMessage
+from vivavoce.targets.reply import read_reply
+from vivavoce.targets.target import Opening, Reply
+from vivavoce.targets.template import address_template, structure_template
+from vivavoce.wire.chat import wire_messages
+from vivavoce.wire.http import Answer, Client, Limits, checked_url
+
+VARIABLES = ("message", "messages", "conversation_id", "session", "sample")
+COOKIE = "cookie"
+"""The value of `session` that means: send the cookies back."""
+
+_ENVIRONMENT = re.compile(r"\$\{(\w+)\}")
+_MISSING = object()
+
+
+class HttpTarget:
+    """A bot that is asked by one HTTP request a turn.
+
+    `url`, `body` and `headers` may hold `{{ message }}`, `{{ messages }}` (the conversation as wire messages),
+    `{{ conversation_id }}`, `{{ session }}` (null in the first turn) and `{{ sample.extra_vars.x }}`, also
+    `sample.agent_args` and `sample.id`; headers may hold `${NAME}` from the environment. `body` is sent as JSON.
+    `reply` is the path of the reply in the answer, such as `choices.0.message.content`, leading to a text, a wire
+    message or a list of those; empty when the body itself is the text. `session` is the path of an id in the answer
+    that later turns send back, or `cookie`.
+
+    A target is stateless when its requests hold the whole conversation and name no session; only then is a request
+    whose answer was lost sent again.
+
+    Raises:
+        UsageError: a template is not valid, or an environment variable is not set.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        *,
+        body: object = None,
+        reply: str = "",
+        method: str = "POST",
+        headers: Mapping[str, str] | None = None,
+        session: str | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self.name = name
+        self.method = method.upper()
+        self.reply_path = reply
+        self.session_path = session
+        self.environment = _environment(headers or {}, name)
+        self.url = address_template(_fixed_host(url, f"{name}.url"), f"{name}.url", VARIABLES)
+        self.body = structure_template(body, f"{name}.body", VARIABLES)
+        self.headers = structure_template(
+            _header_sources(headers or {}, has_body=body is not None), f"{name}.headers", (*VARIABLES, "environment")
+        )
+        self.has_body = body is not None
+        self.stateless = self._is_stateless()
+        self._client = Client(limits, self.environment.values())
+
+    async def open(self, opening: Opening) -> HttpSession:
+        """Begin a conversation."""
+        return HttpSession(self, opening)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def ask(self, values: Mapping[str, Any], cookies: Mapping[str, str]) -> Answer:
+        """Send the request that these values make."""
+        url = self.url.fill(values)
+        data = _encoded(self.body.fill(values), self.body.place) if self.has_body else None
+        filled = self.headers.fill({**values, "environment": self.environment})
+        headers = _header_lines(filled, self.headers.place)
+        if cookies:
+            headers["Cookie"] = _cookie_header(cookies)
+        return await self._client.request(self.method, url, data, headers, repeatable=self.stateless)
+
+    def _is_stateless(self) -> bool:
+        used = self.url.variables | self.body.variables | self.headers.variables
+        if not used & {"message", "messages"}:
+            raise UsageError(
+                f"{self.name}: neither url, body nor headers say '{{{{ message }}}}' or '{{{{ messages }}}}'"
+            )
+        return "messages" in used and self.session_path is None and not used & {"session", "conversation_id"}
+
+
+class HttpSession:
+    """One conversation over HTTP, with the session id or the cookies that the server gave it."""
+
+    def __init__(self, target: HttpTarget, opening: Opening) -> None:
+        self._target = target
+        self._known = {
+            "conversation_id": opening.conversation_id,
+            "sample": {
+                "id": opening.sample_id,
+                "extra_vars": dict(opening.extra_vars),
+                "agent_args": dict(opening.agent_args),
+            },
+        }
+        self._session: object = None
+        self._cookies: dict[str, str] = {}
+
+    @property
+    def id(self) -> str | None:
+        """The server's id of this conversation, once it gave one."""
+        return None if self._session is None else str(self._session)
+
+    async def send(self, messages: Sequence[AnyMessage]) -> Reply:
+        """Send one turn and read the reply out of the answer.
+
+        Raises:
+            SuiteFault: the templates ask for something that the sample does not have.
+            TargetFault: the server failed, or its answer has nothing at the path of the reply.
+        """
+        target = self._target
+        values = {**self._known, "session": self._session, "message": messages[-1].text}
+        values["messages"] = wire_messages(messages)
+        answer = await target.ask(values, self._cookies)
+        if not target.reply_path and target.session_path in (None, COOKIE):
+            reply: object = answer.text
+        else:
+            payload = answer.json()
+            self._remember(payload, answer)
+            reply = _find(payload, target.reply_path, answer, "reply")
+        if target.session_path == COOKIE:
+            self._cookies.update(answer.cookies)
+            self._session = _cookie_header(self._cookies) or None
+        return read_reply(reply, f"{target.name} ({answer.source})")
+
+    async def state(self) -> dict[str, Any] | None:
+        """Return None: HTTP tells nothing of what the bot remembers."""
+        return None
+
+    async def close(self) -> None:
+        """Do nothing: the server forgets sessions by itself."""
+
+    def _remember(self, payload: object, answer: Answer) -> None:
+        """Keep the session id; an answer may leave it out once it was given."""
+        path = self._target.session_path
+        if path and path != COOKIE:
+            default = _MISSING if self._session is None else self._session
+            self._session = _find(payload, path, answer, "session", default)
+
+
+def _find(payload: Any, path: str, answer: Answer, what: str, default: object = _MISSING) -> object:
+    """Follow a path of keys and indexes, `a.0.b` or `a[0].b`."""
+    here = payload
+    for step in _steps(path):
+        try:
+            here = here[int(step) if isinstance(here, list) else step]
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            if default is not _MISSING:
+                return default
+            raise answer.malformed(f"has nothing at {what} '{path}': no '{step}' in {_shape(here)}") from error
+    return here
+
+
+def _steps(path: str) -> list[str]:
+    return [step for step in path.removeprefix("$").replace("[", ".").replace("]", "").split(".") if step]
+
+
+def _shape(value: Any) -> str:
+    if isinstance(value, dict):
+        return f"an object with {', '.join(cast('dict[str, object]', value)) or 'no keys'}"
+    return f"a list of {len(cast('list[object]', value))}" if isinstance(value, list) else json.dumps(value)[:80]
+
+
+def _fixed_host(url: str, place: str) -> str:
+    if "{" in urlsplit(checked_url(url, place)).netloc:
+        raise UsageError(f"{place}: '{url}' leaves the host open; only what follows the host may hold variables")
+    return url
+
+
+def _environment(headers: Mapping[str, str], name: str) -> dict[str, str]:
+    """Return the environment variables that headers name; values are never shown, missing ones are named."""
+    wanted = {variable for value in headers.values() for variable in _ENVIRONMENT.findall(value)}
+    missing = sorted(variable for variable in wanted if not os.environ.get(variable, "").strip())
+    if missing:
+        raise UsageError(*(f"{name}.headers: the environment variable {variable} is not set" for variable in missing))
+    return {variable: os.environ[variable].strip() for variable in wanted}
+
+
+def _header_sources(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
+    """Return header templates in which `${NAME}` is a variable, so that its value is data like any other."""
+    sources = {key: _ENVIRONMENT.sub(r"{{ environment.\1 }}", value) for key, value in headers.items()}
+    if has_body and not any(key.lower() == "content-type" for key in sources):
+        sources["Content-Type"] = "application/json"
+    return sources
+
+
+def _header_lines(values: Mapping[str, object], place: str) -> dict[str, str]:
+    """Return headers as text, without those that have no value yet."""
+    lines = {key: str(value) for key, value in values.items() if value is not None}
+    for key, line in lines.items():
+        if not line.isprintable():
+            raise SuiteFault(f"{place}.{key}: the value is not one line of text", kind="template")
+    return lines
+
+
+def _encoded(body: object, place: str) -> bytes:
+    try:
+        return json.dumps(body).encode()
+    except (TypeError, ValueError) as error:
+        raise SuiteFault(f"{place}: cannot be sent as JSON: {error}", kind="template") from error
+
+
+def _cookie_header(cookies: Mapping[str, str]) -> str:
+    return "; ".join(f"{name}={value}" for name, value in cookies.items())

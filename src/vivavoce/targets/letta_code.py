@@ -1,0 +1,280 @@
+"""`LettaCodeTarget`: an agent of the Letta Code command line, one long-lived process for each conversation."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal, cast
+
+from vivavoce.errors import Fault, SuiteFault, TargetFault, UsageError
+from vivavoce.messages import AnyMessage
+from vivavoce.records.failure import shorten
+from vivavoce.records.usage import Usage
+from vivavoce.targets.letta_messages import Event, LettaTurn, Said, to_letta
+from vivavoce.targets.letta_process import GRACE, LettaProcess
+from vivavoce.targets.letta_server import AgentFactory, LettaAccess, make_agent
+from vivavoce.targets.target import Opening, Reply
+
+_OURS = {"-p", "--prompt", "--input-format", "--output-format", "--include-partial-messages", "-m", "--model"}
+_CHOOSES_AGENT = {"--new-agent", "--agent", "-a", "--name", "-n", "--conversation", "--resume", "-r", "--ephemeral"}
+_NOBODY = "nobody is here to approve; the permission mode of this evaluation decides"
+
+
+@dataclass(frozen=True, slots=True)
+class LettaCodeOptions:
+    """How the command line runs.
+
+    `flags` are further arguments as in a shell. Without a `permission_mode` every tool may run (`--yolo`); with one, a
+    call that would need somebody's approval is denied. Relative paths start at `directory`, where the process runs.
+
+    Raises:
+        UsageError: the flags cannot be split, or set what is set here.
+    """
+
+    command: str = "letta"
+    backend: Literal["local", "cloud"] | None = None
+    flags: str = ""
+    permission_mode: str | None = None
+    directory: Path = Path()
+    memory_dir: Path | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            taken = _OURS & {flag.partition("=")[0] for flag in shlex.split(self.flags)}
+        except ValueError as error:
+            raise UsageError(f"flags: {error}: {self.flags}") from error
+        if taken:
+            raise UsageError(f"flags: {', '.join(sorted(taken))} is set by vivavoce itself")
+
+    def arguments(self, model: str | None, agent_id: str | None) -> list[str]:
+        """Return the arguments of a conversation; what the user says is never among them."""
+        flags = shlex.split(self.flags)
+        arguments = ["--input-format", "stream-json", "--output-format", "stream-json"]
+        if self.backend is not None:
+            arguments += ["--backend", self.backend]
+        if agent_id is not None:
+            arguments += ["--agent", agent_id]
+        elif not _CHOOSES_AGENT & set(flags):
+            arguments += ["--new-agent"]
+        if model is not None:
+            arguments += ["--model", model]
+        arguments += ["--yolo"] if self.permission_mode is None else ["--permission-mode", self.permission_mode]
+        return arguments + flags
+
+
+class LettaCodeTarget:
+    """An agent of the Letta Code command line.
+
+    Each conversation has a process and, unless `flags` choose one, an agent of its own; `factory` makes the agents on
+    the server of `access`. A sample may set the process's environment (`extra_vars.env`) and `extra_vars.memory_dir`.
+    Time is limited by whoever calls; a call that is given up ends the process and its tools.
+
+    Raises:
+        UsageError: a factory is given for the local backend, which has no server.
+    """
+
+    stateless = False
+
+    def __init__(
+        self,
+        options: LettaCodeOptions | None = None,
+        *,
+        name: str | None = None,
+        model: str | None = None,
+        access: LettaAccess | None = None,
+        factory: AgentFactory | None = None,
+    ) -> None:
+        self.options = options or LettaCodeOptions()
+        if factory is not None and self.options.backend == "local":
+            raise UsageError("agent_script needs a Letta server; backend 'local' has none")
+        self.name = name or model or "letta_code"
+        self.model = model
+        self.access = access
+        self.factory = factory
+
+    async def open(self, opening: Opening) -> LettaCodeSession:
+        """Start the process of a conversation.
+
+        Raises:
+            UsageError: the command is not installed.
+            TargetFault: it cannot be started, or the factory failed.
+            SuiteFault: `extra_vars` are not what they must be, or the factory raised an error of its own.
+        """
+        env = self._environment(opening)
+        binary = shutil.which(self.options.command, path=env.get("PATH"))
+        if binary is None:
+            raise UsageError(f"no command '{self.options.command}'; install it with: pip install letta")
+        agent_id = None if self.factory is None else await self._made(self.factory, opening)
+        command = [binary, *self.options.arguments(self.model, agent_id)]
+        process = await LettaProcess.start(command, env, self.options.directory)
+        return LettaCodeSession(self, process, binary, env)
+
+    async def close(self) -> None:
+        """Do nothing: conversations share nothing."""
+
+    def redact(self, fault: Fault) -> None:
+        """Cut the API key out of a fault."""
+        (self.access or LettaAccess.find()).redact(fault)
+
+    async def _made(self, factory: AgentFactory, opening: Opening) -> str:
+        access = self.access or LettaAccess.find()
+        client = access.connect()
+        with access.faults():
+            async with client:
+                return await make_agent(factory, client, opening)
+
+    def _environment(self, opening: Opening) -> dict[str, str]:
+        added: Any = opening.extra_vars.get("env") or {}
+        if not isinstance(added, dict) or any(not isinstance(value, str) for value in cast("Event", added).values()):
+            raise SuiteFault("extra_vars.env must map names to texts", kind="format")
+        env = {**os.environ, "DO_NOT_TRACK": "1", "DISABLE_AUTOUPDATER": "1"}
+        if self.access is not None:
+            env["LETTA_BASE_URL"] = self.access.base_url
+            if self.access.api_key is not None:
+                env["LETTA_API_KEY"] = self.access.api_key
+        memory = opening.extra_vars.get("memory_dir") or self.options.memory_dir
+        if memory is not None:
+            env["MEMORY_DIR"] = env["LETTA_MEMORY_DIR"] = str((self.options.directory / memory).resolve())
+        return {**env, **cast("dict[str, str]", added)}
+
+
+class LettaCodeSession:
+    """One conversation, in one process.
+
+    Source of the protocol: `types/protocol.d.ts` of Letta Code, and its output.
+    """
+
+    def __init__(self, target: LettaCodeTarget, process: LettaProcess, binary: str, env: Mapping[str, str]) -> None:
+        self.id: str | None = None
+        self.agent_id: str | None = None
+        self._target = target
+        self._process = process
+        self._binary = binary
+        self._env = env
+        self._turns = 0
+        self._ours: set[str] = set()
+        self._unasked: Usage | None = None
+        self._broken = False
+
+    async def send(self, messages: Sequence[AnyMessage]) -> Reply:
+        """Write the last message and read events up to the result of its turn.
+
+        Raises:
+            TargetFault: the agent failed, or the process ended or said something unreadable; never retryable, for the
+                agent may have stored the message.
+        """
+        said = to_letta(messages, self._turns)
+        self._turns += 1
+        try:
+            return await self._exchange(said)
+        except BaseException as error:
+            if isinstance(error, Fault):
+                self._target.redact(error)
+            else:
+                self._give_up()
+            raise
+
+    async def state(self) -> dict[str, Any] | None:
+        """Return the files of the agent's memory by their path without `.md`, None where the agent has no such memory.
+
+        Asking starts the command line once more, which takes about a second.
+
+        Raises:
+            TargetFault: the memory cannot be read.
+        """
+        if self.agent_id is None:
+            return None
+        with TemporaryDirectory() as folder:
+            command = [self._binary, "memory", "export", "--agent", self.agent_id, "--out", folder]
+            if self._target.options.backend is not None:
+                command += ["--backend", self._target.options.backend]
+            process = await LettaProcess.start(command, self._env, self._target.options.directory)
+            if await process.close(grace=30.0) != 0 and "not found" not in process.evidence():
+                raise TargetFault("the memory of the agent cannot be read", kind="crash", evidence=process.evidence())
+            return _memory(Path(folder))
+
+    async def close(self) -> None:
+        """End the process, and whatever its tools left running."""
+        await self._process.close(0.0 if self._broken else GRACE)
+
+    def _give_up(self) -> None:
+        self._broken = True
+        self._process.kill()
+
+    async def _exchange(self, said: Said) -> Reply:
+        await self._process.write({"type": "user", "message": {"role": "user", "content": said}})
+        turn, asked, error = LettaTurn(), True, None
+        while (event := await self._read()) is not None:
+            match event.get("type"):
+                case "system":
+                    self.id, self.agent_id = event.get("conversation_id"), event.get("agent_id")
+                case "queue_item_enqueued" if event.get("source") == "user":
+                    self._ours.add(str(event.get("item_id")))
+                case "queue_batch_dequeued":
+                    asked = bool(self._ours & set(event.get("item_ids") or ()))
+                    turn, error = LettaTurn(), None
+                case "message":
+                    turn.read(event)
+                case "error":
+                    error = event
+                case "control_request":
+                    await self._deny(event)
+                case "result" if asked:
+                    return self._finish(turn, event, error)
+                case "result":
+                    self._unasked = _sum(self._unasked, turn.usage)
+                    turn, error = LettaTurn(), None
+                case _:
+                    pass
+        self._broken = True
+        raise await self._process.ended()
+
+    async def _read(self) -> dict[str, Any] | None:
+        try:
+            return await self._process.read()
+        except TargetFault:
+            self._give_up()
+            raise
+
+    async def _deny(self, event: Event) -> None:
+        if event["request"].get("subtype") == "can_use_tool":
+            verdict = {"behavior": "deny", "message": _NOBODY}
+            response = {"subtype": "success", "request_id": event.get("request_id"), "response": verdict}
+            await self._process.write({"type": "control_response", "response": response})
+
+    def _finish(self, turn: LettaTurn, result: Event, error: Event | None) -> Reply:
+        succeeded = result.get("subtype") == "success"
+        if error is not None and not succeeded:
+            turn.read({**(error.get("api_error") or {}), **error, "message_type": "error_message"})
+        stop = "end_turn" if succeeded else result.get("stop_reason") or "error"
+        turn.read({"message_type": "stop_reason", "stop_reason": stop})
+        try:
+            reply = turn.reply()
+        except TargetFault as fault:
+            seen = [fault.evidence, self._process.evidence()]
+            fault.evidence = shorten("\n".join(text for text in seen if text) or None)
+            raise
+        unasked, self._unasked = self._unasked, None
+        return Reply(reply.messages, _sum(unasked, reply.usage))
+
+
+def _sum(a: Usage | None, b: Usage | None) -> Usage | None:
+    return a + b if a is not None and b is not None else a or b
+
+
+def _memory(folder: Path) -> dict[str, Any] | None:
+    files = {file.relative_to(folder).with_suffix("").as_posix(): file for file in sorted(folder.rglob("*.md"))}
+    return {label: _without_header(file.read_text(errors="replace")) for label, file in files.items()} or None
+
+
+def _without_header(text: str) -> str:
+    """Return the text of a memory file without the `---` block that describes it."""
+    if not text.startswith("---\n"):
+        return text.strip()
+    _, _, rest = text[4:].partition("\n---\n")
+    return rest.strip()

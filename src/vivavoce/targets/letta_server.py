@@ -1,0 +1,211 @@
+"""How to reach a Letta server, how to have an agent made there, and what its refusals mean."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from vivavoce.errors import Fault, MissingExtra, RateLimited, SuiteFault, TargetFault
+from vivavoce.records.failure import shorten
+from vivavoce.targets.target import Opening
+from vivavoce.wire.http import Limits, checked_url, retry_after
+
+if TYPE_CHECKING:
+    import httpx
+    from letta_client import APIStatusError, AsyncLetta
+
+CLOUD = "https://api.letta.com"
+LOCAL = "http://localhost:8283"
+
+
+@dataclass(frozen=True, slots=True)
+class FactorySample:
+    """What an agent factory may know of the sample for which it makes an agent."""
+
+    id: str
+    agent_args: Mapping[str, Any]
+    extra_vars: Mapping[str, Any]
+
+
+AgentFactory = Callable[["AsyncLetta", FactorySample], Awaitable[object]]
+"""A function of the user that makes an agent and returns its id, a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class LettaAccess:
+    """Where a Letta server is, and the key to it; the key is in no repr and no fault."""
+
+    base_url: str
+    api_key: str | None = field(default=None, repr=False)
+    project_id: str | None = None
+
+    @classmethod
+    def find(
+        cls, base_url: str | None = None, api_key: str | None = None, project_id: str | None = None
+    ) -> LettaAccess:
+        """Return what is given, and for the rest LETTA_BASE_URL, LETTA_API_KEY and LETTA_PROJECT_ID.
+
+        Without an address it is Letta Cloud where there is a key, and otherwise the server of this machine.
+
+        Raises:
+            UsageError: the address is not one.
+        """
+        key = api_key or os.environ.get("LETTA_API_KEY") or None
+        url = base_url or os.environ.get("LETTA_BASE_URL") or (CLOUD if key else LOCAL)
+        project = project_id or os.environ.get("LETTA_PROJECT_ID") or None
+        return cls(checked_url(url, "base_url").rstrip("/"), key, project)
+
+    def connect(self) -> AsyncLetta:
+        """Return a client that never asks twice by itself: a repeated call would store a user's message twice.
+
+        Raises:
+            MissingExtra: `letta-client` is not installed.
+        """
+        try:
+            import letta_client
+        except ImportError as error:
+            raise MissingExtra("a Letta server", "letta") from error
+        return letta_client.AsyncLetta(
+            base_url=self.base_url,
+            api_key=self.api_key,
+            project_id=self.project_id,
+            max_retries=0,
+            timeout=letta_client.Timeout(None, connect=10.0),
+            http_client=letta_client.DefaultAsyncHttpxClient(event_hooks={"response": [_bound, _note_agents]}),
+        )
+
+    @contextmanager
+    def faults(self) -> Generator[None]:
+        """Turn what the client raises into faults, and cut the key out of them."""
+        try:
+            yield
+        except Fault as fault:
+            self.redact(fault)
+            raise
+        except Exception as error:
+            fault = _fault(error)
+            if fault is None:
+                raise
+            self.redact(fault)
+            raise fault from None  # the cause repeats what the server said, the key perhaps among it
+
+    def redact(self, fault: Fault) -> None:
+        """Cut the key out of a fault."""
+        if self.api_key:
+            fault.args = tuple(str(text).replace(self.api_key, "***") for text in fault.args)
+            fault.evidence = fault.evidence and fault.evidence.replace(self.api_key, "***")
+
+
+_made: ContextVar[list[str] | None] = ContextVar("agents_made", default=None)
+
+
+@contextmanager
+def agents_made() -> Generator[list[str]]:
+    """Collect the ids of all agents that a client of ours makes inside the block."""
+    made: list[str] = []
+    token = _made.set(made)
+    try:
+        yield made
+    finally:
+        _made.reset(token)
+
+
+async def make_agent(factory: AgentFactory, client: AsyncLetta, opening: Opening) -> str:
+    """Have the user's factory make an agent and return its id.
+
+    Raises:
+        SuiteFault: the factory raised something of its own, or returned no id.
+        Exception: what the client raised inside the factory, for `LettaAccess.faults`.
+    """
+    sample = FactorySample(opening.sample_id, opening.agent_args, opening.extra_vars)
+    try:
+        agent_id = await factory(client, sample)
+    except Exception as error:
+        if isinstance(error, Fault) or _fault(error) is not None:
+            raise
+        raise SuiteFault(f"the agent factory raised {type(error).__name__}: {error}", kind="crash") from error
+    if not isinstance(agent_id, str) or not agent_id:
+        raise SuiteFault(f"the agent factory returned {agent_id!r}; an agent id is needed", kind="format")
+    return agent_id
+
+
+def _fault(error: Exception) -> Fault | None:
+    """Return the fault that an exception of the client stands for, None for any other exception."""
+    import httpx
+    import letta_client
+
+    if isinstance(error.__cause__, Fault):
+        return error.__cause__
+    if isinstance(error, letta_client.APIStatusError):
+        return _refused(error)
+    if isinstance(error, letta_client.APIConnectionError):
+        arrived = not isinstance(error.__cause__, httpx.ConnectError | httpx.ConnectTimeout)
+        said = f"no answer from {error.request.url.host}: {error.__cause__ or error}"
+        return TargetFault(said, kind="connection", retryable=not arrived)
+    if isinstance(error, httpx.HTTPError):
+        return TargetFault(f"the connection broke: {str(error) or type(error).__name__}", kind="connection")
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
+        evidence = error.doc if isinstance(error, json.JSONDecodeError) else None
+        return TargetFault(f"the answer is not JSON: {error}", kind="format", evidence=shorten(evidence))
+    if isinstance(error, letta_client.APIError):
+        return TargetFault(f"the answer is malformed: {error}", kind="format", evidence=shorten(str(error.body)))
+    return None
+
+
+def _refused(error: APIStatusError) -> TargetFault:
+    request, body = error.request, error.body if isinstance(error.body, str) else json.dumps(error.body, default=str)
+    place = f"{request.method} {request.url.path}"
+    began = error.status_code < 400  # an error inside a stream: the turn was under way
+    if error.status_code == 429 or (began and "rate_limit" in body):
+        wait = retry_after(error.response.headers.get("Retry-After"))
+        limited = RateLimited(f"{place} asked to slow down", retry_after=wait, evidence=shorten(body))
+        limited.retryable = not began
+        return limited
+    said = f"{place} failed in the middle of the turn" if began else f"{place} answered {error.status_code}"
+    return TargetFault(said, kind="crash" if began else "http", evidence=shorten(body))
+
+
+async def _bound(response: httpx.Response) -> None:
+    """Bound the size of an answer, so that a server that never stops is a fault and not the end of the memory."""
+    import httpx
+
+    stream = response.stream
+
+    class Bounded(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size, limit = 0, Limits().size
+            assert isinstance(stream, httpx.AsyncByteStream)
+            async for chunk in stream:
+                size += len(chunk)
+                if size > limit:
+                    place = f"{response.request.method} {response.request.url.path}"
+                    said = f"{place}: the answer is larger than {limit:,} bytes; reading stopped"
+                    raise TargetFault(said, kind="size", evidence=chunk[:2000].decode(errors="replace"))
+                yield chunk
+
+        async def aclose(self) -> None:
+            assert isinstance(stream, httpx.AsyncByteStream)
+            await stream.aclose()
+
+    response.stream = Bounded()
+
+
+async def _note_agents(response: httpx.Response) -> None:
+    """Note the agents that a call made: only what we made may be deleted later."""
+    made, path = _made.get(), response.request.url.path.rstrip("/")
+    makes_agents = response.request.method == "POST" and path.endswith(("/agents", "/agents/import"))
+    if made is None or not makes_agents or not response.is_success:
+        return
+    await response.aread()
+    try:
+        body: object = response.json()
+    except ValueError:
+        return  # whoever asked for the agent says that this is no answer
+    if isinstance(body, dict):
+        answer = cast("dict[str, Any]", body)
+        made.extend([answer["id"]] if "id" in answer else answer.get("agent_ids", []))

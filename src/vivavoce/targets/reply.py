@@ -1,0 +1,51 @@
+"""What a target returned, read as the messages of one turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from vivavoce.errors import TargetFault
+from vivavoce.messages import AIMessage, AnyMessage, Message, ToolMessage, read_messages
+from vivavoce.records.failure import shorten
+from vivavoce.targets.target import Reply
+
+
+def read_reply(returned: object, source: str) -> Reply:
+    """Read a text, a message (an object or a wire dict), a list of those, or a `Reply`.
+
+    A list may hold tool calls, tool results and several assistant messages, in the order in which they happened.
+
+    Raises:
+        TargetFault: of kind `format`; the message begins with `source` and the evidence is what was returned.
+    """
+    if isinstance(returned, Reply):
+        return returned
+    if isinstance(returned, str):
+        return Reply([AIMessage(content=returned)])
+    if isinstance(returned, Message | dict):
+        return Reply(_read_list([cast("Message", returned)], source))
+    if not isinstance(returned, list | tuple):
+        kind = "nothing (None)" if returned is None else f"something of type {type(returned).__name__}"
+        raise _malformed(f"{source} returned {kind}; a text, a message or a list of messages is needed", returned)
+    return Reply(_read_list(cast("Sequence[Message]", returned), source))
+
+
+def _read_list(returned: Sequence[Message], source: str) -> list[AnyMessage]:
+    try:
+        messages = read_messages(returned)
+    except (ValueError, TypeError) as error:
+        raise _malformed(f"{source} returned something that is not a list of messages: {error}", returned) from error
+    if not messages:
+        raise _malformed(f"{source} returned an empty list; at least one message is needed", returned)
+    for index, message in enumerate(messages):
+        if not isinstance(message, AIMessage | ToolMessage):
+            raise _malformed(
+                f"{source} returned message {index} of role '{message.role}'; a reply has assistant and tool messages",
+                returned,
+            )
+    return messages
+
+
+def _malformed(text: str, returned: object) -> TargetFault:
+    return TargetFault(text, kind="format", evidence=shorten(repr(returned)))

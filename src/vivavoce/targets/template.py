@@ -1,0 +1,106 @@
+"""Templates of a request: structures whose texts hold variables such as `{{ message }}`.
+
+The suite's author writes the template; what a model or a dataset says is only ever a value in it and is never rendered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+from urllib.parse import quote
+
+from jinja2 import StrictUndefined, TemplateError, Undefined, meta
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from vivavoce.errors import SuiteFault, UsageError, did_you_mean
+
+_ONE_VARIABLE = re.compile(r"\s*\{\{-?\s*([A-Za-z_]\w*(?:\.\w+|\[[^\[\]{}]+\])*)\s*-?\}\}\s*")
+
+Values = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A compiled template: `variables` are the names it uses, `fill` makes what is sent."""
+
+    variables: frozenset[str]
+    place: str
+    _fill: Callable[[Values], object]
+
+    def fill(self, values: Values) -> Any:
+        """Return the structure with the values in it.
+
+        Raises:
+            SuiteFault: it uses something that this sample does not have.
+        """
+        try:
+            return self._fill(values)
+        except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+            raise SuiteFault(f"{self.place}: {error}", kind="template") from error
+
+
+def structure_template(structure: object, place: str, known: Sequence[str]) -> Template:
+    """Compile a structure of dicts, lists and scalars.
+
+    A text that is exactly one variable becomes that value, list or dict as it may be; any other text is rendered.
+
+    Raises:
+        UsageError: a text is not a valid template or names an unknown variable; the message names its place.
+    """
+    if isinstance(structure, str):
+        return _text_template(structure, place, known)
+    if isinstance(structure, Mapping):
+        rows = cast("Mapping[str, object]", structure)
+        named = {key: structure_template(value, f"{place}.{key}", known) for key, value in rows.items()}
+        return _joined(place, named.values(), lambda values: {key: part.fill(values) for key, part in named.items()})
+    if isinstance(structure, list | tuple):
+        items = enumerate(cast("Sequence[object]", structure))
+        parts = [structure_template(value, f"{place}.{index}", known) for index, value in items]
+        return _joined(place, parts, lambda values: [part.fill(values) for part in parts])
+    return Template(frozenset(), place, lambda values: structure)
+
+
+def address_template(text: str, place: str, known: Sequence[str]) -> Template:
+    """Compile a web address; values are percent-encoded, so that none reaches another part of it."""
+    return Template(_variables(text, place, known), place, _addresses.from_string(text).render)
+
+
+def _joined(place: str, parts: Iterable[Template], fill: Callable[[Values], object]) -> Template:
+    return Template(frozenset[str]().union(*(part.variables for part in parts)), place, fill)
+
+
+def _text_template(text: str, place: str, known: Sequence[str]) -> Template:
+    variables = _variables(text, place, known)
+    if not (alone := _ONE_VARIABLE.fullmatch(text)):
+        return Template(variables, place, _texts.from_string(text).render)
+    look_up = _texts.compile_expression(alone[1], undefined_to_none=False)
+
+    def value(values: Values) -> object:
+        found = look_up(values)
+        if isinstance(found, Undefined):
+            str(found)  # a strict undefined says here what is missing
+        return found
+
+    return Template(variables, place, value)
+
+
+def _variables(text: str, place: str, known: Sequence[str]) -> frozenset[str]:
+    try:
+        names = meta.find_undeclared_variables(_texts.parse(text))
+        _texts.from_string(text)
+    except TemplateError as error:
+        raise UsageError(f"{place}: '{text}' is not a valid template: {error}") from error
+    for name in sorted(names):
+        if name not in known:
+            raise UsageError(f"{place}: no variable '{name}'{did_you_mean(name, known)}")
+    return frozenset(names)
+
+
+def _encoded(value: object) -> str:
+    return quote(str(value), safe="")
+
+
+_texts = ImmutableSandboxedEnvironment(undefined=StrictUndefined, keep_trailing_newline=True)
+_addresses = ImmutableSandboxedEnvironment(undefined=StrictUndefined, finalize=_encoded)

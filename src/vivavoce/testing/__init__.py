@@ -1,0 +1,24 @@
+"""For tests: a scripted model, and a server on this machine that answers, or misbehaves, as told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vivavoce.plugins import lazy
+
+if TYPE_CHECKING:
+    from vivavoce.testing.loopback import LoopbackServer as LoopbackServer
+    from vivavoce.testing.scripted import ScriptedModel as ScriptedModel
+
+_LAZY = {
+    "LoopbackServer": "vivavoce.testing.loopback:LoopbackServer",
+    "ScriptedModel": "vivavoce.testing.scripted:ScriptedModel",
+}
+__all__ = ["LoopbackServer", "ScriptedModel"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used: the server is costly to import and few need it."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return lazy(_LAZY[name])

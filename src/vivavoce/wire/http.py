@@ -1,0 +1,252 @@
+"""The one place where HTTP is spoken: bounded in size and time, and every way to fail has a name.
+
+A fault's `kind` is `timeout`, `connection`, `rate_limit`, `http` (a status that is not a success), `size` or `format`.
+Redirects are not followed: a conversation goes to the address the user named and to no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+from vivavoce.errors import Fault, RateLimited, TargetFault, UsageError
+from vivavoce.records.failure import shorten
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
+
+NO_HEADERS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one client may do: connections at a time, seconds for an exchange, bytes of an answer."""
+
+    concurrency: int = 64
+    timeout: float = 300.0
+    size: int = 10_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server sent with a success status; `source` names the request in messages, `fault` whose failure it is."""
+
+    source: str
+    body: bytes
+    charset: str = "utf-8"
+    cookies: Mapping[str, str] = field(default_factory=dict[str, str])
+    fault: type[Fault] = TargetFault
+
+    @property
+    def text(self) -> str:
+        """The body as text; bytes that do not fit the charset become replacement characters."""
+        return _decode(self.body, self.charset)
+
+    def json(self) -> Any:
+        """Return the body read as JSON.
+
+        Raises:
+            Fault: of kind `format`, with the beginning of the body as evidence.
+        """
+        try:
+            return json.loads(self.body)
+        except ValueError as error:
+            raise self.malformed(f"is not JSON: {error}") from error
+
+    def malformed(self, what: str) -> Fault:
+        """Return the fault to raise for an answer that is not as expected."""
+        return self.fault(f"{self.source}: the answer {what}", kind="format", evidence=shorten(self.text))
+
+
+class Client:
+    """Requests over kept connections, opened when first needed and as many as `limits.concurrency`.
+
+    `secrets` are cut out of whatever comes back, so that a server which repeats a key does not put it in a record.
+    `fault` is the kind of failure to raise. A client serves one event loop at a time; used from another one, it opens
+    new connections there.
+    """
+
+    def __init__(
+        self, limits: Limits | None = None, secrets: Iterable[str] = (), fault: type[Fault] = TargetFault
+    ) -> None:
+        self.limits = limits or Limits()
+        self.fault = fault
+        self._secrets = tuple(secret.encode() for secret in secrets if secret)
+        self._proxies: dict[str, str | None] = {}
+        self._opened: ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        data: bytes | None = None,
+        headers: Mapping[str, str] = NO_HEADERS,
+        *,
+        repeatable: bool = False,
+    ) -> Answer:
+        """Send one request and return its answer; `repeatable` says that sending it twice does no harm.
+
+        Raises:
+            RateLimited: status 429, or 503 with a Retry-After.
+            Fault: anything else; `retryable` when the request never arrived, or is repeatable and the
+                connection, the time or the server (5xx) failed.
+        """
+        import aiohttp
+
+        source = self._hide(f"{method} {_place(url)}".encode()).decode()
+        try:
+            async with self._session().request(
+                method, url, data=data, headers=headers, proxy=self._proxy(url), allow_redirects=False
+            ) as response:
+                body = await self._read(response, source)
+                if 200 <= response.status < 300:
+                    cookies = {name: morsel.value for name, morsel in response.cookies.items()}
+                    return Answer(source, body, response.charset or "utf-8", cookies, self.fault)
+                raise self._refused(response, source, body, repeatable)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise self._broken(error, source, repeatable) from error
+
+    async def close(self) -> None:
+        """Close the connections; a later request opens new ones."""
+        opened, self._opened = self._opened, None
+        if opened is not None and self._loop is asyncio.get_running_loop():
+            await opened.close()
+
+    async def _read(self, response: ClientResponse, source: str) -> bytes:
+        body = bytearray()
+        async for chunk in response.content.iter_any():
+            body += chunk
+            if len(body) > self.limits.size:
+                response.close()
+                raise self.fault(
+                    f"{source}: the answer is larger than {self.limits.size:,} bytes; reading stopped",
+                    kind="size",
+                    evidence=shorten(_decode(self._hide(bytes(body[:20_000])), "utf-8")),
+                )
+        return self._hide(bytes(body))
+
+    def _refused(self, response: ClientResponse, source: str, body: bytes, repeatable: bool) -> Fault:
+        status, wait = response.status, response.headers.get("Retry-After")
+        evidence = shorten(_decode(body, response.charset or "utf-8"))
+        said = f"{source} answered {status} {response.reason or ''}".rstrip()
+        if 300 <= status < 400:
+            place = _place(response.headers.get("Location", "")).removeprefix("://")
+            return self.fault(f"{said} to '{place}', which is not followed; give that address", kind="http")
+        if status == 429 or (status == 503 and wait):
+            limited = RateLimited(said, retry_after=retry_after(wait), evidence=evidence)
+            limited.blame = self.fault.blame
+            return limited
+        return self.fault(said, kind="http", evidence=evidence, retryable=repeatable and status >= 500)
+
+    def _broken(self, error: Exception, source: str, repeatable: bool) -> Fault:
+        import aiohttp
+
+        if isinstance(error, aiohttp.ConnectionTimeoutError):
+            return self.fault(f"{source}: no connection within its time", kind="timeout", retryable=True)
+        if isinstance(error, TimeoutError):
+            said = f"{source}: no answer within {self.limits.timeout:g} s"
+            return self.fault(said, kind="timeout", retryable=repeatable)
+        if isinstance(error, aiohttp.ClientSSLError):
+            return self.fault(f"{source}: no secure connection: {error}", kind="connection")
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return self.fault(f"{source}: cannot connect: {error.os_error}", kind="connection", retryable=True)
+        if isinstance(error, aiohttp.ClientResponseError):
+            return self.fault(f"{source}: the answer is not HTTP: {error.message}", kind="format")
+        said = f"{source}: the connection broke: {str(error) or type(error).__name__}"
+        return self.fault(said, kind="connection", retryable=repeatable)
+
+    def _hide(self, body: bytes) -> bytes:
+        for secret in self._secrets:
+            body = body.replace(secret, b"***")
+        return body
+
+    def _session(self) -> ClientSession:
+        loop = asyncio.get_running_loop()
+        if self._opened is None or self._loop is not loop:
+            import aiohttp
+
+            if self._opened is not None:
+                self._opened.detach()
+            self._loop = loop
+            self._opened = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=self.limits.concurrency),
+                timeout=aiohttp.ClientTimeout(total=self.limits.timeout),
+                cookie_jar=aiohttp.DummyCookieJar(),  # a shared jar would join conversations that must stay apart
+                headers={"User-Agent": "vivavoce"},
+            )
+        return self._opened
+
+    def _proxy(self, url: str) -> str | None:
+        """Return the proxy of the environment; aiohttp's own look-up would also send passwords out of ~/.netrc."""
+        parts = urlsplit(url)
+        if parts.netloc not in self._proxies:
+            direct = is_loopback(url) or proxy_bypass(parts.netloc)
+            self._proxies[parts.netloc] = None if direct else getproxies().get(parts.scheme)
+        return self._proxies[parts.netloc]
+
+
+def checked_url(url: str, what: str) -> str:
+    """Return a web address unchanged.
+
+    Raises:
+        UsageError: it is not an http(s) address with a host.
+    """
+    try:
+        parts = urlsplit(url)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        valid = False
+    if not valid:
+        raise UsageError(f"{what}: '{url}' is not a web address such as http://localhost:8000/v1")
+    return url
+
+
+def is_loopback(url: str) -> bool:
+    """Say whether an address stays on this machine."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def retry_after(value: str | None) -> float | None:
+    """Return the seconds to wait that a Retry-After header asks for, given as seconds or as an HTTP date (RFC 9110)."""
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            when = parsedate_to_datetime(value)
+        except ValueError:
+            return None
+        seconds = (when.replace(tzinfo=when.tzinfo or UTC) - datetime.now(UTC)).total_seconds()
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+@lru_cache(maxsize=256)
+def _place(url: str) -> str:
+    """Return an address without user, password and query, where keys hide."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _decode(body: bytes, charset: str) -> str:
+    try:
+        return body.decode(charset, errors="replace")
+    except LookupError:
+        return body.decode("utf-8", errors="replace")
