@@ -1,0 +1,58 @@
+"""The port to language models: a request, a reply, and what a model must be able to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from vivavoce.messages import AnyMessage, ToolCall
+from vivavoce.records.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a model is asked: the conversation, the JSON schema its answer must match, the tools it may call.
+
+    `settings` such as `temperature` go before those of the model.
+    """
+
+    messages: Sequence[AnyMessage]
+    schema: Mapping[str, Any] | None = None
+    tools: Sequence[Mapping[str, Any]] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """What a model answered: `parsed` is the JSON object of `text` where a schema was asked for.
+
+    `applied` is what was really sent: `mode` (`text`, `tools` or `json_schema`), whether it was `repaired`, and every
+    setting, with None for one that the model does not take. `raw` is the request and the answer as they were, no keys.
+    """
+
+    text: str
+    parsed: dict[str, Any] | None = None
+    tool_calls: Sequence[ToolCall] = ()
+    usage: Usage | None = None
+    applied: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    raw: Mapping[str, Any] | None = None
+
+
+class Model(Protocol):
+    """A language model; `name` says which, with its provider."""
+
+    name: str
+
+    async def complete(self, request: Request) -> ModelReply:
+        """Answer a request.
+
+        Raises:
+            ModelFault: no answer, or none that matches the schema.
+            RateLimited: it asked to slow down, and kept asking.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Release what it holds."""
+        ...

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vivavoce.errors import UsageError
+from vivavoce.models.structured import allows_strict, mismatch, read_structured
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"score": {"type": "number", "minimum": 0, "maximum": 1}},
+    "required": ["score"],
+    "additionalProperties": False,
+}
+
+
+@given(st.floats(0, 1))
+def test_an_object_that_matches_is_read(score: float) -> None:
+    assert read_structured(f'{{"score": {score!r}}}', SCHEMA) == {"score": score}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Sure! 0.9", "not JSON"),
+        ('{"score": 0.9', "not JSON"),
+        ("[1]", "a JSON object is needed, got a list"),
+        ('{"score": NaN}', "NaN is not JSON"),
+        ('{"score": -Infinity}', "-Infinity is not JSON"),
+        ('{"score": 57}', r"\$\.score: 57 is greater than the maximum of 1"),
+        ("{}", "'score' is a required property"),
+        ('{"score": true}', "is not of type 'number'"),
+        ('{"score": 1, "note": ""}', "'note' was unexpected"),
+    ],
+)
+def test_anything_else_is_refused_with_the_rule_it_breaks(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        read_structured(text, SCHEMA)
+
+
+def test_a_schema_that_is_not_valid_is_the_users_mistake() -> None:
+    with pytest.raises(UsageError, match="the JSON schema is not valid at"):
+        mismatch({}, {"type": "objekt"})
+
+
+def test_a_reference_to_a_web_address_is_not_fetched() -> None:
+    with pytest.raises(Exception, match="Unresolvable"):
+        mismatch({}, {"$ref": "http://127.0.0.1:9/schema.json"})
+
+
+@pytest.mark.parametrize(
+    ("schema", "strict"),
+    [
+        (SCHEMA, True),
+        ({"type": "object", "properties": {"a": SCHEMA}, "required": ["a"], "additionalProperties": False}, True),
+        ({**SCHEMA, "additionalProperties": True}, False),
+        ({**SCHEMA, "required": []}, False),
+        ({"type": "array", "items": {"type": "object"}}, False),
+        ({"anyOf": [SCHEMA, {"properties": {"a": {"type": "string"}}}]}, False),
+    ],
+)
+def test_strict_mode_needs_closed_objects_with_every_property_required(schema: object, strict: bool) -> None:
+    assert allows_strict(schema) is strict
