@@ -26,6 +26,20 @@ class TurnGrade(BaseModel):
     ground_truth: Any = None
     failure: Failure | None = None
 
+    def spelled(self) -> dict[str, Any]:
+        """Return the grade as plain data, as `GradeResult.metadata` repeats it."""
+        entry = {
+            "turn": self.turn,
+            "score": self.score,
+            "state": self.state,
+            "rationale": self.rationale,
+            "submission": self.submission,
+            "ground_truth": self.ground_truth,
+        }
+        if self.failure is not None:
+            entry["failure"] = self.failure.model_dump(mode="json", exclude_none=True)
+        return entry
+
 
 class GradeResult(BaseModel):
     """What one grader says about one conversation.

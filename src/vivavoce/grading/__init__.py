@@ -1,0 +1,1 @@
+"""From a trajectory to grades, rewards and gates."""

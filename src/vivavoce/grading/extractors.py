@@ -1,0 +1,172 @@
+"""Extractors: which part of a trajectory is graded, the *submission*.
+
+A user's extractor is a function `(trajectory, config)` or `(trajectory, config, agent_state)` that returns text;
+`trajectory` is a list of turns, each a list of messages.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from vivavoce.errors import GraderFault
+from vivavoce.grading.options import Pattern, read_options
+from vivavoce.messages import AnyMessage, ToolMessage
+from vivavoce.plugins import Registry, is_file_reference, load_object
+from vivavoce.records.trajectory import assistant_texts, tool_calls, tool_results
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What a grader may see: the turns in its scope, and what the target remembered at the end."""
+
+    turns: Sequence[Sequence[AnyMessage]]
+    state: Mapping[str, Any] | None = None
+
+    @property
+    def messages(self) -> list[AnyMessage]:
+        """The messages of all turns in view."""
+        return [message for turn in self.turns for message in turn]
+
+
+Extract = Callable[[View], str]
+UserExtractor = Callable[..., str]
+
+
+def last_assistant(view: View) -> str:
+    """Return the words of the last assistant message."""
+    for turn in reversed(view.turns):
+        if texts := assistant_texts(turn):
+            return texts[-1]
+    return ""
+
+
+def first_assistant(view: View) -> str:
+    """Return the words of the first assistant message."""
+    return next((text for turn in view.turns for text in assistant_texts(turn)), "")
+
+
+def all_assistant(view: View, *, separator: str = "\n") -> str:
+    """Return the words of all assistant messages."""
+    return separator.join(assistant_texts(view.messages))
+
+
+def last_turn(view: View, *, separator: str = "\n") -> str:
+    """Return what the assistant said in the last turn."""
+    return separator.join(assistant_texts(view.turns[-1])) if view.turns else ""
+
+
+def pattern(view: View, *, pattern: Pattern, group: int = 0, search_all: bool = False) -> str:
+    """Return what a regular expression finds in the newest assistant message that it matches.
+
+    With `search_all`, the matches in that message are joined by a space; `group` chooses the group, 0 is the match.
+    """
+    expression = re.compile(pattern)
+    if group > expression.groups:
+        raise GraderFault(f"the pattern has {expression.groups} groups, there is no group {group}", kind="options")
+    for text in reversed(assistant_texts(view.messages)):
+        found = [match.group(group) or "" for match in expression.finditer(text)]
+        if found:
+            return " ".join(found) if search_all else found[0]
+    return ""
+
+
+def after_marker(view: View, *, marker: str, include_marker: bool = False) -> str:
+    """Return what follows a marker in the newest assistant message that holds it."""
+    for text in reversed(assistant_texts(view.messages)):
+        before, found, after = text.partition(marker)
+        if found:
+            return (found + after if include_marker else after).strip()
+    return ""
+
+
+def tool_arguments(view: View, *, tool_name: str) -> str:
+    """Return the arguments, as JSON text, of the first call of a tool; `{}` when it was not called."""
+    return next((c.function.arguments for c in tool_calls(view.messages) if c.name == tool_name), "{}")
+
+
+def tool_output(view: View, *, tool_name: str) -> str:
+    """Return what the first answered call of a tool returned."""
+    for call, answer in tool_results(view.messages):
+        if call.name == tool_name and isinstance(answer, ToolMessage):
+            return answer.text
+    return ""
+
+
+def calls(view: View) -> str:
+    """Return every tool call, as JSON text: a list of objects with `name` and `arguments`."""
+    named = [{"name": call.name, "arguments": call.function.arguments} for call in tool_calls(view.messages)]
+    return json.dumps(named, ensure_ascii=False) if named else ""
+
+
+def transcript(view: View) -> str:
+    """Return everything that was said and done, as readable lines."""
+    return "\n".join(message.pretty_repr() for message in view.messages)
+
+
+def memory_block(view: View, *, block_label: str) -> str:
+    """Return a block of what the target remembered at the end; empty when it has no such block."""
+    if view.state is None:
+        raise GraderFault("this target cannot tell what it remembers, so memory_block has nothing to read", kind="state")
+    value = view.state.get(block_label, "")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+_BUILTIN = (
+    last_assistant,
+    first_assistant,
+    all_assistant,
+    last_turn,
+    pattern,
+    after_marker,
+    tool_arguments,
+    tool_output,
+    memory_block,
+    transcript,
+)
+
+extractors: Registry[Callable[..., str]] = Registry(
+    "extractor",
+    {function.__name__: f"{__name__}:{function.__name__}" for function in _BUILTIN} | {"tool_calls": f"{__name__}:calls"},
+)
+NEEDS_STATE = "memory_block"
+
+
+def extractor(function: UserExtractor | None = None, *, name: str | None = None) -> Any:
+    """Register a function as an extractor, under its own name or another."""
+
+    def register(found: UserExtractor) -> UserExtractor:
+        return extractors.add(name or found.__name__, found)
+
+    return register if function is None else register(function)
+
+
+def build_extractor(name: str, config: Mapping[str, Any], base: Path) -> Extract:
+    """Return the extractor of that name, or of a `file.py:name`, with its options.
+
+    Raises:
+        UsageError: there is none, or an option is wrong.
+    """
+    found = cast("UserExtractor", load_object(name, base)) if is_file_reference(name) else extractors.get(name)
+    if getattr(found, "__module__", None) == __name__:
+        options = read_options(found, config)
+        return lambda view: found(view, **options)
+    return _user_extract(found, dict(config))
+
+
+def _user_extract(found: UserExtractor, config: dict[str, Any]) -> Extract:
+    wants_state = "agent_state" in inspect.signature(found).parameters
+
+    def extract(view: View) -> str:
+        turns = [list(turn) for turn in view.turns]
+        text: object = found(turns, config, agent_state=view.state) if wants_state else found(turns, config)
+        if not isinstance(text, str):
+            raise GraderFault(f"extractor {found.__name__} returned {type(text).__name__}, not text", kind="format")
+        return text
+
+    return extract

@@ -1,0 +1,170 @@
+"""Gates: whether a run passes, from the scores of its samples.
+
+Scores that are missing because of an error are never counted as anything. Instead the gate is decided twice, once with
+each of them as 0 and once as 1: where both agree the verdict stands, where they differ it is `inconclusive`.
+Skipped samples do not apply and take no part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from vivavoce.records.run import Verdict
+from vivavoce.stats.intervals import mean_interval, percentile
+
+Aggregation = Literal["avg_score", "accuracy", "min", "max", "median", "p50", "p95", "p99"]
+Operator = Literal["gt", "gte", "lt", "lte", "eq"]
+Bound = Literal["mean", "lower"]
+
+_COMPARE: dict[Operator, Callable[[float, float], bool]] = {
+    "gt": lambda a, b: a > b,
+    "gte": lambda a, b: a >= b,
+    "lt": lambda a, b: a < b,
+    "lte": lambda a, b: a <= b,
+    "eq": lambda a, b: a == b,
+}
+_SIGNS: dict[Operator, str] = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "eq": "="}
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The scores of one grader (or of the reward) over a run: the values, the sample of each, and how many have none."""
+
+    values: Sequence[float]
+    clusters: Sequence[str]
+    errors: int = 0
+    skipped: int = 0
+
+    def filled(self, missing: float) -> Scores:
+        """Return the scores as if every error had been `missing`."""
+        unknown = [f"error {i}" for i in range(self.errors)]
+        return Scores([*self.values, *[missing] * self.errors], [*self.clusters, *unknown], 0, self.skipped)
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """A verdict and, line by line, why."""
+
+    verdict: Verdict
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """What every simple condition compares: an aggregate of scores, by an operator, with a value."""
+
+    aggregation: Aggregation
+    op: Operator
+    value: float
+    pass_threshold: float = 1.0
+    pass_op: Operator = "gte"
+    on: Bound = "mean"
+
+    def aggregate(self, scores: Scores) -> float:
+        """Return the aggregate; `accuracy` is a percentage, 0 to 100, of the scores that reach `pass_threshold`.
+
+        With `on: lower` it is the lower end of the 95 % interval of the mean or of the accuracy.
+        """
+        values = list(scores.values)
+        if self.aggregation == "accuracy":
+            values = [100.0 * _COMPARE[self.pass_op](value, self.pass_threshold) for value in values]
+        if self.aggregation in ("avg_score", "accuracy"):
+            return self._mean(values, scores.clusters)
+        if self.aggregation in ("min", "max"):
+            return min(values) if self.aggregation == "min" else max(values)
+        return percentile(values, {"median": 50, "p50": 50, "p95": 95, "p99": 99}[self.aggregation])
+
+    def _mean(self, values: list[float], clusters: Sequence[str]) -> float:
+        if self.on == "mean":
+            return sum(values) / len(values)
+        scale = 100.0 if self.aggregation == "accuracy" else 1.0
+        estimate = mean_interval([value / scale for value in values], clusters)
+        return 0.0 if estimate is None or estimate.low is None else estimate.low * scale
+
+    def holds(self, found: float) -> bool:
+        """Say whether an aggregate is on the right side."""
+        return _COMPARE[self.op](found, self.value)
+
+    def __str__(self) -> str:
+        lower = "lower bound of " if self.on == "lower" else ""
+        return f"{lower}{self.aggregation} {_SIGNS[self.op]} {self.value:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleGate:
+    """One condition on one grader; `min_scored` is the share of samples, 0 to 1, that must have a score."""
+
+    metric_key: str
+    threshold: Threshold
+    min_scored: float = 0.0
+
+    def decide(self, scores: Mapping[str, Scores]) -> GateResult:
+        """Return the verdict."""
+        found = scores[self.metric_key]
+        name = f"{self.metric_key}: {self.threshold}"
+        if unmet := _too_few(self.metric_key, found, self.min_scored):
+            return unmet
+        value = self.threshold.aggregate(found)
+        ends = [self.threshold.holds(self.threshold.aggregate(found.filled(end))) for end in (0.0, 1.0)]
+        return _decided(f"{name}, got {value:.4g}", self.threshold.holds(value), ends, found.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedGate:
+    """One condition on the weighted mean of several graders' aggregates; weights are normalised."""
+
+    weights: Mapping[str, float]
+    threshold: Threshold
+    min_scored: float = 0.0
+
+    def decide(self, scores: Mapping[str, Scores]) -> GateResult:
+        """Return the verdict."""
+        for key in self.weights:
+            if unmet := _too_few(key, scores[key], self.min_scored):
+                return unmet
+        value = self._mean(scores)
+        ends = [self.threshold.holds(self._mean({k: s.filled(end) for k, s in scores.items()})) for end in (0.0, 1.0)]
+        label = " + ".join(f"{weight:g} × {key}" for key, weight in self.weights.items())
+        errors = sum(scores[key].errors for key in self.weights)
+        return _decided(f"{label}: {self.threshold}, got {value:.4g}", self.threshold.holds(value), ends, errors)
+
+    def _mean(self, scores: Mapping[str, Scores]) -> float:
+        total = sum(self.weights.values())
+        return sum(w * self.threshold.aggregate(scores[key]) for key, w in self.weights.items()) / total
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalGate:
+    """Conditions joined by `and` or `or`; an inconclusive one leaves the whole open unless the others decide it."""
+
+    operator: Literal["and", "or"]
+    conditions: Sequence[Gate]
+
+    def decide(self, scores: Mapping[str, Scores]) -> GateResult:
+        """Return the verdict."""
+        results = [condition.decide(scores) for condition in self.conditions]
+        verdicts = {result.verdict for result in results}
+        deciding: Verdict = "fail" if self.operator == "and" else "pass"
+        other: Verdict = "pass" if self.operator == "and" else "fail"
+        verdict = deciding if deciding in verdicts else "inconclusive" if "inconclusive" in verdicts else other
+        return GateResult(verdict, tuple(reason for result in results for reason in result.reasons))
+
+
+Gate = SimpleGate | WeightedGate | LogicalGate
+
+
+def _too_few(key: str, scores: Scores, min_scored: float) -> GateResult | None:
+    scored, asked = len(scores.values), len(scores.values) + scores.errors
+    if not scored:
+        return GateResult("inconclusive", (f"{key}: nothing was scored ({scores.errors} errors)",))
+    if scored < min_scored * asked:
+        return GateResult("inconclusive", (f"{key}: {scored} of {asked} scored, min_scored is {min_scored:g}",))
+    return None
+
+
+def _decided(text: str, passed: bool, ends: Sequence[bool], errors: int) -> GateResult:
+    if all(end == passed for end in ends):
+        return GateResult("pass" if passed else "fail", (text,))
+    return GateResult("inconclusive", (f"{text}; {errors} without a score because of errors could turn it",))

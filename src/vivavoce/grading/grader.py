@@ -1,0 +1,193 @@
+"""A grader: an extractor and a grading function, over each turn or over the whole conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from vivavoce.errors import BudgetExhausted, GraderFault
+from vivavoce.grading.extractors import Extract, View
+from vivavoce.grading.graders import Case, Truth
+from vivavoce.records.failure import Failure, failure_of
+from vivavoce.records.score import GradeResult, TurnGrade, failed, skipped
+from vivavoce.records.trajectory import Trajectory
+from vivavoce.records.usage import Usage
+from vivavoce.samples.sample import Sample
+
+Score = Callable[[Case], Awaitable[GradeResult] | GradeResult]
+PASSED = 1.0
+"""A turn passes with this score."""
+EMPTY = GradeResult(score=0.0, rationale="empty submission: the extractor found nothing")
+
+
+@dataclass(frozen=True, slots=True)
+class Grader:
+    """One named grader of a suite.
+
+    `truth` says what it is measured against, and so whether it works turn by turn. `reads_silence` is for functions
+    that look at more than the submission; the others give an empty submission 0 without being asked.
+    """
+
+    name: str
+    extract: Extract
+    score: Score
+    truth: Truth
+    fingerprint: str
+    reads_silence: bool = False
+    display_name: str | None = None
+
+    def per_turn(self, sample: Sample) -> bool:
+        """Say whether this sample is graded turn by turn."""
+        if self.truth == "reference_tool_calls":
+            calls = sample.reference_tool_calls
+            return bool(calls) and isinstance(calls[0], list | None)
+        return self.truth != "conversation" and sample.per_turn
+
+    async def grade(self, sample: Sample, trajectory: Trajectory) -> GradeResult:
+        """Grade one conversation; whatever goes wrong comes back as a grade in state `error`."""
+        if self.per_turn(sample):
+            return await self._turn_by_turn(sample, trajectory)
+        truth = sample.ground_truth
+        if trajectory.failure is not None:
+            return failed(trajectory.failure, ground_truth=truth)
+        view = View([turn.messages for turn in trajectory.turns], trajectory.state)
+        result, submission = await self._one(sample, view)
+        return result.model_copy(update={"submission": submission, "ground_truth": truth})
+
+    async def _one(self, sample: Sample, view: View) -> tuple[GradeResult, str]:
+        if missing := _missing(self.truth, sample):
+            return skipped(missing), ""
+        submission = ""
+        try:
+            submission = self.extract(view)
+            if not self.reads_silence and not submission.strip():
+                return EMPTY, submission
+            scored = self.score(Case(sample, submission, view))
+            return scored if isinstance(scored, GradeResult) else await scored, submission
+        except BudgetExhausted:
+            raise
+        except Exception as error:
+            return failed(failure_of(error, "grader")), submission
+
+    async def _turn_by_turn(self, sample: Sample, trajectory: Trajectory) -> GradeResult:
+        turns: list[TurnGrade] = []
+        usage = Usage()
+        for index, one in enumerate(sample.turns):
+            truth = _turn_truth(self.truth, one)
+            result, submission = await self._turn(one, truth, index, trajectory)
+            if result.usage is not None:
+                usage += result.usage
+            turns.append(
+                TurnGrade(
+                    turn=index,
+                    score=result.score,
+                    state=result.state,
+                    rationale=result.rationale,
+                    submission=submission,
+                    ground_truth=truth,
+                    failure=result.failure,
+                )
+            )
+        return summarise(turns, usage if usage.calls else None)
+
+    async def _turn(self, sample: Sample, truth: Any, index: int, trajectory: Trajectory) -> tuple[GradeResult, str]:
+        if truth is None:
+            return skipped("this turn has no ground truth"), ""
+        if index >= len(trajectory.turns):
+            return failed(trajectory.failure or _NEVER_HELD), ""
+        turn = trajectory.turns[index]
+        if turn.failure is not None:
+            return failed(turn.failure), ""
+        return await self._one(sample, View([turn.messages], trajectory.state))
+
+
+_NEVER_HELD = Failure(blame="environment", kind="missing", message="the recording ends before this turn")
+
+
+def summarise(turns: list[TurnGrade], usage: Usage | None = None) -> GradeResult:
+    """Return the grade of a conversation from those of its turns: the mean over the turns that count.
+
+    A turn in state `error` makes the whole an error, for a mean without it would be a guess. Skipped turns do not count.
+    """
+    counted = [turn for turn in turns if turn.state != "skipped"]
+    scores = [turn.score for turn in counted if turn.score is not None]
+    broken = [turn for turn in counted if turn.state == "error"]
+    passed = sum(score >= PASSED for score in scores)
+    metadata = {
+        "turns_passed": passed,
+        "turns_total": len(counted),
+        "per_turn_grades": [turn.spelled() for turn in turns],
+    }
+    common: dict[str, Any] = {"metadata": metadata, "per_turn_grades": turns, "usage": usage}
+    if broken:
+        first = broken[0]
+        reason = f"{len(broken)} of {len(counted)} turns could not be graded; turn {first.turn}: {first.rationale}"
+        return GradeResult(state="error", rationale=reason, failure=first.failure, **common)
+    if not counted:
+        return skipped("no turn has a ground truth", **common)
+    return GradeResult(score=sum(scores) / len(scores), rationale=f"{passed}/{len(counted)} turns passed", **common)
+
+
+def _turn_truth(truth: Truth, sample: Sample) -> Any:
+    if truth != "reference_tool_calls":
+        return sample.ground_truth
+    calls = sample.reference_tool_calls
+    return None if calls is None else [call.to_dict() for call in cast("list[Any]", calls)]
+
+
+def _missing(truth: Truth, sample: Sample) -> str | None:
+    if truth == "ground_truth" and sample.ground_truth is None:
+        return "the sample has no ground_truth"
+    if truth == "reference_tool_calls" and sample.reference_tool_calls is None:
+        return "the sample has no reference_tool_calls"
+    return None
+
+
+def user_score(function: Callable[..., Any], config: Mapping[str, Any], timeout: float) -> Score:
+    """Return a user's grading function as we call it: by the names of its parameters, with a time limit in seconds.
+
+    A sync function runs in a thread, so that a slow one does not hold up the other conversations.
+    """
+    wanted = inspect.signature(function).parameters
+
+    async def score(case: Case) -> GradeResult:
+        given: dict[str, Any] = {}
+        if "trajectory" in wanted:
+            given["trajectory"] = [list(turn) for turn in case.view.turns]
+        if "config" in wanted:
+            given["config"] = dict(config)
+        try:
+            async with asyncio.timeout(timeout):
+                if inspect.iscoroutinefunction(function):
+                    value = await function(case.sample, case.submission, **given)
+                else:
+                    value = await asyncio.to_thread(function, case.sample, case.submission, **given)
+        except TimeoutError as error:
+            raise GraderFault(f"{function.__name__} took longer than {timeout:g} s", kind="timeout") from error
+        return as_grade(value, function.__name__)
+
+    return score
+
+
+def as_grade(value: Any, name: str) -> GradeResult:
+    """Read what a user's function returned.
+
+    Raises:
+        GraderFault: it is not a number between 0 and 1, a bool, a `GradeResult` or a dict with a `score`.
+    """
+    if isinstance(value, GradeResult):
+        return value
+    try:
+        if isinstance(value, bool | int | float):
+            return GradeResult(score=float(value))
+        if isinstance(value, Mapping):
+            return GradeResult.model_validate(dict(cast("Mapping[str, Any]", value)))
+    except ValueError as error:
+        raise GraderFault(f"{name} returned {value!r}, whose score is not between 0 and 1", kind="format") from error
+    rule = "a grader returns a number between 0 and 1, a bool, a GradeResult or a dict with a score"
+    raise GraderFault(f"{name} returned {type(value).__name__}: {value!r}; {rule}"[:500], kind="format")
+
+

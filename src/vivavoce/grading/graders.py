@@ -1,0 +1,259 @@
+"""Grading functions: text against a ground truth, structure, numbers, tool calls, and the user's own.
+
+A user's grader is a function `(sample, submission)`, sync or async; it may also ask for `trajectory` (a list of turns,
+each a list of messages) and `config` (the options of the suite) by those names. It returns a number between 0 and 1,
+a bool, a `GradeResult`, or a dict with `score` and perhaps `rationale` and `metadata`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import PlainValidator
+from rapidfuzz import fuzz
+
+from vivavoce.errors import GraderFault
+from vivavoce.grading.extractors import View
+from vivavoce.grading.options import Pattern
+from vivavoce.messages import ToolCall
+from vivavoce.metrics.exact.arguments import ArgumentRule
+from vivavoce.metrics.exact.selection import of_tools, select_calls
+from vivavoce.metrics.exact.tool_calls import (
+    EXACT_ARGUMENTS,
+    CallF1,
+    CallScore,
+    TrajectoryMode,
+    match_trajectory,
+)
+from vivavoce.metrics.exact.tool_calls import tool_call_accuracy as accuracy_of_calls
+from vivavoce.metrics.exact.tool_calls import tool_call_f1 as f1_of_calls
+from vivavoce.plugins import Registry
+from vivavoce.records.score import GradeResult, skipped
+from vivavoce.samples.sample import Sample
+
+Truth = Literal["ground_truth", "reference_tool_calls", "none", "conversation"]
+"""What decides whether a grader works per turn: the list it needs, the sample's way, or always the whole conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a grading function is asked: the sample as this scope sees it, the submission, and the turns in view."""
+
+    sample: Sample
+    submission: str
+    view: View
+
+    @property
+    def truth(self) -> str:
+        """The ground truth as text."""
+        value = self.sample.ground_truth
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def exact_match(case: Case) -> GradeResult:
+    """Score 1 when the submission is the ground truth, whitespace at the ends aside."""
+    return _verdict(case.submission.strip() == case.truth.strip(), f"is not {case.truth.strip()!r}")
+
+
+def contains(case: Case) -> GradeResult:
+    """Score 1 when the submission holds the ground truth, in any case of letters."""
+    return _verdict(case.truth.lower() in case.submission.lower(), f"does not contain {case.truth!r}")
+
+
+def regex_match(case: Case) -> GradeResult:
+    """Score 1 when the ground truth, a regular expression, matches anywhere in the submission."""
+    return _verdict(_compiled(case.truth).search(case.submission) is not None, f"does not match /{case.truth}/")
+
+
+def ascii_printable_only(case: Case) -> GradeResult:
+    """Score 1 when every character is printable ASCII or a line break."""
+    odd = dict.fromkeys(_NOT_PRINTABLE.findall(case.submission))
+    return _verdict(not odd, f"holds {', '.join(repr(c) for c in list(odd)[:5])}")
+
+
+def json_schema(case: Case, *, schema: dict[str, Any] | None = None) -> GradeResult:
+    """Score 1 when the submission is JSON that fits a schema; without the option, the ground truth is the schema."""
+    wanted = schema if schema is not None else case.sample.ground_truth
+    if not isinstance(wanted, dict):
+        raise GraderFault("json_schema needs a schema, as its option or as the ground truth", kind="options")
+    try:
+        value = json.loads(case.submission)
+    except ValueError as error:
+        return _verdict(False, f"is not JSON: {error}")
+    problems = [f"{'/'.join(map(str, e.absolute_path)) or 'value'}: {e.message}" for e in _schema_errors(wanted, value)]
+    return _verdict(not problems, "does not fit the schema: " + "; ".join(problems[:3]))
+
+
+def numeric(
+    case: Case, *, tolerance: float = 0.0, relative: float = 0.0, take: Literal["last", "first"] = "last"
+) -> GradeResult:
+    """Score 1 when a number in the submission equals the ground truth within a tolerance.
+
+    `tolerance` is in the number's own unit, `relative` a share of the ground truth; the larger of both counts.
+    """
+    wanted = _numbers(case.truth)
+    if len(wanted) != 1:
+        raise GraderFault(f"the ground truth {case.truth!r} is not one number", kind="options")
+    found = _numbers(case.submission)
+    if not found:
+        return _verdict(False, "holds no number")
+    number = found[0] if take == "first" else found[-1]
+    close = math.isclose(number, wanted[0], rel_tol=relative, abs_tol=tolerance)
+    return _verdict(close, f"says {number:g}, wanted {wanted[0]:g} ± {max(tolerance, relative * abs(wanted[0])):g}")
+
+
+def fuzzy_ratio(case: Case, *, threshold: float | None = None) -> GradeResult:
+    """Score the likeness of submission and ground truth, 0 to 1; with a threshold, 1 from there on and 0 below.
+
+    The likeness is the normalised indel similarity of the texts in lower case (rapidfuzz `fuzz.ratio` / 100).
+    """
+    likeness = fuzz.ratio(case.submission.strip().lower(), case.truth.strip().lower()) / 100
+    if threshold is None:
+        return GradeResult(score=likeness, rationale=f"likeness {likeness:.2f} to {case.truth!r}")
+    return _verdict(likeness >= threshold, f"likeness {likeness:.2f} is below {threshold:g}")
+
+
+def _read_rule(spec: Any) -> ArgumentRule:
+    return spec if isinstance(spec, ArgumentRule) else ArgumentRule.read(spec)
+
+
+Arguments = Annotated[ArgumentRule, PlainValidator(_read_rule)]
+
+
+def trajectory_match(
+    case: Case,
+    *,
+    mode: TrajectoryMode = "strict",
+    arguments: Arguments = EXACT_ARGUMENTS,
+    only: list[str] | None = None,
+    ignore: list[str] | None = None,
+    failed_when: Pattern | None = None,
+) -> GradeResult:
+    """Score 1 when the tool calls are those of `reference_tool_calls`, in the sense of `mode`.
+
+    `only` and `ignore` choose tools by name; a call whose result matches `failed_when` does not count.
+    """
+    actual, reference = _calls(case, only, ignore, failed_when)
+    return _from_calls(match_trajectory(actual, reference, mode=mode, arguments=arguments))
+
+
+def tool_call_accuracy(
+    case: Case,
+    *,
+    order: bool = False,
+    arguments: Arguments = EXACT_ARGUMENTS,
+    only: list[str] | None = None,
+    ignore: list[str] | None = None,
+    failed_when: Pattern | None = None,
+) -> GradeResult:
+    """Score how much of `reference_tool_calls` was called, arguments counted in part, by the best assignment."""
+    actual, reference = _calls(case, only, ignore, failed_when)
+    return _from_calls(accuracy_of_calls(actual, reference, arguments=arguments, order=order))
+
+
+def tool_call_f1(
+    case: Case,
+    *,
+    arguments: Arguments = EXACT_ARGUMENTS,
+    only: list[str] | None = None,
+    ignore: list[str] | None = None,
+    failed_when: Pattern | None = None,
+) -> GradeResult:
+    """Score the F1 of the tool calls against `reference_tool_calls`, order aside."""
+    actual, reference = _calls(case, only, ignore, failed_when)
+    return _from_calls(f1_of_calls(actual, reference, arguments=arguments))
+
+
+def recorded(case: Case, *, path: str) -> GradeResult:
+    """Score what the dataset already says of this conversation, a number or a bool at a dotted path of the sample."""
+    value: Any = {"labels": case.sample.labels, "metadata": case.sample.metadata}
+    for part in path.split("."):
+        if not isinstance(value, dict) or part not in value:
+            return skipped(f"the sample has no {path}")
+        value = cast("dict[str, Any]", value)[part]
+    if not isinstance(value, bool | int | float) or not 0 <= value <= 1:
+        raise GraderFault(f"{path} is {value!r}, not a number between 0 and 1", kind="format")
+    return GradeResult(score=float(value), rationale=f"{path} says {value}")
+
+
+Grade = Callable[..., Any]
+
+_TRUTHS: dict[str, Truth] = {
+    "exact_match": "ground_truth",
+    "contains": "ground_truth",
+    "regex_match": "ground_truth",
+    "ascii_printable_only": "none",
+    "json_schema": "none",
+    "numeric": "ground_truth",
+    "fuzzy_ratio": "ground_truth",
+    "trajectory_match": "reference_tool_calls",
+    "tool_call_accuracy": "reference_tool_calls",
+    "tool_call_f1": "reference_tool_calls",
+    "recorded": "conversation",
+}
+
+graders: Registry[Grade] = Registry("grader", {name: f"{__name__}:{name}" for name in _TRUTHS})
+
+
+def grader(function: Grade | None = None, *, name: str | None = None) -> Any:
+    """Register a function as a grader, under its own name or another."""
+
+    def register(found: Grade) -> Grade:
+        return graders.add(name or found.__name__, found)
+
+    return register if function is None else register(function)
+
+
+def truth_of(function: Grade) -> Truth | None:
+    """Return what a built-in grader is measured against, None for a user's function."""
+    return _TRUTHS.get(function.__name__) if function.__module__ == __name__ else None
+
+
+def _verdict(passed: bool, complaint: str) -> GradeResult:
+    return _PASSED if passed else GradeResult(score=0.0, rationale=complaint)
+
+
+_NOT_PRINTABLE = re.compile(r"[^\x20-\x7e\n\r]")
+_PASSED = GradeResult(score=1.0, rationale="as wanted")
+
+
+def _from_calls(found: CallScore) -> GradeResult:
+    details = {"precision": found.precision, "recall": found.recall} if isinstance(found, CallF1) else {}
+    return GradeResult(
+        score=found.score, rationale="; ".join(found.reasons) or "the calls are as wanted", metadata=details
+    )
+
+
+def _calls(
+    case: Case, only: list[str] | None, ignore: list[str] | None, failed_when: str | None
+) -> tuple[list[ToolCall], list[ToolCall]]:
+    reference = cast("list[ToolCall]", case.sample.reference_tool_calls or [])
+    actual = select_calls(case.view.messages, only=only, ignore=ignore, failed_when=failed_when)
+    return actual, of_tools(reference, only=only, ignore=ignore)
+
+
+@lru_cache(maxsize=512)
+def _compiled(expression: str) -> re.Pattern[str]:
+    try:
+        return re.compile(expression)
+    except re.error as error:
+        raise GraderFault(f"the ground truth is not a regular expression: {error}", kind="options") from error
+
+
+_NUMBER = re.compile(r"(?<![\w.,])[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))(?:[eE][-+]?\d+)?(?![\w])")
+
+
+def _numbers(text: str) -> list[float]:
+    return [float(found.group().replace(",", "").replace("−", "-")) for found in _NUMBER.finditer(text)]
+
+
+def _schema_errors(schema: dict[str, Any], value: Any) -> list[Any]:
+    from jsonschema import Draft202012Validator
+
+    return sorted(Draft202012Validator(schema).iter_errors(value), key=lambda e: list(map(str, e.absolute_path)))  # pyright: ignore

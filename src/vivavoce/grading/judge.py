@@ -1,0 +1,73 @@
+"""`kind: model_judge`: a rubric, a model, and a score between 0 and 1 with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vivavoce.errors import ModelFault
+from vivavoce.grading.graders import Case
+from vivavoce.grading.rubric import FENCE_RULE, STANDARD, Rubric, read_rubric
+from vivavoce.messages import HumanMessage, SystemMessage
+from vivavoce.models.model import Model, Request
+from vivavoce.records.score import GradeResult
+
+VERDICT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "rationale": {"type": "string", "description": "why, in one to three sentences"},
+        "score": {"type": "number", "minimum": 0, "maximum": 1},
+    },
+    "required": ["rationale", "score"],
+    "additionalProperties": False,
+}
+_INSTRUCTIONS = (Path(__file__).parent / "judge.txt").read_text()
+
+
+@dataclass(frozen=True)
+class ModelJudge:
+    """A judge that follows a rubric; a sample's own rubric comes before it."""
+
+    model: Model
+    rubric: Rubric
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    system_prompt: str | None = None
+
+    async def score(self, case: Case) -> GradeResult:
+        """Ask the judge once.
+
+        Raises:
+            ModelFault: it did not answer, or not in the shape asked for; never a score.
+        """
+        rubric, values = self._material(case)
+        system = FENCE_RULE if self.system_prompt is None else f"{self.system_prompt}\n\n{FENCE_RULE}"
+        messages = [SystemMessage(content=system), HumanMessage(content=f"{rubric.render(values)}\n\n{_INSTRUCTIONS}")]
+        reply = await self.model.complete(Request(messages=messages, schema=VERDICT_SCHEMA, settings=dict(self.settings)))
+        if reply.parsed is None:
+            raise ModelFault("the judge's reply has no verdict", kind="format", evidence=reply.text)
+        return GradeResult(
+            score=reply.parsed["score"],
+            rationale=reply.parsed["rationale"],
+            metadata={"model": self.model.name, "rubric": rubric.hash, "applied": reply.applied},
+            usage=reply.usage,
+        )
+
+    def _material(self, case: Case) -> tuple[Rubric, dict[str, Any]]:
+        sample = case.sample
+        values: dict[str, Any] = {
+            **sample.rubric_vars,
+            "input": sample.input if isinstance(sample.input, str) else [said.text for said in sample.said],
+            "ground_truth": sample.ground_truth,
+            "submission": case.submission,
+            "conversation": "\n".join(message.pretty_repr() for message in case.view.messages),
+        }
+        if sample.rubric is None:
+            return self.rubric, values
+        return read_rubric(sample.rubric, set(values), f"the rubric of sample {sample.id}"), values
+
+
+
+RESERVED = frozenset(STANDARD)
+"""Names a sample's `rubric_vars` may not use."""

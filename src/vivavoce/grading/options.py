@@ -1,0 +1,60 @@
+"""Options of extractors and graders: keyword-only parameters are what a suite may set, checked before anything runs."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, get_type_hints
+
+from pydantic import AfterValidator, TypeAdapter, ValidationError
+
+from vivavoce.errors import UsageError, did_you_mean
+
+Function = Callable[..., Any]
+
+
+def _expression(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise UsageError(f"'{text}' is not a regular expression: {error}") from error
+    return text
+
+
+Pattern = Annotated[str, AfterValidator(_expression)]
+"""A regular expression, as text."""
+
+
+def option_names(function: Function) -> list[str]:
+    """Return the names of a function's options."""
+    return [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+
+
+def read_options(function: Function, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check options against a function and return the given ones as it takes them.
+
+    Raises:
+        UsageError: an option is unknown, missing or of the wrong type.
+    """
+    names, parameters = option_names(function), inspect.signature(function).parameters
+    for name in given:
+        if name not in names:
+            known = did_you_mean(name, names) or "; it takes none"
+            raise UsageError(f"'{function.__name__}' has no option '{name}'{known}")
+    for name in names:
+        if name not in given and parameters[name].default is inspect.Parameter.empty:
+            raise UsageError(f"'{function.__name__}' needs the option '{name}'")
+    hints = get_type_hints(function, include_extras=True)
+    return {name: _read(function, name, hints[name], value) for name, value in given.items()}
+
+
+def _read(function: Function, name: str, hint: Any, value: Any) -> Any:
+    place = f"option '{name}' of '{function.__name__}'"
+    try:
+        return TypeAdapter(hint).validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise UsageError(f"{place}: {first['msg']}, got {first['input']!r}") from error
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from error

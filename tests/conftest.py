@@ -1,0 +1,22 @@
+"""What every test may rely on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import settings as hypothesis_settings
+
+from vivavoce.settings import settings
+
+hypothesis_settings.register_profile("shared machine", deadline=None)
+hypothesis_settings.load_profile("shared machine")
+
+
+@pytest.fixture(autouse=True)
+def _own_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
+    """Run every test in an empty folder, without the keys of whoever runs it."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "LETTA_API_KEY", "LETTA_BASE_URL", "VIVAVOCE_STORE"):
+        monkeypatch.delenv(name, raising=False)
+    settings.cache_clear()

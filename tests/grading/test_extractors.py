@@ -1,0 +1,108 @@
+"""Extractors: which part of a conversation is graded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import GraderFault, UsageError
+from vivavoce.grading.extractors import View, build_extractor
+from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
+
+VIEW = View(
+    turns=[
+        [
+            HumanMessage(content="Where is it?"),
+            AIMessage(content="Let me look.", tool_calls=[ToolCall(id="a", name="find", args={"id": 1})]),
+            ToolMessage(tool_call_id="a", content="in Rome"),
+            AIMessage(content="RESULT: Rome, 12 May"),
+        ],
+        [
+            HumanMessage(content="And the others?"),
+            AIMessage(
+                tool_calls=[ToolCall(id="b", name="find", args={"id": 2}), ToolCall(id="c", name="count", args={})]
+            ),
+            ToolMessage(tool_call_id="c", content="3"),
+            ToolMessage(tool_call_id="b", content="in Bern"),
+            AIMessage(content="One in Bern"),
+            AIMessage(content="and two unknown, 13 May, 14 May"),
+        ],
+    ],
+    state={"fruit": "apples", "facts": {"n": 1}},
+)
+
+
+def extract(name: str, **config: Any) -> str:
+    return build_extractor(name, config, Path())(VIEW)
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "found"),
+    [
+        ("last_assistant", {}, "and two unknown, 13 May, 14 May"),
+        ("first_assistant", {}, "Let me look."),
+        ("all_assistant", {"separator": "|"}, "Let me look.|RESULT: Rome, 12 May|One in Bern|and two unknown, 13 May, 14 May"),
+        ("last_turn", {"separator": " "}, "One in Bern and two unknown, 13 May, 14 May"),
+        ("pattern", {"pattern": r"(\d+) May", "group": 1}, "13"),
+        ("pattern", {"pattern": r"(\d+) May", "group": 1, "search_all": True}, "13 14"),
+        ("pattern", {"pattern": "RESULT: (.*)", "group": 1}, "Rome, 12 May"),
+        ("pattern", {"pattern": "nowhere"}, ""),
+        ("after_marker", {"marker": "RESULT:"}, "Rome, 12 May"),
+        ("after_marker", {"marker": "RESULT:", "include_marker": True}, "RESULT: Rome, 12 May"),
+        ("tool_arguments", {"tool_name": "find"}, '{"id": 1}'),
+        ("tool_arguments", {"tool_name": "absent"}, "{}"),
+        ("tool_output", {"tool_name": "find"}, "in Rome"),
+        ("tool_output", {"tool_name": "count"}, "3"),
+        ("memory_block", {"block_label": "fruit"}, "apples"),
+        ("memory_block", {"block_label": "facts"}, '{"n": 1}'),
+        ("memory_block", {"block_label": "absent"}, ""),
+    ],
+)
+def test_each_extractor_finds_its_part(name: str, config: dict[str, Any], found: str) -> None:
+    assert extract(name, **config) == found
+
+
+def test_the_output_of_parallel_calls_is_found_by_id_and_not_by_place() -> None:
+    only_second = View([VIEW.turns[1]])
+    assert build_extractor("tool_output", {"tool_name": "find"}, Path())(only_second) == "in Bern"
+
+
+def test_tool_calls_and_transcript_show_everything() -> None:
+    assert extract("tool_calls").count('"name"') == 3
+    assert "Human: Where is it?" in extract("transcript")
+    assert "→ count({})" in extract("transcript")
+
+
+def test_memory_of_a_target_that_has_none_is_a_fault() -> None:
+    with pytest.raises(GraderFault, match="cannot tell what it remembers"):
+        build_extractor("memory_block", {"block_label": "x"}, Path())(View([]))
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "said"),
+    [
+        ("last_assistnt", {}, "no extractor 'last_assistnt'; did you mean 'last_assistant'?"),
+        ("tool_output", {}, "'tool_output' needs the option 'tool_name'"),
+        ("tool_output", {"tool": "x"}, "no option 'tool'; did you mean 'tool_name'?"),
+        ("pattern", {"pattern": "("}, "not a regular expression"),
+        ("pattern", {"pattern": "a", "group": "one"}, "option 'group' of 'pattern'"),
+        ("last_assistant", {"x": 1}, "it takes none"),
+    ],
+)
+def test_a_wrong_name_or_option_is_told_before_anything_runs(name: str, config: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said.replace("(", r"\(").replace("?", r"\?")):
+        build_extractor(name, config, Path())
+
+
+def test_an_extractor_of_the_user_sees_turns_config_and_state(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def pick(trajectory, config, agent_state):\n"
+        "    return f\"{len(trajectory)} {trajectory[0][0].text} {config['a']} {agent_state['fruit']}\"\n"
+        "def wrong(trajectory, config):\n"
+        "    return 3\n"
+    )
+    assert build_extractor("mine.py:pick", {"a": "b"}, tmp_path)(VIEW) == "2 Where is it? b apples"
+    with pytest.raises(GraderFault, match="returned int, not text"):
+        build_extractor("mine.py:wrong", {}, tmp_path)(VIEW)

@@ -1,0 +1,106 @@
+"""Gates: verdicts from scores, and what errors do to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vivavoce.grading.gates import LogicalGate, Scores, SimpleGate, Threshold, WeightedGate
+
+
+def scores(*values: float, errors: int = 0) -> Scores:
+    return Scores(list(values), [f"s{i}" for i in range(len(values))], errors)
+
+
+def gate(value: float, op: Any = "gte", aggregation: Any = "avg_score", **more: Any) -> SimpleGate:
+    least = more.pop("min_scored", 0.0)
+    return SimpleGate("g", Threshold(aggregation, op, value, **more), least)
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "found"),
+    [("avg_score", 0.5), ("min", 0.0), ("max", 1.0), ("median", 0.5), ("p50", 0.5), ("p95", 0.95), ("accuracy", 100 / 3)],
+)
+def test_aggregations(aggregation: Any, found: float) -> None:
+    assert Threshold(aggregation, "gte", 0).aggregate(scores(0, 0.5, 1)) == pytest.approx(found)
+
+
+@pytest.mark.parametrize(
+    ("op", "verdict"), [("gt", "fail"), ("gte", "pass"), ("lt", "fail"), ("lte", "pass"), ("eq", "pass")]
+)
+def test_operators(op: Any, verdict: str) -> None:
+    assert gate(0.5, op).decide({"g": scores(0, 1)}).verdict == verdict
+
+
+def test_accuracy_counts_from_its_own_threshold_in_percent() -> None:
+    assert gate(66, aggregation="accuracy", pass_threshold=0.5).decide({"g": scores(0.2, 0.5, 0.9)}).verdict == "pass"
+
+
+def test_errors_that_cannot_turn_the_verdict_leave_it_standing() -> None:
+    assert gate(0.5).decide({"g": scores(*[1.0] * 9, errors=1)}).verdict == "pass"
+    assert gate(0.9).decide({"g": scores(*[0.0] * 9, errors=1)}).verdict == "fail"
+
+
+def test_errors_that_could_turn_it_make_it_inconclusive() -> None:
+    result = gate(0.75).decide({"g": scores(*[0.9] * 8, errors=2)})
+    assert result.verdict == "inconclusive"
+    assert result.reasons == ("g: avg_score ≥ 0.75, got 0.9; 2 without a score because of errors could turn it",)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.integers(0, 4), st.floats(0, 1), st.data())
+def test_whatever_the_missing_scores_were_a_conclusive_verdict_holds(
+    values: list[float], errors: int, value: float, data: st.DataObject
+) -> None:
+    found = gate(value).decide({"g": scores(*values, errors=errors)}).verdict
+    truth = data.draw(st.lists(st.floats(0, 1), min_size=errors, max_size=errors))
+    if found != "inconclusive":
+        assert gate(value).decide({"g": scores(*values, *truth)}).verdict == found
+
+
+def test_nothing_scored_is_inconclusive() -> None:
+    assert gate(0.0).decide({"g": scores(errors=3)}).verdict == "inconclusive"
+
+
+def test_min_scored_demands_a_share_of_scores() -> None:
+    assert gate(0.1, min_scored=0.95).decide({"g": scores(1, 1, 1, errors=1)}).verdict == "inconclusive"
+    assert gate(0.1, min_scored=0.75).decide({"g": scores(1, 1, 1, errors=1)}).verdict == "pass"
+
+
+def test_the_lower_bound_is_harder_to_pass_than_the_mean() -> None:
+    few = {"g": scores(1, 1, 1, 0)}
+    assert gate(0.6).decide(few).verdict == "pass"
+    assert gate(0.6, on="lower").decide(few).verdict == "fail"
+    many = {"g": scores(*[1.0] * 300, *[0.0] * 100)}
+    assert gate(0.6, on="lower").decide(many).verdict == "pass"
+
+
+def test_weights_are_normalised() -> None:
+    both = {"a": scores(1, 1), "b": scores(0, 0)}
+    weighted = WeightedGate({"a": 7, "b": 3}, Threshold("avg_score", "gte", 0.7))
+    assert weighted.decide(both).verdict == "pass"
+    assert WeightedGate({"a": 6, "b": 4}, Threshold("avg_score", "gte", 0.7)).decide(both).verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    ("operator", "verdicts", "found"),
+    [
+        ("and", ["pass", "pass"], "pass"),
+        ("and", ["pass", "fail"], "fail"),
+        ("and", ["inconclusive", "fail"], "fail"),
+        ("and", ["inconclusive", "pass"], "inconclusive"),
+        ("or", ["fail", "pass"], "pass"),
+        ("or", ["fail", "fail"], "fail"),
+        ("or", ["inconclusive", "pass"], "pass"),
+        ("or", ["inconclusive", "fail"], "inconclusive"),
+    ],
+)
+def test_logic_with_three_values(operator: Any, verdicts: list[str], found: str) -> None:
+    values = {"pass": scores(1), "fail": scores(0), "inconclusive": scores(errors=1)}
+    named = {f"g{i}": values[v] for i, v in enumerate(verdicts)}
+    conditions = [SimpleGate(name, Threshold("avg_score", "gte", 0.5)) for name in named]
+    result = LogicalGate(operator, conditions).decide(named)
+    assert result.verdict == found
+    assert len(result.reasons) == 2

@@ -1,0 +1,173 @@
+"""Graders over turns and over whole conversations; what breaks is an error and never a score."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import BudgetExhausted, GraderFault
+from vivavoce.grading import graders as functions
+from vivavoce.grading.extractors import last_assistant
+from vivavoce.grading.grader import Grader, as_grade, user_score
+from vivavoce.grading.graders import Case, Truth
+from vivavoce.messages import AIMessage, HumanMessage, ToolCall
+from vivavoce.records.failure import Failure
+from vivavoce.records.score import GradeResult
+from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.samples.sample import Sample
+
+CAPITALS = ["Paris", "It is Berlin.", "Madrid"]
+
+
+def held(*replies: str | None, failure: Failure | None = None) -> Trajectory:
+    turns = [
+        Turn(index=i, messages=[HumanMessage(content=f"q{i}"), *([AIMessage(content=r)] if r is not None else [])])
+        for i, r in enumerate(replies)
+    ]
+    if failure is not None:
+        turns[-1] = turns[-1].model_copy(update={"failure": failure})
+    return Trajectory(turns=turns, failure=failure)
+
+
+def asked(truth: Any, turns: int = 3, **more: Any) -> Sample:
+    return Sample(id="s", input=[f"q{i}" for i in range(turns)], ground_truth=truth, **more)
+
+
+def grader(score: Callable[..., Any] = functions.contains, truth: Truth = "ground_truth") -> Grader:
+    return Grader("g", last_assistant, score, truth, "f")
+
+
+async def test_each_turn_is_graded_against_its_own_truth() -> None:
+    result = await grader().grade(asked(["Paris", "Berlin", "Rome"]), held(*CAPITALS))
+    assert result.score == pytest.approx(2 / 3)
+    assert result.rationale == "2/3 turns passed"
+    assert (result.metadata["turns_passed"], result.metadata["turns_total"]) == (2, 3)
+    assert [turn.score for turn in result.per_turn_grades or ()] == [1.0, 1.0, 0.0]
+    last = result.metadata["per_turn_grades"][2]
+    assert (last["turn"], last["submission"], last["ground_truth"]) == (2, "Madrid", "Rome")
+    assert last["rationale"] == "does not contain 'Rome'"
+
+
+async def test_a_turn_sees_nothing_of_the_other_turns() -> None:
+    result = await grader().grade(asked(["Berlin", "Paris", "Paris"]), held(*CAPITALS))
+    assert result.score == 0.0
+
+
+async def test_a_null_truth_skips_its_turn() -> None:
+    result = await grader().grade(asked(["Paris", None, "Rome"]), held(*CAPITALS))
+    assert result.score == 0.5
+    assert result.metadata["turns_total"] == 2
+    assert [turn.state for turn in result.per_turn_grades or ()] == ["scored", "skipped", "scored"]
+
+
+async def test_all_nulls_leave_nothing_to_grade() -> None:
+    result = await grader().grade(asked([None, None, None]), held(*CAPITALS))
+    assert (result.state, result.score) == ("skipped", None)
+
+
+async def test_a_single_truth_grades_the_final_answer() -> None:
+    result = await grader().grade(asked("Madrid"), held(*CAPITALS))
+    assert result.score == 1.0
+    assert result.per_turn_grades is None
+    assert "per_turn_grades" not in result.metadata
+    assert result.submission == "Madrid"
+
+
+async def test_a_grader_that_breaks_on_one_turn_is_an_error_of_that_turn_and_no_zero() -> None:
+    def fussy(case: Case) -> GradeResult:
+        if "Berlin" in case.submission:
+            raise RuntimeError("no Berlin today")
+        return functions.contains(case)
+
+    result = await grader(fussy).grade(asked(["Paris", "Berlin", "Rome"]), held(*CAPITALS))
+    turns = result.per_turn_grades or []
+    assert [turn.state for turn in turns] == ["scored", "error", "scored"]
+    assert turns[1].score is None
+    assert turns[1].failure is not None
+    assert turns[1].failure.blame == "grader"
+    assert (result.state, result.score) == ("error", None)
+    assert "1 of 3 turns could not be graded; turn 1: RuntimeError: no Berlin today" in (result.rationale or "")
+    assert result.metadata["turns_passed"] == 1
+
+
+async def test_a_turn_that_failed_is_the_targets_error_and_the_turns_before_it_keep_their_grades() -> None:
+    failure = Failure(blame="target", kind="timeout", message="too slow")
+    result = await grader().grade(asked(["Paris", "Berlin", "Rome"]), held("Paris", None, failure=failure))
+    assert [turn.state for turn in result.per_turn_grades or ()] == ["scored", "error", "error"]
+    assert result.failure == failure
+
+
+async def test_a_failed_conversation_is_not_graded_as_a_whole() -> None:
+    failure = Failure(blame="target", kind="crash", message="boom")
+    result = await grader().grade(asked("Paris", 1), held(None, failure=failure))
+    assert (result.state, result.failure) == ("error", failure)
+
+
+async def test_silence_is_zero_and_the_grader_is_not_asked() -> None:
+    def generous(case: Case) -> GradeResult:
+        raise AssertionError("asked about nothing")
+
+    result = await grader(generous, "none").grade(asked("x"), held("a", "b", "  "))
+    assert (result.score, result.rationale) == (0.0, "empty submission: the extractor found nothing")
+
+
+async def test_a_sample_without_a_truth_is_skipped_by_a_grader_that_needs_one() -> None:
+    result = await grader().grade(asked(None), held(*CAPITALS))
+    assert (result.state, result.rationale) == ("skipped", "the sample has no ground_truth")
+
+
+async def test_tool_call_graders_work_per_turn_when_the_references_do() -> None:
+    call = ToolCall(name="find", args={"id": 1})
+    turns = [
+        Turn(index=0, messages=[HumanMessage(content="a"), AIMessage(tool_calls=[call])]),
+        Turn(index=1, messages=[HumanMessage(content="b"), AIMessage(content="no call")]),
+        Turn(index=2, messages=[HumanMessage(content="c"), AIMessage(content="x")]),
+    ]
+    sample = asked(None, reference_tool_calls=[[call], [call], None])
+    one = Grader("g", last_assistant, functions.trajectory_match, "reference_tool_calls", "f", reads_silence=True)
+    result = await one.grade(sample, Trajectory(turns=turns))
+    assert [turn.state for turn in result.per_turn_grades or ()] == ["scored", "scored", "skipped"]
+    assert [turn.score for turn in result.per_turn_grades or ()] == [1.0, 0.0, None]
+    assert "missing" in ((result.per_turn_grades or [])[1].rationale or "")
+
+
+async def test_running_out_of_budget_is_not_swallowed() -> None:
+    def broke(case: Case) -> GradeResult:
+        raise BudgetExhausted("no calls left")
+
+    with pytest.raises(BudgetExhausted):
+        await grader(broke).grade(asked("x"), held(*CAPITALS))
+
+
+@pytest.mark.parametrize(
+    ("value", "score"), [(True, 1.0), (0, 0.0), (0.25, 0.25), ({"score": 0.5, "rationale": "half"}, 0.5)]
+)
+def test_a_users_function_may_return_numbers_bools_and_dicts(value: Any, score: float) -> None:
+    assert as_grade(value, "mine").score == score
+
+
+@pytest.mark.parametrize("value", ["good", None, 1.5, {"score": 7}, {"points": 1}, float("nan")])
+def test_anything_else_is_a_fault_that_says_what_came_back(value: Any) -> None:
+    with pytest.raises(GraderFault, match="mine returned"):
+        as_grade(value, "mine")
+
+
+async def test_a_slow_function_of_the_user_ends_at_its_time_limit() -> None:
+    async def forever(sample: Sample, submission: str) -> float:
+        await asyncio.sleep(60)
+        return 1.0
+
+    result = await grader(user_score(forever, {}, 0.01), "none").grade(asked("x"), held(*CAPITALS))
+    assert result.failure is not None
+    assert result.failure.kind == "timeout"
+
+
+async def test_a_users_function_is_given_what_it_asks_for() -> None:
+    def nosy(sample: Sample, submission: str, trajectory: list[list[Any]], config: dict[str, Any]) -> dict[str, Any]:
+        return {"score": 1.0, "rationale": f"{sample.id} {submission} {len(trajectory)} {config['deep']}"}
+
+    result = await grader(user_score(nosy, {"deep": 3}, 5), "none").grade(asked("x"), held(*CAPITALS))
+    assert result.rationale == "s Madrid 3 3"
