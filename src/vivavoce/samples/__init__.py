@@ -1,0 +1,1 @@
+"""What we ask and what is known about the right answer: samples and datasets."""

@@ -1,0 +1,186 @@
+"""`EvaluationDataset`: samples of one kind, and their way into lists, files and frames and back, nothing lost.
+
+In CSV and Parquet a text is a cell and everything else is JSON text in a cell; `vivavoce.samples.cells` says how an
+empty text is told from no text. In a frame, lists and objects are Python's own.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+from vivavoce.errors import Problem, UsageError
+from vivavoce.samples.cells import json_cell
+from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
+from vivavoce.samples.evaluation_row import EvaluationSample, check_kind, held_row, read_file, read_list, table_row
+from vivavoce.samples.frames import frame_of, frame_rows, write_parquet
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+T = TypeVar("T")
+FilePath = str | os.PathLike[str]
+
+_ROWS_SHOWN = 10
+_LETTERS_SHOWN = 200
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class EvaluationDataset:
+    """Samples, all of one turn or all of several, in order.
+
+    Every `from_…` reads what the `to_…` of that name writes and returns an equal dataset. A `UsageError` names the
+    sample, counted from 0, or the file and line.
+    """
+
+    samples: tuple[EvaluationSample, ...]
+    name: str | None
+
+    def __init__(self, samples: Iterable[EvaluationSample] = (), name: str | None = None) -> None:
+        object.__setattr__(self, "samples", tuple(samples))
+        object.__setattr__(self, "name", name)
+        self._each(lambda sample: check_kind(sample, self.samples[0]))
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __iter__(self) -> Iterator[EvaluationSample]:
+        return iter(self.samples)
+
+    @overload
+    def __getitem__(self, index: int) -> EvaluationSample: ...
+    @overload
+    def __getitem__(self, index: slice) -> EvaluationDataset: ...
+    def __getitem__(self, index: int | slice) -> EvaluationSample | EvaluationDataset:
+        if isinstance(index, slice):
+            return EvaluationDataset(self.samples[index], self.name)
+        return self.samples[index]
+
+    @property
+    def is_multi_turn(self) -> bool:
+        """Whether the samples are conversations; not so when there are none."""
+        return bool(self.samples) and isinstance(self.samples[0], MultiTurnSample)
+
+    def features(self) -> list[str]:
+        """Return the names of the fields that any sample holds."""
+        held = {name for sample in self.samples for name in sample.get_features()}
+        kind = MultiTurnSample if self.is_multi_turn else SingleTurnSample
+        return [name for name in kind.model_fields if name in held]
+
+    def __repr__(self) -> str:
+        name = "" if self.name is None else f"name={self.name!r}, "
+        return f"EvaluationDataset({name}features={self.features()}, len={len(self)})"
+
+    def _repr_html_(self) -> str:
+        """Show the first samples in a notebook; every text is escaped."""
+        columns = self.features()
+        head = "".join(f"<th>{escape(column)}</th>" for column in columns)
+        body = "".join(f"<tr>{_html_cells(sample, columns)}</tr>" for sample in self.samples[:_ROWS_SHOWN])
+        more = f"<p>… and {len(self) - _ROWS_SHOWN} more</p>" if len(self) > _ROWS_SHOWN else ""
+        return f"<p>{escape(repr(self))}</p><table><tr>{head}</tr>{body}</table>{more}"
+
+    @classmethod
+    def from_list(cls, rows: Iterable[Mapping[str, Any]], name: str | None = None) -> EvaluationDataset:
+        """Read dicts; one is a conversation when its `user_input` is a list."""
+        return cls(read_list(rows), name)
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """Return the samples as dicts of plain JSON types, each with the fields it holds."""
+        return [held_row(sample) for sample in self.samples]
+
+    @classmethod
+    def from_jsonl(cls, path: FilePath, name: str | None = None) -> EvaluationDataset:
+        """Read a JSONL file."""
+        return cls(read_file(Path(path), "jsonl"), name)
+
+    def to_jsonl(self, path: FilePath) -> None:
+        """Write a JSONL file, one sample a line; an old file stays until the new one is whole."""
+        lines = self._each(lambda sample: json_cell(held_row(sample)))
+        with _whole(path) as new, new.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{line}\n" for line in lines)
+
+    @classmethod
+    def from_csv(cls, path: FilePath, name: str | None = None) -> EvaluationDataset:
+        """Read a CSV file."""
+        return cls(read_file(Path(path), "csv"), name)
+
+    def to_csv(self, path: FilePath) -> None:
+        """Write a CSV file; an old file stays until the new one is whole."""
+        columns = self._columns()
+        rows = self._each(lambda sample: table_row(sample, empty_is_nothing=True))
+        with _whole(path) as new, new.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(columns)
+            writer.writerows([row.get(column) for column in columns] for row in rows)
+
+    @classmethod
+    def from_parquet(cls, path: FilePath, name: str | None = None) -> EvaluationDataset:
+        """Read a Parquet file (needs the extra `[frames]`)."""
+        return cls(read_file(Path(path), "parquet"), name)
+
+    def to_parquet(self, path: FilePath) -> None:
+        """Write a Parquet file (needs the extra `[frames]`); an old file stays until the new one is whole."""
+        rows = self._each(lambda sample: table_row(sample, empty_is_nothing=False))
+        with _whole(path) as new:
+            write_parquet(new, self._columns(), rows)
+
+    @classmethod
+    def from_pandas(cls, frame: DataFrame, name: str | None = None) -> EvaluationDataset:
+        """Read a frame (needs the extra `[frames]`); whatever pandas counts as missing is None."""
+        return cls(read_list(frame_rows(frame)), name)
+
+    def to_pandas(self) -> DataFrame:
+        """Return a frame (needs the extra `[frames]`): a column for each feature, None where a sample has none."""
+        return frame_of(self.features(), self.to_list())
+
+    @staticmethod
+    def stream(path: FilePath) -> Iterator[EvaluationSample]:
+        """Yield the samples of a file one at a time, for files larger than memory; the suffix tells the format."""
+        return read_file(Path(path))
+
+    @staticmethod
+    def stream_jsonl(path: FilePath) -> Iterator[EvaluationSample]:
+        """Yield the samples of a JSONL file one at a time, for files larger than memory."""
+        return read_file(Path(path), "jsonl")
+
+    def _columns(self) -> list[str]:
+        """The features; a table of nothing has the column that every sample would have."""
+        return self.features() or ["user_input"]
+
+    def _each(self, work: Callable[[EvaluationSample], T]) -> list[T]:
+        done: list[T] = []
+        for index, sample in enumerate(self.samples):
+            try:
+                done.append(work(sample))
+            except ValueError as error:
+                raise UsageError(f"sample {index}: {error}") from error
+        return done
+
+
+def _html_cells(sample: EvaluationSample, columns: list[str]) -> str:
+    row = held_row(sample)
+    values = (row.get(column, "") for column in columns)
+    texts = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values)
+    shown = (f"{text[:_LETTERS_SHOWN]}…" if len(text) > _LETTERS_SHOWN else text for text in texts)
+    return "".join(f"<td>{escape(text)}</td>" for text in shown)
+
+
+@contextmanager
+def _whole(path: FilePath) -> Generator[Path]:
+    """Give a file to write to; it takes its name when it is whole."""
+    place = Path(path)
+    new = place.with_name(f".{place.name}.partial")
+    try:
+        yield new
+        new.replace(place)
+    except OSError as error:
+        raise UsageError(Problem(f"cannot be written: {error.strerror or error}", place)) from error
+    finally:
+        new.unlink(missing_ok=True)

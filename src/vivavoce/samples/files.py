@@ -1,0 +1,185 @@
+"""The rows of a file, one at a time: JSONL, JSON, CSV and Parquet, with the line each row begins on."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, cast
+
+from vivavoce.errors import Problem, UsageError
+from vivavoce.samples.frames import parquet_rows
+from vivavoce.samples.strict_json import BrokenJson, parse, parse_list
+
+Row = dict[str, Any]
+Format = Literal["jsonl", "json", "csv", "parquet"]
+
+_SUFFIXES: dict[str, Format] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".parquet": "parquet",
+}
+_LONGEST_CELL = 2**31 - 1
+
+
+def format_of(path: str | os.PathLike[str]) -> Format:
+    """Tell a file's format by its suffix, whatever the case.
+
+    Raises:
+        UsageError: the suffix is none that we read.
+    """
+    suffix = Path(path).suffix
+    if suffix.lower() not in _SUFFIXES:
+        got = f"'{suffix}'" if suffix else "a name without one"
+        raise UsageError(Problem(f"the format is told by the suffix, {', '.join(_SUFFIXES)}; got {got}", Path(path)))
+    return _SUFFIXES[suffix.lower()]
+
+
+def read_rows(path: str | os.PathLike[str], format: Format | None = None) -> Iterator[tuple[int, Row]]:  # noqa: A002
+    """Yield each row with its line, in constant memory (a `.json` list is held as text).
+
+    Lines count from 1; for Parquet they are row numbers. In CSV every cell is text and an empty cell is None.
+    Blank lines are skipped and a byte order mark is tolerated.
+
+    Raises:
+        UsageError: the file cannot be read, or a row is broken; it names file, line and column.
+        MissingExtra: Parquet without pyarrow.
+    """
+    for line, row in scan_rows(path, format):
+        if isinstance(row, Problem):
+            raise UsageError(row)
+        yield line, row
+
+
+def scan_rows(
+    path: str | os.PathLike[str],
+    format: Format | None = None,  # noqa: A002
+) -> Iterator[tuple[int, Row | Problem]]:
+    """Yield each row with its line as `read_rows` does, and a `Problem` in place of a broken one.
+
+    What stands after a broken row is read as well, where the format tells where it begins.
+
+    Raises:
+        UsageError: the file cannot be opened.
+        MissingExtra: Parquet without pyarrow.
+    """
+    place = Path(path)
+    scan = _SCANNERS[format or format_of(place)]
+    with _open(place) as file:
+        yield from scan(file, place)
+
+
+def _open(path: Path) -> BinaryIO:
+    try:
+        return path.open("rb")
+    except FileNotFoundError:
+        raise UsageError(Problem("there is no such file", path)) from None
+    except IsADirectoryError:
+        raise UsageError(Problem("is a folder; name a file in it", path)) from None
+    except (OSError, ValueError) as error:
+        raise UsageError(Problem(f"cannot be read: {getattr(error, 'strerror', None) or error}", path)) from error
+
+
+def _scan_jsonl(file: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]:
+    for number, line in enumerate(file, 1):
+        text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+        if not text or text.isspace():
+            continue
+        try:
+            yield number, _object(parse(text.decode()), path, number)
+        except UnicodeDecodeError as error:
+            yield number, _not_utf8(error, path, number)
+        except BrokenJson as error:
+            yield number, Problem(str(error), path, number, None if error.offset is None else error.offset + 1)
+
+
+def _scan_json(file: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]:
+    data = file.read().removeprefix(codecs.BOM_UTF8)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        yield number, _not_utf8(error, path, number)
+        return
+    line, seen = 1, 0
+    try:
+        for offset, item in parse_list(text):
+            line, seen = line + text.count("\n", seen, offset), offset
+            yield line, _object(item, path, line)
+    except BrokenJson as error:
+        offset = seen if error.offset is None else error.offset
+        line += text.count("\n", seen, offset)
+        yield line, Problem(str(error), path, line, offset - text.rfind("\n", 0, offset))
+
+
+def _scan_csv(file: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]:
+    csv.field_size_limit(_LONGEST_CELL)  # the module's own limit, 128 KiB, is shorter than many a conversation
+    reader = csv.reader(_lines(file), strict=True)
+    header: list[str] | None = None
+    line = 1
+    try:
+        for cells in reader:
+            if cells and header is None:
+                header = cells
+                if wrong := _wrong_header(header):
+                    yield line, Problem(wrong, path, line)
+                    return
+            elif cells and header is not None:
+                yield line, _csv_row(header, cells, path, line)
+            line = reader.line_num + 1
+    except UnicodeDecodeError as error:
+        yield reader.line_num + 1, _not_utf8(error, path, reader.line_num + 1)
+    except csv.Error as error:
+        yield line, Problem(f"not valid CSV: {error}", path, line)
+
+
+def _scan_parquet(_: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]:
+    number = 0
+    try:
+        for number, row in enumerate(parquet_rows(path), 1):
+            yield number, row
+    except ValueError as error:
+        yield number + 1, Problem(str(error), path, number + 1 if number else None)
+
+
+_SCANNERS: dict[Format, Callable[[BinaryIO, Path], Iterator[tuple[int, Row | Problem]]]] = {
+    "jsonl": _scan_jsonl,
+    "json": _scan_json,
+    "csv": _scan_csv,
+    "parquet": _scan_parquet,
+}
+
+
+def _lines(file: BinaryIO) -> Iterator[str]:
+    first = True
+    for line in file:
+        yield (line.removeprefix(codecs.BOM_UTF8) if first else line).decode()
+        first = False
+
+
+def _object(value: Any, path: Path, line: int) -> Row | Problem:
+    if isinstance(value, dict):
+        return cast("Row", value)
+    return Problem(f"a row is an object {{…}}, got {type(value).__name__}", path, line)
+
+
+def _csv_row(header: list[str], cells: list[str], path: Path, line: int) -> Row | Problem:
+    if len(cells) != len(header):
+        return Problem(f"this row has {len(cells)} cells and the header has {len(header)}", path, line)
+    return {column: cell or None for column, cell in zip(header, cells, strict=True)}
+
+
+def _wrong_header(header: list[str]) -> str | None:
+    if not all(header):
+        return f"column {header.index('') + 1} of the header has no name"
+    twice = next((name for name in header if header.count(name) > 1), None)
+    return f"the header names the column '{twice}' twice" if twice else None
+
+
+def _not_utf8(error: UnicodeDecodeError, path: Path, line: int) -> Problem:
+    byte = error.object[error.start]
+    return Problem(f"not UTF-8: byte 0x{byte:02x} cannot be read; save the file as UTF-8", path, line)

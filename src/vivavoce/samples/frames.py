@@ -1,0 +1,112 @@
+"""Parquet files and pandas frames, through the extra `[frames]`; nothing here is imported before it is used."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, time
+from decimal import Decimal
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from vivavoce.errors import MissingExtra
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+ROWS_AT_ONCE = 1024
+"""How many rows are in memory while a Parquet file is read or written."""
+
+
+def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a Parquet file as plain JSON types.
+
+    Dates and times become ISO text, decimals their digits, and a number that is not one (NaN) None: Parquet writers use
+    it for a missing cell.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        ValueError: the file is not Parquet, or a column holds what JSON cannot.
+    """
+    arrow, parquet = _load("pyarrow", "reading Parquet"), _load("pyarrow.parquet", "reading Parquet")
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
+                yield from map(_plain_row, batch.to_pylist())
+    except (arrow.ArrowException, OSError) as error:
+        raise ValueError(f"cannot be read as Parquet: {str(error).splitlines()[0]}") from error
+
+
+def write_parquet(
+    path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, object]], types: Mapping[str, str] | None = None
+) -> None:
+    """Write rows as a Parquet file; a column holds text unless `types` gives it another type of Arrow by its name.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+    """
+    arrow, parquet = _load("pyarrow", "writing Parquet"), _load("pyarrow.parquet", "writing Parquet")
+    named = {**dict.fromkeys(columns, "string"), **(types or {})}
+    schema = arrow.schema([(column, arrow.type_for_alias(name)) for column, name in named.items()])
+    with parquet.ParquetWriter(path, schema) as writer:
+        for part in _parts(rows):
+            writer.write_batch(arrow.RecordBatch.from_pylist(part, schema=schema))
+
+
+def frame_of(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> DataFrame:
+    """Return rows as a frame of Python objects; None marks what a row does not have.
+
+    Raises:
+        MissingExtra: pandas is not installed.
+    """
+    pandas = _load("pandas", "a pandas frame")
+    cells = [[row.get(column) for column in columns] for row in rows]
+    return cast("DataFrame", pandas.DataFrame(cells, columns=list(columns), dtype=object))
+
+
+def frame_rows(frame: DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a frame as plain JSON types; whatever pandas counts as missing is None."""
+    pandas = _load("pandas", "a pandas frame")
+    columns = [str(column) for column in frame.columns]
+    for cells in frame.itertuples(index=False, name=None):
+        values = (None if pandas.api.types.is_scalar(cell) and pandas.isna(cell) else cell for cell in cells)
+        yield _plain_row(dict(zip(columns, values, strict=True)))
+
+
+def _load(module: str, what: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise MissingExtra(what, "frames") from error
+
+
+def _plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {column: _plain(value, column) for column, value in row.items()}
+
+
+def _plain(value: Any, column: str) -> Any:
+    match value:
+        case None | str() | bool() | int():
+            return value
+        case float():
+            return None if math.isnan(value) else value
+        case date() | time():  # a datetime is a date
+            return value.isoformat()
+        case Decimal():
+            return str(value)
+        case Mapping():
+            return {str(key): _plain(one, column) for key, one in cast("Mapping[Any, Any]", value).items()}
+        case list() | tuple():
+            return [_plain(one, column) for one in cast("Sequence[Any]", value)]
+        case _ if hasattr(value, "tolist"):  # numpy's arrays and numbers
+            return _plain(value.tolist(), column)
+        case _:
+            raise ValueError(f"column '{column}' holds {type(value).__name__}, which JSON cannot hold")
+
+
+def _parts(rows: Iterable[Mapping[str, object]]) -> Iterator[list[Mapping[str, object]]]:
+    remaining = iter(rows)
+    while part := list(islice(remaining, ROWS_AT_ONCE)):
+        yield part

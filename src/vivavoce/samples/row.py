@@ -1,0 +1,219 @@
+"""One row of a dataset, in any of the shapes people have, read as a `Sample`.
+
+Our own fields are read as they are. Beside them:
+
+| shape | is read as |
+|---|---|
+| letta-evals | `prompt` → `input`; `sample_id` before `id`; `rubric_path` → `rubric`; `agent_args` … in `metadata` |
+| Ragas | `user_input` → `input`, or `messages` when it is a list; `reference` → `ground_truth` |
+| recorded conversations | `messages`, in the OpenAI shape or with flat tool calls; `goal`, `labels` |
+
+Where a row holds two of the names for one field, the one that wins is first in `_NAMES`, and the other value is kept in
+the metadata, as is every key that we do not know; `row.x` there is a key `x` of the row that the metadata has too.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.messages import describe
+from vivavoce.samples.cells import read_text
+from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
+from vivavoce.samples.sample import Sample
+from vivavoce.samples.strict_json import BrokenJson, parse
+
+_NAMES: dict[str, tuple[str, ...]] = {
+    "id": ("sample_id", "id"),
+    "input": ("input", "prompt"),
+    "ground_truth": ("ground_truth", "reference"),
+}
+_FIELDS = frozenset(Sample.model_fields) - {"metadata"}
+_NESTED = ("agent_args", "rubric_vars", "extra_vars")
+_RAGAS = frozenset(MultiTurnSample.model_fields) | frozenset(SingleTurnSample.model_fields)
+_KNOWN = sorted({*Sample.model_fields, *chain(*_NAMES.values()), "user_input", "rubric_path"})
+_TEXTS = frozenset(("id", "sample_id", "trial", "goal", "rubric", "rubric_path"))
+_TEXTS_OR_LISTS = frozenset(("input", "prompt", "user_input", "ground_truth", "reference"))
+_JSON = frozenset(_KNOWN) - _TEXTS - _TEXTS_OR_LISTS
+
+
+def read_sample(
+    row: Mapping[str, Any],
+    *,
+    line: int,
+    position: int,
+    base: Path,
+    fields: Mapping[str, str] | None = None,
+    file: Path | None = None,
+    cells: bool = False,
+) -> Sample:
+    """Read a row as a sample.
+
+    Args:
+        row: the row as the file gives it; it is not changed.
+        line: where the row begins in the file, for errors.
+        position: which row it is, from 0; the id of a row that has none.
+        base: the folder that a `rubric_path` is relative to.
+        fields: where the row keeps what a sample needs, as dotted paths: `{"id": "metadata.task_id"}`.
+        file: the file, for errors.
+        cells: the row comes from a table (CSV, Parquet), whose cells are text.
+
+    Raises:
+        UsageError: the row is not a sample; the text says why in one line, with file and line.
+    """
+    try:
+        return Sample.model_validate(_values(row, position, base, fields or {}, cells))
+    except ValidationError as error:
+        raise UsageError(Problem(describe(error), file, line)) from error
+    except ValueError as error:
+        raise UsageError(Problem(str(error), file, line)) from error
+
+
+def check_fields(fields: Mapping[str, str]) -> None:
+    """Check that a mapping of fields names fields of a sample.
+
+    Raises:
+        UsageError: it names another.
+    """
+    unknown = [name for name in fields if name not in Sample.model_fields]
+    if unknown:
+        names = Sample.model_fields
+        raise UsageError(*(f"fields.{name}: a sample has no such field{did_you_mean(name, names)}" for name in unknown))
+
+
+def _values(
+    row: Mapping[str, Any], position: int, base: Path, fields: Mapping[str, str], cells: bool
+) -> dict[str, Any]:
+    """Return what the constructor of `Sample` takes."""
+    left = _from_cells(row, fields) if cells else dict(row)
+    values = {name: _at(left, path, name) for name, path in fields.items()}
+    metadata = _metadata(values.pop("metadata", None) or left.pop("metadata", None))
+    for name in _FIELDS & left.keys() - values.keys():
+        if name not in _NAMES and (value := left.pop(name)) is not None:
+            values[name] = value
+    for name, spellings in _NAMES.items():
+        _take_first(values, left, name, spellings)
+    _read_ragas(values, left)
+    _read_rubric(values, left, base)
+    for name in _NESTED:
+        if name not in values and isinstance(metadata.get(name), Mapping):
+            values[name] = metadata.pop(name)
+    if values.get("input") is not None and values.get("messages") is not None:
+        raise ValueError("a row has an 'input' to be asked or 'messages' to be replayed, not both")
+    values["id"] = _id(values.get("id"), position)
+    read = {path.partition(".")[0] for path in fields.values()} | set(fields.values())
+    values["metadata"] = _with_rest(metadata, left, read)
+    return values
+
+
+def _from_cells(row: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
+    """Read the cells of a table, each as the field it is for; what is empty is not there."""
+    meant = {path: name for name, path in fields.items()}
+    filled = {key: value for key, value in row.items() if value is not None or key in meant}
+    return {key: _cell(key, meant.get(key, key), value) for key, value in filled.items()}
+
+
+def _cell(column: str, field: str, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if field not in _JSON:
+        return read_text(value, lists=field in _TEXTS_OR_LISTS)
+    try:
+        return parse(value)
+    except BrokenJson as error:
+        raise ValueError(f"column '{column}' holds JSON, and this cell is {error}") from error
+
+
+def _at(row: Mapping[str, Any], path: str, name: str) -> Any:
+    """Return what stands at a dotted path; a number steps into a list."""
+    if path in row:
+        return row[path]
+    found: Any = row
+    for step in path.split("."):
+        if isinstance(found, Mapping) and step in found:
+            found = cast("Mapping[str, Any]", found)[step]
+        elif isinstance(found, list) and step.isdecimal() and int(step) < len(cast("list[Any]", found)):
+            found = cast("list[Any]", found)[int(step)]
+        else:
+            raise ValueError(f"this row has no '{path}', where fields.{name} says to look")
+    return found
+
+
+def _metadata(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ValueError(f"metadata: must be an object, got {type(value).__name__}")
+    return dict(cast("Mapping[str, Any]", value))
+
+
+def _take_first(values: dict[str, Any], left: dict[str, Any], name: str, spellings: tuple[str, ...]) -> None:
+    """Take a field from the first of its spellings that holds something, unless it has been found already."""
+    if name in values:
+        return
+    spelled = next((one for one in spellings if left.get(one) is not None), None)
+    if spelled is not None:
+        values[name] = left.pop(spelled)
+    for one in spellings:
+        if one in left and left[one] is None:
+            del left[one]
+
+
+def _read_ragas(values: dict[str, Any], left: dict[str, Any]) -> None:
+    said = left.get("user_input")
+    name = "messages" if isinstance(said, list) else "input"
+    if said is not None and name not in values:
+        values[name] = left.pop("user_input")
+    if isinstance(values.get("rubric"), Mapping):
+        left.setdefault("rubrics", values.pop("rubric"))
+
+
+def _read_rubric(values: dict[str, Any], left: dict[str, Any], base: Path) -> None:
+    path = left.pop("rubric_path", None)
+    if path is None:
+        return
+    if values.get("rubric") is not None:
+        raise ValueError("a row has a 'rubric' or a 'rubric_path', not both")
+    if not isinstance(path, str):
+        raise ValueError(f"rubric_path: must be the path of a text file, got {path!r}")
+    try:
+        values["rubric"] = (base / path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"rubric_path: '{path}' is not UTF-8") from error
+    except OSError as error:
+        raise ValueError(f"rubric_path: '{path}' cannot be read: {error.strerror}") from error
+
+
+def _id(value: Any, position: int) -> Any:
+    """Return an id as text; what is neither text nor a number is left for the sample to refuse."""
+    if value is None:
+        return str(position)
+    if value == "":
+        raise ValueError("'id' is empty; leave it out to have the rows counted")
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def _with_rest(metadata: dict[str, Any], left: Mapping[str, Any], read: set[str]) -> dict[str, Any]:
+    """Keep in the metadata what no field took; a key that looks like a misspelt field is an error."""
+    for key, value in left.items():
+        if key not in read and key not in _RAGAS and (meant := _misspelt(key)) is not None:
+            raise ValueError(f"unknown key '{key}'; did you mean '{meant}'? (move it into 'metadata' if it is meant)")
+        metadata[f"row.{key}" if key in metadata and metadata[key] != value else key] = value
+    return metadata
+
+
+@lru_cache(maxsize=4096)
+def _misspelt(key: str) -> str | None:
+    """Return the field that a key seems to mean; a longer name such as `prompt_id` means something of its own."""
+    plain = key.lower()
+    close = difflib.get_close_matches(plain, _KNOWN, n=1, cutoff=0.8 if len(key) > 3 else 0.85)
+    return None if not close or close[0] == key or plain.startswith(f"{close[0]}_") else close[0]

@@ -1,0 +1,153 @@
+"""The dataset of a suite: its samples one at a time, and a check of all of it before anything is run."""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from vivavoce.errors import Problem, UsageError
+from vivavoce.samples.files import format_of, scan_rows
+from vivavoce.samples.row import check_fields, read_sample
+from vivavoce.samples.sample import Sample
+
+PROBLEMS_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SampleCount:
+    """What a dataset holds: samples, their turns, how many samples have a truth per turn, how many are recorded."""
+
+    samples: int
+    turns: int
+    per_turn: int
+    recorded: int
+
+
+def read_samples(
+    path: str | os.PathLike[str],
+    *,
+    fields: Mapping[str, str] | None = None,
+    base: str | os.PathLike[str] | None = None,
+    limit: int | None = None,
+    tags: Sequence[str] | None = None,
+) -> Iterator[Sample]:
+    """Yield the samples of a file, in constant memory.
+
+    Args:
+        path: a JSONL, JSON, CSV or Parquet file.
+        fields: where a row keeps what a sample needs, as dotted paths.
+        base: the folder that a `rubric_path` is relative to; the file's own when it is not given.
+        limit: stop after so many samples.
+        tags: only the samples with one of these tags.
+
+    Raises:
+        UsageError: the file cannot be read, or a row is not a sample.
+    """
+    for _, sample in _scan(path, fields, base, limit, tags):
+        if isinstance(sample, Problem):
+            raise UsageError(sample)
+        yield sample
+
+
+def check_samples(
+    path: str | os.PathLike[str],
+    *,
+    fields: Mapping[str, str] | None = None,
+    base: str | os.PathLike[str] | None = None,
+    limit: int | None = None,
+    tags: Sequence[str] | None = None,
+) -> SampleCount:
+    """Read a whole dataset, with the arguments of `read_samples`, and count what is in it.
+
+    Besides what each row must be, no two rows may have the same id and trial; no trial is trial 0. Eight bytes are kept
+    of each row for that; only a file that seems to have duplicates is read again, to name them.
+
+    Raises:
+        UsageError: with every problem there is, up to twenty.
+    """
+    problems: list[Problem] = []
+    hashes = array("Q")
+    turns = per_turn = recorded = 0
+    for _, sample in _scan(path, fields, base, limit, tags):
+        if isinstance(sample, Problem):
+            problems.append(sample)
+            if len(problems) == PROBLEMS_SHOWN:
+                raise UsageError(*problems)
+            continue
+        hashes.append(_hash(sample))
+        turns += sample.turn_count
+        per_turn += sample.per_turn
+        recorded += sample.messages is not None
+    pairs = _pairs(hashes)[: PROBLEMS_SHOWN - len(problems)]
+    if pairs:
+        problems += _name_duplicates(pairs, _scan(path, fields, base, limit, tags), Path(path))
+    if problems:
+        raise UsageError(*sorted(problems, key=lambda problem: problem.line or 0))
+    return SampleCount(len(hashes), turns, per_turn, recorded)
+
+
+def _scan(
+    path: str | os.PathLike[str],
+    fields: Mapping[str, str] | None,
+    base: str | os.PathLike[str] | None,
+    limit: int | None,
+    tags: Sequence[str] | None,
+) -> Iterator[tuple[int, Sample | Problem]]:
+    """Yield each chosen sample with its line, and a problem in place of a row that is none."""
+    file = Path(path)
+    folder = file.parent if base is None else Path(base)
+    check_fields(fields or {})
+    cells = format_of(file) in ("csv", "parquet")
+    wanted = None if tags is None else frozenset(tags)
+    chosen = 0
+    for position, (line, row) in enumerate(scan_rows(file)):
+        if chosen == limit:
+            return
+        if isinstance(row, Problem):
+            yield line, row
+            continue
+        try:
+            sample = read_sample(row, line=line, position=position, base=folder, fields=fields, file=file, cells=cells)
+        except UsageError as error:
+            yield line, error.problems[0]
+            continue
+        if wanted is None or not wanted.isdisjoint(sample.tags):
+            chosen += 1
+            yield line, sample
+
+
+def _hash(sample: Sample) -> int:
+    key = f"{sample.trial or 0} {sample.id}"
+    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
+
+
+def _pairs(hashes: array[int]) -> list[tuple[int, int]]:
+    """Return the places of each two neighbouring samples of the same hash, in the order of the later one."""
+    if not hashes:
+        return []
+    import numpy as np
+
+    values = np.frombuffer(hashes, dtype=np.uint64)
+    order = np.argsort(values, kind="stable")
+    same = np.flatnonzero(np.diff(values[order]) == 0)
+    return sorted(zip(order[same].tolist(), order[same + 1].tolist(), strict=True), key=lambda pair: pair[1])
+
+
+def _name_duplicates(
+    pairs: list[tuple[int, int]], scanned: Iterator[tuple[int, Sample | Problem]], file: Path
+) -> Iterator[Problem]:
+    """Yield a problem for each pair that is one, by reading ids where the hashes only suspect."""
+    wanted = {place for pair in pairs for place in pair}
+    samples = ((line, sample) for line, sample in scanned if isinstance(sample, Sample))
+    found = {
+        place: (line, sample.id, sample.trial or 0) for place, (line, sample) in enumerate(samples) if place in wanted
+    }
+    for earlier, later in pairs:
+        (first, *key), (line, name, trial) = found[earlier], found[later]
+        if key == [name, trial]:
+            rule = "give each row its own id, or the trials of one id a 'trial' each"
+            yield Problem(f"id '{name}' with trial {trial} is already in line {first}; {rule}", file, line)

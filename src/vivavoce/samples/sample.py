@@ -1,0 +1,135 @@
+"""`Sample`: one row of a suite's dataset, what to ask and what is known about the right answer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from vivavoce.conversation import split_turns
+from vivavoce.messages import AnyMessage, HumanMessage, Messages, ToolCall, read_message
+
+JsonScalar = str | int | float | bool | None
+_NOT_ASKED = {"id", "trial", "tags", "metadata", "labels", "messages"}
+Said = str | HumanMessage
+"""What the user says in one turn: text, or a message of several parts."""
+
+
+class Sample(BaseModel):
+    """What to ask a target, or what was recorded, with everything a grader may need.
+
+    `input` is one message, or a list of messages that are sent one after the other, each waiting for the reply.
+    With a list `input` and a list `ground_truth` of the same length, each turn is graded against its own truth; None
+    in that list skips the turn. `messages` is a recorded conversation, to be replayed.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=False)
+
+    id: str
+    trial: int | None = Field(default=None, ge=0, description="which repetition a recorded conversation is")
+    input: Said | list[Said] | None = None
+    messages: Messages | None = None
+    ground_truth: JsonScalar | dict[str, Any] | list[Any] = None
+    reference_tool_calls: list[ToolCall] | list[list[ToolCall] | None] | None = None
+    goal: str | None = None
+    rubric: str | None = None
+    agent_args: dict[str, Any] = Field(default_factory=dict)
+    rubric_vars: dict[str, Any] = Field(default_factory=dict)
+    extra_vars: dict[str, Any] = Field(default_factory=dict)
+    labels: dict[str, Any] = Field(default_factory=dict)
+    tags: list[str] = Field(default_factory=list)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _can_be_asked(self) -> Self:
+        if self.input is None and self.messages is None:
+            raise ValueError("a sample needs 'input' (what to ask) or 'messages' (a recorded conversation)")
+        if self.messages is not None and not self.messages:
+            raise ValueError("'messages' is empty: nothing was recorded")
+        for place, said in enumerate(self.said):
+            if not (said.text.strip() or isinstance(said.content, list)):
+                raise ValueError(f"input {place} is empty" if isinstance(self.input, list) else "'input' is empty")
+        self._check_lengths()
+        return self
+
+    def _check_lengths(self) -> None:
+        calls = self.reference_tool_calls
+        if self.calls_per_turn and calls is not None and len(calls) != self.turn_count:
+            raise ValueError(
+                f"input has {self.turn_count} turns and reference_tool_calls has {len(calls)} lists of calls; "
+                "give one list per turn (null skips a turn), or a single list for the whole conversation"
+            )
+        if not isinstance(self.ground_truth, list):
+            return
+        if self.messages is None and not isinstance(self.input, list):
+            raise ValueError(
+                "ground_truth is a list and input is one message: list the inputs or give one ground truth"
+            )
+        if len(self.ground_truth) != self.turn_count:
+            raise ValueError(
+                f"input has {self.turn_count} turns and ground_truth has {len(self.ground_truth)}; "
+                "give one ground truth per turn (null skips a turn), or a single one for the final answer"
+            )
+
+    @cached_property
+    def said(self) -> tuple[HumanMessage, ...]:
+        """The user's messages that a driver sends, in order; none for a recorded conversation."""
+        if self.messages is not None or self.input is None:
+            return ()
+        return tuple(_spoken(one) for one in (self.input if isinstance(self.input, list) else [self.input]))
+
+    @property
+    def turn_count(self) -> int:
+        """How many turns the conversation is planned to have, or had."""
+        return len(self.said) if self.messages is None else len(split_turns(self.messages)[1])
+
+    @property
+    def per_turn(self) -> bool:
+        """Whether each turn has its own ground truth."""
+        return isinstance(self.ground_truth, list)
+
+    @property
+    def calls_per_turn(self) -> bool:
+        """Whether the reference tool calls are listed turn by turn."""
+        return any(not isinstance(call, ToolCall) for call in self.reference_tool_calls or ())
+
+    @cached_property
+    def scenario(self) -> str:
+        """A hash of what is asked and known, the same whatever the id; it pairs samples between runs.
+
+        Of a recorded conversation it holds the goal, or what the user said where there is none: what the target did
+        and how that was judged differ from one recording of a scenario to the next.
+        """
+        asked = self.model_dump_json(exclude=_NOT_ASKED, exclude_unset=True)
+        if self.messages is not None and self.goal is None:
+            said = (message.text for message in self.messages if isinstance(message, HumanMessage))
+            asked = "\x00".join((asked, *said))
+        return hashlib.blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+    @cached_property
+    def turns(self) -> tuple[Sample, ...]:
+        """The sample as a grader of each turn sees it: that input and that truth only."""
+        return tuple(self._at(turn) for turn in range(self.turn_count))
+
+    def _at(self, turn: int) -> Sample:
+        fields = {name: getattr(self, name) for name in self.model_fields_set}
+        if isinstance(self.ground_truth, list):
+            fields["ground_truth"] = self.ground_truth[turn]
+        if self.messages is None:
+            fields["input"] = self.said[turn].text
+        calls = self.reference_tool_calls
+        if calls and isinstance(calls[0], list | None):
+            fields["reference_tool_calls"] = calls[turn]
+        return Sample.model_construct(self.model_fields_set, **fields)
+
+
+def _spoken(one: Said) -> HumanMessage:
+    return one if isinstance(one, HumanMessage) else HumanMessage(content=one)
+
+
+def recorded(messages: Sequence[AnyMessage], id: str) -> Sample:  # noqa: A002
+    """Return a sample that replays a conversation."""
+    return Sample(id=id, messages=[read_message(message) for message in messages])

@@ -1,0 +1,123 @@
+"""JSON read strictly: no NaN, no Infinity, no key twice in an object.
+
+Python's own reader lets these pass; each would change a value, or lose one, without a word.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
+
+
+class BrokenJson(ValueError):
+    """The text is not JSON; `offset` is the character where that shows, None when it is not known."""
+
+    def __init__(self, message: str, offset: int | None = None) -> None:
+        super().__init__(message)
+        self.offset = offset
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in found if keys.count(key) > 1)
+        raise BrokenJson(f"the key '{twice}' stands twice in one object")
+    return found
+
+
+def _constant(name: str) -> NoReturn:
+    raise BrokenJson(f"{name} is not a JSON number; write null where there is no value")
+
+
+def _float(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise BrokenJson(f"the number {digits[:40]} is too large")
+    return number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+_BLANK = " \t\r\n"
+_DEEPEST = 200
+"""How deep values may be nested: what is read must be written again, and pydantic writes down to 255."""
+
+
+def parse(text: str) -> Any:
+    """Return the value that JSON text holds.
+
+    Raises:
+        BrokenJson: the text is not one JSON value.
+    """
+    try:
+        value = _DECODER.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise _broken(error) from error
+    if text.count("[") + text.count("{") > _DEEPEST and _is_deep(value):
+        raise _too_deep()
+    return value
+
+
+def parse_list(text: str) -> Iterator[tuple[int, Any]]:
+    """Yield the items of a JSON list, each with the offset at which it begins.
+
+    Raises:
+        BrokenJson: the text is not a JSON list.
+    """
+    at = _skip(text, 0)
+    if text[at : at + 1] != "[":
+        raise BrokenJson("a .json file holds a list of rows: [{…}, {…}]", at)
+    at = _skip(text, at + 1)
+    more = text[at : at + 1] != "]"
+    while more:
+        try:
+            item, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            raise _broken(error, at) from error
+        if _is_deep(item):
+            raise _too_deep(at)
+        yield at, item
+        at = _skip(text, end)
+        more = text[at : at + 1] == ","
+        if more:
+            at = _skip(text, at + 1)
+        elif text[at : at + 1] != "]":
+            raise BrokenJson("',' or ']' is missing after a row", at)
+    rest = _skip(text, at + 1)
+    if rest != len(text):
+        raise BrokenJson("there is something after the list", rest)
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at : at + 1] and text[at] in _BLANK:
+        at += 1
+    return at
+
+
+def _broken(error: ValueError | RecursionError, offset: int | None = None) -> BrokenJson:
+    if isinstance(error, BrokenJson):
+        return BrokenJson(str(error), error.offset if error.offset is not None else offset)
+    if isinstance(error, json.JSONDecodeError):
+        return BrokenJson(f"not valid JSON: {error.msg}", error.pos)
+    if isinstance(error, RecursionError):
+        return _too_deep(offset)
+    return BrokenJson(f"not valid JSON: {error}", offset)
+
+
+def _too_deep(offset: int | None = None) -> BrokenJson:
+    return BrokenJson(f"nested too deeply: more than {_DEEPEST} levels", offset)
+
+
+def _is_deep(value: Any) -> bool:
+    level = _inside([value])
+    for _ in range(_DEEPEST):
+        if not level:
+            return False
+        level = _inside(child for one in level for child in (one.values() if isinstance(one, dict) else one))
+    return bool(level)
+
+
+def _inside(values: Iterable[Any]) -> list[dict[str, Any] | list[Any]]:
+    return [value for value in values if type(value) is dict or type(value) is list]

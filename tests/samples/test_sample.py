@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from vivavoce.messages import HumanMessage, ToolCall
+from vivavoce.samples.sample import Sample, recorded
+
+TALK = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]
+
+
+def sample(**fields: Any) -> Sample:
+    return Sample.model_validate({"id": "1", **fields})
+
+
+def test_one_message_is_said_once_and_a_list_one_by_one() -> None:
+    assert [said.text for said in sample(input="a").said] == ["a"]
+    assert [said.text for said in sample(input=["a", "b"]).said] == ["a", "b"]
+    assert sample(input=["a", "b"]).turn_count == 2
+
+
+def test_a_recorded_conversation_has_turns_and_nothing_to_say() -> None:
+    one = sample(messages=TALK)
+    assert (one.said, one.turn_count) == ((), 2)
+
+
+def test_what_the_user_says_may_have_several_parts() -> None:
+    picture = {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "u"}}]}
+    [said] = sample(input=[picture]).said
+    assert said.to_dict() == picture
+
+
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({}, "needs 'input' .* or 'messages'"),
+        ({"input": " "}, "'input' is empty"),
+        ({"input": ["a", ""]}, "input 1 is empty"),
+        ({"messages": []}, "'messages' is empty"),
+        ({"input": "a", "ground_truth": ["b"]}, "ground_truth is a list and input is one message"),
+        ({"input": ["a", "b"], "ground_truth": ["c"]}, "input has 2 turns and ground_truth has 1"),
+        ({"messages": TALK, "ground_truth": ["c"]}, "input has 2 turns and ground_truth has 1"),
+        (
+            {"input": ["a", "b"], "reference_tool_calls": [[{"name": "f"}]]},
+            "input has 2 turns and reference_tool_calls has 1 lists of calls",
+        ),
+        ({"input": "a", "trial": -1}, "trial"),
+        ({"input": "a", "colour": "red"}, "colour"),
+    ],
+)
+def test_what_cannot_be_asked_or_graded_is_refused(fields: dict[str, Any], rule: str) -> None:
+    with pytest.raises(ValidationError, match=rule):
+        sample(**fields)
+
+
+def test_a_grader_of_one_turn_sees_that_turn_only() -> None:
+    whole = sample(
+        input=["a", "b"], ground_truth=["A", None], reference_tool_calls=[None, [{"name": "f", "args": {"x": 1}}]]
+    )
+    assert whole.per_turn
+    assert [said.text for said in whole.said] == ["a", "b"]
+    first, second = whole.turns
+    assert (first.input, first.ground_truth, first.reference_tool_calls) == ("a", "A", None)
+    assert (second.input, second.ground_truth) == ("b", None)
+    assert [call.name for call in second.reference_tool_calls or [] if isinstance(call, ToolCall)] == ["f"]
+    assert [said.text for said in second.said] == ["b"]
+    assert second.turn_count == 1
+    assert second.scenario != whole.scenario
+
+
+def test_a_single_truth_is_seen_at_every_turn() -> None:
+    turn = sample(input=["a", "b"], ground_truth="z").turns[1]
+    assert (turn.input, turn.ground_truth, turn.per_turn) == ("b", "z", False)
+
+
+def test_the_scenario_depends_on_what_is_asked_and_known() -> None:
+    one = sample(input="a", ground_truth="b")
+    assert one.scenario == Sample(id="2", trial=3, input="a", ground_truth="b", tags=["x"], metadata={"y": 1}).scenario
+    assert one.scenario != sample(input="a", ground_truth="c").scenario
+    assert one.scenario != sample(input=["a"], ground_truth="b").scenario
+
+
+def test_ground_truths_keep_their_type() -> None:
+    truths = [True, 1, 1.0, "1", None, {"a": 1}]
+    assert repr([sample(input="a", ground_truth=truth).ground_truth for truth in truths]) == repr(truths)
+
+
+def test_a_conversation_becomes_a_sample_to_replay() -> None:
+    one = recorded([HumanMessage(content="a")], "x")
+    assert (one.id, one.turn_count) == ("x", 1)
