@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.records.failure import Failure
-from vivavoce.records.score import GradeResult, State
+from vivavoce.records.score import GradeResult, State, check_state
 from vivavoce.records.trajectory import Trajectory
 
 Status = Literal["running", "finished", "interrupted"]
@@ -84,6 +84,10 @@ class Reward(BaseModel):
     rationale: str | None = None
     metadata: dict[str, Any] = Field(default_factory=dict)
     failure: Failure | None = None
+
+    def model_post_init(self, context: Any, /) -> None:
+        """Refuse a state that contradicts the score."""
+        check_state(self.state, self.score)
 
 
 class Outcome(BaseModel):

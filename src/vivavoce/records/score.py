@@ -26,6 +26,10 @@ class TurnGrade(BaseModel):
     ground_truth: Any = None
     failure: Failure | None = None
 
+    def model_post_init(self, context: Any, /) -> None:
+        """Refuse a state that contradicts the score."""
+        check_state(self.state, self.score)
+
     def spelled(self) -> dict[str, Any]:
         """Return the grade as plain data, as `GradeResult.metadata` repeats it."""
         entry = {
@@ -62,8 +66,13 @@ class GradeResult(BaseModel):
 
     def model_post_init(self, context: Any, /) -> None:
         """Refuse a state that contradicts the score."""
-        if (self.score is None) == (self.state == "scored"):
-            raise ValueError(f"a grade is scored if and only if it has a score; got {self.state} with {self.score}")
+        check_state(self.state, self.score)
+
+
+def check_state(state: State, score: float | None) -> None:
+    """Raise ValueError for a state that contradicts the score."""
+    if (score is None) == (state == "scored"):
+        raise ValueError(f"something is scored if and only if it has a score; got {state} with {score}")
 
 
 def failed(failure: Failure, **more: Any) -> GradeResult:

@@ -36,7 +36,7 @@ class Trajectory(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    opening: Messages = Field(default_factory=list)
+    opening: Messages = Field(default_factory=lambda: list[AnyMessage]())
     turns: list[Turn] = Field(default_factory=lambda: list[Turn]())
     session_id: str | None = None
     state: dict[str, Any] | None = None

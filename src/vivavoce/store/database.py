@@ -1,0 +1,99 @@
+"""The database behind a store: where it is, how a connection behaves, and what its errors mean."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from vivavoce.errors import StoreError, UsageError
+
+LOCK_WAIT = 30
+"""Seconds to wait for another writer."""
+
+_PRAGMAS = ("synchronous=FULL", "foreign_keys=ON")
+
+_MEANINGS = {
+    "disk is full": "make room and run again with --resume; what was committed is kept",
+    "disk i/o error": "the disk refused to write or read",
+    "readonly database": "the file or its folder may not be written",
+    "database is locked": f"another process held it for more than {LOCK_WAIT} s",
+    "unable to open": "its folder is missing or may not be used, or it is not a file",
+    "not a database": "this is some other file",
+    "malformed": "the file is damaged; `sqlite3 FILE .recover` may save what is in it",
+    "scored_has_value": "a score is scored if and only if it has a value",
+    "FOREIGN KEY": "its run or its grading is not in the store",
+}
+
+
+def path_of(address: str) -> Path:
+    """Return the file that a path or an `sqlite:///` address means.
+
+    Raises:
+        UsageError: the address is of another kind.
+    """
+    scheme, sign, rest = address.partition("://")
+    if not sign:
+        path = address
+    elif re.fullmatch(r"postgres(ql)?(\+\w+)?", scheme):
+        raise UsageError("a PostgreSQL store needs the extra [postgres], which is not available yet; give a file path")
+    elif scheme != "sqlite" or not rest.startswith("/"):
+        raise UsageError(f"'{address}' is no store; give a file path or sqlite:///path")
+    else:
+        path = rest[1:]
+    if not path or path == ":memory:":
+        raise UsageError(f"'{address}' names no file, and a store is kept in one")
+    return Path(path).expanduser()
+
+
+def connect_to(path: Path) -> Engine:
+    """Return the engine of an SQLite file; each of its transactions is one that we begin ourselves."""
+    engine = create_engine(
+        URL.create("sqlite", database=str(path.absolute())),
+        connect_args={"timeout": LOCK_WAIT, "isolation_level": None},
+    )
+    event.listen(engine, "connect", _set_pragmas)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def for_writing(connection: Connection) -> Connection:
+    """Return the connection with transactions that wait for their turn to write at once, not half-way."""
+    return connection.execution_options(vivavoce_writes=True)
+
+
+@contextmanager
+def plain_errors(place: object) -> Generator[None]:
+    """Turn every error of the database into a `StoreError` that says what it means."""
+    try:
+        yield
+    except (DBAPIError, sqlite3.Error) as error:
+        raise StoreError(f"{place}: {meaning(error)}") from error
+
+
+def meaning(error: DBAPIError | sqlite3.Error) -> str:
+    """Say what an error of the database means and, where we know it, what to do."""
+    said = str(error.orig if isinstance(error, DBAPIError) else error)
+    hint = next((hint for sign, hint in _MEANINGS.items() if sign.lower() in said.lower()), None)
+    return f"{said}: {hint}" if hint else said
+
+
+def is_duplicate(error: IntegrityError) -> bool:
+    """Say whether the database refused a row because it has one with that key."""
+    return "unique" in str(error.orig).lower()
+
+
+def _set_pragmas(connection: Any, _record: object) -> None:
+    for pragma in _PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("vivavoce_writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

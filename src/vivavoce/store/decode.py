@@ -1,0 +1,125 @@
+"""Rows as records: what `encode` wrote, read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+from sqlalchemy import Row, Table
+
+from vivavoce.records.failure import Failure
+from vivavoce.records.run import Attempt, Grading, Reward, Run
+from vivavoce.records.score import GradeResult, TurnGrade
+from vivavoce.records.usage import Usage
+from vivavoce.store.mirror import unfold
+from vivavoce.store.schema import gradings, runs
+
+AnyRow: TypeAlias = "Row[*tuple[Any, ...]]"
+
+
+def run_of(row: AnyRow) -> Run:
+    """Return a row of `runs` as a record."""
+    return Run.model_validate({**_columns(runs, row), "spec": json.loads(row.spec), "options": json.loads(row.options)})
+
+
+def grading_of(row: AnyRow) -> Grading:
+    """Return a row of `gradings` as a record."""
+    texts = {name: _json(getattr(row, name)) for name in ("spec", "fingerprints", "summary")}
+    return Grading.model_validate({**_columns(gradings, row), **texts})
+
+
+def attempt_of(row: AnyRow, turns: Iterable[AnyRow]) -> Attempt:
+    """Return a row of `attempts` and its rows of `turns` as a record."""
+    trajectory = {
+        "opening": _json(row.opening) or [],
+        "turns": [_turn(turn) for turn in turns],
+        "session_id": row.session_id,
+        "state": _json(row.state),
+        "failure": _json(row.failure),
+        "seconds": row.seconds,
+    }
+    return Attempt.model_validate(
+        {
+            "key": (row.sample_id, row.target, row.trial),
+            "scenario": row.scenario,
+            "sample": row.sample,
+            "trajectory": trajectory,
+            "started_at": row.started_at,
+        }
+    )
+
+
+def grades_of(rows: Sequence[AnyRow]) -> tuple[dict[str, GradeResult], Reward | None]:
+    """Return the rows of `scores` of one attempt, in the order of their ids, as grades by name and the reward."""
+    apart: dict[str, list[TurnGrade]] = {}
+    for row in rows:
+        if row.turn is not None:
+            apart.setdefault(row.name, []).append(_turn_grade(row))
+    whole = [row for row in rows if row.turn is None]
+    grades = {row.name: _grade(row, apart.get(row.name, [])) for row in whole if row.kind == "grade"}
+    return grades, next((_reward(row) for row in whole if row.kind == "reward"), None)
+
+
+def _turn(row: AnyRow) -> dict[str, Any]:
+    return {
+        "index": row.idx,
+        "messages": json.loads(row.messages),
+        "started_at": row.started_at,
+        "seconds": row.seconds,
+        "usage": _json(row.usage),
+        "failure": _json(row.failure),
+    }
+
+
+def _grade(row: AnyRow, apart: list[TurnGrade]) -> GradeResult:
+    turns = None if row.turns is None else apart
+    return GradeResult(
+        score=row.value,
+        state=row.state,
+        rationale=row.rationale,
+        submission=row.submission,
+        ground_truth=_json(row.ground_truth),
+        metadata=unfold(_json(row.metadata) or {}, turns),
+        per_turn_grades=turns,
+        failure=_failure(row.failure),
+        usage=_usage(row.usage),
+    )
+
+
+def _turn_grade(row: AnyRow) -> TurnGrade:
+    return TurnGrade(
+        turn=row.turn,
+        score=row.value,
+        state=row.state,
+        rationale=row.rationale,
+        submission=row.submission,
+        ground_truth=_json(row.ground_truth),
+        failure=_failure(row.failure),
+    )
+
+
+def _reward(row: AnyRow) -> Reward:
+    return Reward(
+        score=row.value,
+        state=row.state,
+        rationale=row.rationale,
+        metadata=_json(row.metadata) or {},
+        failure=_failure(row.failure),
+    )
+
+
+def _columns(table: Table, row: AnyRow) -> dict[str, Any]:
+    return dict(zip(table.columns.keys(), row, strict=True))
+
+
+def _json(text: str | None) -> Any:
+    return None if text is None else json.loads(text)
+
+
+def _failure(text: str | None) -> Failure | None:
+    return None if text is None else Failure.model_validate(json.loads(text))
+
+
+def _usage(text: str | None) -> Usage | None:
+    return None if text is None else Usage.model_validate(json.loads(text))

@@ -1,0 +1,209 @@
+"""Records as rows: plain tuples in the order of the tables' columns, JSON as text.
+
+JSON text is exact, lone surrogates and NaN included; an object that JSON does not know is written as its `str`.
+A lone surrogate in a column of plain text is escaped for good.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+
+from vivavoce.errors import StoreError
+from vivavoce.messages import AnyMessage, dump_messages
+from vivavoce.records.run import Attempt, AttemptKey, Outcome, Reward
+from vivavoce.records.score import GradeResult, TurnGrade
+from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.store.mirror import fold
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is written in one transaction; the rows lack the attempt's id, which stands first in each.
+
+    `attempt` is None when the attempt is in the store already and its id has to be looked up.
+    """
+
+    key: AttemptKey
+    attempt: Row | None = None
+    turns: list[Row] = field(default_factory=list[Row])
+    scores: list[Row] = field(default_factory=list[Row])
+
+    @property
+    def title(self) -> str:
+        """What a person calls it."""
+        return f"sample '{self.key.sample_id}' ({self.key.target}, trial {self.key.trial})"
+
+    def escaped(self) -> Entry:
+        """Return it with every plain text escaped."""
+        return Entry(
+            key=AttemptKey(*_escaped(self.key)),
+            attempt=self.attempt and _escaped(self.attempt),
+            turns=[_escaped(row) for row in self.turns],
+            scores=[_escaped(row) for row in self.scores],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """Makes the rows of one grading of one run; `fingerprints` are by grader name."""
+
+    run_id: str
+    grading_id: str
+    fingerprints: Mapping[str, str]
+
+    def outcome(self, outcome: Outcome) -> Entry:
+        """Return everything about an attempt.
+
+        Raises:
+            StoreError: something in it cannot be written, such as a list that contains itself.
+        """
+        attempt = outcome.attempt
+        try:
+            return Entry(
+                key=attempt.key,
+                attempt=self._attempt(attempt),
+                turns=[_turn(turn) for turn in attempt.trajectory.turns],
+                scores=list(self._scores(outcome.grades, outcome.reward)),
+            )
+        except (ValueError, TypeError, RecursionError) as error:
+            raise _unwritable(attempt.key, error) from error
+
+    def grades(self, key: AttemptKey, grades: Mapping[str, GradeResult], reward: Reward | None) -> Entry:
+        """Return new scores of an attempt that is in the store.
+
+        Raises:
+            StoreError: something in them cannot be written.
+        """
+        try:
+            return Entry(key=key, scores=list(self._scores(grades, reward)))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise _unwritable(key, error) from error
+
+    def _attempt(self, attempt: Attempt) -> Row:
+        talk = attempt.trajectory
+        return (
+            self.run_id,
+            *attempt.key,
+            attempt.scenario,
+            talk.session_id,
+            attempt.started_at,
+            talk.seconds,
+            attempt.sample,
+            _messages(talk.opening) if talk.opening else None,
+            json_text(talk.state),
+            json_text(talk.failure),
+            _usage(talk),
+        )
+
+    def _scores(self, grades: Mapping[str, GradeResult], reward: Reward | None) -> Iterator[Row]:
+        for name, grade in grades.items():
+            fingerprint = self.fingerprints.get(name)
+            yield (
+                self.grading_id,
+                "grade",
+                name,
+                None,
+                None if grade.per_turn_grades is None else len(grade.per_turn_grades),
+                grade.state,
+                grade.score,
+                grade.rationale,
+                grade.submission,
+                json_text(grade.ground_truth),
+                json_text(fold(grade.metadata, grade.per_turn_grades)) if grade.metadata else None,
+                json_text(grade.failure),
+                json_text(grade.usage),
+                fingerprint,
+            )
+            for turn in grade.per_turn_grades or ():
+                yield self._turn_score(name, turn, fingerprint)
+        if reward is not None:
+            yield self._reward(reward)
+
+    def _turn_score(self, name: str, grade: TurnGrade, fingerprint: str | None) -> Row:
+        return (
+            self.grading_id,
+            "grade",
+            name,
+            grade.turn,
+            None,
+            grade.state,
+            grade.score,
+            grade.rationale,
+            grade.submission,
+            json_text(grade.ground_truth),
+            None,
+            json_text(grade.failure),
+            None,
+            fingerprint,
+        )
+
+    def _reward(self, reward: Reward) -> Row:
+        return (
+            self.grading_id,
+            "reward",
+            "reward",
+            None,
+            None,
+            reward.state,
+            reward.score,
+            reward.rationale,
+            None,
+            None,
+            json_text(reward.metadata) if reward.metadata else None,
+            json_text(reward.failure),
+            None,
+            None,
+        )
+
+
+def json_text(value: object) -> str | None:
+    """Return a value as JSON text, None as NULL."""
+    if value is None:
+        return None
+    try:
+        return to_json(value, inf_nan_mode="constants", fallback=str).decode()
+    except PydanticSerializationError:  # text that is not UTF-8: json escapes it
+        plain = to_jsonable_python(value, inf_nan_mode="constants", fallback=str, bytes_mode="base64")
+        return json.dumps(plain)
+
+
+def escape(text: str) -> str:
+    r"""Return a text that any database takes: a lone surrogate becomes the six characters `\ud800`."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def _escaped(row: Row) -> Row:
+    return tuple(escape(value) if isinstance(value, str) else value for value in row)
+
+
+def _turn(turn: Turn) -> Row:
+    return (
+        turn.index,
+        turn.started_at,
+        turn.seconds,
+        _messages(turn.messages),
+        json_text(turn.usage),
+        json_text(turn.failure),
+    )
+
+
+def _messages(messages: list[AnyMessage]) -> str:
+    try:
+        return dump_messages(messages)
+    except PydanticSerializationError:
+        return json.dumps([m.model_dump(mode="json", exclude_unset=True, fallback=str) for m in messages])
+
+
+def _usage(talk: Trajectory) -> str | None:
+    return json_text(talk.usage) if any(turn.usage for turn in talk.turns) else None
+
+
+def _unwritable(key: AttemptKey, error: Exception) -> StoreError:
+    return StoreError(f"{Entry(key).title} cannot be stored: {error}")

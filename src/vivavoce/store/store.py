@@ -1,0 +1,205 @@
+"""`Store`: the place where records live; keeps runs and gradings, and streams what they left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from sqlalchemy import Engine, Table, func, insert, select, update
+
+from vivavoce.errors import StoreError, UsageError
+from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run, ScoreRow
+from vivavoce.records.score import State
+from vivavoce.store.database import connect_to, for_writing, path_of, plain_errors
+from vivavoce.store.decode import AnyRow, grading_of, run_of
+from vivavoce.store.encode import Encoder, escape, json_text
+from vivavoce.store.naming import find
+from vivavoce.store.reading import Reader
+from vivavoce.store.schema import attempts, gradings, runs
+from vivavoce.store.upgrade import upgrade
+from vivavoce.store.writer import OutcomeWriter
+
+
+class Store:
+    """One store; any thread may read from it while a writer writes."""
+
+    def __init__(self, engine: Engine, place: str) -> None:
+        self._engine = engine
+        self.place = place
+
+    @classmethod
+    def open(cls, address: str, *, create: bool = True) -> Self:
+        """Open a store given as a path or as `sqlite:///path`, and bring it to the newest schema.
+
+        Raises:
+            UsageError: the address is of another kind, or nothing is there and `create` is False.
+            StoreError: the file cannot be used, or a newer vivavoce has written it.
+        """
+        path = path_of(address)
+        if not create and not path.exists():
+            raise UsageError(f"no store at {path}: nothing has been run here yet")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{path}: its folder cannot be made: {error.strerror}") from error
+        store = cls(connect_to(path), str(path))
+        try:
+            with plain_errors(path):
+                upgrade(store._engine, path)
+        except BaseException:
+            store.close()
+            raise
+        return store
+
+    def close(self) -> None:
+        """Close every connection; a writer is closed before."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def add_run(self, run: Run) -> None:
+        """Keep a new run.
+
+        Raises:
+            StoreError: there is a run of that id, or the store cannot be written.
+        """
+        self._add(runs, _run_values(run))
+
+    def update_run(self, run: Run) -> None:
+        """Replace what is kept of a run.
+
+        Raises:
+            StoreError: there is no run of that id, or the store cannot be written.
+        """
+        self._update(runs, _run_values(run))
+
+    def run(self, name: str) -> Run:
+        """Return a run by its id, by a beginning of it that no other has, or as `latest`, `latest~1` and so on.
+
+        Raises:
+            UsageError: no run, or more than one, has that name.
+        """
+        with plain_errors(self.place), self._engine.connect() as connection:
+            return run_of(find(connection, runs, runs.c.started_at, name))
+
+    def runs(self, limit: int = 100) -> list[Run]:
+        """Return the newest runs, the newest first."""
+        query = select(runs).order_by(runs.c.started_at.desc(), runs.c.id.desc()).limit(limit)
+        return [run_of(row) for row in self._read(query)]
+
+    def add_grading(self, grading: Grading) -> None:
+        """Keep a new grading.
+
+        Raises:
+            StoreError: there is a grading of that id, or its run is not in the store.
+        """
+        self._add(gradings, _grading_values(grading))
+
+    def update_grading(self, grading: Grading) -> None:
+        """Replace what is kept of a grading.
+
+        Raises:
+            StoreError: there is no grading of that id, or the store cannot be written.
+        """
+        self._update(gradings, _grading_values(grading))
+
+    def gradings(self, run_id: str) -> list[Grading]:
+        """Return the gradings of a run, the oldest first."""
+        query = select(gradings).where(gradings.c.run_id == run_id).order_by(gradings.c.created_at, gradings.c.id)
+        return [grading_of(row) for row in self._read(query)]
+
+    def grading(self, run_id: str, name: str | None = None) -> Grading:
+        """Return a grading of a run by the same kinds of names as `run`, the latest when none is given.
+
+        Raises:
+            UsageError: no grading of the run, or more than one, has that name.
+        """
+        of_run = gradings.c.run_id == run_id
+        with plain_errors(self.place), self._engine.connect() as connection:
+            return grading_of(find(connection, gradings, gradings.c.created_at, name or "latest", of_run))
+
+    def writer(self, run_id: str, grading_id: str, fingerprints: Mapping[str, str]) -> OutcomeWriter:
+        """Return what stores the outcomes of a run, with the scores of one grading; `fingerprints` are by grader."""
+        return OutcomeWriter(self._engine, self.place, Encoder(run_id, grading_id, fingerprints))
+
+    def done(self, run_id: str) -> set[AttemptKey]:
+        """Return which attempts of a run are stored, so that going on with it can leave them out."""
+        targets: dict[str, str] = {}
+        keys = self._reader(run_id).keys()
+        return {AttemptKey(sample, targets.setdefault(target, target), trial) for sample, target, trial in keys}
+
+    def counts(self, run_id: str) -> tuple[int, int]:
+        """Return how many attempts of a run are stored, and how many of these failed."""
+        chosen = select(func.count(), func.count(attempts.c.failure)).where(attempts.c.run_id == run_id)
+        stored, failed = self._read(chosen)[0]
+        return stored, failed
+
+    def attempts(self, run_id: str, *, sample_id: str | None = None) -> Iterator[Attempt]:
+        """Yield the attempts of a run with all their messages, in the order in which they were stored."""
+        return self._reader(run_id).attempts(sample_id)
+
+    def outcomes(self, grading_id: str, *, sample_id: str | None = None) -> Iterator[Outcome]:
+        """Yield the attempts of a graded run with what this grading says, in the order in which they were stored.
+
+        An attempt that this grading lacks comes without grades.
+
+        Raises:
+            UsageError: there is no such grading.
+        """
+        return self._reader(self._graded_run(grading_id)).outcomes(grading_id, sample_id)
+
+    def scores(self, grading_id: str) -> Iterator[ScoreRow]:
+        """Yield the scores of whole conversations, in the order in which the attempts were stored.
+
+        Raises:
+            UsageError: there is no such grading.
+        """
+        return self._reader(self._graded_run(grading_id)).scores(grading_id)
+
+    def turn_scores(self, grading_id: str, name: str) -> Iterator[tuple[AttemptKey, int, State, float | None]]:
+        """Yield attempt, turn, state and value of what one grader says of each turn.
+
+        Raises:
+            UsageError: there is no such grading.
+        """
+        return self._reader(self._graded_run(grading_id)).turn_scores(grading_id, name)
+
+    def _reader(self, run_id: str) -> Reader:
+        return Reader(self._engine, self.place, run_id)
+
+    def _graded_run(self, grading_id: str) -> str:
+        rows = self._read(select(gradings.c.run_id).where(gradings.c.id == grading_id))
+        if not rows:
+            raise UsageError(f"no grading '{grading_id}' in {self.place}")
+        return rows[0].run_id
+
+    def _read(self, query: Any) -> Sequence[AnyRow]:
+        with plain_errors(self.place), self._engine.connect() as connection:
+            return connection.execute(query).all()
+
+    def _add(self, table: Table, values: dict[str, Any]) -> None:
+        self._write(insert(table).values(values))
+
+    def _update(self, table: Table, values: dict[str, Any]) -> None:
+        if not self._write(update(table).where(table.c.id == values["id"]).values(values)):
+            raise StoreError(f"{self.place}: there is no {values['id']} in {table.name}")
+
+    def _write(self, statement: Any) -> int:
+        with plain_errors(self.place), self._engine.connect() as connection, for_writing(connection).begin():
+            return connection.execute(statement).rowcount
+
+
+def _run_values(run: Run) -> dict[str, Any]:
+    return {**dict(run), "base": escape(run.base), "spec": json_text(run.spec), "options": json_text(run.options)}
+
+
+def _grading_values(grading: Grading) -> dict[str, Any]:
+    names = ("spec", "fingerprints", "summary")
+    return {**dict(grading), **{name: json_text(getattr(grading, name)) for name in names}}

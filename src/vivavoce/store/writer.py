@@ -1,0 +1,214 @@
+"""Writing outcomes while a run goes on: many in one commit, each of them whole or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from sqlalchemy import Connection, Engine, select
+from sqlalchemy.exc import IntegrityError
+
+from vivavoce.errors import StoreError
+from vivavoce.records.run import AttemptKey, Outcome, Reward
+from vivavoce.records.score import GradeResult
+from vivavoce.store import schema
+from vivavoce.store.database import for_writing, is_duplicate, meaning, plain_errors
+from vivavoce.store.encode import Encoder, Entry, Row
+from vivavoce.store.ids import attempt_ids
+from vivavoce.store.insert import insert_rows
+
+BATCH = 100
+"""Outcomes that are committed without waiting for more."""
+WINDOW = 0.05
+"""Seconds that an outcome waits at most for others to be committed with it."""
+PENDING = 1000
+"""Outcomes not yet committed at which `put` waits."""
+
+
+class OutcomeWriter:
+    """Takes outcomes on the event loop and commits them in a thread of its own, in the order of `put`.
+
+    After an error nothing more is written, and every call raises it: what was not stored is never passed over.
+    """
+
+    def __init__(self, engine: Engine, place: str, encoder: Encoder) -> None:
+        self._engine = engine
+        self._place = place
+        self._encoder = encoder
+        self._ids = attempt_ids()
+        self._changed = threading.Condition()
+        self._queue: list[Entry] = []
+        self._oldest = 0.0
+        self._taken = self._stored = 0
+        self._hurry = self._closing = False
+        self._error: str | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._moved = asyncio.Event()
+        self._thread = threading.Thread(target=self._work, name="vivavoce-store", daemon=True)
+
+    async def put(self, outcome: Outcome) -> None:
+        """Queue an outcome; waits while too many are pending.
+
+        Raises:
+            StoreError: this outcome cannot be written, or an earlier one could not.
+        """
+        await self._put(self._encoder.outcome(outcome))
+
+    async def put_grades(self, key: AttemptKey, grades: Mapping[str, GradeResult], reward: Reward | None) -> None:
+        """Queue new scores of an attempt that is in the store.
+
+        Raises:
+            StoreError: as `put`, and later when the store has no such attempt.
+        """
+        await self._put(self._encoder.grades(key, grades, reward))
+
+    async def drain(self) -> None:
+        """Wait until everything put so far is committed.
+
+        Raises:
+            StoreError: something could not be written.
+        """
+        goal = self._taken
+        with self._changed:
+            self._hurry = True
+            self._changed.notify()
+        while self._stored < goal and self._error is None:
+            await self._movement()
+        self._check()
+
+    async def close(self) -> None:
+        """Commit what is left and end the thread; a second call changes nothing.
+
+        Raises:
+            StoreError: something could not be written.
+        """
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        if self._thread.is_alive():
+            await asyncio.to_thread(self._thread.join)
+        self._check()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _put(self, entry: Entry) -> None:
+        self._check()
+        while self._taken - self._stored >= PENDING:
+            await self._movement()
+            self._check()
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            self._thread.start()
+        with self._changed:
+            if self._closing:
+                raise StoreError(f"{self._place}: this writer is closed")
+            self._taken += 1
+            self._queue.append(entry)
+            if len(self._queue) == 1:
+                self._oldest = time.monotonic()
+            if len(self._queue) in (1, BATCH):
+                self._changed.notify()
+
+    async def _movement(self) -> None:
+        self._moved.clear()
+        await self._moved.wait()
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise StoreError(self._error)
+
+    # What follows runs in the thread.
+
+    def _work(self) -> None:
+        try:
+            with plain_errors(self._place), self._engine.connect() as connection:
+                while batch := self._take():
+                    self._store(for_writing(connection), batch)
+                    self._tell()
+        except Exception as error:  # whatever it was, the event loop has to hear of it
+            lost = self._taken - self._stored
+            self._error = f"{error} ({lost} outcome{'s' * (lost != 1)} not stored)"
+            self._tell()
+
+    def _take(self) -> list[Entry]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._queue or self._closing)
+            if self._queue:
+                self._changed.wait_for(self._is_due, max(0.0, self._oldest + WINDOW - time.monotonic()))
+            batch, self._queue, self._hurry = self._queue, [], False
+            return batch
+
+    def _is_due(self) -> bool:
+        return len(self._queue) >= BATCH or self._hurry or self._closing
+
+    def _store(self, connection: Connection, batch: Sequence[Entry]) -> None:
+        try:
+            self._commit(connection, batch)
+        except UnicodeEncodeError:
+            self._store(connection, [entry.escaped() for entry in batch])
+        except (IntegrityError, StoreError) as error:
+            if len(batch) == 1:
+                raise StoreError(f"{self._place}: {batch[0].title} is refused: {_why(error)}") from error
+            self._store_one_by_one(connection, batch)
+
+    def _store_one_by_one(self, connection: Connection, batch: Sequence[Entry]) -> None:
+        """Keep the others when some entries of a batch are refused; raise the first refusal."""
+        refusals: list[StoreError] = []
+        for entry in batch:
+            try:
+                self._store(connection, [entry])
+            except StoreError as error:
+                refusals.append(error)
+        if refusals:
+            raise refusals[0]
+
+    def _commit(self, connection: Connection, batch: Sequence[Entry]) -> None:
+        attempts: list[Row] = []
+        turns: list[Row] = []
+        scores: list[Row] = []
+        with connection.begin():
+            for entry in batch:
+                number = next(self._ids) if entry.attempt else self._number(connection, entry.key)
+                if entry.attempt:
+                    attempts.append((number, *entry.attempt))
+                turns += [(number, *row) for row in entry.turns]
+                scores += [(number, *row) for row in entry.scores]
+            insert_rows(connection, schema.attempts, attempts)
+            insert_rows(connection, schema.turns, turns)
+            insert_rows(connection, schema.scores, scores)
+        self._stored += len(batch)
+
+    def _number(self, connection: Connection, key: AttemptKey) -> int:
+        a = schema.attempts.c
+        found = select(a.id).where(
+            a.run_id == self._encoder.run_id,
+            a.sample_id == key.sample_id,
+            a.target == key.target,
+            a.trial == key.trial,
+        )
+        number = connection.execute(found).scalar()
+        if number is None:
+            raise StoreError("the run has no such attempt")
+        return number
+
+    def _tell(self) -> None:
+        assert self._loop is not None
+        with suppress(RuntimeError):  # the loop is closed, so nobody waits
+            self._loop.call_soon_threadsafe(self._moved.set)
+
+
+def _why(error: IntegrityError | StoreError) -> str:
+    if isinstance(error, StoreError):
+        return str(error)
+    return "it is in the store already; is another process at this run?" if is_duplicate(error) else meaning(error)

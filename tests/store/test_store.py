@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event
+
+from vivavoce.errors import StoreError, UsageError
+from vivavoce.records.run import AttemptKey, Run, ScoreRow
+from vivavoce.records.trajectory import Trajectory
+from vivavoce.store import reading
+from vivavoce.store.store import Store
+
+from . import cases
+from .cases import FINGERPRINTS, GRADING, RUN, outcome, unfortunate
+
+
+@contextmanager
+def ordinary_user() -> Generator[None]:
+    """Let go of root's right to write everywhere, where the tests have it."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user may enter."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        yield Path(folder)
+        os.chmod(folder, 0o777)
+
+
+async def fill(store: Store, count: int) -> None:
+    async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
+        for number in range(count):
+            await writer.put(outcome(number))
+
+
+def test_opening_makes_the_folders_and_closing_leaves_one_file(tmp_path: Path) -> None:
+    with Store.open(f"sqlite:///{tmp_path}/a/b/vivavoce.db") as store:
+        store.add_run(cases.run())
+    assert [path.name for path in (tmp_path / "a" / "b").iterdir()] == ["vivavoce.db"]
+
+
+def test_a_store_that_is_not_there_is_not_made_when_it_should_be_read(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no store at .*x\.db: nothing has been run here yet"):
+        Store.open(str(tmp_path / "a" / "x.db"), create=False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="its folder cannot be made"):
+        Store.open(str(tmp_path / "file" / "x.db"))
+
+
+@pytest.mark.parametrize("name", ["", "folder"])
+def test_a_path_that_is_no_file_is_an_error(tmp_path: Path, name: str) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises((StoreError, UsageError)):
+        Store.open(str(tmp_path / name) if name else "")
+
+
+def test_a_run_comes_back_as_it_was_added_and_updated(store: Store) -> None:
+    assert store.run(RUN) == cases.run()
+    ended = cases.run().model_copy(update={"status": "finished", "finished_at": 2000.5, "options": {"k": [None, 1.5]}})
+    store.update_run(ended)
+    assert store.run(RUN) == ended
+
+
+def test_a_grading_comes_back_as_it_was_added_and_updated(store: Store) -> None:
+    ended = cases.grading().model_copy(update={"verdict": "pass", "finished_at": 3.0, "summary": {"mean": 0.5}})
+    store.update_grading(ended)
+    store.add_grading(cases.grading("second", created_at=2000))
+    assert store.gradings(RUN) == [ended, cases.grading("second", created_at=2000)]
+    assert store.grading(RUN).id == "second"
+    assert store.grading(RUN, GRADING) == ended
+
+
+def test_what_is_not_there_cannot_be_updated(store: Store) -> None:
+    with pytest.raises(StoreError, match="no other in runs"):
+        store.update_run(cases.run("other"))
+
+
+def test_an_id_is_given_once(store: Store) -> None:
+    with pytest.raises(StoreError, match="UNIQUE constraint failed"):
+        store.add_run(cases.run())
+
+
+def test_a_grading_needs_its_run(store: Store) -> None:
+    with pytest.raises(StoreError, match="its run or its grading is not in the store"):
+        store.add_grading(cases.grading("x", run_id="none"))
+
+
+def test_runs_come_newest_first(store: Store) -> None:
+    for number in range(3):
+        store.add_run(cases.run(f"r{number}", started_at=5000 + number))
+    assert [run.id for run in store.runs(3)] == ["r2", "r1", "r0"]
+
+
+def test_a_folder_name_that_is_not_unicode_is_escaped(store: Store) -> None:
+    store.add_run(Run(id="odd", suite="s", spec={"a": "\ud800"}, base="/caf\udce9", started_at=1))
+    assert (store.run("odd").base, store.run("odd").spec) == ("/caf\\udce9", {"a": "\ud800"})
+
+
+async def test_done_is_what_need_not_be_done_again(store: Store) -> None:
+    await fill(store, 3)
+    assert store.done(RUN) == {AttemptKey(f"sample-{number}", "bot", 0) for number in range(3)}
+    assert store.done("another") == set()
+
+
+async def test_streams_go_through_every_page_in_the_order_of_writing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "PAGE", 3)
+    monkeypatch.setattr(reading, "KEY_PAGE", 2)
+    await fill(store, 7)
+    assert list(store.outcomes(GRADING)) == [outcome(number) for number in range(7)]
+    assert list(store.attempts(RUN)) == [outcome(number).attempt for number in range(7)]
+    assert len(store.done(RUN)) == 7
+    assert len(list(store.scores(GRADING))) == 21
+
+
+async def test_runs_that_write_in_turn_stay_apart(store: Store) -> None:
+    store.add_run(cases.run("other"))
+    store.add_grading(cases.grading("other.1", run_id="other"))
+    async with (
+        store.writer(RUN, GRADING, FINGERPRINTS) as writer,
+        store.writer("other", "other.1", FINGERPRINTS) as other,
+    ):
+        for number in range(0, 10, 2):
+            await writer.put(outcome(number))
+            await writer.drain()
+            await other.put(outcome(number + 1))
+            await other.drain()
+    assert list(store.outcomes(GRADING)) == [outcome(number) for number in range(0, 10, 2)]
+    assert list(store.outcomes("other.1")) == [outcome(number) for number in range(1, 10, 2)]
+
+
+async def test_one_sample_can_be_read_alone(store: Store) -> None:
+    await fill(store, 4)
+    twin = cases.attempt(2, Trajectory(), target="other bot")
+    async with store.writer(RUN, GRADING, {}) as writer:
+        await writer.put(outcome(2).model_copy(update={"attempt": twin}))
+    assert [attempt.key.target for attempt in store.attempts(RUN, sample_id="sample-2")] == ["bot", "other bot"]
+    assert next(store.outcomes(GRADING, sample_id="sample-2")) == outcome(2)
+    assert list(store.outcomes(GRADING, sample_id="\ud800")) == []
+
+
+async def test_scores_are_those_of_whole_conversations(store: Store) -> None:
+    async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
+        await writer.put(outcome(1))
+        await writer.put(unfortunate(2))
+    one, two = (AttemptKey(f"sample-{number}", "bot", 0) for number in (1, 2))
+    assert list(store.scores(GRADING)) == [
+        ScoreRow(one, "grade", "exact", "scored", 1.0),
+        ScoreRow(one, "grade", "judge", "scored", 0.25),
+        ScoreRow(one, "reward", "reward", "scored", 0.5),
+        ScoreRow(two, "grade", "exact", "error", None),
+        ScoreRow(two, "grade", "judge", "skipped", None),
+        ScoreRow(two, "reward", "reward", "error", None),
+    ]
+    assert list(store.turn_scores(GRADING, "exact")) == [(one, 0, "scored", 1.0)]
+    assert list(store.turn_scores(GRADING, "judge")) == []
+
+
+async def test_no_page_looks_at_more_than_its_own_attempts(store: Store, tmp_path: Path) -> None:
+    await fill(store, 1)
+    asked: list[tuple[str, Sequence[Any]]] = []
+
+    def listen(_c: object, _cursor: object, statement: str, values: Sequence[Any], *_: object) -> None:
+        asked.append((statement, values))
+
+    event.listen(Engine, "before_cursor_execute", listen)
+    read = [list(store.outcomes(GRADING)), list(store.scores(GRADING)), list(store.turn_scores(GRADING, "exact"))]
+    event.remove(Engine, "before_cursor_execute", listen)
+    assert all(read)
+    database = sqlite3.connect(tmp_path / "vivavoce.db")
+    plans = [
+        str(step[3])
+        for statement, values in asked
+        if statement.startswith("SELECT") and "attempt" in statement
+        for step in database.execute(f"EXPLAIN QUERY PLAN {statement}", values)
+    ]
+    database.close()
+    assert not [step for step in plans if "SCAN" in step]
+    assert sum("attempt_id>? AND attempt_id<?" in step for step in plans if step.startswith("SEARCH scores")) == 3
+
+
+def test_a_grading_that_is_not_there_has_no_outcomes_to_read(store: Store) -> None:
+    with pytest.raises(UsageError, match="no grading 'x'"):
+        store.outcomes("x")
+
+
+async def test_every_score_carries_the_fingerprint_of_its_grader(store: Store, tmp_path: Path) -> None:
+    await fill(store, 1)
+    with sqlite3.connect(tmp_path / "vivavoce.db") as database:
+        rows = database.execute("SELECT name, turn, fingerprint FROM scores ORDER BY id").fetchall()
+    database.close()
+    assert rows == [("exact", None, "f1"), ("exact", 0, "f1"), ("judge", None, "f2"), ("reward", None, None)]
+
+
+async def test_a_file_that_may_not_be_written_can_be_read_and_says_so(open_folder: Path) -> None:
+    path = open_folder / "x.db"
+    with cases.begun(path) as store:
+        await fill(store, 2)
+    path.chmod(0o444)
+    with ordinary_user(), Store.open(str(path), create=False) as store:
+        assert list(store.outcomes(GRADING)) == [outcome(0), outcome(1)]
+        with pytest.raises(StoreError, match=r"x\.db: .*readonly.*may not be written"):
+            store.add_run(cases.run("other"))
+        writer = store.writer(RUN, GRADING, {})
+        await writer.put(outcome(2))
+        with pytest.raises(StoreError, match=r"may not be written \(1 outcome not stored\)"):
+            await writer.close()
+
+
+def test_a_folder_that_may_not_be_written_is_an_error(open_folder: Path) -> None:
+    open_folder.chmod(0o555)
+    with ordinary_user(), pytest.raises(StoreError, match="may not be used"):
+        Store.open(str(open_folder / "new.db"))

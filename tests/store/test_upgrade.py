@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import create_engine
+
+from vivavoce.errors import StoreError
+from vivavoce.store import schema
+from vivavoce.store.store import Store
+from vivavoce.store.upgrade import MIGRATIONS
+
+from . import cases
+
+OPEN = """
+import sys
+from vivavoce.store.store import Store
+Store.open(sys.argv[1]).close()
+print('alembic' in sys.modules)
+"""
+
+
+def tables(path: Path) -> set[str]:
+    """Return what creates each table and index, one space between any two words."""
+    database = sqlite3.connect(path)
+    rows = database.execute("SELECT sql FROM sqlite_master WHERE tbl_name <> 'alembic_version' AND sql IS NOT NULL")
+    found = {" ".join(sql.split()) for (sql,) in rows}
+    database.close()
+    return found
+
+
+def test_migrations_from_nothing_give_the_schema(tmp_path: Path) -> None:
+    Store.open(str(tmp_path / "migrated.db")).close()
+    engine = create_engine(f"sqlite:///{tmp_path / 'created.db'}")
+    schema.metadata.create_all(engine)
+    engine.dispose()
+    assert tables(tmp_path / "migrated.db") == tables(tmp_path / "created.db")
+
+
+def test_the_newest_migration_is_the_schema_we_know() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    assert ScriptDirectory.from_config(config).get_heads() == [schema.HEAD]
+
+
+def test_alembic_is_imported_only_where_there_is_something_to_do(tmp_path: Path) -> None:
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", OPEN, tmp_path / "x.db"], capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(2)
+    ]
+    assert outputs == ["True\n", "False\n"]
+
+
+def test_processes_that_create_one_file_at_once_all_succeed(tmp_path: Path) -> None:
+    children = [subprocess.Popen([sys.executable, "-c", OPEN, tmp_path / "x.db"]) for _ in range(4)]
+    assert [child.wait() for child in children] == [0, 0, 0, 0]
+    with Store.open(str(tmp_path / "x.db"), create=False) as store:
+        store.add_run(cases.run())
+
+
+def test_a_newer_schema_asks_for_a_newer_vivavoce(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    cases.begun(path).close()
+    before = tables(path)
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE alembic_version SET version_num = '0999'")
+    database.close()
+    with pytest.raises(StoreError, match=r"newer vivavoce \(schema 0999, .* pip install --upgrade vivavoce"):
+        Store.open(str(path))
+    assert tables(path) == before
+
+
+def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "x.db") as database:
+        database.execute("CREATE TABLE notes (text)")
+    database.close()
+    with pytest.raises(StoreError, match="another program"):
+        Store.open(str(tmp_path / "x.db"))
+    assert tables(tmp_path / "x.db") == {"CREATE TABLE notes (text)"}
+
+
+def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("remember the milk " * 100)
+    with pytest.raises(StoreError, match=r"notes.txt: file is not a database: this is some other file"):
+        Store.open(str(tmp_path / "notes.txt"))
+    assert (tmp_path / "notes.txt").read_text() == "remember the milk " * 100
+
+
+def test_an_upgrade_that_breaks_off_leaves_nothing_half_done(tmp_path: Path) -> None:
+    path = tmp_path / "x.db"
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); " + OPEN
+    done = subprocess.run([sys.executable, "-B", "-c", limited, path], capture_output=True, text=True, check=False)
+    assert "StoreError" in done.stderr
+    assert tables(path) == set()
+    cases.begun(path).close()
