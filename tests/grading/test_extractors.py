@@ -43,7 +43,11 @@ def extract(name: str, **config: Any) -> str:
     [
         ("last_assistant", {}, "and two unknown, 13 May, 14 May"),
         ("first_assistant", {}, "Let me look."),
-        ("all_assistant", {"separator": "|"}, "Let me look.|RESULT: Rome, 12 May|One in Bern|and two unknown, 13 May, 14 May"),
+        (
+            "all_assistant",
+            {"separator": "|"},
+            "Let me look.|RESULT: Rome, 12 May|One in Bern|and two unknown, 13 May, 14 May",
+        ),
         ("last_turn", {"separator": " "}, "One in Bern and two unknown, 13 May, 14 May"),
         ("pattern", {"pattern": r"(\d+) May", "group": 1}, "13"),
         ("pattern", {"pattern": r"(\d+) May", "group": 1, "search_all": True}, "13 14"),

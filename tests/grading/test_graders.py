@@ -36,7 +36,9 @@ def case(submission: str, truth: Any = None, **fields: Any) -> Case:
         (functions.ascii_printable_only, "naïve", None, 0.0),
     ],
 )
-def test_text_graders_follow_their_rule(function: Callable[..., Any], submission: str, truth: Any, score: float) -> None:
+def test_text_graders_follow_their_rule(
+    function: Callable[..., Any], submission: str, truth: Any, score: float
+) -> None:
     assert function(case(submission, truth)).score == score
 
 

@@ -35,7 +35,7 @@ class View:
 
 
 Extract = Callable[[View], str]
-UserExtractor = Callable[..., str]
+UserExtractor = Callable[..., object]
 
 
 def last_assistant(view: View) -> str:
@@ -79,7 +79,7 @@ def pattern(view: View, *, pattern: Pattern, group: int = 0, search_all: bool = 
 def after_marker(view: View, *, marker: str, include_marker: bool = False) -> str:
     """Return what follows a marker in the newest assistant message that holds it."""
     for text in reversed(assistant_texts(view.messages)):
-        before, found, after = text.partition(marker)
+        _, found, after = text.partition(marker)
         if found:
             return (found + after if include_marker else after).strip()
     return ""
@@ -112,7 +112,9 @@ def transcript(view: View) -> str:
 def memory_block(view: View, *, block_label: str) -> str:
     """Return a block of what the target remembered at the end; empty when it has no such block."""
     if view.state is None:
-        raise GraderFault("this target cannot tell what it remembers, so memory_block has nothing to read", kind="state")
+        raise GraderFault(
+            "this target cannot tell what it remembers, so memory_block has nothing to read", kind="state"
+        )
     value = view.state.get(block_label, "")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -130,9 +132,10 @@ _BUILTIN = (
     transcript,
 )
 
-extractors: Registry[Callable[..., str]] = Registry(
+extractors: Registry[UserExtractor] = Registry(
     "extractor",
-    {function.__name__: f"{__name__}:{function.__name__}" for function in _BUILTIN} | {"tool_calls": f"{__name__}:calls"},
+    {function.__name__: f"{__name__}:{function.__name__}" for function in _BUILTIN}
+    | {"tool_calls": f"{__name__}:calls"},
 )
 NEEDS_STATE = "memory_block"
 
@@ -152,10 +155,10 @@ def build_extractor(name: str, config: Mapping[str, Any], base: Path) -> Extract
     Raises:
         UsageError: there is none, or an option is wrong.
     """
-    found = cast("UserExtractor", load_object(name, base)) if is_file_reference(name) else extractors.get(name)
+    found: UserExtractor = load_object(name, base) if is_file_reference(name) else extractors.get(name)
     if getattr(found, "__module__", None) == __name__:
         options = read_options(found, config)
-        return lambda view: found(view, **options)
+        return lambda view: cast("str", found(view, **options))
     return _user_extract(found, dict(config))
 
 
@@ -164,7 +167,7 @@ def _user_extract(found: UserExtractor, config: dict[str, Any]) -> Extract:
 
     def extract(view: View) -> str:
         turns = [list(turn) for turn in view.turns]
-        text: object = found(turns, config, agent_state=view.state) if wants_state else found(turns, config)
+        text = found(turns, config, agent_state=view.state) if wants_state else found(turns, config)
         if not isinstance(text, str):
             raise GraderFault(f"extractor {found.__name__} returned {type(text).__name__}, not text", kind="format")
         return text

@@ -30,7 +30,7 @@ _SIGNS: dict[Operator, str] = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤",
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of one grader (or of the reward) over a run: the values, the sample of each, and how many have none."""
+    """The scores of one grader (or of the reward): the values, the sample of each, and how many have none."""
 
     values: Sequence[float]
     clusters: Sequence[str]
@@ -45,10 +45,10 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """A verdict and, line by line, why."""
+    """A verdict, and the verdict of each condition with why."""
 
     verdict: Verdict
-    reasons: tuple[str, ...]
+    reasons: tuple[tuple[Verdict, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,9 @@ class Threshold:
             return self._mean(values, scores.clusters)
         if self.aggregation in ("min", "max"):
             return min(values) if self.aggregation == "min" else max(values)
-        return percentile(values, {"median": 50, "p50": 50, "p95": 95, "p99": 99}[self.aggregation])
+        found = percentile(values, {"median": 50, "p50": 50, "p95": 95, "p99": 99}[self.aggregation])
+        assert found is not None, "a gate aggregates only where there are scores"
+        return found
 
     def _mean(self, values: list[float], clusters: Sequence[str]) -> float:
         if self.on == "mean":
@@ -158,13 +160,17 @@ Gate = SimpleGate | WeightedGate | LogicalGate
 def _too_few(key: str, scores: Scores, min_scored: float) -> GateResult | None:
     scored, asked = len(scores.values), len(scores.values) + scores.errors
     if not scored:
-        return GateResult("inconclusive", (f"{key}: nothing was scored ({scores.errors} errors)",))
+        return _result("inconclusive", f"{key}: nothing was scored ({scores.errors} errors)")
     if scored < min_scored * asked:
-        return GateResult("inconclusive", (f"{key}: {scored} of {asked} scored, min_scored is {min_scored:g}",))
+        return _result("inconclusive", f"{key}: {scored} of {asked} scored, min_scored is {min_scored:g}")
     return None
 
 
 def _decided(text: str, passed: bool, ends: Sequence[bool], errors: int) -> GateResult:
     if all(end == passed for end in ends):
-        return GateResult("pass" if passed else "fail", (text,))
-    return GateResult("inconclusive", (f"{text}; {errors} without a score because of errors could turn it",))
+        return _result("pass" if passed else "fail", text)
+    return _result("inconclusive", f"{text}; {errors} without a score because of errors could turn it")
+
+
+def _result(verdict: Verdict, why: str) -> GateResult:
+    return GateResult(verdict, ((verdict, why),))

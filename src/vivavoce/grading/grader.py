@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from vivavoce.errors import BudgetExhausted, GraderFault
 from vivavoce.grading.extractors import Extract, View
@@ -18,6 +18,7 @@ from vivavoce.records.usage import Usage
 from vivavoce.samples.sample import Sample
 
 Score = Callable[[Case], Awaitable[GradeResult] | GradeResult]
+Scope = Literal["turn", "conversation"]
 PASSED = 1.0
 """A turn passes with this score."""
 EMPTY = GradeResult(score=0.0, rationale="empty submission: the extractor found nothing")
@@ -27,8 +28,9 @@ EMPTY = GradeResult(score=0.0, rationale="empty submission: the extractor found 
 class Grader:
     """One named grader of a suite.
 
-    `truth` says what it is measured against, and so whether it works turn by turn. `reads_silence` is for functions
-    that look at more than the submission; the others give an empty submission 0 without being asked.
+    `truth` says what it is measured against, and so, unless there is a `scope`, whether it works turn by turn.
+    `reads_silence` is for functions that look at more than the submission; the others give an empty submission 0
+    without being asked.
     """
 
     name: str
@@ -37,13 +39,15 @@ class Grader:
     truth: Truth
     fingerprint: str
     reads_silence: bool = False
-    display_name: str | None = None
+    scope: Scope | None = None
+    label: str | None = None
 
     def per_turn(self, sample: Sample) -> bool:
         """Say whether this sample is graded turn by turn."""
+        if self.scope is not None:
+            return self.scope == "turn"
         if self.truth == "reference_tool_calls":
-            calls = sample.reference_tool_calls
-            return bool(calls) and isinstance(calls[0], list | None)
+            return sample.calls_per_turn
         return self.truth != "conversation" and sample.per_turn
 
     async def grade(self, sample: Sample, trajectory: Trajectory) -> GradeResult:
@@ -75,9 +79,13 @@ class Grader:
     async def _turn_by_turn(self, sample: Sample, trajectory: Trajectory) -> GradeResult:
         turns: list[TurnGrade] = []
         usage = Usage()
+        listed = sample.per_turn or sample.calls_per_turn
         for index, one in enumerate(sample.turns):
             truth = _turn_truth(self.truth, one)
-            result, submission = await self._turn(one, truth, index, trajectory)
+            if truth is None and listed:
+                result, submission = skipped("this turn has no ground truth"), ""
+            else:
+                result, submission = await self._turn(one, index, trajectory)
             if result.usage is not None:
                 usage += result.usage
             turns.append(
@@ -93,9 +101,7 @@ class Grader:
             )
         return summarise(turns, usage if usage.calls else None)
 
-    async def _turn(self, sample: Sample, truth: Any, index: int, trajectory: Trajectory) -> tuple[GradeResult, str]:
-        if truth is None:
-            return skipped("this turn has no ground truth"), ""
+    async def _turn(self, sample: Sample, index: int, trajectory: Trajectory) -> tuple[GradeResult, str]:
         if index >= len(trajectory.turns):
             return failed(trajectory.failure or _NEVER_HELD), ""
         turn = trajectory.turns[index]
@@ -110,7 +116,7 @@ _NEVER_HELD = Failure(blame="environment", kind="missing", message="the recordin
 def summarise(turns: list[TurnGrade], usage: Usage | None = None) -> GradeResult:
     """Return the grade of a conversation from those of its turns: the mean over the turns that count.
 
-    A turn in state `error` makes the whole an error, for a mean without it would be a guess. Skipped turns do not count.
+    A turn in state `error` makes the whole an error, for a mean without it would be a guess; skipped turns do not.
     """
     counted = [turn for turn in turns if turn.state != "skipped"]
     scores = [turn.score for turn in counted if turn.score is not None]
@@ -189,5 +195,3 @@ def as_grade(value: Any, name: str) -> GradeResult:
         raise GraderFault(f"{name} returned {value!r}, whose score is not between 0 and 1", kind="format") from error
     rule = "a grader returns a number between 0 and 1, a bool, a GradeResult or a dict with a score"
     raise GraderFault(f"{name} returned {type(value).__name__}: {value!r}; {rule}"[:500], kind="format")
-
-

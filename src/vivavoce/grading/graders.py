@@ -38,7 +38,7 @@ from vivavoce.records.score import GradeResult, skipped
 from vivavoce.samples.sample import Sample
 
 Truth = Literal["ground_truth", "reference_tool_calls", "none", "conversation"]
-"""What decides whether a grader works per turn: the list it needs, the sample's way, or always the whole conversation."""
+"""What a grader is measured against: `none` goes by the sample's truths, `conversation` never works per turn."""
 
 
 @dataclass(frozen=True, slots=True)

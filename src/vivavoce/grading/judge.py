@@ -44,7 +44,9 @@ class ModelJudge:
         rubric, values = self._material(case)
         system = FENCE_RULE if self.system_prompt is None else f"{self.system_prompt}\n\n{FENCE_RULE}"
         messages = [SystemMessage(content=system), HumanMessage(content=f"{rubric.render(values)}\n\n{_INSTRUCTIONS}")]
-        reply = await self.model.complete(Request(messages=messages, schema=VERDICT_SCHEMA, settings=dict(self.settings)))
+        reply = await self.model.complete(
+            Request(messages=messages, schema=VERDICT_SCHEMA, settings=dict(self.settings))
+        )
         if reply.parsed is None:
             raise ModelFault("the judge's reply has no verdict", kind="format", evidence=reply.text)
         return GradeResult(
@@ -66,7 +68,6 @@ class ModelJudge:
         if sample.rubric is None:
             return self.rubric, values
         return read_rubric(sample.rubric, set(values), f"the rubric of sample {sample.id}"), values
-
 
 
 RESERVED = frozenset(STANDARD)

@@ -71,7 +71,11 @@ class Rubric:
             if variable not in values:
                 raise GraderFault(f"{self.name} asks for '{variable}'{did_you_mean(variable, values)}", kind="options")
         fenced = {name: fence(values[name]) for name in self.variables}
-        shown = [] if self.variables & {"submission", "conversation"} else [n for n in _MATERIAL if values.get(n) is not None]
+        shown = (
+            []
+            if self.variables & {"submission", "conversation"}
+            else [n for n in _MATERIAL if values.get(n) is not None]
+        )
         return self._filled(fenced) + "".join(f"\n\n{_MATERIAL[name]}:{fence(values[name])}" for name in shown)
 
     def _filled(self, fenced: Mapping[str, str]) -> str:

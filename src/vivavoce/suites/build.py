@@ -1,0 +1,228 @@
+"""From a suite to what grades: every name is looked up, every option checked, every mistake told with its place."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.grading.extractors import Extract, build_extractor, last_assistant
+from vivavoce.grading.gates import Gate, LogicalGate, SimpleGate, Threshold, WeightedGate
+from vivavoce.grading.grader import Grader, Score, user_score
+from vivavoce.grading.graders import graders, truth_of
+from vivavoce.grading.judge import RESERVED, VERDICT_SCHEMA, ModelJudge
+from vivavoce.grading.options import read_options
+from vivavoce.grading.rewards import Composer, CustomReward, WeightedReward, reward_composers
+from vivavoce.grading.rubric import Rubric, read_rubric
+from vivavoce.models.model import Model
+from vivavoce.plugins import is_file_reference, load_object
+from vivavoce.suites.document import KeyPath
+from vivavoce.suites.load import Suite
+from vivavoce.suites.spec import (
+    AgreementSpec,
+    AnyGateSpec,
+    AnyGraderSpec,
+    ConditionSpec,
+    CustomRewardSpec,
+    FunctionGraderSpec,
+    JudgeGraderSpec,
+    LogicalGateSpec,
+    MetricRewardSpec,
+    WeightedGateSpec,
+    WeightedRewardSpec,
+)
+
+OpenModel = Callable[[JudgeGraderSpec], Model]
+
+
+@dataclass(frozen=True, slots=True)
+class Grading:
+    """What grades a run: the graders in the order of the suite, the reward, the gate, and the judges to close."""
+
+    graders: tuple[Grader, ...]
+    composer: Composer | None
+    gate: Gate | None
+    agreement: tuple[AgreementSpec, ...] = ()
+    models: tuple[Model, ...] = ()
+
+    @property
+    def fingerprints(self) -> dict[str, str]:
+        """What decides each grader's scores, as a hash by its name."""
+        return {grader.name: grader.fingerprint for grader in self.graders}
+
+
+@dataclass(slots=True)
+class Builder:
+    """Builds what a suite names, and collects the problems instead of stopping at the first."""
+
+    suite: Suite
+    open_model: OpenModel
+    problems: list[Problem] = field(default_factory=list[Problem])
+    models: dict[str, Model] = field(default_factory=dict[str, Model])
+
+    @contextmanager
+    def place(self, *at: str | int) -> Generator[None]:
+        """Give the problems raised inside their place in the suite."""
+        try:
+            yield
+        except UsageError as error:
+            for problem in error.problems:
+                self.problems.append(problem if problem.file else self.suite.document.problem(at, problem.message))
+
+    def grading(self) -> Grading:
+        """Return what grades a run.
+
+        Raises:
+            UsageError: with every problem found.
+        """
+        spec = self.suite.spec
+        built = [self._grader(name, grader) for name, grader in spec.graders.items()]
+        composer = self._composer()
+        gate = self._gate(spec.gate, ("gate",)) if spec.gate else None
+        for i, pair in enumerate(spec.agreement):
+            self._known_key(pair.predictor, ("agreement", i, "predictor"))
+            self._known_key(pair.truth, ("agreement", i, "truth"))
+        if self.problems:
+            raise UsageError(*self.problems)
+        found = tuple(grader for grader in built if grader is not None)
+        return Grading(found, composer, gate, tuple(spec.agreement), tuple(self.models.values()))
+
+    def _grader(self, name: str, spec: AnyGraderSpec) -> Grader | None:
+        extract: Extract | None = None
+        with self.place("graders", name, "extractor"):
+            extract = build_extractor(spec.extractor, spec.extractor_config, self.suite.base)
+        if isinstance(spec, JudgeGraderSpec):
+            return self._judge(name, spec, extract or last_assistant)
+        with self.place("graders", name, "function"):
+            return self._function(name, spec, extract or last_assistant)
+        return None
+
+    def _function(self, name: str, spec: FunctionGraderSpec, extract: Extract) -> Grader:
+        from_file = is_file_reference(spec.function)
+        function = load_object(spec.function, self.suite.base) if from_file else graders.get(spec.function)
+        truth = truth_of(function)
+        score: Score
+        if truth is None:
+            silence = "trajectory" in inspect.signature(function).parameters
+            score, version = user_score(function, spec.config, spec.timeout), _source(function)
+        else:
+            options = read_options(function, spec.config)
+            silence = truth in ("reference_tool_calls", "conversation")
+            score, version = _bound(function, options), "1"
+        parts = [spec.function, version, spec.config, _extractor_parts(spec, self.suite.base)]
+        return Grader(name, extract, score, truth or "none", fingerprint(parts), silence, spec.scope, spec.display_name)
+
+    def _judge(self, name: str, spec: JudgeGraderSpec, extract: Extract) -> Grader | None:
+        at = ("graders", name)
+        with self.place(*at, "prompt_path" if spec.prompt_path else "prompt"):
+            rubric = self._rubric(spec)
+            with self.place(*at, "model"):
+                key = f"{spec.model} {spec.timeout} {spec.max_retries}"
+                if key not in self.models:
+                    self.models[key] = self.open_model(spec)
+                settings = dict(spec.settings)
+                if spec.temperature is not None:
+                    settings.setdefault("temperature", spec.temperature)
+                judge = ModelJudge(self.models[key], rubric, settings, spec.system_prompt)
+                asked: list[Any] = [spec.model, rubric.hash, settings, spec.system_prompt, VERDICT_SCHEMA]
+                parts = [*asked, _extractor_parts(spec, self.suite.base)]
+                return Grader(
+                    name, extract, judge.score, "none", fingerprint(parts), scope=spec.scope, label=spec.display_name
+                )
+        return None
+
+    def _rubric(self, spec: JudgeGraderSpec) -> Rubric:
+        text, where = spec.prompt or "", "prompt"
+        if spec.prompt_path is not None:
+            where = spec.prompt_path
+            try:
+                text = (self.suite.base / where).read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise UsageError(f"'{where}' cannot be read: {error}") from error
+        known = RESERVED | set(spec.rubric_vars or ())
+        rubric = read_rubric(text, known, where)
+        if spec.rubric_vars is not None and rubric.syntax == "letta":
+            rubric = Rubric(text, "replace", where, frozenset(known))
+        _ = rubric.variables
+        return rubric
+
+    def _composer(self) -> Composer | None:
+        spec = self.suite.spec.reward
+        if isinstance(spec, MetricRewardSpec):
+            self._known_key(spec.metric_key, ("reward", "metric_key"))
+            return WeightedReward({spec.metric_key: 1.0})
+        if isinstance(spec, WeightedRewardSpec):
+            for key in spec.weights:
+                self._known_key(key, ("reward", "weights", key))
+            return WeightedReward(spec.weights)
+        if isinstance(spec, CustomRewardSpec):
+            with self.place("reward", "function"):
+                found = load_object if is_file_reference(spec.function) else _registered
+                return CustomReward(found(spec.function, self.suite.base))
+        return None
+
+    def _gate(self, spec: AnyGateSpec, at: KeyPath) -> Gate:
+        if isinstance(spec, LogicalGateSpec):
+            conditions = [self._gate(c, (*at, "conditions", i)) for i, c in enumerate(spec.conditions)]
+            return LogicalGate(spec.operator, conditions)
+        if isinstance(spec, WeightedGateSpec):
+            for key in spec.weights:
+                self._known_key(key, (*at, "weights", key))
+            threshold = Threshold(spec.aggregation, spec.op, spec.value, spec.pass_threshold, "gte", spec.on)
+            return WeightedGate(spec.weights, threshold, spec.min_scored)
+        self._known_key(spec.metric_key, (*at, "metric_key"))
+        return SimpleGate(spec.metric_key, _threshold(spec), spec.min_scored)
+
+    def _known_key(self, key: str, at: KeyPath) -> None:
+        known = [*self.suite.spec.graders, *(["reward"] if self.suite.spec.reward else [])]
+        if key not in known:
+            self.problems.append(self.suite.document.problem(at, f"no grader '{key}'{did_you_mean(key, known)}"))
+
+
+def _threshold(spec: ConditionSpec) -> Threshold:
+    return Threshold(spec.aggregation, spec.op, spec.value, spec.pass_threshold, spec.pass_op, spec.on)
+
+
+def _bound(function: Callable[..., Any], options: dict[str, Any]) -> Score:
+    return lambda case: function(case, **options)
+
+
+def _registered(name: str, _base: Path) -> Callable[..., Any]:
+    return reward_composers.get(name)
+
+
+def _extractor_parts(spec: AnyGraderSpec, base: Path) -> list[Any]:
+    version = "1"
+    if is_file_reference(spec.extractor):
+        version = _source(load_object(spec.extractor, base))
+    return [spec.extractor, version, spec.extractor_config, spec.scope]
+
+
+def _source(function: Callable[..., Any]) -> str:
+    try:
+        return inspect.getsource(inspect.getmodule(function) or function)
+    except (OSError, TypeError):
+        return repr(function)
+
+
+def fingerprint(parts: Any) -> str:
+    """Return a hash of everything that decides a score."""
+    text = json.dumps(parts, sort_keys=True, default=str, ensure_ascii=False)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def needs_state(specs: Mapping[str, AnyGraderSpec], base: Path) -> bool:
+    """Say whether an extractor looks at what the target remembers."""
+
+    def asks(name: str) -> bool:
+        if not is_file_reference(name):
+            return name == "memory_block"
+        return "agent_state" in inspect.signature(load_object(name, base)).parameters
+
+    return any(asks(spec.extractor) for spec in specs.values())

@@ -1,0 +1,279 @@
+"""The schema of a suite, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+
+from vivavoce.grading.gates import Aggregation, Bound, Operator
+from vivavoce.grading.grader import Scope
+
+
+class Spec(BaseModel):
+    """Immutable, and no unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DatasetSpec(Spec):
+    """Where the samples are; `fields` maps what a sample needs to the dotted path of a row where it stands."""
+
+    path: str
+    fields: dict[str, str] = Field(default_factory=dict)
+
+
+class TargetSpec(Spec):
+    """What every kind of target shares: seconds a reply may take, and how often a failed call is asked again."""
+
+    timeout: float = Field(default=300.0, gt=0)
+    max_retries: int = Field(default=2, ge=0, le=20)
+
+
+class FunctionTargetSpec(TargetSpec):
+    """A Python function, `file.py:name`."""
+
+    kind: Literal["function"]
+    function: str
+    name: str | None = None
+
+
+class OpenAITargetSpec(TargetSpec):
+    """An OpenAI-compatible chat completions endpoint."""
+
+    kind: Literal["openai"]
+    base_url: str
+    model_handles: list[str] = Field(min_length=1)
+    api_key_env: str = "OPENAI_API_KEY"
+    system_prompt: str | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
+    tools: list[dict[str, Any]] | None = None
+
+
+class HttpTargetSpec(TargetSpec):
+    """Any HTTP service: a request template, and where the reply stands in the response."""
+
+    kind: Literal["http"]
+    url: str
+    method: Literal["GET", "POST", "PUT", "PATCH"] = "POST"
+    headers: dict[str, str] = Field(default_factory=dict)
+    body: Any = None
+    reply: str = ""
+    session: str | None = None
+    name: str | None = None
+
+
+class LettaTargetSpec(TargetSpec):
+    """An agent on a Letta server; exactly one of `agent_id`, `agent_file`, `agent_script`."""
+
+    kind: Literal["letta"]
+    base_url: str | None = None
+    api_key: SecretStr | None = None
+    project_id: str | None = None
+    agent_id: str | None = None
+    agent_file: str | None = None
+    agent_script: str | None = None
+    model_handles: list[str] = Field(default_factory=list)
+    cleanup: bool = True
+
+    @model_validator(mode="after")
+    def _one_agent(self) -> Self:
+        given = [name for name in ("agent_id", "agent_file", "agent_script") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"needs exactly one of agent_id, agent_file and agent_script, got {given or 'none'}")
+        return self
+
+
+class LettaCodeTargetSpec(TargetSpec):
+    """The Letta Code command line, one process and one conversation per sample."""
+
+    kind: Literal["letta_code"]
+    base_url: str | None = None
+    api_key: SecretStr | None = None
+    model_handles: list[str] = Field(default_factory=list)
+    backend: Literal["local", "cloud"] | None = None
+    flags: str = ""
+    permission_mode: str | None = None
+    agent_script: str | None = None
+    memory_dir: str | None = None
+    project_id: str | None = None
+    command: str = "letta"
+
+
+AnyTargetSpec = Annotated[
+    FunctionTargetSpec | OpenAITargetSpec | HttpTargetSpec | LettaTargetSpec | LettaCodeTargetSpec,
+    Field(discriminator="kind"),
+]
+
+
+class GraderSpec(Spec):
+    """What every kind of grader shares: which part is graded, and how it is called in reports.
+
+    `scope` decides whether each turn is graded or the whole conversation; without it, a sample with a truth for each
+    turn is graded turn by turn.
+    """
+
+    scope: Scope | None = None
+    display_name: str | None = None
+    extractor: str = "last_assistant"
+    extractor_config: dict[str, Any] = Field(default_factory=dict)
+
+
+class FunctionGraderSpec(GraderSpec):
+    """A grading function: built in or `file.py:name`; `config` holds its options, `timeout` is in seconds."""
+
+    kind: Literal["tool"]
+    function: str
+    config: dict[str, Any] = Field(default_factory=dict)
+    timeout: float = Field(default=60.0, gt=0)
+
+
+class JudgeGraderSpec(GraderSpec):
+    """A model that follows a rubric, given as text or as a file."""
+
+    kind: Literal["model_judge"]
+    prompt: str | None = None
+    prompt_path: str | None = None
+    model: str
+    temperature: float | None = 0.0
+    settings: dict[str, Any] = Field(default_factory=dict)
+    system_prompt: str | None = None
+    rubric_vars: list[str] | None = None
+    max_retries: int = Field(default=5, ge=0, le=20)
+    timeout: float = Field(default=120.0, gt=0)
+
+    @model_validator(mode="after")
+    def _one_prompt(self) -> Self:
+        if (self.prompt is None) == (self.prompt_path is None):
+            raise ValueError("needs exactly one of prompt and prompt_path")
+        return self
+
+
+AnyGraderSpec = Annotated[FunctionGraderSpec | JudgeGraderSpec, Field(discriminator="kind")]
+
+
+class MetricRewardSpec(Spec):
+    """The reward is one grader's score."""
+
+    kind: Literal["metric"]
+    metric_key: str
+
+
+class WeightedRewardSpec(Spec):
+    """The reward is a weighted mean of graders' scores; weights are normalised."""
+
+    kind: Literal["weighted"]
+    weights: dict[str, float] = Field(min_length=1)
+
+    @field_validator("weights")
+    @classmethod
+    def _sum(cls, weights: dict[str, float]) -> dict[str, float]:
+        return check_weights(weights)
+
+
+class CustomRewardSpec(Spec):
+    """The reward is what a function says: `file.py:name`, or a registered name."""
+
+    kind: Literal["custom"]
+    function: str
+
+
+AnyRewardSpec = Annotated[MetricRewardSpec | WeightedRewardSpec | CustomRewardSpec, Field(discriminator="kind")]
+
+
+class ConditionSpec(Spec):
+    """An aggregate of one grader's scores compared with a value."""
+
+    metric_key: str
+    aggregation: Aggregation = "avg_score"
+    op: Operator = "gte"
+    value: float
+    pass_threshold: float = 1.0
+    pass_op: Operator = "gte"
+    on: Bound = "mean"
+    min_scored: float = Field(default=0.0, ge=0, le=1)
+
+
+class SimpleGateSpec(ConditionSpec):
+    """One condition."""
+
+    kind: Literal["simple"] = "simple"
+
+
+class WeightedGateSpec(Spec):
+    """One condition on a weighted mean of several graders' aggregates."""
+
+    kind: Literal["weighted_average"]
+    weights: dict[str, float] = Field(min_length=1)
+    aggregation: Aggregation = "avg_score"
+    op: Operator = "gte"
+    value: float
+    pass_threshold: float = 1.0
+    on: Bound = "mean"
+    min_scored: float = Field(default=0.0, ge=0, le=1)
+
+    @field_validator("weights")
+    @classmethod
+    def _sum(cls, weights: dict[str, float]) -> dict[str, float]:
+        return check_weights(weights)
+
+
+class LogicalGateSpec(Spec):
+    """Conditions joined by `and` or `or`."""
+
+    kind: Literal["logical"]
+    operator: Literal["and", "or"]
+    conditions: list[AnyGateSpec] = Field(min_length=1)
+
+
+AnyGateSpec = Annotated[SimpleGateSpec | WeightedGateSpec | LogicalGateSpec, Field(discriminator="kind")]
+
+
+class AgreementSpec(Spec):
+    """How well one grader predicts another; a score of at least `threshold` counts as yes, for both."""
+
+    predictor: str
+    truth: str
+    threshold: float = Field(default=1.0, ge=0, le=1)
+
+
+class SuiteSpec(Spec):
+    """A suite: what to ask, whom, how to grade, and when the run passes."""
+
+    name: str = Field(min_length=1)
+    description: str | None = None
+    dataset: DatasetSpec
+    driver: Literal["scripted", "replay"] = "scripted"
+    target: AnyTargetSpec | None = None
+    graders: dict[str, AnyGraderSpec] = Field(min_length=1)
+    reward: AnyRewardSpec | None = None
+    gate: AnyGateSpec | None = None
+    agreement: list[AgreementSpec] = Field(default_factory=lambda: list[AgreementSpec]())
+    trials: int = Field(default=1, ge=1)
+    max_samples: int | None = Field(default=None, ge=1)
+    sample_tags: list[str] | None = None
+    max_concurrent: int = Field(default=15, ge=1, le=10_000)
+    setup_script: str | None = None
+    output: str | None = None
+
+    @field_validator("dataset", mode="before")
+    @classmethod
+    def _path_alone(cls, value: Any) -> Any:
+        return {"path": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _driver_and_target(self) -> Self:
+        if self.driver == "scripted" and self.target is None:
+            raise ValueError("needs a target: the system under test (or driver: replay, for recorded conversations)")
+        if self.driver == "replay" and self.target is not None:
+            raise ValueError("driver: replay reads recorded conversations and talks to no target; leave the target out")
+        if "reward" in self.graders:
+            raise ValueError("'reward' names the reward of a sample; call the grader something else")
+        return self
+
+
+def check_weights(weights: dict[str, float]) -> dict[str, float]:
+    """Return weights that are not negative and not all 0."""
+    if any(weight < 0 for weight in weights.values()) or not sum(weights.values()):
+        raise ValueError("weights are 0 or more, and not all 0")
+    return weights

@@ -1,0 +1,134 @@
+"""Suites of letta-evals, of every era: each key is carried over, refused by name, or dropped with a note."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import UsageError
+from vivavoce.run.check import check_suite
+from vivavoce.suites.load import Suite, load_suite
+
+REAL = Path(__file__).parents[3] / "shared" / "data" / "letta_evals_suites"
+ERA_A = """\
+name: a
+dataset: d.jsonl
+target:
+  kind: agent
+  agent_file: bot.af
+  base_url: http://localhost:8283
+  agent_id: null
+graders:
+  quality:
+    kind: rubric
+    prompt: Is {input} answered?
+    model: gpt-4.1
+    provider: openai
+gate:
+  metric: accuracy
+  op: gte
+  value: 80
+  pass_op: gt
+  pass_value: 0.5
+"""
+ERA_D = {
+    "name": "d",
+    "dataset": "d.jsonl",
+    "num_runs": "3",
+    "cleanup": "true",
+    "target": "{kind: letta_code, model_handles: [openai/gpt-5-mini], max_retries: 0}",
+    "graders": "{right: {kind: tool, function: contains, extractor: last_assistant}}",
+    "reward": "{kind: metric, metric_key: right}",
+}
+
+
+def era_d(**changed: str) -> str:
+    return "\n".join(f"{key}: {value}" for key, value in {**ERA_D, **changed}.items())
+
+
+def read(folder: Path, text: str) -> Suite:
+    (folder / "suite.yaml").write_text(text)
+    return load_suite(folder / "suite.yaml")
+
+
+def test_era_a_becomes_ours(tmp_path: Path) -> None:
+    suite = read(tmp_path, ERA_A)
+    data: dict[str, Any] = suite.spec.model_dump(exclude_none=True)
+    assert suite.era == "A"
+    assert (data["target"]["kind"], data["target"]["cleanup"]) == ("letta", False)
+    assert data["graders"]["quality"]["kind"] == "model_judge"
+    assert data["graders"]["quality"]["model"] == "openai:gpt-4.1"
+    gate = data["gate"]
+    assert (gate["metric_key"], gate["aggregation"]) == ("quality", "accuracy")
+    assert (gate["pass_threshold"], gate["pass_op"]) == (0.5, "gt")
+    assert any("'rubric' is called 'model_judge' here" in note for note in suite.notes)
+
+
+def test_era_d_becomes_ours(tmp_path: Path) -> None:
+    suite = read(tmp_path, era_d())
+    assert suite.era == "D"
+    assert suite.spec.trials == 3
+    assert [note.split(" ", 1)[1] for note in suite.notes] == [
+        "num_runs: is called trials here",
+        "cleanup: is left out: only an agent on a Letta server is made for a conversation",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("sandbox", "{kind: modal}", "sandbox: asks for a Modal sandbox"),
+        ("target", "{kind: letta_agent, agent_id: a, model_configs: [x]}", "target.model_configs: names files inside"),
+        ("dataset", "https://huggingface.co/datasets/a/b", "dataset: is an address"),
+        (
+            "graders",
+            "{right: {kind: letta_judge, prompt: p}}",
+            "'letta_judge' (a Letta agent as judge) is not supported",
+        ),
+        ("graders", "{right: {kind: model_judge, prompt: p, provider: google}}", "no provider 'google' yet"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_by_name(tmp_path: Path, key: str, value: str, said: str) -> None:
+    suite = read(tmp_path, era_d(**{key: value}))
+    assert [problem.line is not None and said in problem.message for problem in suite.problems] == [True]
+
+
+def test_an_unknown_key_of_an_older_suite_is_no_less_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="grader: unknown key; did you mean 'graders'"):
+        read(tmp_path, era_d().replace("graders:", "grader:"))
+
+
+LACKS = {
+    "era_a/simple-rubric-grader/suite.yaml": ["no agent file"],
+    "era_a/simple-rubric-grader/suite.two-metrics.yaml": ["no agent file"],
+    "era_a/simple-rubric-grader/suite.ascii-only-accuracy.yaml": ["no agent file"],
+    "era_a/simple-tool-grader/suite.yaml": ["no agent file"],
+    "era_b/letta-agent-rubric-grader/custom_judge_suite.yaml": ["'letta_judge'", "no agent file"],
+    "era_b/letta-agent-rubric-grader/default_judge_suite.yaml": ["'letta_judge'", "no agent file"],
+    "era_b/multi-grader-gate/suite.logical-and.yaml": ["no agent file"],
+    "era_b/multi-grader-gate/suite.weighted-average.yaml": ["no agent file"],
+    "era_b/multiturn-memory-block-extractor/suite.yaml": ["no agent file"],
+    "era_b/multiturn-per-turn-grading/suite.yaml": ["no agent file"],
+    "era_d/multi-model-simple-rubric-grader/suite.yaml": [],
+    "era_d/multiturn-per-turn-grading/suite.yaml": [],
+    "era_d/per-sample-rubric/suite.yaml": [],
+    "era_d/reward-composition/suite.logical-and.yaml": ["no file 'rewards.py'"],
+    "era_d/reward-composition/suite.weighted-average.yaml": ["no file 'rewards.py'"],
+}
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="the real suites lie beside the project, and are not here")
+@pytest.mark.parametrize("name", LACKS)
+def test_a_real_suite_validates_and_what_it_lacks_is_named(name: str) -> None:
+    suite = load_suite(REAL / name)
+    assert suite.era == name[4].upper()
+    found: list[str] = []
+    try:
+        check_suite(suite)
+    except UsageError as error:
+        found = [problem.message for problem in error.problems]
+    assert len(found) == len(LACKS[name])
+    for lack, message in zip(LACKS[name], found, strict=True):
+        assert lack in message

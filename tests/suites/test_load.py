@@ -1,0 +1,123 @@
+"""Reading suites: mistakes are told with file, line and a next step."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from vivavoce.errors import UsageError
+from vivavoce.suites.load import load_suite
+
+GOOD = """\
+name: capitals
+dataset: d.jsonl
+target:
+  kind: function
+  function: bot.py:answer
+graders:
+  right:
+    kind: tool
+    function: contains
+gate:
+  kind: simple
+  metric_key: right
+  value: 0.5
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "suite.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_suite_is_read(tmp_path: Path) -> None:
+    suite = load_suite(written(tmp_path, GOOD))
+    assert suite.spec.name == "capitals"
+    assert suite.spec.dataset.path == "d.jsonl"
+    assert suite.base == tmp_path
+    assert suite.era is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("dataset:", "datset:", "2:1 datset: unknown key; did you mean 'dataset'?"),
+        (
+            "  function: bot.py:answer",
+            "  functon: bot.py:answer",
+            "5:3 target.functon: unknown key; did you mean 'function'?",
+        ),
+        (
+            "    function: contains",
+            "    functon: contains",
+            "9:5 graders.right.functon: unknown key; did you mean 'function'?",
+        ),
+        ("kind: function", "kind: functoin", "4:3 target.kind: no kind 'functoin'; did you mean 'function'?"),
+        ("  value: 0.5", "  value: half", "13:3 gate.value: Input should be a valid number"),
+        ("  value: 0.5", "", "10:1 gate: the key 'value' is missing"),
+        ("name: capitals\n", "", "1:1 the key 'name' is missing"),
+        ("  metric_key: right", "  metric_key: right\n  op: above", "13:3 gate.op: Input should be 'gt'"),
+        ("  right:", "  reward:", "'reward' names the reward of a sample"),
+        ("target:\n  kind: function\n  function: bot.py:answer\n", "", "needs a target"),
+    ],
+)
+def test_a_mistake_is_told_with_its_place(tmp_path: Path, old: str, new: str, said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)) as caught:
+        load_suite(written(tmp_path, GOOD.replace(old, new, 1)))
+    assert str(caught.value).startswith(str(tmp_path / "suite.yaml"))
+    assert "\n" not in str(caught.value).removesuffix("\n") or len(caught.value.problems) > 1
+
+
+def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
+    broken = GOOD.replace("name:", "nme:").replace("kind: simple", "kind: simpel")
+    with pytest.raises(UsageError) as caught:
+        load_suite(written(tmp_path, broken))
+    assert len(caught.value.problems) == 3
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (b"name: [unclosed", "is not YAML"),
+        (b"name: \xff\xfe", "is not UTF-8"),
+        (b"- a\n- b\n", "must be a mapping"),
+        (b"", "must be a mapping"),
+        (b"a: 1\na: 2\n", "is not YAML"),
+        (b"x: " + b"a" * 1_100_000, "a suite has at most"),
+    ],
+)
+def test_a_file_that_is_no_suite_is_one_line(tmp_path: Path, raw: bytes, said: str) -> None:
+    path = tmp_path / "suite.yaml"
+    path.write_bytes(raw)
+    with pytest.raises(UsageError, match=said) as caught:
+        load_suite(path)
+    assert len(caught.value.problems) == 1
+
+
+def test_a_yaml_bomb_is_refused_quickly(tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
+    with pytest.raises(UsageError, match="once its aliases are followed"):
+        load_suite(written(tmp_path, "\n".join(lines)))
+
+
+def test_a_missing_file_and_a_folder_are_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        load_suite(tmp_path / "absent.yaml")
+    with pytest.raises(UsageError, match="cannot be read"):
+        load_suite(tmp_path)
+
+
+def test_a_key_in_the_suite_is_never_dumped(tmp_path: Path) -> None:
+    text = GOOD.replace("kind: function\n  function: bot.py:answer", "kind: letta\n  agent_id: a\n  api_key: sk-secret")
+    spec = load_suite(written(tmp_path, text)).spec
+    assert "sk-secret" not in spec.model_dump_json()
+    assert "sk-secret" not in repr(spec)
+
+
+def test_a_replay_has_no_target(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="talks to no target"):
+        load_suite(written(tmp_path, "driver: replay\n" + GOOD))
