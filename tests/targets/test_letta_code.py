@@ -54,7 +54,7 @@ def play(script: Path) -> Play:
         *turns: Sequence[dict[str, Any] | str], extra_vars: dict[str, Any] | None = None, **options: Any
     ) -> AsyncGenerator[LettaCodeSession]:
         lines = [[line if isinstance(line, str) else json.dumps(line) + "\n" for line in turn] for turn in turns]
-        Path(f"{script}.json").write_text(json.dumps(lines))  # noqa: ASYNC240
+        Path(f"{script}.json").write_text(json.dumps(lines))
         target = LettaCodeTarget(
             LettaCodeOptions(command=str(script), directory=script.parent, **options),
             model="openai/gpt",

@@ -145,7 +145,7 @@ def _fault(error: Exception) -> Fault | None:
         return _refused(error)
     if isinstance(error, letta_client.APIConnectionError):
         arrived = not isinstance(error.__cause__, httpx.ConnectError | httpx.ConnectTimeout)
-        said = f"no answer from {error.request.url.host}: {error.__cause__ or error}"
+        said = f"no answer from {error.request.url.netloc.decode()}: {error.__cause__ or error}"
         return TargetFault(said, kind="connection", retryable=not arrived)
     if isinstance(error, httpx.HTTPError):
         return TargetFault(f"the connection broke: {str(error) or type(error).__name__}", kind="connection")

@@ -1,0 +1,1 @@
+"""Penelope, the autonomous tester."""

@@ -1,0 +1,1 @@
+"""The engine: attempts, resuming, grading again."""

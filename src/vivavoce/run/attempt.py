@@ -1,0 +1,66 @@
+"""One sample, once: hold the conversation, then grade it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from vivavoce.grading.grader import Grader
+from vivavoce.grading.rewards import Composer, context_of
+from vivavoce.records.run import Attempt, AttemptKey, Outcome, Reward
+from vivavoce.records.score import GradeResult
+from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.run.drivers import ScriptedDriver, replay
+from vivavoce.samples.sample import Sample
+
+OnTurn = Callable[[Turn], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """An attempt to be made; `driver` is None for a recorded conversation."""
+
+    key: AttemptKey
+    sample: Sample
+    driver: ScriptedDriver | None = None
+
+
+async def hold(task: Task, on_turn: OnTurn) -> Attempt:
+    """Hold the conversation of a task, or replay it."""
+    started = time.time()
+    if task.driver is None:
+        trajectory = replay(task.sample)
+    else:
+        async with task.driver.lane.conversations:
+            trajectory = await task.driver.hold(task.sample, on_turn)
+    return Attempt(
+        key=task.key,
+        scenario=task.sample.scenario,
+        sample=task.sample.model_dump_json(exclude={"messages"}, exclude_unset=True),
+        trajectory=trajectory,
+        started_at=started,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Grades:
+    """The graders of a run and its reward, applied to attempts."""
+
+    graders: tuple[Grader, ...]
+    composer: Composer | None = None
+
+    async def grade(self, attempt: Attempt, sample: Sample) -> Outcome:
+        """Return an attempt with what every grader says; one that breaks leaves the others as they are."""
+        grades: dict[str, GradeResult] = {}
+        for grader in self.graders:
+            grades[grader.name] = await grader.grade(sample, attempt.trajectory)
+        reward = await self._reward(sample, grades, attempt.trajectory, attempt.key.target)
+        return Outcome(attempt=attempt, grades=grades, reward=reward)
+
+    async def _reward(
+        self, sample: Sample, grades: dict[str, GradeResult], trajectory: Trajectory, target: str
+    ) -> Reward | None:
+        if self.composer is None:
+            return None
+        return await self.composer.compose(context_of(sample, grades, trajectory, target))

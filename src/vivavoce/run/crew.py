@@ -1,0 +1,65 @@
+"""A crew: workers that take items from one source, some at a time, until it is empty or they are told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import TypeVar
+
+from vivavoce.errors import BudgetExhausted
+
+T = TypeVar("T")
+INTERRUPTED = "interrupted"
+
+
+class Crew:
+    """Works on items, `workers` at a time; memory holds only the items that are worked on.
+
+    `stopped_by` says why it ended early: `interrupted`, or what the budget said; None when it came to the end.
+    """
+
+    def __init__(self, workers: int) -> None:
+        self._workers = workers
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.stopped_by: str | None = None
+
+    def stop(self, why: str = INTERRUPTED) -> None:
+        """Take no further item; what is in work is finished. Told a second time, drop that as well."""
+        if self.stopped_by is None:
+            self.stopped_by = why
+            return
+        for task in self._tasks:
+            task.cancel()
+
+    async def run(self, items: Iterator[T], work: Callable[[T], Awaitable[None]]) -> None:
+        """Work on every item.
+
+        Raises:
+            Exception: the first one that `work` raised; the items in work at that moment are finished before.
+        """
+        self._tasks = {asyncio.create_task(self._work(items, work)) for _ in range(self._workers)}
+        try:
+            results = await asyncio.gather(*self._tasks, return_exceptions=True)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+        for result in results:
+            if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
+                raise result
+
+    async def _work(self, items: Iterator[T], work: Callable[[T], Awaitable[None]]) -> None:
+        try:
+            while self.stopped_by is None:
+                item = next(items, _END)
+                if item is _END:
+                    return
+                await work(item)  # pyright: ignore[reportArgumentType]
+                await asyncio.sleep(0)  # work that never waits must not keep the others, and signals, out
+        except BudgetExhausted as error:
+            self.stopped_by = self.stopped_by or str(error)
+        except Exception as error:
+            self.stopped_by = self.stopped_by or f"{type(error).__name__}: {error}"
+            raise
+
+
+_END = object()

@@ -1,0 +1,74 @@
+"""A lane: one target with its pace, the slots, tries and time that its calls get."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from vivavoce.errors import TargetFault, VivavoceError
+from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limiter import Limiter
+from vivavoce.pacing.retry import retrying
+from vivavoce.targets.target import Target
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """How one target is called; `timeout` is in seconds for one call, `tries` counts the first one.
+
+    `conversations` bounds how many conversations are open at once, `calls` how many calls are in flight; only the
+    second shrinks when the target asks us to slow down.
+    """
+
+    target: Target
+    conversations: asyncio.Semaphore
+    calls: Limiter
+    budget: Budget
+    timeout: float = 300.0
+    tries: int = 3
+
+    async def call(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Call the target, within its slots, its time and its tries.
+
+        Raises:
+            Fault: the failure of the last try.
+        """
+        return await retrying(lambda: self._timed(ask), tries=self.tries, limiter=self.calls)
+
+    async def send(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Call the target with a message; every try counts against the budget.
+
+        Raises:
+            Fault: the failure of the last try.
+            BudgetExhausted: the run may make no more calls.
+        """
+
+        async def reserved() -> T:
+            reservation = self.budget.reserve(0.0)
+            try:
+                return await ask()
+            finally:
+                self.budget.settle(reservation, 0.0)
+
+        return await self.call(reserved)
+
+    async def _timed(self, ask: Callable[[], Awaitable[T]]) -> T:
+        try:
+            async with asyncio.timeout(self.timeout):
+                return await ask()
+        except TimeoutError as error:
+            message = f"{self.target.name} did not answer within {self.timeout:g} s"
+            raise TargetFault(message, kind="timeout", retryable=self.target.stateless) from error
+        except VivavoceError:
+            raise
+        except Exception as error:
+            raise TargetFault(f"{self.target.name}: {type(error).__name__}: {error}") from error
+
+
+def open_lane(target: Target, *, limit: int, budget: Budget, timeout: float, retries: int) -> Lane:
+    """Return the lane of a target with `limit` conversations at a time."""
+    return Lane(target, asyncio.Semaphore(limit), Limiter(limit), budget, timeout, retries + 1)

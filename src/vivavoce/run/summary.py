@@ -1,0 +1,231 @@
+"""The summary of a run: what each grader says on the whole, with n and interval, and the verdict of the gate."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.grading.gates import Gate, Scores
+from vivavoce.records.run import ScoreRow, Verdict
+from vivavoce.stats.agreement import agreement
+from vivavoce.stats.intervals import mean_interval
+from vivavoce.stats.passes import passes
+from vivavoce.suites.spec import AgreementSpec
+
+PASSED = 1.0
+_RANK: dict[Verdict, int] = {"pass": 0, "inconclusive": 1, "fail": 2}
+
+
+class GraderSummary(BaseModel):
+    """One grader (or the reward) against one target.
+
+    `label` is the name to display where the suite gives one. `low` and `high` are the 95 % interval of the mean,
+    clustered by sample; `pass_rate` is the share of scores of 1; `pass_at` and `pass_hat` map k to pass@k and pass^k
+    where samples have several trials.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    target: str
+    label: str | None = None
+    scored: int
+    errors: int
+    skipped: int
+    samples: int
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+    pass_rate: float | None = None
+    pass_at: dict[int, float] = Field(default_factory=dict[int, float])
+    pass_hat: dict[int, float] = Field(default_factory=dict[int, float])
+
+
+class AgreementSummary(BaseModel):
+    """How well one grader predicts another, over the attempts that both scored."""
+
+    model_config = ConfigDict(frozen=True)
+
+    predictor: str
+    truth: str
+    n: int
+    left_out: int
+    precision: float | None
+    recall: float | None
+    accuracy: float | None
+    kappa: float | None
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+
+
+class Summary(BaseModel):
+    """A run on the whole; `verdict` is None where the suite has no gate."""
+
+    model_config = ConfigDict(frozen=True)
+
+    attempts: int
+    failed_attempts: int
+    graders: list[GraderSummary]
+    agreement: list[AgreementSummary] = Field(default_factory=lambda: list[AgreementSummary]())
+    verdict: Verdict | None = None
+    reasons: list[str] = Field(default_factory=list)
+
+    def grader(self, name: str, target: str | None = None) -> GraderSummary:
+        """Return the summary of a grader, of the first target unless one is named."""
+        return next(g for g in self.graders if g.name == name and target in (None, g.target))
+
+    @property
+    def scored(self) -> int:
+        """How many scores there are."""
+        return sum(grader.scored for grader in self.graders)
+
+
+@dataclass(slots=True)
+class Tally:
+    """The scores of one grader against one target, as they come in."""
+
+    values: list[float] = field(default_factory=list[float])
+    samples: list[str] = field(default_factory=list[str])
+    keys: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    errors: int = 0
+    skipped: int = 0
+
+    def add(self, row: ScoreRow) -> None:
+        """Count one score."""
+        if row.state == "scored" and row.value is not None:
+            self.values.append(row.value)
+            self.samples.append(row.key.sample_id)
+            self.keys.append((row.key.sample_id, row.key.trial))
+        elif row.state == "error":
+            self.errors += 1
+        else:
+            self.skipped += 1
+
+    @property
+    def scores(self) -> Scores:
+        """The scores as a gate reads them."""
+        return Scores(self.values, self.samples, self.errors, self.skipped)
+
+
+Tallies = dict[tuple[str, str], Tally]
+"""By target and by grader."""
+
+
+def tally(rows: Iterable[ScoreRow]) -> Tallies:
+    """Count the scores of a run, one stream of rows, target by target and grader by grader."""
+    tallies: Tallies = defaultdict(Tally)
+    for row in rows:
+        tallies[row.key.target, row.name].add(row)
+    return dict(tallies)
+
+
+def summarise(
+    tallies: Tallies,
+    *,
+    attempts: int,
+    failed: int,
+    gate: Gate | None,
+    pairs: Sequence[AgreementSpec] = (),
+    labels: Mapping[str, str] | None = None,
+) -> Summary:
+    """Return the summary of a run; a gate passes only where it passes for every target."""
+    verdict, reasons = _decide(tallies, gate)
+    return Summary(
+        attempts=attempts,
+        failed_attempts=failed,
+        graders=[_grader(target, name, found, (labels or {}).get(name)) for (target, name), found in tallies.items()],
+        agreement=[_agreement(tallies, pair) for pair in pairs],
+        verdict=verdict,
+        reasons=reasons,
+    )
+
+
+def _grader(target: str, name: str, found: Tally, label: str | None) -> GraderSummary:
+    trials: dict[str, list[bool]] = defaultdict(list)
+    for sample, value in zip(found.samples, found.values, strict=True):
+        trials[sample].append(value >= PASSED)
+    estimate = mean_interval(found.values, found.samples)
+    return GraderSummary(
+        name=name,
+        target=target,
+        label=label,
+        scored=len(found.values),
+        errors=found.errors,
+        skipped=found.skipped,
+        samples=len(trials),
+        mean=estimate and estimate.mean,
+        low=estimate and estimate.low,
+        high=estimate and estimate.high,
+        pass_rate=sum(v >= PASSED for v in found.values) / len(found.values) if found.values else None,
+        **_passes([(sum(passed), len(passed)) for passed in trials.values()]),
+    )
+
+
+def _passes(counts: list[tuple[int, int]]) -> dict[str, Any]:
+    most = max((n for _, n in counts), default=0)
+    if most < 2:
+        return {}
+    found = {k: passes(counts, k) for k in range(1, most + 1)}
+    return {
+        "pass_at": {k: p.at_k for k, p in found.items() if p},
+        "pass_hat": {k: p.hat_k for k, p in found.items() if p},
+    }
+
+
+def _agreement(tallies: Tallies, pair: AgreementSpec) -> AgreementSummary:
+    predicted, truth = _answers(tallies, pair.predictor, pair.threshold), _answers(tallies, pair.truth, pair.threshold)
+    both = [key for key in predicted if key in truth]
+    found = agreement([predicted[key] for key in both], [truth[key] for key in both])
+    return AgreementSummary(
+        predictor=pair.predictor,
+        truth=pair.truth,
+        n=len(both),
+        left_out=len(predicted.keys() ^ truth.keys()),
+        precision=found.precision,
+        recall=found.recall,
+        accuracy=found.accuracy,
+        kappa=found.kappa,
+        tp=found.tp,
+        fp=found.fp,
+        fn=found.fn,
+        tn=found.tn,
+    )
+
+
+def _answers(tallies: Tallies, name: str, threshold: float) -> dict[tuple[str, str, int], bool]:
+    return {
+        (target, *key): value >= threshold
+        for (target, grader), found in tallies.items()
+        if grader == name
+        for key, value in zip(found.keys, found.values, strict=True)
+    }
+
+
+def _decide(tallies: Tallies, gate: Gate | None) -> tuple[Verdict | None, list[str]]:
+    if gate is None:
+        return None, []
+    targets = list(dict.fromkeys(target for target, _ in tallies))
+    if not targets:
+        return "inconclusive", ["nothing was scored"]
+    worst: Verdict = "pass"
+    reasons: list[str] = []
+    for target in targets:
+        by_name = {name: found.scores for (t, name), found in tallies.items() if t == target}
+        result = gate.decide(_Defaulting(by_name))
+        worst = max(worst, result.verdict, key=_RANK.__getitem__)
+        label = f"{target}: " if len(targets) > 1 else ""
+        reasons += [f"{verdict} · {label}{why}" for verdict, why in result.reasons]
+    return worst, reasons
+
+
+class _Defaulting(dict[str, Scores]):
+    """Scores by grader; a grader that gave none has none."""
+
+    def __missing__(self, key: str) -> Scores:
+        return Scores([], [])
