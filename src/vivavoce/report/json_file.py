@@ -1,0 +1,43 @@
+"""A graded run as JSON: one document, or one line for each conversation."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TextIO
+
+from vivavoce.records.run import Outcome
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.strict_json import strict_json
+
+
+def write_json(graded: GradedRun, out: TextIO) -> None:
+    """Write one document: `run`, `grading`, `summary`, and `samples`, each with its transcript and its grades."""
+    head = {
+        "run": graded.run.model_dump(),
+        "grading": graded.grading.model_dump(exclude={"summary"}),
+        "summary": graded.summary().model_dump(),
+    }
+    out.write("{\n" + "".join(f'"{name}":{strict_json(part)},\n' for name, part in head.items()) + '"samples":[')
+    for i, outcome in enumerate(graded.outcomes()):
+        out.write((",\n" if i else "\n") + strict_json(_sample(outcome)))
+    out.write("\n]\n}\n")
+
+
+def write_jsonl(graded: GradedRun, out: TextIO) -> None:
+    """Write a line for each conversation, complete: `Outcome.model_validate_json` reads it back."""
+    for outcome in graded.outcomes():
+        data = _plain(outcome)
+        data["attempt"]["key"] = outcome.attempt.key._asdict()
+        out.write(strict_json(data) + "\n")
+
+
+def _sample(outcome: Outcome) -> dict[str, Any]:
+    data = _plain(outcome)
+    attempt = data.pop("attempt")
+    del attempt["key"]
+    return {**outcome.attempt.key._asdict(), **attempt, "sample": json.loads(outcome.attempt.sample), **data}
+
+
+def _plain(outcome: Outcome) -> dict[str, Any]:
+    """Return it as data; what was never given is left out, so that messages keep the shape they had on the wire."""
+    return outcome.model_dump(exclude_unset=True)

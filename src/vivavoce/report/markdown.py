@@ -1,0 +1,78 @@
+"""A graded run as Markdown, for a pull request: the verdict, what each grader says, and the worst samples.
+
+What models, targets and suites wrote stands in code spans. Inside them nothing is HTML, a link, an image or a mention;
+the characters that could end a span or a table cell, the backtick and the bar, are replaced by some that look alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+from vivavoce.records.run import AttemptKey
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.text import one_line
+from vivavoce.report.worst import Worst, worst
+from vivavoce.run.summary import GraderSummary, Summary
+
+_VERDICTS = {"pass": "passed", "fail": "failed", "inconclusive": "is inconclusive", None: "has no gate"}
+_LOOKALIKES = str.maketrans("`|", "ˋ∣")
+_WIDTH = 160
+
+
+def write_markdown(graded: GradedRun, out: TextIO) -> None:
+    """Write the summary of a graded run."""
+    summary = graded.summary()
+    out.write("\n".join(_lines(graded, summary, worst(graded.store, graded.grading))) + "\n")
+
+
+def code(text: str, width: int = _WIDTH) -> str:
+    """Return a text as a code span of one line that nothing in it can leave, a dash for an empty one."""
+    line = one_line(text, width).translate(_LOOKALIKES)
+    return f"`{line}`" if line else "–"
+
+
+def _lines(graded: GradedRun, summary: Summary, found: list[Worst]) -> Iterator[str]:
+    yield f"**{code(graded.run.suite)} {_VERDICTS[summary.verdict]}**"
+    yield ""
+    for reason in summary.reasons:
+        yield f"- {code(reason)}"
+    failed = f", {summary.failed_attempts} of them failed" if summary.failed_attempts else ""
+    yield f"- {summary.attempts} conversations{failed} · run {code(graded.run.id)}, grading {code(graded.grading.id)}"
+    yield ""
+    yield from _table(
+        ["grader", "target", "scored", "errors", "skipped", "mean", "95 % interval", "pass rate"],
+        "llrrrrrr",
+        (_grader(grader) for grader in summary.graders),
+    )
+    errors = [one for one in found if one.score is None]
+    low = [one for one in found if one.score is not None]
+    for title, listed in (("Could not be scored", errors), ("Lowest scores", low)):
+        if listed:
+            yield ""
+            yield f"**{title}**"
+            yield ""
+            rows = ([_sample(one.key), code(one.key.target), _number(one.score), code(one.why)] for one in listed)
+            yield from _table(["sample", "target", "score", "why"], "llrl", rows)
+
+
+def _table(heads: list[str], sides: str, rows: Iterable[list[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'|'.join('---:' if side == 'r' else '---' for side in sides)}|"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def _grader(one: GraderSummary) -> list[str]:
+    interval = "–" if one.low is None or one.high is None else f"{one.low:.3f} … {one.high:.3f}"
+    rate = "–" if one.pass_rate is None else f"{one.pass_rate:.1%}"
+    counts = [str(one.scored), str(one.errors), str(one.skipped)]
+    return [code(one.name), code(one.target), *counts, _number(one.mean), interval, rate]
+
+
+def _sample(key: AttemptKey) -> str:
+    return code(key.sample_id) + (f" trial {key.trial + 1}" if key.trial else "")
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"

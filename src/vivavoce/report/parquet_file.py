@@ -1,0 +1,28 @@
+"""A graded run as Parquet: the flat rows with their types, through the extra `[frames]`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.rows import FlatRow, flat_rows
+from vivavoce.report.strict_json import encodable
+from vivavoce.samples.frames import write_parquet
+
+TYPES = {"trial": "int32", "turn": "int32", "score": "double", "seconds": "double"}
+"""Arrow's types of the columns that are not text."""
+
+
+def write_parquet_file(graded: GradedRun, path: Path) -> None:
+    """Write the flat rows, some at a time; a value that is not there is null.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+    """
+    write_parquet(path, FlatRow._fields, _rows(graded), TYPES)
+
+
+def _rows(graded: GradedRun) -> Iterator[dict[str, object]]:
+    for row in flat_rows(graded.store, graded.run, graded.grading):
+        yield {name: encodable(cell) if isinstance(cell, str) else cell for name, cell in row._asdict().items()}

@@ -1,0 +1,98 @@
+"""Flat rows: one for each score of a grading, of a whole conversation or of one of its turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from vivavoce.records.failure import Failure
+from vivavoce.records.run import Attempt, Grading, Outcome, Reward, Run
+from vivavoce.records.score import GradeResult, State, TurnGrade
+from vivavoce.report.strict_json import strict_json
+from vivavoce.store.store import Store
+
+
+class FlatRow(NamedTuple):
+    """One score with everything that says what it is about; the fields are the columns of tables.
+
+    `turn` counts from 0 and is None for the whole conversation. The grader `reward` is the reward of the sample.
+    `ground_truth` is text as it is, and JSON text where it is anything else. `seconds` is how long the target took for
+    the conversation, or for the turn. `blame`, `failure_kind` and `failure_message` are None unless something failed.
+    """
+
+    run: str
+    grading: str
+    sample_id: str
+    target: str
+    trial: int
+    grader: str
+    turn: int | None
+    state: State
+    score: float | None
+    rationale: str | None
+    submission: str | None
+    ground_truth: str | None
+    blame: str | None
+    failure_kind: str | None
+    failure_message: str | None
+    fingerprint: str | None
+    scenario: str
+    seconds: float | None
+
+
+def flat_rows(store: Store, run: Run, grading: Grading) -> Iterator[FlatRow]:
+    """Yield the scores of a grading, a whole conversation before its turns, in the order of the store."""
+    for outcome in store.outcomes(grading.id):
+        yield from _rows(run, grading, outcome)
+
+
+def _rows(run: Run, grading: Grading, outcome: Outcome) -> Iterator[FlatRow]:
+    attempt = outcome.attempt
+    seconds = {turn.index: turn.seconds for turn in attempt.trajectory.turns}
+    for name, grade in outcome.grades.items():
+        yield _row(run, grading, attempt, name, grade, None, attempt.trajectory.seconds)
+        for turn in grade.per_turn_grades or ():
+            yield _row(run, grading, attempt, name, turn, turn.turn, seconds.get(turn.turn))
+    if outcome.reward is not None:
+        yield _row(run, grading, attempt, "reward", outcome.reward, None, attempt.trajectory.seconds)
+
+
+def _row(
+    run: Run,
+    grading: Grading,
+    attempt: Attempt,
+    name: str,
+    said: GradeResult | TurnGrade | Reward,
+    turn: int | None,
+    seconds: float | None,
+) -> FlatRow:
+    blame, kind, message = _failure(said.failure)
+    return FlatRow(
+        run=run.id,
+        grading=grading.id,
+        sample_id=attempt.key.sample_id,
+        target=attempt.key.target,
+        trial=attempt.key.trial,
+        grader=name,
+        turn=turn,
+        state=said.state,
+        score=said.score,
+        rationale=said.rationale,
+        submission=None if isinstance(said, Reward) else said.submission,
+        ground_truth=None if isinstance(said, Reward) else truth_text(said.ground_truth),
+        blame=blame,
+        failure_kind=kind,
+        failure_message=message,
+        fingerprint=grading.fingerprints.get(name),
+        scenario=attempt.scenario,
+        seconds=seconds,
+    )
+
+
+def truth_text(truth: object) -> str | None:
+    """Return a ground truth as text: text as it is, anything else as JSON, None where there is none."""
+    return truth if truth is None or isinstance(truth, str) else strict_json(truth)
+
+
+def _failure(failure: Failure | None) -> tuple[str | None, str | None, str | None]:
+    return (None, None, None) if failure is None else (failure.blame, failure.kind, failure.message)

@@ -1,0 +1,40 @@
+"""JSON that every reader takes: no NaN, no Infinity, no half characters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, cast
+
+from pydantic_core import PydanticSerializationError, to_json
+
+_write = partial(to_json, inf_nan_mode="strings", serialize_unknown=True, bytes_mode="base64")
+
+
+def strict_json(value: object) -> str:
+    r"""Return a value as one line of JSON.
+
+    NaN and the infinities become the strings "NaN", "Infinity" and "-Infinity", a lone surrogate the six characters
+    `\ud800`, and an object that JSON does not know its `str`.
+    """
+    try:
+        return _write(value).decode()
+    except PydanticSerializationError:
+        return _write(_encodable(value)).decode()
+
+
+def encodable(text: str) -> str:
+    r"""Return a text that can be written as UTF-8: a lone surrogate becomes the six characters `\ud800`."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def _encodable(value: Any) -> Any:
+    match value:
+        case str():
+            return encodable(value)
+        case Mapping():
+            return {_encodable(key): _encodable(one) for key, one in cast("Mapping[Any, Any]", value).items()}
+        case list() | tuple():
+            return [_encodable(one) for one in cast("Sequence[Any]", value)]
+        case _:
+            return value

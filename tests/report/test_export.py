@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from vivavoce.errors import UsageError
+from vivavoce.report.export import FORMATS, TEXT_FORMATS, export
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.store.store import Store
+
+from .cases import capitals, keep, outcome
+
+
+async def some(store: Store) -> GradedRun:
+    return await keep(store, [outcome("a"), outcome("b", {"exact": 0.25, "correctness": capitals()})])
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+async def test_every_format_writes_a_file_into_a_folder_that_is_made(
+    store: Store, tmp_path: Path, format_: str
+) -> None:
+    if format_ == "parquet":
+        pytest.importorskip("pyarrow", reason="needs the extra [frames]")
+    graded = await some(store)
+    file = tmp_path / "new" / "folder" / "out"
+    export(store, graded.run, graded.grading, format_, file)
+    assert file.stat().st_size > 0
+    assert os.listdir(file.parent) == ["out"]
+
+
+@pytest.mark.parametrize("format_", TEXT_FORMATS)
+async def test_a_stream_gets_the_same_text_as_a_file(store: Store, tmp_path: Path, format_: str) -> None:
+    graded = await some(store)
+    stream = io.StringIO(newline="")
+    export(store, graded.run, graded.grading, format_, stream)
+    export(store, graded.run, graded.grading, format_, tmp_path / "out")
+    assert (tmp_path / "out").read_bytes() == stream.getvalue().encode()
+
+
+async def test_an_unknown_format_is_told_with_the_closest_one(store: Store, tmp_path: Path) -> None:
+    graded = await some(store)
+    with pytest.raises(UsageError, match=r"no export format 'jsnol'; did you mean 'json(l)?'\?"):
+        export(store, graded.run, graded.grading, "jsnol", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+async def test_parquet_does_not_go_to_a_stream_of_text(store: Store) -> None:
+    graded = await some(store)
+    with pytest.raises(UsageError, match="name a file"):
+        export(store, graded.run, graded.grading, "parquet", io.StringIO())
+
+
+@pytest.mark.parametrize("format_", TEXT_FORMATS)
+async def test_a_file_stays_as_it_was_when_writing_the_new_one_fails(
+    store: Store, tmp_path: Path, format_: str
+) -> None:
+    graded = await some(store)
+    (tmp_path / "out").write_text("before")
+    lost = graded.grading.model_copy(update={"id": "not in the store"})
+    with pytest.raises(UsageError, match="not in the store"):
+        export(store, graded.run, lost, format_, tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "before"
+    assert sorted(os.listdir(tmp_path)) == ["out", "store"]
+
+
+async def test_a_place_that_cannot_be_written_is_one_line_for_the_user(store: Store, tmp_path: Path) -> None:
+    graded = await some(store)
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path, tmp_path / "file" / "below"):
+        with pytest.raises(UsageError, match=rf"^{place}: cannot be written: \w+"):
+            export(store, graded.run, graded.grading, "json", place)
+
+
+async def test_a_link_is_followed_and_stays_a_link(store: Store, tmp_path: Path) -> None:
+    graded = await some(store)
+    (tmp_path / "real").write_text("before")
+    (tmp_path / "link").symlink_to("real")
+    export(store, graded.run, graded.grading, "json", tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert json.loads((tmp_path / "real").read_text())["run"]["id"] == "run-1"
+
+
+async def test_a_pipe_is_written_to_and_not_replaced(store: Store, tmp_path: Path) -> None:
+    graded = await some(store)
+    pipe, read = tmp_path / "pipe", list[str]()
+    os.mkfifo(pipe)
+    reader = Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    export(store, graded.run, graded.grading, "json", pipe)
+    reader.join(timeout=10)
+    assert pipe.is_fifo()
+    assert json.loads(read[0])["run"]["id"] == "run-1"

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from vivavoce.grading.gates import SimpleGate, Threshold
+from vivavoce.records.score import failed
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.markdown import code, write_markdown
+from vivavoce.store.store import Store
+
+from .cases import TIMEOUT, grade, keep, outcome
+
+READER = MarkdownIt("commonmark", {"html": True}).enable("table")
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "![x](http://evil/x.png) [click](javascript:alert(1))",
+    "`` ` ``` ` <img src=x>",
+    "a | b \\| c \\\\| d",
+    "one\n\n# two\n| - |\r\nthree\u2028four",
+    "@everyone #1 https://evil.example www.evil.example",
+    "\\",
+    "&lt;b&gt; &#124;",
+]
+
+
+def markdown(graded: GradedRun) -> str:
+    out = io.StringIO()
+    write_markdown(graded, out)
+    return out.getvalue()
+
+
+def tokens(text: str) -> list[Any]:
+    found = READER.parse(text)
+    return [*found, *(child for token in found for child in token.children or ())]
+
+
+def cells(text: str) -> list[list[str]]:
+    """Return the rows of all tables, as a reader sees them."""
+    rows: list[list[str]] = []
+    found = READER.parse(text)
+    for i, token in enumerate(found):
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type in ("td_open", "th_open"):
+            rows[-1].append("".join(child.content for child in found[i + 1].children or ()))
+    return rows
+
+
+async def test_it_begins_with_the_verdict_and_shows_the_numbers_of_each_grader(store: Store) -> None:
+    text = markdown(await keep(store, [outcome("a"), outcome("b", {"exact": 0.5, "judge": failed(TIMEOUT)})]))
+    assert text.startswith("**`support` passed**\n\n- `pass · exact: avg_score ≥ 0.5, got 0.75`\n")
+    heads, exact, judge = cells(text)[:3]
+    assert heads == ["grader", "target", "scored", "errors", "skipped", "mean", "95 % interval", "pass rate"]
+    assert (exact[:6], exact[7]) == (["exact", "bot", "2", "0", "0", "0.750"], "50.0%")
+    assert judge == ["judge", "bot", "0", "1", "0", "–", "–", "–"]
+
+
+async def test_the_worst_samples_say_why_with_errors_apart(store: Store) -> None:
+    outcomes = [outcome("a", {"exact": grade(0.25, "too short")}), outcome("b", {"exact": failed(TIMEOUT)})]
+    text = markdown(await keep(store, outcomes))
+    assert cells(text)[2:] == [
+        ["sample", "target", "score", "why"],
+        ["b", "bot", "–", "exact: target: no answer within 5 s"],
+        ["sample", "target", "score", "why"],
+        ["a", "bot", "0.250", "exact: too short"],
+    ]
+    assert text.index("**Could not be scored**") < text.index("**Lowest scores**")
+
+
+@pytest.mark.parametrize(
+    ("gate", "ended", "words"),
+    [
+        (SimpleGate("exact", Threshold("avg_score", "gte", 0.9)), True, "failed"),
+        (None, True, "has no gate"),
+        (None, False, "is inconclusive"),
+    ],
+)
+async def test_the_verdict_is_told_in_words(store: Store, gate: SimpleGate | None, ended: bool, words: str) -> None:
+    graded = await keep(store, [outcome("a", {"exact": 0.5})], gate=gate, ended=ended)
+    assert markdown(graded).startswith(f"**`support` {words}**\n")
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+async def test_nothing_that_a_model_wrote_is_markup_or_leaves_its_cell(store: Store, text: str) -> None:
+    plain = markdown(await keep(store, [outcome("a", {"exact": grade(0.0, "plain")})]))
+    graded = await keep(store, [outcome(text, {text: grade(0.0, text)}, target=text)], "run-2")
+    written = markdown(graded)
+    assert [token.type for token in tokens(written)] == [token.type for token in tokens(plain)]
+    assert [len(row) for row in cells(written)] == [len(row) for row in cells(plain)]
+
+
+@given(st.text())
+def test_any_text_is_one_code_span_in_one_cell(text: str) -> None:
+    table = f"| a | b |\n|---|---|\n| {code(text)} | end |\n"
+    row = cells(table)[1]
+    assert (len(row), row[1]) == (2, "end")
+    kinds = {token.type for token in tokens(table)}
+    assert not kinds & {"html_inline", "link_open", "image", "em_open", "strong_open", "softbreak"}
