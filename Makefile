@@ -1,0 +1,31 @@
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench format docs
+
+help:  ## say what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
+
+setup: .venv/ready  ## build .venv with the package and its tools
+
+demo: .venv/ready  ## examine two versions of a small support bot, offline, in less than a minute
+	@VIVA=.venv/bin/viva bash examples/support_bot/demo.sh
+
+test: check .venv-letta/ready  ## everything that CI runs: checks, then all tests
+	.venv/bin/python -m pytest -n 2
+
+check: .venv/ready  ## style, types and floors
+	.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/pyright && .venv/bin/lint-imports
+
+format: .venv/ready  ## bring the code into its style
+	.venv/bin/ruff check --fix . && .venv/bin/ruff format .
+
+bench: .venv/ready  ## speed and memory beside a bare loop, as ratios
+	.venv/bin/python bench/run.py
+
+docs: .venv/ready  ## write the generated pages of the reference
+	.venv/bin/python docs/generate.py
+
+.venv/ready: pyproject.toml
+	@bash tools/setup.sh .venv -e '.[frames,letta]' --group dev
+
+.venv-letta/ready:
+	@bash tools/setup.sh .venv-letta 'letta>=0.34'

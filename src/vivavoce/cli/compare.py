@@ -1,0 +1,46 @@
+"""`viva compare`: what changed between two runs, and how sure that is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from vivavoce.cli.output import StoreOption, out, store_of
+from vivavoce.errors import UsageError
+from vivavoce.records.run import Grading
+from vivavoce.report.compare import compare
+from vivavoce.report.side_by_side import comparison
+from vivavoce.store.store import Store
+
+
+def command(
+    a: Annotated[str, typer.Argument(help="The run before: its name, the start of it, or 'latest~1'.")] = "latest~1",
+    b: Annotated[str, typer.Argument(help="The run after.")] = "latest",
+    *,
+    grading_a: Annotated[str | None, typer.Option(help="A set of scores of a; its newest unless named.")] = None,
+    grading_b: Annotated[str | None, typer.Option(help="A set of scores of b; its newest unless named.")] = None,
+    target_a: Annotated[str | None, typer.Option(help="Compare this target of a.")] = None,
+    target_b: Annotated[str | None, typer.Option(help="Compare this target of b.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Compare two runs over the samples that ask the same, paired one by one.
+
+    Shows for each grader the difference of the means with its 95 % interval, the samples that flipped, and what could
+    not be compared. Scores whose graders differ are compared with a warning.
+    """
+    with Store.open(store_of(store), create=False) as opened:
+        first, second = _scores(opened, a, grading_a), _scores(opened, b, grading_b)
+        found = compare(opened, first, second, target_a, target_b)
+    if as_json:
+        print(found.model_dump_json(indent=2))
+    else:
+        out().print(comparison(found))
+
+
+def _scores(store: Store, run: str, grading: str | None) -> Grading:
+    found = store.grading(store.run(run).id, grading)
+    if found.finished_at is None:
+        raise UsageError(f"the scores {found.id} are not complete; go on with: viva run --resume {found.run_id}")
+    return found

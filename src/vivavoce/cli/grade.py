@@ -1,0 +1,40 @@
+"""`viva grade`: other graders, or better ones, over conversations that are there already."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
+from vivavoce.cli.progress import RunProgress
+from vivavoce.report.terminal import run_report
+from vivavoce.report.worst import worst
+from vivavoce.run.regrade import regrade
+from vivavoce.store.store import Store
+
+
+def command(
+    run: Annotated[str, typer.Argument(help="A run: its name, the start of it, or 'latest'.")] = "latest",
+    *,
+    suite: Annotated[Path | None, typer.Option(help="The suite with the graders; the run's own unless named.")] = None,
+    max_calls: Annotated[
+        int | None, typer.Option(min=0, help="Stop before the judges got more calls than this.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; the summary only.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Grade the conversations of a run again; no target is called.
+
+    The new scores stand beside the old ones, which stay as they are; `viva show` shows the newest, --grading another.
+    """
+    with Store.open(store_of(store), create=False) as opened:
+        progress = RunProgress(notes())
+        listeners = [] if quiet else [progress]
+        with progress:
+            graded = regrade(opened, run, suite and existing(suite), listeners=listeners, max_calls=max_calls)
+            result = asyncio.run(graded)
+        out().print(run_report(result.run, result.grading, result.summary, worst(opened, result.grading)))
+    raise typer.Exit(result.exit_code)

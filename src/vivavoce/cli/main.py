@@ -1,0 +1,100 @@
+"""`viva`: the commands, each loaded when it is called."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from vivavoce.errors import UsageError, VivavoceError, did_you_mean
+from vivavoce.plugins import lazy
+
+COMMANDS = {
+    "run": "Hold the conversations of a suite and grade them.",
+    "grade": "Grade a run again; no target is called.",
+    "show": "Show a run, or one of its conversations.",
+    "runs": "List the runs of this workspace, newest first.",
+    "compare": "Compare two runs of the same samples.",
+    "export": "Write a run as a file for another program.",
+    "init": "Write a small suite to start from.",
+    "validate": "Check a suite and its dataset; nothing is run.",
+    "list": "List what a suite may name.",
+    "schema": "Print the JSON Schema of a suite, for editors.",
+    "doctor": "Say what this machine has and what it lacks.",
+}
+_FILES = {"list": "names"}
+
+
+class LazyGroup(TyperGroup):
+    """Commands whose modules are imported when they are called, so that `viva --help` is quick."""
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return the commands in the order people need them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return a command's name and one line, which is all that the list of commands shows."""
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Load the command that is called."""
+        name = args[0]
+        if name not in COMMANDS:
+            ctx.fail(f"no command '{name}'{did_you_mean(name, COMMANDS)}")
+        return name, load_command(name), args[1:]
+
+
+def load_command(name: str) -> Any:
+    """Return a command as it is, from its own file."""
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    function = lazy(f"vivavoce.cli.{_FILES.get(name, name)}:command")
+    single.command(name, help=function.__doc__)(function)
+    return typer.main.get_command(single)
+
+
+app = typer.Typer(
+    name="viva",
+    cls=LazyGroup,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Test and grade multi-turn conversations with AI systems.",
+    epilog="Start with: viva init, then viva run suite.yaml. Exit codes: 0 pass, 1 a gate failed, "
+    "2 wrong usage or configuration, 3 inconclusive, 130 interrupted.",
+)
+
+
+@app.callback(invoke_without_command=True)
+def callback(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
+    """Test and grade multi-turn conversations with AI systems."""
+    if version:
+        typer.echo(lazy("vivavoce:__version__"))
+        raise typer.Exit
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run the command line; a user's mistake is one line and exit code 2, never a traceback."""
+    try:
+        return app(arguments)
+    except UsageError as error:
+        for problem in error.problems:
+            print(problem, file=sys.stderr)
+        sys.exit(2)
+    except VivavoceError as error:
+        print(error, file=sys.stderr)
+        sys.exit(3)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+    except Exception:
+        traceback.print_exc()
+        print("this is a mistake in vivavoce, not in your suite; nothing was decided", file=sys.stderr)
+        sys.exit(3)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""`viva list`: what a suite may name."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Annotated, Literal, get_args
+
+import typer
+from rich.table import Table
+
+from vivavoce.cli.output import out
+from vivavoce.grading.extractors import extractors
+from vivavoce.grading.graders import graders
+from vivavoce.grading.options import option_names
+from vivavoce.suites.spec import (
+    FunctionTargetSpec,
+    HttpTargetSpec,
+    LettaCodeTargetSpec,
+    LettaTargetSpec,
+    LogicalGateSpec,
+    OpenAITargetSpec,
+    SimpleGateSpec,
+    Spec,
+    WeightedGateSpec,
+)
+
+Kind = Literal["extractors", "graders", "targets", "gates"]
+_TARGETS = (FunctionTargetSpec, OpenAITargetSpec, HttpTargetSpec, LettaTargetSpec, LettaCodeTargetSpec)
+_GATES = (SimpleGateSpec, WeightedGateSpec, LogicalGateSpec)
+
+
+def command(
+    kind: Annotated[Kind | None, typer.Argument(help="Only these.", show_default=False)] = None,
+) -> None:
+    """List the extractors, graders, targets and gates that a suite may name, each with its options."""
+    for title in ("extractors", "graders", "targets", "gates") if kind is None else (kind,):
+        table = Table(
+            title=title, title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False
+        )
+        table.add_column(no_wrap=True)
+        table.add_column()
+        for name, line, options in _rows(title):
+            table.add_row(name, f"{line}\n[dim]{options}[/dim]" if options else line)
+        out().print(table)
+        out().print()
+
+
+def _rows(kind: Kind) -> list[tuple[str, str, str]]:
+    if kind == "targets":
+        return [_spec_row(spec) for spec in _TARGETS]
+    if kind == "gates":
+        return [_spec_row(spec) for spec in _GATES]
+    registry = extractors if kind == "extractors" else graders
+    found = [(name, registry.get(name)) for name in registry.names()]
+    return [(name, _first(function.__doc__), ", ".join(option_names(function))) for name, function in found]
+
+
+def _spec_row(spec: type[Spec]) -> tuple[str, str, str]:
+    fields = spec.model_fields
+    kind = get_args(fields["kind"].annotation)[0]
+    return kind, _first(spec.__doc__), ", ".join(name for name in fields if name != "kind")
+
+
+def _first(docstring: str | None) -> str:
+    return inspect.cleandoc(docstring or "").split("\n")[0]

@@ -1,0 +1,46 @@
+"""Where the command line writes: results to standard output, progress and notes to standard error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from vivavoce.errors import UsageError
+from vivavoce.settings import settings
+
+StoreOption = Annotated[
+    str | None,
+    typer.Option("--store", help="The database file; .vivavoce/vivavoce.db unless VIVAVOCE_STORE names one."),
+]
+
+
+def out() -> Console:
+    """Return the console of results; a pipe gets plain text, as wide as it comes."""
+    console = Console(highlight=False, soft_wrap=False)
+    return console if console.is_terminal else Console(highlight=False, width=160)
+
+
+def notes() -> Console:
+    """Return the console of progress and notes."""
+    return Console(stderr=True, highlight=False)
+
+
+def store_of(given: str | None) -> str:
+    """Return which store is meant."""
+    return given or settings().store
+
+
+def existing(path: Path) -> Path:
+    """Return a path that names a file.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name the suite file in it")
+    if not path.exists():
+        raise UsageError(f"{path}: there is no such file")
+    return path

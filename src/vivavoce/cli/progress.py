@@ -1,0 +1,81 @@
+"""The progress of a run: a bar in a terminal, now and then a line elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+from vivavoce.records.events import AttemptEnded, Event, RunStarted, TurnEnded
+
+EVERY = 5.0
+"""Seconds between two lines where there is no terminal."""
+
+
+class RunProgress:
+    """Listens to a run and shows how far it is: conversations, turns, errors, and the mean so far."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = console.is_terminal
+        self._bar = Progress(
+            SpinnerColumn(),
+            MofNCompleteColumn(),
+            BarColumn(bar_width=24),
+            TextColumn("{task.description}"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not self._live,
+        )
+        self._task = self._bar.add_task("starting", total=None)
+        self.planned = self.ended = self.turns = self.failed = 0
+        self._sum = 0.0
+        self._scored = 0
+        self._spoke_at = time.monotonic()
+        self._shown_at = 0.0
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    async def on(self, event: Event) -> None:
+        """Take one event."""
+        if isinstance(event, RunStarted):
+            self.planned, self.ended = event.planned, event.done
+            left = f", {event.done} done already" if event.done else ""
+            self._console.print(f"run {event.run.id}: {event.planned} conversations{left}", markup=False)
+        elif isinstance(event, TurnEnded):
+            self.turns += 1
+        elif isinstance(event, AttemptEnded):
+            self._count(event)
+
+    def _count(self, event: AttemptEnded) -> None:
+        self.ended += 1
+        grades = event.outcome.grades.values()
+        self.failed += any(grade.state == "error" for grade in grades)
+        scores = [grade.score for grade in grades if grade.score is not None]
+        self._sum += sum(scores)
+        self._scored += len(scores)
+        now = time.monotonic()
+        if self._live and (now - self._shown_at > 0.1 or self.ended == self.planned):
+            self._shown_at = now
+            self._bar.update(self._task, total=self.planned, completed=self.ended, description=self.line())
+        elif not self._live and now - self._spoke_at > EVERY:
+            self._spoke_at = now
+            self._console.print(f"{self.ended}/{self.planned}  {self.line()}")
+
+    def line(self) -> str:
+        """Return the figures so far."""
+        mean = f"mean {self._sum / self._scored:.3f}" if self._scored else "nothing scored"
+        errors = f" · {self.failed} with errors" if self.failed else ""
+        turns = f" · {self.turns} turns" if self.turns else ""
+        return f"{mean}{errors}{turns}"

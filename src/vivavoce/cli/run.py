@@ -1,0 +1,105 @@
+"""`viva run`: a suite from beginning to end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
+from vivavoce.cli.progress import RunProgress
+from vivavoce.errors import UsageError
+from vivavoce.report.letta_layout import write_letta_layout
+from vivavoce.report.terminal import run_report
+from vivavoce.report.worst import worst
+from vivavoce.run.check import check_suite
+from vivavoce.run.plan import RunOptions
+from vivavoce.run.suite_run import RunResult, SuiteRun, open_run, reopen_run
+from vivavoce.store.store import Store
+from vivavoce.suites.load import load_suite
+from vivavoce.suites.target_names import read_target
+
+
+def command(
+    suite: Annotated[Path | None, typer.Argument(help="The suite, a YAML file.", show_default=False)] = None,
+    *,
+    target: Annotated[
+        str | None,
+        typer.Option(help="Test this instead of the suite's target: file.py:function or http://host/v1#MODEL."),
+    ] = None,
+    trials: Annotated[int | None, typer.Option(min=1, help="How often each sample is asked; gives pass^k.")] = None,
+    max_samples: Annotated[int | None, typer.Option(min=1, help="The first N samples only.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Only samples with this tag; repeat for more.")] = None,
+    sample: Annotated[list[str] | None, typer.Option(help="Only the sample of this id; repeat for more.")] = None,
+    max_concurrent: Annotated[int | None, typer.Option(min=1, help="Conversations at a time.")] = None,
+    max_calls: Annotated[
+        int | None, typer.Option(min=0, help="Stop before the target and the judges got more calls than this.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and say what would be called.")] = False,
+    resume: Annotated[str | None, typer.Option(help="Go on with this run; do only what is left.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write letta-evals files here.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; the summary only.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Hold the conversations of a suite, grade them, and decide by its gate.
+
+    The records go to .vivavoce/vivavoce.db; `viva show` reads them. Ctrl-C once finishes what is in flight, twice
+    stops; either way nothing that was finished is lost, and --resume goes on. Exit codes: 0 pass, 1 a gate failed,
+    2 wrong usage or configuration, 3 inconclusive, 130 interrupted.
+    """
+    options = RunOptions(
+        trials=trials,
+        max_samples=max_samples,
+        tags=tag,
+        samples=sample,
+        max_concurrent=max_concurrent,
+        max_calls=max_calls,
+    )
+    if (suite is None) == (resume is None):
+        raise UsageError("name a suite to run, or a run to go on with: viva run suite.yaml, viva run --resume RUN")
+    if resume is not None and (options != RunOptions() or target is not None or dry_run):
+        raise UsageError("--resume goes on as the run began; leave the other options out")
+    replaced = read_target(target) if target else None
+    if dry_run and suite is not None:
+        out().print(check_suite(load_suite(existing(suite), replaced), options).plan, markup=False)
+        return
+    with Store.open(store_of(store)) as opened:
+        progress = RunProgress(notes())
+        listeners = [] if quiet else [progress]
+        if resume is not None:
+            run = reopen_run(resume, store=opened, listeners=listeners)
+        else:
+            assert suite is not None
+            run = open_run(existing(suite), options, target=replaced, store=opened, listeners=listeners)
+        with progress:
+            result = asyncio.run(_interruptible(run))
+        _report(opened, result, output or _output_of(run))
+    raise typer.Exit(result.exit_code)
+
+
+async def _interruptible(run: SuiteRun) -> RunResult:
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, run.stop)
+    loop.add_signal_handler(signal.SIGTERM, run.stop)
+    return await run.execute()
+
+
+def _output_of(run: SuiteRun) -> Path | None:
+    named = run.suite.spec.output
+    return run.suite.base / named if named else None
+
+
+def _report(store: Store, result: RunResult, output: Path | None) -> None:
+    console = out()
+    for note in result.notes:
+        notes().print(note, style="dim", markup=False)
+    console.print(run_report(result.run, result.grading, result.summary, worst(store, result.grading)))
+    if output is not None:
+        write_letta_layout(store, result.run, result.grading, output)
+    if result.stopped_by is not None:
+        console.print(f"\nstopped: {result.stopped_by}. Go on with: viva run --resume {result.run.id}", markup=False)
+    else:
+        console.print(f"\nsee more with: viva show {result.run.id}", markup=False, style="dim")

@@ -1,0 +1,25 @@
+"""`viva schema`: the JSON Schema of a suite."""
+
+from __future__ import annotations
+
+import json
+
+from vivavoce.suites.spec import SuiteSpec
+
+
+def command() -> None:
+    """Print the JSON Schema of a suite.
+
+    Save it beside your suites and name it in their first line:
+    # yaml-language-server: $schema=suite.schema.json
+    """
+    print(schema_text())
+
+
+def schema_text() -> str:
+    """Return the JSON Schema of a suite as text."""
+    schema = SuiteSpec.model_json_schema()
+    dataset = schema["properties"]["dataset"]
+    schema["properties"]["dataset"] = {"anyOf": [{"type": "string"}, dataset]}
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    return json.dumps(schema, indent=2)

@@ -1,0 +1,75 @@
+"""`viva show`: a run, or one of its conversations."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from vivavoce.cli.output import StoreOption, out, store_of
+from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.records.run import Grading, Outcome, Run
+from vivavoce.report.terminal import conversation, label, run_report
+from vivavoce.report.worst import worst
+from vivavoce.run.summary import Summary
+from vivavoce.store.store import Store
+
+
+def command(
+    run: Annotated[str, typer.Argument(help="A run: its name, the start of it, 'latest' or 'latest~1'.")] = "latest",
+    sample: Annotated[str | None, typer.Argument(help="One of its samples.", show_default=False)] = None,
+    *,
+    grading: Annotated[str | None, typer.Option(help="A set of scores; the newest unless named.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Show the summary of a run, or with a sample the whole conversation with the grades of each turn."""
+    with Store.open(store_of(store), create=False) as opened:
+        found = opened.run(run)
+        scores = opened.grading(found.id, grading)
+        if sample is None:
+            _show_run(opened, found, scores, as_json)
+        else:
+            _show_sample(opened, found, scores, sample, as_json)
+
+
+def _show_run(store: Store, run: Run, grading: Grading, as_json: bool) -> None:
+    if grading.summary is None:
+        raise UsageError(f"run {run.id} did not end; go on with: viva run --resume {run.id}")
+    if as_json:
+        print(json.dumps({"run": run.model_dump(mode="json"), "grading": grading.model_dump(mode="json")}, indent=2))
+        return
+    summary = Summary.model_validate(grading.summary)
+    console = out()
+    sets = len(store.gradings(run.id))
+    more = f" · {grading.id}, one of {sets} sets of scores" if sets > 1 else ""
+    console.print(f"{run.id} · {run.status} · {summary.attempts} conversations{more}", markup=False, style="bold")
+    console.print(run_report(run, grading, summary, worst(store, grading)))
+    console.print(f"\nsee a conversation with: viva show {run.id} SAMPLE", markup=False, style="dim")
+
+
+def _show_sample(store: Store, run: Run, grading: Grading, sample: str, as_json: bool) -> None:
+    outcomes = list(store.outcomes(grading.id, sample_id=sample))
+    if not outcomes:
+        raise UsageError(f"run {run.id} has no sample '{sample}'{did_you_mean(sample, _some_ids(store, grading))}")
+    for outcome in outcomes:
+        if as_json:
+            print(outcome.model_dump_json(indent=2))
+            continue
+        console = out()
+        console.print(_head(outcome), markup=False, style="bold")
+        console.print(conversation(outcome))
+
+
+def _some_ids(store: Store, grading: Grading) -> set[str]:
+    found: set[str] = set()
+    for row in store.scores(grading.id):
+        found.add(row.key.sample_id)
+        if len(found) == 1000:
+            break
+    return found
+
+
+def _head(outcome: Outcome) -> str:
+    return f"{label(outcome.attempt.key)} · {outcome.attempt.key.target}"

@@ -1,0 +1,39 @@
+"""`viva validate`: everything that can be wrong with a suite, before anything is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vivavoce.cli.output import existing, out
+from vivavoce.errors import UsageError
+from vivavoce.run.check import check_suite
+from vivavoce.suites.load import load_suite
+from vivavoce.suites.target_names import read_target
+
+
+def command(
+    suites: Annotated[list[Path], typer.Argument(help="Suites, YAML files.", show_default=False)],
+    *,
+    target: Annotated[str | None, typer.Option(help="Check with this target instead of the suite's own.")] = None,
+) -> None:
+    """Check suites: keys, files, names, options, gates and every row of their datasets.
+
+    Prints each mistake with its file and line and exits with 2; says what a run would call where there is none.
+    """
+    problems: list[object] = []
+    replaced = read_target(target) if target else None
+    for path in suites:
+        try:
+            found = check_suite(load_suite(existing(path), replaced))
+        except UsageError as error:
+            problems += error.problems
+            continue
+        for note in found.notes:
+            out().print(f"note: {note}", style="dim", markup=False)
+        era = f" (letta-evals, era {found.suite.era})" if found.suite.era else ""
+        out().print(f"{path}{era}: valid · {found.plan}", markup=False)
+    if problems:
+        raise UsageError(*dict.fromkeys(map(str, problems)))
