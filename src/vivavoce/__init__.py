@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from vivavoce.plugins import lazy
 
 if TYPE_CHECKING:
     from vivavoce.conversation import ConversationHistory
     from vivavoce.errors import UsageError, VivavoceError
+    from vivavoce.grading.extractors import extractor
+    from vivavoce.grading.graders import grader
+    from vivavoce.grading.rewards import RewardOutput, reward_composer
     from vivavoce.records.score import GradeResult
     from vivavoce.records.trajectory import Trajectory
-    from vivavoce.run.suite_run import arun_suite, run_suite
+    from vivavoce.run.plan import RunOptions
+    from vivavoce.run.suite_run import RunResult, arun_suite, run_suite
     from vivavoce.samples.dataset import EvaluationDataset
     from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
     from vivavoce.samples.sample import Sample
+    from vivavoce.store.store import Store
+    from vivavoce.suites.hooks import agent_factory, suite_setup
 
 __version__ = "0.1.0"
 
 _EXPORTS = {
-    "ConversationHistory": "vivavoce.conversation",
-    "EvaluationDataset": "vivavoce.samples.dataset",
-    "GradeResult": "vivavoce.records.score",
-    "MultiTurnSample": "vivavoce.samples.evaluation",
-    "Sample": "vivavoce.samples.sample",
-    "SingleTurnSample": "vivavoce.samples.evaluation",
-    "Trajectory": "vivavoce.records.trajectory",
-    "UsageError": "vivavoce.errors",
-    "VivavoceError": "vivavoce.errors",
-    "arun_suite": "vivavoce.run.suite_run",
-    "run_suite": "vivavoce.run.suite_run",
+    "ConversationHistory": "conversation",
+    "EvaluationDataset": "samples.dataset",
+    "GradeResult": "records.score",
+    "MultiTurnSample": "samples.evaluation",
+    "RewardOutput": "grading.rewards",
+    "RunOptions": "run.plan",
+    "RunResult": "run.suite_run",
+    "Sample": "samples.sample",
+    "SingleTurnSample": "samples.evaluation",
+    "Store": "store.store",
+    "Trajectory": "records.trajectory",
+    "UsageError": "errors",
+    "VivavoceError": "errors",
+    "agent_factory": "suites.hooks",
+    "arun_suite": "run.suite_run",
+    "extractor": "grading.extractors",
+    "grader": "grading.graders",
+    "reward_composer": "grading.rewards",
+    "run_suite": "run.suite_run",
+    "suite_setup": "suites.hooks",
 }
 
 __all__ = [
@@ -37,20 +51,30 @@ __all__ = [
     "EvaluationDataset",
     "GradeResult",
     "MultiTurnSample",
+    "RewardOutput",
+    "RunOptions",
+    "RunResult",
     "Sample",
     "SingleTurnSample",
+    "Store",
     "Trajectory",
     "UsageError",
     "VivavoceError",
     "__version__",
+    "agent_factory",
     "arun_suite",
+    "extractor",
+    "grader",
+    "reward_composer",
     "run_suite",
+    "suite_setup",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    """Import a name when it is first used: importing the package alone costs nothing."""
     if name in _EXPORTS:
-        return lazy(f"{_EXPORTS[name]}:{name}")
+        return getattr(import_module(f"vivavoce.{_EXPORTS[name]}"), name)
     raise AttributeError(f"module 'vivavoce' has no attribute '{name}'")
 
 

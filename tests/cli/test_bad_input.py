@@ -1,0 +1,162 @@
+"""Wrong input is one line with file, line and next step, exit code 2, and nothing half-written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from .conftest import Viva
+
+SUITE = """\
+name: capitals
+dataset: d.jsonl
+target: {kind: function, function: "bot.py:answer"}
+graders:
+  right: {kind: tool, function: contains}
+gate: {kind: simple, metric_key: right, value: 0.5}
+"""
+ROW = '{"id": "a", "input": "France?", "ground_truth": "Paris"}\n'
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path) -> None:  # pyright: ignore[reportUnusedFunction]
+    (tmp_path / "suite.yaml").write_text(SUITE)
+    (tmp_path / "d.jsonl").write_text(ROW)
+    (tmp_path / "bot.py").write_text("def answer(message):\n    return 'Paris'\n")
+
+
+def refused(viva: Viva, folder: Path, *said: str) -> None:
+    """Check that both validate and run refuse, in the same words, and leave nothing behind."""
+    before = {path.name for path in folder.iterdir()}
+    for command in ("validate", "run"):
+        done = viva(command, "suite.yaml")
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert done.stdout == ""
+        assert "Traceback" not in done.stderr
+        for part in said:
+            assert part in done.stderr, done.stderr
+    left = {path.name for path in folder.iterdir()} - before - {"__pycache__", ".vivavoce"}
+    assert not left
+    shown = viva("runs", "--json")
+    assert shown.stdout == "", "a refused run was recorded"
+
+
+BAD_SUITES = {
+    "unknown key": ("dataset:", "datasett:", "suite.yaml:2:1 datasett: unknown key; did you mean 'dataset'?"),
+    "unknown grader": (
+        "contains",
+        "contians",
+        "graders.right.function: no grader 'contians'; did you mean 'contains'?",
+    ),
+    "unknown extractor": (
+        "function: contains",
+        "function: contains, extractor: last_assistnt",
+        "suite.yaml:5:43 graders.right.extractor: no extractor 'last_assistnt'; did you mean 'last_assistant'?",
+    ),
+    "unknown option": (
+        "function: contains",
+        "function: contains, config: {caseless: true}",
+        "'contains' has no option 'caseless'; it takes none",
+    ),
+    "unknown gate key": ("metric_key: right", "metric_key: rihgt", "no grader 'rihgt'; did you mean 'right'?"),
+    "missing dataset": ("d.jsonl", "absent.jsonl", "suite.yaml:2:1 dataset: there is no file 'absent.jsonl'"),
+    "missing function": ("bot.py:answer", "bot.py:anwser", "bot.py has no 'anwser'; did you mean 'answer'?"),
+    "missing file": ("bot.py:answer", "robot.py:answer", "suite.yaml:3:1 target: no file 'robot.py' beside the suite"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_SUITES)
+def test_a_wrong_suite(viva: Viva, tmp_path: Path, name: str) -> None:
+    old, new, said = BAD_SUITES[name]
+    (tmp_path / "suite.yaml").write_text(SUITE.replace(old, new, 1))
+    refused(viva, tmp_path, said)
+
+
+BAD_DATA = {
+    "broken line": (ROW + "\n" + '{"id": "b", "input": \n', "d.jsonl:3"),
+    "differing lengths": ('{"input": ["a", "b"], "ground_truth": ["x"]}\n', "d.jsonl:1"),
+    "duplicate ids": (ROW + ROW, "d.jsonl:2"),
+    "empty input": ('{"id": "a", "input": " ", "ground_truth": "x"}\n', "'input' is empty"),
+    "nothing to ask": ('{"id": "a", "ground_truth": "x"}\n', "needs 'input'"),
+    "a typo": ('{"id": "a", "input": "x", "ground_thruth": "y"}\n', "did you mean 'ground_truth'?"),
+    "a list against one input": ('{"id": "a", "input": "x", "ground_truth": ["y"]}\n', "ground_truth is a list"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_DATA)
+def test_a_wrong_dataset(viva: Viva, tmp_path: Path, name: str) -> None:
+    text, said = BAD_DATA[name]
+    (tmp_path / "d.jsonl").write_text(text)
+    refused(viva, tmp_path, "d.jsonl:", said)
+
+
+def test_blank_lines_are_skipped(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_text("\n" + ROW + "  \n")
+    assert viva("run", "suite.yaml").returncode == 0
+
+
+def test_bytes_that_are_not_utf8(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_bytes(ROW.encode() + b'{"id": "b", "input": "\xff\xfe"}\n')
+    refused(viva, tmp_path, "d.jsonl:2", "UTF-8")
+
+
+def test_a_yaml_bomb(viva: Viva, tmp_path: Path) -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
+    (tmp_path / "suite.yaml").write_text("\n".join(lines))
+    refused(viva, tmp_path, "suite.yaml holds more than")
+
+
+def test_a_python_file_that_raises_on_import(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text("import os\n\nraise OSError('no model here')\n")
+    refused(viva, tmp_path, "bot.py:3 raises OSError on import: no model here")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_an_unreadable_path(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").chmod(0)
+    refused(viva, tmp_path, "d.jsonl")
+
+
+def test_a_folder_in_place_of_a_file(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").unlink()
+    (tmp_path / "d.jsonl").mkdir()
+    refused(viva, tmp_path, "d.jsonl")
+    done = viva("run", ".")
+    assert (done.returncode, done.stderr) == (2, ". is a folder; name the suite file in it\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run"], "name a suite to run, or a run to go on with"),
+        (["run", "absent.yaml"], "absent.yaml: there is no such file"),
+        (["run", "suite.yaml", "--resume", "x"], "name a suite to run, or a run to go on with"),
+        (["run", "--resume", "x", "--trials", "2"], "--resume goes on as the run began"),
+        (["run", "suite.yaml", "--target", "nonsense"], "has neither of the forms"),
+        (["run", "suite.yaml", "--sample", "b"], "has no sample 'b'"),
+        (["run", "suite.yaml", "--trials", "0"], "--trials"),
+        (["rnu", "suite.yaml"], "no command 'rnu'; did you mean 'run'?"),
+        (["show"], "nothing has been run here yet"),
+        (["export", "-f", "xml"], "nothing has been run here yet"),
+    ],
+)
+def test_a_wrong_command(viva: Viva, arguments: list[str], said: str) -> None:
+    done = viva(*arguments)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_mistake_of_our_own_is_no_failed_gate(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(
+        "import vivavoce.run.summary as summary\n"
+        "def broken(*a, **k):\n    raise ZeroDivisionError('ours')\n"
+        "summary.summarise = broken\n"
+    )
+    done = viva("run", "suite.yaml", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 3
+    assert "ZeroDivisionError: ours" in done.stderr
+    assert "a mistake in vivavoce" in done.stderr

@@ -1,0 +1,83 @@
+"""The house numbers: what a reader can rely on in every file."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import vivavoce
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+FORBIDDEN = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def functions(path: Path) -> list[Function]:
+    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, Function)]
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_a_file_is_one_idea_of_at_most_500_lines(path: Path) -> None:
+    assert path.read_text().count("\n") <= 500
+    assert path.stem not in FORBIDDEN
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_a_function_has_at_most_70_lines_and_9_parameters(path: Path) -> None:
+    for node in functions(path):
+        lines = (node.end_lineno or node.lineno) - node.lineno + 1
+        assert lines <= 70, f"{node.name} has {lines} lines"
+        parameters = len(node.args.posonlyargs) + len(node.args.args) + len(node.args.kwonlyargs)
+        options_of_a_command = path.parent.name == "cli" and node.name == "command"
+        assert parameters <= 9 or options_of_a_command, f"{node.name} has {parameters} parameters"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_our_own_modules_are_imported_at_the_top_of_a_file(path: Path) -> None:
+    for function in functions(path):
+        for node in ast.walk(function):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert not [name for name in names if name.split(".")[0] == "vivavoce"], f"in {function.name}"
+
+
+def loaded_by(statement: str) -> set[str]:
+    code = f"import sys, json\n{statement}\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in json.loads(done.stdout.splitlines()[-1])}
+
+
+def test_importing_the_package_imports_nothing_from_elsewhere() -> None:
+    bare = loaded_by("import importlib, typing")
+    more = {name for name in loaded_by("import vivavoce") - bare if not name.startswith("_")}
+    assert more <= {"vivavoce", "__future__"} | set(sys.stdlib_module_names)
+
+
+def test_help_is_quick_because_it_loads_none_of_the_engine() -> None:
+    loaded = loaded_by("from vivavoce.cli.main import app\ntry:\n    app(['--help'])\nexcept SystemExit:\n    pass")
+    assert not loaded & {"pydantic", "sqlalchemy", "aiohttp", "numpy", "jinja2", "ruamel"}
+
+
+def test_the_public_names_are_there_sorted_and_few() -> None:
+    names = [name for name in vivavoce.__all__ if not name.startswith("_")]
+    assert names == sorted(names)
+    assert len(names) <= 30
+    for name in vivavoce.__all__:
+        assert getattr(vivavoce, name) is not None
+    assert set(names) <= set(dir(vivavoce))
+
+
+def test_modules_are_imported_by_name_in_three_places_only() -> None:
+    """Our names, the registry's things, and the optional packages for tables."""
+    users = [name_of(path) for path in SOURCES if "import_module(" in path.read_text()]
+    assert users == ["src/vivavoce/__init__.py", "src/vivavoce/plugins.py", "src/vivavoce/samples/frames.py"]
