@@ -13,7 +13,7 @@ from sqlalchemy import create_engine
 from vivavoce.errors import StoreError
 from vivavoce.store import schema
 from vivavoce.store.store import Store
-from vivavoce.store.upgrade import MIGRATIONS
+from vivavoce.store.upgrade import MIGRATIONS, migrate
 
 from . import cases
 
@@ -34,11 +34,13 @@ def tables(path: Path) -> set[str]:
     return found
 
 
-def test_migrations_from_nothing_give_the_schema(tmp_path: Path) -> None:
-    Store.open(str(tmp_path / "migrated.db")).close()
-    engine = create_engine(f"sqlite:///{tmp_path / 'created.db'}")
-    schema.metadata.create_all(engine)
+def test_migrations_from_nothing_give_the_tables_of_a_new_store(tmp_path: Path) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path / 'migrated.db'}")
+    with engine.begin() as connection:
+        migrate(connection)
     engine.dispose()
+    Store.open(str(tmp_path / "migrated.db")).close()
+    Store.open(str(tmp_path / "created.db")).close()
     assert tables(tmp_path / "migrated.db") == tables(tmp_path / "created.db")
 
 
@@ -48,14 +50,10 @@ def test_the_newest_migration_is_the_schema_we_know() -> None:
     assert ScriptDirectory.from_config(config).get_heads() == [schema.HEAD]
 
 
-def test_alembic_is_imported_only_where_there_is_something_to_do(tmp_path: Path) -> None:
-    outputs = [
-        subprocess.run(
-            [sys.executable, "-c", OPEN, tmp_path / "x.db"], capture_output=True, text=True, check=True
-        ).stdout
-        for _ in range(2)
-    ]
-    assert outputs == ["True\n", "False\n"]
+def test_alembic_is_not_imported_for_a_new_store(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", OPEN, tmp_path / "x.db"]
+    outputs = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    assert outputs == ["False\n", "False\n"]
 
 
 def test_processes_that_create_one_file_at_once_all_succeed(tmp_path: Path) -> None:
