@@ -24,7 +24,12 @@ log = logging.getLogger("vivavoce")
 def replay(sample: Sample) -> Trajectory:
     """Return the recorded conversation of a sample, split into turns."""
     opening, turns = split_turns(sample.messages or [])
-    return Trajectory(opening=opening, turns=[Turn.model_construct(index=i, messages=t) for i, t in enumerate(turns)])
+    return Trajectory(opening=opening, turns=[_recorded(index, messages) for index, messages in enumerate(turns)])
+
+
+def _recorded(index: int, messages: list[AnyMessage]) -> Turn:
+    """Return a turn without validating its messages a second time."""
+    return Turn.model_construct(index=index, messages=messages, started_at=None, seconds=None, usage=None, failure=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ class Sample(BaseModel):
         return tuple(self._at(turn) for turn in range(self.turn_count))
 
     def _at(self, turn: int) -> Sample:
-        fields = {name: getattr(self, name) for name in self.model_fields_set}
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
         if isinstance(self.ground_truth, list):
             fields["ground_truth"] = self.ground_truth[turn]
         if self.messages is None:
