@@ -50,7 +50,8 @@ class GraderComparison(Compared):
 
     `difference` is b - a with its 95 % interval; `p_value` is that of the sign test on wins and losses, counted from
     b's view. What cannot be told is None. `worsened` passed on a only, `improved` on b only; a scenario passes when
-    the mean of its trials reaches the threshold. `note` says why the two may not measure the same.
+    the mean of its trials reaches the threshold. `broke` names the samples that only a could score, because
+    of errors on b, and `mended` those that only b could. `note` says why the two may not measure the same.
     """
 
     name: str
@@ -68,6 +69,8 @@ class GraderComparison(Compared):
     ties: int = 0
     worsened: list[Flip] = []
     improved: list[Flip] = []
+    broke: list[str] = []
+    mended: list[str] = []
     same_fingerprint: bool
     note: str | None = None
 
@@ -137,10 +140,13 @@ class _Scores:
     """What one grader says of one target: the scores of each sample's trials, and how many there are not."""
 
     trials: dict[str, list[tuple[int, float]]] = field(default_factory=lambda: defaultdict(list))
+    broken: set[str] = field(default_factory=set[str])
     states: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("scored", "error", "skipped"), 0))
 
     def add(self, row: ScoreRow) -> None:
         self.states[row.state] += 1
+        if row.state == "error":
+            self.broken.add(row.key.sample_id)
         if row.value is not None:
             self.trials[row.key.sample_id].append((row.key.trial, row.value))
 
@@ -232,7 +238,16 @@ class _Both:
         means_a, means_b = _means(trials_a), _means(trials_b)
         found = paired_difference(trials_a, trials_b)
         note = self._note(name)
-        plain = GraderComparison(name=name, a=a.side, b=b.side, n=0, same_fingerprint=note is None, note=note)
+        plain = GraderComparison(
+            name=name,
+            a=a.side,
+            b=b.side,
+            n=0,
+            broke=[other for one, other in pairing.pairs if one in a.trials and other in b.broken - b.trials.keys()],
+            mended=[other for one, other in pairing.pairs if one in a.broken - a.trials.keys() and other in b.trials],
+            same_fingerprint=note is None,
+            note=note,
+        )
         if found is None:
             return plain
         return plain.model_copy(

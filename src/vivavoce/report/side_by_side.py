@@ -79,6 +79,9 @@ def _flips(grader: GraderComparison) -> Iterator[Text]:
         if flips:
             yield Text(f"\n{safe(grader.name)}: {title} ({len(flips)})", style=style)
             yield from (_flip(flip) for flip in flips[:SHOWN])
+    for title, ids in (("scored on a, an error on b", grader.broke), ("an error on a, scored on b", grader.mended)):
+        if ids:
+            yield Text(f"\n{safe(grader.name)}: {title} ({len(ids)}): {_some(ids)}", style="yellow")
 
 
 def _flip(flip: Flip) -> Text:
