@@ -1,0 +1,106 @@
+"""Write the generated pages of the reference: `docs/reference/cli.md` and `docs/reference/suite.schema.json`.
+
+`python docs/generate.py` writes them; with `--check` it exits with 1 when one of them is not up to date.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from vivavoce.cli.main import COMMANDS, load_command
+from vivavoce.cli.schema import schema_text
+
+REFERENCE = Path(__file__).parent / "reference"
+COMMENT = re.compile(r"^#.*", re.MULTILINE)
+"""A line that Markdown would take for a heading."""
+HEAD = """# The command line
+
+<!-- Written by docs/generate.py from the help of each command. Change the help, then run: make docs -->
+
+Every command exits with 2 and one line for each mistake when it is used or configured wrongly. `viva COMMAND --help`
+says what stands here.
+"""
+
+
+def main(check: bool) -> int:
+    """Write the pages, or say which of them are old; return the exit code."""
+    new = pages()
+    old = [path for path, text in new.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    if check:
+        for path in old:
+            print(f"{path} is not up to date; run: make docs", file=sys.stderr)
+        return 1 if old else 0
+    REFERENCE.mkdir(exist_ok=True)
+    for path in old:
+        path.write_text(new[path], encoding="utf-8")
+        print(f"wrote {path}")
+    return 0
+
+
+def pages() -> dict[Path, str]:
+    """Return the text of each generated page."""
+    return {REFERENCE / "cli.md": command_line(), REFERENCE / "suite.schema.json": schema_text() + "\n"}
+
+
+def command_line() -> str:
+    """Return the page about the commands."""
+    listed = "\n".join(f"- [`viva {name}`](#viva-{name}): {line}" for name, line in COMMANDS.items())
+    return "\n".join([HEAD, listed, "", *(line for name in COMMANDS for line in command(name))])
+
+
+def command(name: str) -> Iterator[str]:
+    """Yield the lines about one command."""
+    found = load_command(name)
+    function = inspect.unwrap(found.callback)
+    arguments = [parameter for parameter in found.params if parameter.param_type_name == "argument"]
+    options = [parameter for parameter in found.params if parameter.param_type_name == "option"]
+    said = [spelled(argument) for argument in arguments]
+    yield from (f"## viva {name}", "", "```bash", " ".join(["viva", name, *said, "[OPTIONS]"]), "```", "")
+    yield from (COMMENT.sub(r"`\g<0>`", inspect.cleandoc(function.__doc__ or "")), "")
+    kinds = get_type_hints(function)
+    yield from table("argument", [(f"`{a.name.upper()}`", meaning(a, kinds)) for a in arguments])
+    yield from table("option", [(flags(o, kinds), meaning(o, kinds)) for o in options])
+
+
+def spelled(argument: Any) -> str:
+    """Return an argument as the first line of the help spells it."""
+    name = argument.name.upper() + ("..." if argument.nargs == -1 else "")
+    return name if argument.required else f"[{name}]"
+
+
+def flags(option: Any, kinds: dict[str, Any]) -> str:
+    """Return the names of an option, with a word for its value where it takes one."""
+    names = sorted(option.opts, key=len, reverse=True)
+    word = "" if option.is_flag else " N" if int in parts(kinds[option.name]) else " " + names[0].strip("-").upper()
+    return ", ".join(f"`{name}{word}`" for name in names)
+
+
+def meaning(parameter: Any, kinds: dict[str, Any]) -> str:
+    """Return what a parameter means, with its choices and its default."""
+    choices = [part for part in parts(kinds[parameter.name]) if isinstance(part, str)]
+    said = [(parameter.help or "").strip()]
+    if choices:
+        said.append(f"One of {', '.join(f'`{choice}`' for choice in choices)}.")
+    if parameter.default not in (None, False) and not parameter.required:
+        said.append(f"Default: `{parameter.default}`.")
+    return " ".join(said).replace("|", "\\|")
+
+
+def parts(kind: Any) -> list[Any]:
+    """Return the types and the literal values that a type is made of."""
+    return [part for one in get_args(kind) for part in parts(one)] or [kind]
+
+
+def table(head: str, rows: list[tuple[str, str]]) -> Iterator[str]:
+    """Yield the lines of a table, none where it has no rows."""
+    if rows:
+        yield from (f"| {head} | meaning |", "|---|---|", *(f"| {name} | {line} |" for name, line in rows), "")
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))

@@ -1,0 +1,212 @@
+"""Every page says what is true now: its code runs, its suites load, its commands and links exist.
+
+- A block `python` runs, after the ones before it on the same page, in an empty folder.
+- A block `console` is run by a shell, in the same kind of folder. A block `bash` is only read.
+- A block `text` right below one of these is what it prints; a line `…` in it stands for any lines, and the ids of runs
+  and the seconds are free.
+- A block with a file name, as in `yaml suite.yaml`, is written to that file before anything of the page runs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+
+from vivavoce.cli.main import COMMANDS, load_command
+from vivavoce.grading.extractors import extractors
+from vivavoce.grading.graders import graders
+from vivavoce.grading.options import option_names
+from vivavoce.samples.sample import Sample
+from vivavoce.suites import spec
+from vivavoce.suites.load import load_suite
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [*sorted(DOCS.rglob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"))]
+BIN = Path(sys.executable).parent
+
+FENCE = re.compile(r"^```(\S*)[ ]?(\S*)$\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^(?:\$ )?(viva .*)$|`(viva [^`\n]+)`", re.MULTILINE)
+SUITE = re.compile(r"(?:#.*\n)*name:")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
+BETWEEN = "\x1e"
+ANY_LINES = "…"
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its first line in the page, its language, the file it stands for, its text, and its end."""
+
+    line: int
+    language: str
+    file: str
+    text: str
+    end: int
+
+
+def blocks(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(text.count("\n", 0, found.start()) + 2, found[1], found[2], found[3], found.end())
+        for found in FENCE.finditer(text)
+    ]
+
+
+def expected(page: Path) -> dict[Block, str]:
+    """Return what blocks print, by block, for those that have it right below them."""
+    text = page.read_text(encoding="utf-8")
+    return {
+        above: below.text
+        for above, below in pairwise(blocks(page))
+        if below.language == "text" and not below.file and text[above.end :].lstrip().startswith("```text")
+    }
+
+
+def name_of(page: object) -> str:
+    return str(page.relative_to(ROOT)) if isinstance(page, Path) else str(page)
+
+
+def pages_with(language: str) -> list[Path]:
+    return [page for page in PAGES if any(block.language == language for block in blocks(page))]
+
+
+def runnable(language: str) -> list[Path]:
+    """Return the pages of the documentation with such blocks; what stands beside the project's root is only read."""
+    return [page for page in pages_with(language) if page.is_relative_to(DOCS)]
+
+
+def write_files(page: Path, folder: Path) -> None:
+    for block in blocks(page):
+        if block.file:
+            path = folder / block.file
+            assert not path.exists(), f"{page}:{block.line} writes {block.file} a second time"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, encoding="utf-8")
+
+
+def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "COLUMNS": "160", "PYTHONWARNINGS": "error"}
+    return subprocess.run(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120
+    )
+
+
+def told(text: str) -> str:
+    """Return the lines of a text without what differs from run to run."""
+    text = re.sub(r"-[0-9a-f]{6}\b", "-000000", text)
+    text = re.sub(r"\d+\.\d\d s\b", "0.00 s", text)
+    return "".join(f"{' '.join(line.split())}\n" for line in text.splitlines() if line.strip())
+
+
+def check_told(page: Path, block: Block, printed: str, wanted: str | None) -> None:
+    if wanted is None:
+        return
+    lines = [".*" if line == ANY_LINES else re.escape(line) + "\n" for line in told(wanted).splitlines()]
+    said = told(printed)
+    if not re.fullmatch("".join(lines), said, re.DOTALL):
+        pytest.fail(f"{page}:{block.line} prints\n{said}\nand not\n{told(wanted)}", pytrace=False)
+
+
+@pytest.mark.parametrize("page", runnable("python"), ids=name_of)
+def test_the_python_of_a_page_runs_and_prints_what_the_page_says(page: Path, tmp_path: Path) -> None:
+    write_files(page, tmp_path)
+    code = [block for block in blocks(page) if block.language == "python"]
+    script = [""] * (page.read_text(encoding="utf-8").count("\n") + 2)
+    for block in code:
+        lines = [*block.text.splitlines(), f"print({BETWEEN!r}, end='', flush=True)"]
+        script[block.line - 1 : block.line - 1 + len(lines)] = lines
+    (tmp_path / "_page.py").write_text("\n".join(script), encoding="utf-8")
+    done = run([sys.executable, "_page.py"], tmp_path)
+    assert done.returncode == 0, f"{page}\n{done.stdout}"
+    for block, printed in zip(code, done.stdout.split(BETWEEN), strict=False):
+        check_told(page, block, printed, expected(page).get(block))
+
+
+@pytest.mark.parametrize("page", runnable("console"), ids=name_of)
+def test_the_commands_of_a_page_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
+    write_files(page, tmp_path)
+    for block in blocks(page):
+        if block.language == "console":
+            done = run(["bash", "-c", block.text], tmp_path)
+            assert not done.stdout.startswith("Traceback"), f"{page}:{block.line}\n{done.stdout}"
+            check_told(page, block, done.stdout, expected(page).get(block))
+
+
+@pytest.mark.parametrize("page", pages_with("yaml"), ids=name_of)
+def test_the_suites_of_a_page_can_be_read(page: Path, tmp_path: Path) -> None:
+    for block in blocks(page):
+        if block.language == "yaml" and SUITE.match(block.text):
+            path = tmp_path / f"line_{block.line}.yaml"
+            path.write_text(block.text, encoding="utf-8")
+            assert load_suite(path).problems == ()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_the_commands_of_a_page_exist_with_their_options(page: Path) -> None:
+    for found in COMMAND.finditer(page.read_text(encoding="utf-8")):
+        words = shlex.split(re.split("[|>;&]", found[1] or found[2])[0])
+        if words[1].startswith("-") or words[1].isupper():
+            continue
+        assert words[1] in COMMANDS, f"{page}: {' '.join(words)}"
+        known = {name for parameter in load_command(words[1]).params for name in parameter.opts} | {"--help"}
+        given = {word.partition("=")[0] for word in words[2:] if word.startswith("-")}
+        assert given <= known, f"{page}: {' '.join(words)}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_the_links_of_a_page_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(FENCE.sub("", page.read_text(encoding="utf-8"))):
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{page} links to {link}"
+        if anchor:
+            assert anchor in anchors(target), f"{page} links to {link}"
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that a page has on GitHub."""
+    heads = HEADING.findall(FENCE.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+def test_the_generated_pages_are_up_to_date() -> None:
+    done = run([sys.executable, str(DOCS / "generate.py"), "--check"], ROOT)
+    assert done.returncode == 0, done.stdout
+
+
+def models() -> list[type[BaseModel]]:
+    found = [thing for thing in vars(spec).values() if isinstance(thing, type) and issubclass(thing, spec.Spec)]
+    return [model for model in found if model.model_fields]
+
+
+def test_every_key_of_a_suite_is_explained() -> None:
+    page = (DOCS / "guides" / "suites.md").read_text() + (DOCS / "guides" / "targets.md").read_text()
+    keys = {key for model in models() for key in model.model_fields}
+    assert {key for key in keys if f"`{key}`" not in page and f"{key}:" not in page} == set()
+
+
+def test_every_field_of_a_sample_is_explained() -> None:
+    page = (DOCS / "guides" / "datasets.md").read_text()
+    assert {field for field in Sample.model_fields if f"`{field}`" not in page} == set()
+
+
+@pytest.mark.parametrize("registry", [extractors, graders], ids=["extractors", "graders"])
+def test_every_extractor_and_grader_is_explained_with_its_options(registry: object) -> None:
+    assert registry is extractors or registry is graders
+    known = extractors if registry is extractors else graders
+    page = (DOCS / "guides" / "graders.md").read_text() + (DOCS / "guides" / "tool-calls.md").read_text()
+    names = {name for one in known.names() for name in (one, *option_names(known.get(one)))}
+    assert {name for name in names if f"`{name}" not in page} == set()
