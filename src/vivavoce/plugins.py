@@ -110,4 +110,7 @@ def load_file(path: Path, _changed_at: int) -> ModuleType:
 def _import_problem(path: Path, error: Exception) -> Problem:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
     line = frames[-1].lineno if frames else getattr(error, "lineno", None)
-    return Problem(f"raises {type(error).__name__} on import: {error}", path, line)
+    hint = ""
+    if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("letta_evals"):
+        hint = "; the decorators are here too: from vivavoce import grader, extractor, reward_composer"
+    return Problem(f"raises {type(error).__name__} on import: {error}{hint}", path, line)

@@ -104,7 +104,7 @@ def test_grade_adds_scores_beside_the_old_ones(viva: Viva, tmp_path: Path) -> No
 def test_dry_run_says_what_would_be_called_and_calls_nothing(viva: Viva, tmp_path: Path) -> None:
     done = viva("run", "suite.yaml", "--dry-run", "--trials", "3")
     assert done.returncode == 0
-    assert "2 samples × 1 target × 3 trials = 6 conversations; 9 calls of the target" in done.stdout
+    assert "2 samples × 1 target × 3 trials = 6 conversations; 9 messages to the target" in done.stdout
     assert not (tmp_path / ".vivavoce").exists()
 
 

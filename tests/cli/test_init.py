@@ -34,7 +34,7 @@ def test_without_a_name_it_writes_here(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_the_suite_is_valid_and_has_samples_of_both_ways(tmp_path: Path) -> None:
     command(tmp_path)
-    assert "3 conversations" in check_suite(load_suite(tmp_path / "suite.yaml")).plan
+    assert check_suite(load_suite(tmp_path / "suite.yaml")).conversations == 3
     found = check_samples(tmp_path / "dataset.jsonl")
     assert (found.samples, found.per_turn) == (3, 1)
 

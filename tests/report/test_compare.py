@@ -46,12 +46,12 @@ async def test_the_numbers_are_those_of_the_paired_test_over_shared_scenarios(st
     assert (found.run_a, found.grading_b) == ("run-a", "run-b-g1")
 
 
-async def test_a_flip_says_both_scores_and_why_side_b_has_its_score(store: Store) -> None:
+async def test_a_flip_says_both_scores_and_why_the_side_that_failed_did(store: Store) -> None:
     b = {"a": grade(0.5, "said Rome"), "b": grade(1.0, "right now"), "c": 1.0, "d": 0.25}
     grader = only(await compared(store, exact({"a": 1.0, "b": 0.0, "c": 1.0, "d": 0.75}), exact(b)))
     (worse,), (better,) = grader.worsened, grader.improved
     assert (worse.sample_a, worse.score_a, worse.score_b, worse.why) == ("a", 1.0, 0.5, "exact: said Rome")
-    assert (better.sample_b, better.score_a, better.score_b, better.why) == ("b", 0.0, 1.0, "exact: right now")
+    assert (better.sample_b, better.score_a, better.score_b, better.why) == ("b", 0.0, 1.0, "exact: why")
 
 
 async def test_the_threshold_decides_what_a_flip_is(store: Store) -> None:

@@ -69,8 +69,8 @@ def test_csv_rows_are_samples_too(tmp_path: Path) -> None:
 def test_a_check_counts_what_there_is(tmp_path: Path) -> None:
     talk = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
     path = dataset(tmp_path, {"input": ["a", "b"], "ground_truth": ["A", None]}, {"input": "c"}, {"messages": talk})
-    assert check_samples(path) == SampleCount(samples=3, turns=4, per_turn=1, recorded=1)
-    assert check_samples(path, limit=1) == SampleCount(samples=1, turns=2, per_turn=1, recorded=0)
+    assert check_samples(path) == SampleCount(samples=3, turns=4, per_turn=1, recorded=1, shared_rubrics=3)
+    assert check_samples(path, limit=1) == SampleCount(samples=1, turns=2, per_turn=1, recorded=0, shared_rubrics=1)
 
 
 def test_nothing_is_counted_in_an_empty_file(tmp_path: Path) -> None:

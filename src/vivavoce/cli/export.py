@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.output import StoreOption, store_of
+from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.report.export import FORMATS, export
 from vivavoce.report.letta_layout import write_letta_layout
 from vivavoce.store.store import Store
@@ -34,5 +35,7 @@ def command(
         scores = opened.grading(found.id, grading)
         if to == "letta":
             write_letta_layout(opened, found, scores, output or Path(found.id))
+        elif to not in FORMATS:
+            raise UsageError(f"no export format '{to}'{did_you_mean(to, [*FORMATS, 'letta'])}")
         else:
             export(opened, found, scores, to, output if output is not None else sys.stdout)

@@ -36,5 +36,5 @@ def command(
         with progress:
             graded = regrade(opened, run, suite and existing(suite), listeners=listeners, max_calls=max_calls)
             result = asyncio.run(graded)
-        out().print(run_report(result.run, result.grading, result.summary, worst(opened, result.grading)))
+        out().print(run_report(result.shown, worst(opened, result.grading)))
     raise typer.Exit(result.exit_code)

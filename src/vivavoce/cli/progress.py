@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from vivavoce.records.events import AttemptEnded, Event, RunStarted, TurnEnded
+from vivavoce.report.text import count
 
 EVERY = 5.0
 """Seconds between two lines where there is no terminal."""
@@ -52,7 +53,7 @@ class RunProgress:
         if isinstance(event, RunStarted):
             self.planned, self.ended = event.planned, event.done
             left = f", {event.done} done already" if event.done else ""
-            self._console.print(f"run {event.run.id}: {event.planned} conversations{left}", markup=False)
+            self._console.print(f"run {event.run.id}: {count(event.planned, 'conversation')}{left}", markup=False)
         elif isinstance(event, TurnEnded):
             self.turns += 1
         elif isinstance(event, AttemptEnded):

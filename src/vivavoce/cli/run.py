@@ -14,6 +14,7 @@ from vivavoce.cli.progress import RunProgress
 from vivavoce.errors import UsageError
 from vivavoce.report.letta_layout import write_letta_layout
 from vivavoce.report.terminal import run_report
+from vivavoce.report.text import forecast_line
 from vivavoce.report.worst import worst
 from vivavoce.run.check import check_suite
 from vivavoce.run.plan import RunOptions
@@ -60,17 +61,19 @@ def command(
     )
     if (suite is None) == (resume is None):
         raise UsageError("name a suite to run, or a run to go on with: viva run suite.yaml, viva run --resume RUN")
-    if resume is not None and (options != RunOptions() or target is not None or dry_run):
-        raise UsageError("--resume goes on as the run began; leave the other options out")
+    if resume is not None and (options != RunOptions(max_calls=max_calls) or target is not None or dry_run):
+        raise UsageError(
+            "--resume goes on as the run began; of the other options only --max-calls, -o and -q go with it"
+        )
     replaced = read_target(target) if target else None
     if dry_run and suite is not None:
-        out().print(check_suite(load_suite(existing(suite), replaced), options).plan, markup=False)
+        out().print(forecast_line(check_suite(load_suite(existing(suite), replaced), options)), markup=False)
         return
     with Store.open(store_of(store)) as opened:
         progress = RunProgress(notes())
         listeners = [] if quiet else [progress]
         if resume is not None:
-            run = reopen_run(resume, store=opened, listeners=listeners)
+            run = reopen_run(resume, store=opened, listeners=listeners, max_calls=max_calls)
         else:
             assert suite is not None
             run = open_run(existing(suite), options, target=replaced, store=opened, listeners=listeners)
@@ -96,7 +99,7 @@ def _report(store: Store, result: RunResult, output: Path | None) -> None:
     console = out()
     for note in result.notes:
         notes().print(note, style="dim", markup=False)
-    console.print(run_report(result.run, result.grading, result.summary, worst(store, result.grading)))
+    console.print(run_report(result.shown, worst(store, result.grading)))
     if output is not None:
         write_letta_layout(store, result.run, result.grading, output)
     if result.stopped_by is not None:

@@ -10,9 +10,10 @@ import typer
 from vivavoce.cli.output import StoreOption, out, store_of
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.records.run import Grading, Outcome, Run
+from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.terminal import conversation, label, run_report
+from vivavoce.report.text import count
 from vivavoce.report.worst import worst
-from vivavoce.run.summary import Summary
 from vivavoce.store.store import Store
 
 
@@ -35,17 +36,20 @@ def command(
 
 
 def _show_run(store: Store, run: Run, grading: Grading, as_json: bool) -> None:
-    if grading.summary is None:
-        raise UsageError(f"run {run.id} did not end; go on with: viva run --resume {run.id}")
+    graded = GradedRun(store, run, grading)
     if as_json:
         print(json.dumps({"run": run.model_dump(mode="json"), "grading": grading.model_dump(mode="json")}, indent=2))
         return
-    summary = Summary.model_validate(grading.summary)
+    summary = graded.summary()
     console = out()
     sets = len(store.gradings(run.id))
     more = f" · {grading.id}, one of {sets} sets of scores" if sets > 1 else ""
-    console.print(f"{run.id} · {run.status} · {summary.attempts} conversations{more}", markup=False, style="bold")
-    console.print(run_report(run, grading, summary, worst(store, grading)))
+    console.print(
+        f"{run.id} · {run.status} · {count(summary.attempts, 'conversation')}{more}", markup=False, style="bold"
+    )
+    console.print(run_report(summary, worst(store, grading)))
+    if not graded.ended:
+        console.print(f"\nit did not come to its end; go on with: viva run --resume {run.id}", markup=False)
     console.print(f"\nsee a conversation with: viva show {run.id} SAMPLE", markup=False, style="dim")
 
 

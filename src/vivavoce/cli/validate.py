@@ -9,6 +9,7 @@ import typer
 
 from vivavoce.cli.output import existing, out
 from vivavoce.errors import UsageError
+from vivavoce.report.text import forecast_line
 from vivavoce.run.check import check_suite
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.target_names import read_target
@@ -27,13 +28,14 @@ def command(
     replaced = read_target(target) if target else None
     for path in suites:
         try:
-            found = check_suite(load_suite(existing(path), replaced))
+            suite = load_suite(existing(path), replaced)
+            found = check_suite(suite)
         except UsageError as error:
             problems += error.problems
             continue
-        for note in found.notes:
+        for note in suite.notes:
             out().print(f"note: {note}", style="dim", markup=False)
-        era = f" (letta-evals, era {found.suite.era})" if found.suite.era else ""
-        out().print(f"{path}{era}: valid · {found.plan}", markup=False)
+        era = f" (letta-evals, era {suite.era})" if suite.era else ""
+        out().print(f"{path}{era}: valid · {forecast_line(found)}", markup=False)
     if problems:
         raise UsageError(*dict.fromkeys(map(str, problems)))

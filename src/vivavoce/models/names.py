@@ -9,6 +9,7 @@ from typing import Any
 from vivavoce.errors import UsageError
 from vivavoce.models.model import Model
 from vivavoce.models.openai import BASE_URL, OpenAIModel
+from vivavoce.pacing.budget import Budget
 from vivavoce.wire.http import Limits, is_loopback
 
 
@@ -18,6 +19,7 @@ def open_model(
     api_key: str | None = None,
     settings: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
+    budget: Budget | None = None,
     tries: int = 4,
 ) -> Model:
     """Return the model of a name; nothing is sent before it is asked something.
@@ -37,7 +39,13 @@ def open_model(
         if not api_key and not is_loopback(base_url):
             raise UsageError(f"model '{name}' needs a key: set the environment variable OPENAI_API_KEY")
     return OpenAIModel(
-        model, base_url=base_url.rstrip("/"), api_key=api_key, settings=settings, limits=limits, tries=tries
+        model,
+        base_url=base_url.rstrip("/"),
+        api_key=api_key,
+        settings=settings,
+        limits=limits,
+        budget=budget,
+        tries=tries,
     )
 
 

@@ -12,6 +12,7 @@ from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.models.model import ModelReply, Request
 from vivavoce.models.structured import allows_strict, read_structured
+from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.limiter import Limiter
 from vivavoce.pacing.retry import retrying
 from vivavoce.records.failure import shorten
@@ -28,7 +29,8 @@ class OpenAIModel:
     """A model that answers in text, with tool calls, or in JSON that matches a schema.
 
     A schema is sent as native `response_format`; an answer outside it gets one chance to be repaired. Failures that may
-    pass are retried, up to `tries` in all; each try holds a slot of `limiter`, which is the model's own by default.
+    pass are retried, up to `tries` in all; each try holds a slot of `limiter`, which is the model's own by default, and
+    counts against `budget`.
 
     Raises:
         UsageError: `base_url` is no web address, or `settings` hold a part of the request that is made here.
@@ -43,6 +45,7 @@ class OpenAIModel:
         settings: Mapping[str, Any] | None = None,
         limits: Limits | None = None,
         limiter: Limiter | None = None,
+        budget: Budget | None = None,
         tries: int = 4,
     ) -> None:
         limits = limits or Limits()
@@ -51,6 +54,7 @@ class OpenAIModel:
         self.settings = checked_settings(settings or {}, self.name)
         self.limiter = limiter or Limiter(limits.concurrency)
         self._tries = tries
+        self._budget = budget or Budget()
         self._endpoint = ChatEndpoint(base_url, api_key, limits, ModelFault)
 
     async def complete(self, request: Request) -> ModelReply:
@@ -83,7 +87,14 @@ class OpenAIModel:
         await self._endpoint.close()
 
     async def _ask(self, body: Mapping[str, Any]) -> Completion:
-        return await retrying(lambda: self._endpoint.complete(body), tries=self._tries, limiter=self.limiter)
+        return await retrying(lambda: self._once(body), tries=self._tries, limiter=self.limiter)
+
+    async def _once(self, body: Mapping[str, Any]) -> Completion:
+        reservation = self._budget.reserve(0.0)
+        try:
+            return await self._endpoint.complete(body)
+        finally:
+            self._budget.settle(reservation, 0.0)
 
     def _body(self, request: Request) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the body to send, and the record of how the request was put."""

@@ -26,7 +26,7 @@ class Budget:
     def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
         self._max_calls = max_calls
         self._max_cost = max_cost
-        self._calls = 0
+        self._calls = self._aside = 0
         self._settled = 0.0
         self._reserved = 0.0
         self._open: set[Reservation] = set()
@@ -54,8 +54,7 @@ class Budget:
             BudgetExhausted: the call might overshoot a limit.
             UsageError: the cost is limited and the price unknown.
         """
-        if self._max_calls is not None and self._calls >= self._max_calls:
-            self._refuse(f"the limit of {self._max_calls} calls is reached")
+        self._check_calls(1)
         if self._max_cost is not None:
             self._check_cost(cost_estimate, self._max_cost)
         reservation = Reservation(cost_estimate)
@@ -73,6 +72,24 @@ class Budget:
         self._settled += estimate if cost is None else cost
         self._reserved = self._reserved - estimate if self._open else 0.0
 
+    def allow(self, calls: int) -> Allowance:
+        """Set calls aside for work that is worth nothing half done, such as a conversation.
+
+        Raises:
+            BudgetExhausted: fewer calls are left.
+        """
+        self._check_calls(calls)
+        self._aside += calls
+        return Allowance(self, calls)
+
+    def return_aside(self, calls: int) -> None:
+        """Take back calls that were set aside."""
+        self._aside -= calls
+
+    def _check_calls(self, calls: int) -> None:
+        if self._max_calls is not None and self._calls + self._aside + calls > self._max_calls:
+            self._refuse(f"the limit of {self._max_calls} calls is reached")
+
     def _check_cost(self, estimate: float | None, limit: float) -> None:
         if estimate is None:
             raise UsageError(
@@ -85,3 +102,31 @@ class Budget:
     def _refuse(self, why: str) -> None:
         self._exhausted = True
         raise BudgetExhausted(why)
+
+
+class Allowance:
+    """Calls set aside by `Budget.allow`; used up, it asks the budget for more."""
+
+    def __init__(self, budget: Budget, calls: int) -> None:
+        self._budget = budget
+        self._left = calls
+
+    def reserve(self) -> Reservation:
+        """Make room for one call, out of what was set aside first.
+
+        Raises:
+            BudgetExhausted: nothing is left here, nor in the budget.
+        """
+        if self._left:
+            self._left -= 1
+            self._budget.return_aside(1)
+        return self._budget.reserve(0.0)
+
+    def settle(self, reservation: Reservation) -> None:
+        """Close a reservation."""
+        self._budget.settle(reservation, 0.0)
+
+    def close(self) -> None:
+        """Give back what was not used."""
+        self._budget.return_aside(self._left)
+        self._left = 0

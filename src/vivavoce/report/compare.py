@@ -25,9 +25,9 @@ class Compared(BaseModel):
 
 
 class Flip(Compared):
-    """A scenario that passed on one side and not on the other; the ids may differ, `why` is what side b says.
+    """A scenario that passed on one side and not on the other; `why` is what the side that failed says.
 
-    Scores are the means of the trials.
+    Scores are the means of the trials; the two ids may differ.
     """
 
     sample_a: str
@@ -274,14 +274,20 @@ class _Both:
             one, other = means_a.get(str(i)), means_b.get(str(i))
             if one is None or other is None or (one >= self.threshold) == (other >= self.threshold):
                 continue
-            flip = Flip(sample_a=ids[0], sample_b=ids[1], score_a=one, score_b=other, why=self._why(name, ids[1]))
-            flips["worsened" if other < self.threshold else "improved"].append(flip)
+            worse = other < self.threshold
+            why = (
+                self._why(self.b, self.target_b, name, ids[1])
+                if worse
+                else self._why(self.a, self.target_a, name, ids[0])
+            )
+            flip = Flip(sample_a=ids[0], sample_b=ids[1], score_a=one, score_b=other, why=why)
+            flips["worsened" if worse else "improved"].append(flip)
         return flips
 
-    def _why(self, name: str, sample_id: str) -> str:
-        """Return what side b says of its lowest trial."""
-        trial, _ = min(self.b.of(self.target_b, name).trials[sample_id], key=lambda one: one[1])
-        outcome = outcome_of(self.store, self.b.grading, AttemptKey(sample_id, self.target_b, trial))
+    def _why(self, side: _SideScores, target: str, name: str, sample_id: str) -> str:
+        """Return what a side says of its lowest trial."""
+        trial, _ = min(side.of(target, name).trials[sample_id], key=lambda one: one[1])
+        outcome = outcome_of(self.store, side.grading, AttemptKey(sample_id, target, trial))
         said = outcome.reward if name == "reward" else outcome.grades[name]
         return "" if said is None else why(name, said)
 

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from vivavoce.messages import AIMessage, AnyMessage
-from vivavoce.records.run import Grading, Outcome, Run
+from vivavoce.records.run import Outcome
 from vivavoce.records.score import GradeResult, State, TurnGrade
 from vivavoce.report.text import one_line, safe
 from vivavoce.report.worst import Worst
@@ -63,8 +63,9 @@ def trial_lines(summary: Summary) -> Iterator[Text]:
     """Yield pass@k and pass^k of each grader whose samples have several trials."""
     for grader in summary.graders:
         if grader.pass_hat:
-            hat = "  ".join(f"{k}: {value:.3f}" for k, value in grader.pass_hat.items())
-            at = "  ".join(f"{k}: {value:.3f}" for k, value in grader.pass_at.items())
+            fewer = {k: f" (n {n})" for k, n in grader.pass_samples.items() if n < grader.samples}
+            hat = "  ".join(f"{k}: {value:.3f}{fewer.get(k, '')}" for k, value in grader.pass_hat.items())
+            at = "  ".join(f"{k}: {value:.3f}{fewer.get(k, '')}" for k, value in grader.pass_at.items())
             yield Text(f"{safe(grader.name)}  pass^k  {hat}")
             yield Text(f"{' ' * len(safe(grader.name))}  pass@k  {at}")
 
@@ -79,24 +80,25 @@ def agreement_line(found: AgreementSummary) -> Text:
     )
 
 
-def run_report(run: Run, grading: Grading, summary: Summary, worst: Sequence[Worst]) -> Group:
+def run_report(summary: Summary, worst: Sequence[Worst]) -> Group:
     """Return everything the end of a run says."""
     parts: list[RenderableType] = [summary_table(summary), *trial_lines(summary)]
     parts += [agreement_line(found) for found in summary.agreement]
     if worst:
         parts += [Text(), Text("the worst samples", style="bold"), worst_table(worst)]
-    parts += [Text(), *verdict_lines(grading, summary)]
+    parts += [Text(), *verdict_lines(summary)]
     return Group(*parts)
 
 
 def worst_table(worst: Sequence[Worst]) -> Table:
     """Return a line for each of the worst samples, with why."""
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in ("sample", "score", "why"):
+    several = len({one.key.target for one in worst}) > 1
+    for column in (*(["target"] if several else []), "sample", "score", "why"):
         table.add_column(column, overflow="ellipsis", no_wrap=column != "why")
     for one in worst:
         score = Text("error", style="yellow") if one.score is None else Text(f"{one.score:.2f}")
-        table.add_row(label(one.key), score, one_line(one.why, 140))
+        table.add_row(*([safe(one.key.target)] if several else []), label(one.key), score, one_line(one.why, 140))
     return table
 
 
@@ -105,12 +107,12 @@ def label(key: tuple[str, str, int]) -> str:
     return safe(key[0]) + (f" #{key[2] + 1}" if key[2] else "")
 
 
-def verdict_lines(grading: Grading, summary: Summary) -> Iterator[Text]:
+def verdict_lines(summary: Summary) -> Iterator[Text]:
     """Yield the verdict, and the reason of each condition."""
-    if grading.verdict is None:
+    if summary.verdict is None:
         yield Text("no gate: nothing can fail", style="dim")
         return
-    yield Text.assemble((grading.verdict.upper(), STYLES[grading.verdict]))
+    yield Text.assemble((summary.verdict.upper(), STYLES[summary.verdict]))
     for reason in summary.reasons:
         yield Text(f"  {safe(reason)}")
 

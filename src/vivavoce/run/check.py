@@ -1,90 +1,110 @@
-"""Checking a suite without running it: every file, name, option and row, and what a run would call."""
+"""Preparing a suite: every file, name, option and row is checked before anything is called."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.grading.grader import Grader
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import load_object
 from vivavoce.run.plan import Plan, RunOptions, plan_of
+from vivavoce.samples.rows import SampleCount
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.build import Builder, Grading
 from vivavoce.suites.dataset import check_dataset
 from vivavoce.suites.hooks import check_setup
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
-from vivavoce.suites.spec import JudgeGraderSpec
+from vivavoce.suites.spec import JudgeGraderSpec, LettaTargetSpec
 from vivavoce.suites.targets import build_targets
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    """A suite that can be run; `plan` says in words what a run would call, `notes` what to know before."""
+class Forecast:
+    """What a run would call: `messages` to targets and `verdicts` of judges, retries aside."""
 
-    suite: Suite
-    plan: str
-    notes: tuple[str, ...]
+    samples: int
+    targets: int
+    trials: int
+    conversations: int
+    turns: int
+    messages: int
+    verdicts: int
+    concurrency: int
 
 
-def check_suite(suite: Suite, options: RunOptions | None = None) -> Checked:
-    """Check everything that can be checked without calling anybody.
+def prepare(suite: Suite, plan: Plan, judges: JudgeOpener) -> tuple[Grading, SampleCount]:
+    """Return what grades a run, and what its dataset holds.
+
+    Raises:
+        UsageError: with every problem found in the suite, in its files and in its dataset.
+    """
+    problems = list(suite.problems)
+    found = _collect(problems, lambda: check_dataset(suite, plan.tags))
+    _collect(problems, lambda: _check_setup(suite))
+    grading = _collect(problems, lambda: Builder(suite, judges.open, found).grading())
+    if problems or grading is None or found is None:
+        raise UsageError(*dict.fromkeys(problems))
+    return grading, found
+
+
+def check_suite(suite: Suite, options: RunOptions | None = None) -> Forecast:
+    """Check everything that can be checked without calling anybody, and say what a run would call.
 
     Raises:
         UsageError: with every problem found.
     """
-    problems = list(suite.problems)
     plan = plan_of(suite, options or RunOptions())
-    grading = _graded(suite, problems)
-    _collect(problems, lambda: _targets(suite, plan))
-    _collect(problems, lambda: check_dataset(suite, plan.tags))
-    if problems or grading is None:
-        raise UsageError(*dict.fromkeys(problems))
-    return Checked(suite, _describe(suite, plan, grading), suite.notes)
+    problems: list[Problem] = []
+    _collect(problems, lambda: build_targets(suite, plan.concurrency, keys_needed=False))
+    prepared = _collect(problems, lambda: prepare(suite, plan, JudgeOpener(Budget(), keys_needed=False)))
+    if prepared is None or problems:
+        raise UsageError(*sorted(problems, key=lambda problem: (str(problem.file), problem.line or 0)))
+    return _forecast(suite, plan, prepared[0])
 
 
-def _graded(suite: Suite, problems: list[Problem]) -> Grading | None:
+def _collect(problems: list[Problem], step: Callable[[], T]) -> T | None:
     try:
-        return Builder(suite, JudgeOpener(Budget(), api_key="checked").open).grading()
+        return step()
     except UsageError as error:
         problems += error.problems
         return None
 
 
-def _collect(problems: list[Problem], step: object) -> None:
+def _check_setup(suite: Suite) -> None:
+    reference = suite.spec.setup_script
+    if reference is None:
+        return
     try:
-        step()  # pyright: ignore
+        has_client = isinstance(suite.spec.target, LettaTargetSpec)
+        check_setup(load_object(reference, suite.base), reference, has_client=has_client)
     except UsageError as error:
-        problems += error.problems
+        raise UsageError(*suite.document.placed(("setup_script",), error)) from error
 
 
-def _targets(suite: Suite, plan: Plan) -> None:
-    if suite.spec.setup_script is not None:
-        try:
-            check_setup(load_object(suite.spec.setup_script, suite.base), suite.spec.setup_script)
-        except UsageError as error:
-            raise UsageError(
-                *(p if p.file else suite.document.problem(("setup_script",), p.message) for p in error.problems)
-            ) from error
-    build_targets(suite, plan.concurrency, keys_needed=False)
-
-
-def _describe(suite: Suite, plan: Plan, grading: Grading) -> str:
+def _forecast(suite: Suite, plan: Plan, grading: Grading) -> Forecast:
     samples = turns = verdicts = 0
     judges = [g for g in grading.graders if isinstance(suite.spec.graders[g.name], JudgeGraderSpec)]
     for sample in plan.samples():
         samples += 1
         turns += sample.turn_count
         verdicts += sum(_verdicts(grader, sample) for grader in judges)
-    if plan.replays:
-        return f"{samples} recorded conversations, {turns} turns; no target is called; {verdicts} calls of judges"
-    targets = max(1, len(getattr(suite.spec.target, "model_handles", []) or [1]))
-    times = targets * plan.trials
-    return (
-        f"{samples} samples × {targets} target{'s' * (targets > 1)} × {plan.trials} trial{'s' * (plan.trials > 1)} = "
-        f"{samples * times} conversations; {turns * times} calls of the target, {verdicts * times} of judges, "
-        f"{plan.concurrency} at a time"
+    targets = 0 if plan.replays else len(getattr(suite.spec.target, "model_handles", None) or [None])
+    times = max(targets, 1) * plan.trials
+    return Forecast(
+        samples=samples,
+        targets=targets,
+        trials=plan.trials,
+        conversations=samples * times,
+        turns=turns * times,
+        messages=0 if plan.replays else turns * times,
+        verdicts=verdicts * times,
+        concurrency=plan.concurrency,
     )
 
 

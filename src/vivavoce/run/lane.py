@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from vivavoce.errors import TargetFault, VivavoceError
-from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.budget import Allowance, Budget
 from vivavoce.pacing.limiter import Limiter
 from vivavoce.pacing.retry import retrying
 from vivavoce.targets.target import Target
@@ -39,8 +39,8 @@ class Lane:
         """
         return await retrying(lambda: self._timed(ask), tries=self.tries, limiter=self.calls)
 
-    async def send(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Call the target with a message; every try counts against the budget.
+    async def send(self, ask: Callable[[], Awaitable[T]], allowance: Allowance) -> T:
+        """Call the target with a message; every try counts against the allowance.
 
         Raises:
             Fault: the failure of the last try.
@@ -48,11 +48,11 @@ class Lane:
         """
 
         async def reserved() -> T:
-            reservation = self.budget.reserve(0.0)
+            reservation = allowance.reserve()
             try:
                 return await ask()
             finally:
-                self.budget.settle(reservation, 0.0)
+                allowance.settle(reservation)
 
         return await self.call(reserved)
 

@@ -19,6 +19,7 @@ from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, Listene
 from vivavoce.records.run import AttemptKey, Grading, Run, Status
 from vivavoce.records.trajectory import Turn
 from vivavoce.run.attempt import Grades, Task, hold
+from vivavoce.run.check import prepare
 from vivavoce.run.crew import INTERRUPTED, Crew
 from vivavoce.run.drivers import ScriptedDriver
 from vivavoce.run.lane import open_lane
@@ -27,14 +28,13 @@ from vivavoce.run.summary import Summary, summarise, tally
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.store.writer import OutcomeWriter
-from vivavoce.suites.build import Builder, needs_state
 from vivavoce.suites.build import Grading as Graded
-from vivavoce.suites.dataset import check_dataset
+from vivavoce.suites.build import needs_state
 from vivavoce.suites.document import Document
 from vivavoce.suites.hooks import check_setup, run_setup
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.spec import SuiteSpec
+from vivavoce.suites.spec import FunctionTargetSpec, LettaTargetSpec, SuiteSpec
 from vivavoce.suites.targets import build_targets
 from vivavoce.targets.target import Target
 
@@ -50,11 +50,21 @@ class RunResult:
     stopped_by: str | None = None
 
     @property
+    def shown(self) -> Summary:
+        """The summary with the verdict of the whole: a run that was stopped early has decided nothing."""
+        return self.summary.model_copy(update={"verdict": self.grading.verdict})
+
+    @property
     def exit_code(self) -> int:
-        """0 pass, 1 a gate failed, 3 inconclusive, 130 interrupted."""
+        """0 pass, 1 a gate failed, 3 inconclusive, 130 interrupted.
+
+        Without a gate nothing can fail, but a grader that could score nothing leaves the run inconclusive.
+        """
         if self.stopped_by == INTERRUPTED:
             return 130
-        if self.stopped_by is not None or not self.summary.scored:
+        if self.stopped_by is not None or not self.summary.graders:
+            return 3
+        if any(grader.errors and not grader.scored for grader in self.summary.graders):
             return 3
         return {None: 0, "pass": 0, "fail": 1, "inconclusive": 3}[self.summary.verdict]
 
@@ -85,8 +95,10 @@ class SuiteRun:
         plan = plan_of(self.suite, self.options)
         budget = Budget(max_calls=self.options.max_calls)
         opener = JudgeOpener(budget)
-        graded = Builder(self.suite, opener.open, list(self.suite.problems)).grading()
-        planned = self._count(plan)
+        graded, dataset = prepare(self.suite, plan, opener)
+        planned = (
+            plan.check_ids() if plan.ids is not None else min(dataset.samples, plan.max_samples or dataset.samples)
+        )
         targets = [] if plan.replays else build_targets(self.suite, plan.concurrency)
         try:
             return await self._run(plan, graded, targets, budget, planned)
@@ -95,9 +107,9 @@ class SuiteRun:
                 await closing.close()
 
     async def _run(self, plan: Plan, graded: Graded, targets: list[Target], budget: Budget, planned: int) -> RunResult:
+        await self._set_up(targets)
         run, grading = self._records(plan, graded)
         done = self.store.done(run.id) if self.resumed else set[AttemptKey]()
-        await self._set_up(targets)
         drivers = self._drivers(plan, targets, budget)
         await self._tell(
             RunStarted(run, grading, planned * len(drivers) * (1 if plan.replays else plan.trials), len(done))
@@ -117,12 +129,6 @@ class SuiteRun:
         await writer.put(outcome)
         await self._tell(AttemptEnded(outcome))
 
-    def _count(self, plan: Plan) -> int:
-        found = check_dataset(self.suite, plan.tags)
-        if plan.ids is not None:
-            return plan.check_ids()
-        return min(found, plan.max_samples or found)
-
     def _records(self, plan: Plan, graded: Graded) -> tuple[Run, Grading]:
         now = time.time()
         if self.resumed is not None:
@@ -136,6 +142,7 @@ class SuiteRun:
             **self.options.model_dump(exclude_none=True),
             "suite": str(self.suite.path.resolve()),
             "dataset": hash_file(plan.path),
+            "code": self._code(),
         }
         name = re.sub(r"[^a-z0-9]+", "-", self.suite.spec.name.lower()).strip("-")[:40] or "run"
         run = Run(
@@ -161,16 +168,23 @@ class SuiteRun:
             raise UsageError(f"cannot resume {run.id}: grader '{changed[0]}' has changed since; start a new run")
         if hash_file(plan.path) != run.options["dataset"]:
             raise UsageError(f"cannot resume {run.id}: the dataset {plan.path} has changed since; start a new run")
+        if self._code() != run.options["code"]:
+            raise UsageError(f"cannot resume {run.id}: the code of its target has changed since; start a new run")
+
+    def _code(self) -> str | None:
+        """Return a hash of the file under test, where it is one; other targets are elsewhere."""
+        spec = self.suite.spec.target
+        if not isinstance(spec, FunctionTargetSpec):
+            return None
+        return hash_file(self.suite.base / spec.function.rpartition(":")[0])
 
     async def _set_up(self, targets: list[Target]) -> None:
         reference = self.suite.spec.setup_script
         if reference is None:
             return
         function = load_object(reference, self.suite.base)
-        asked = check_setup(function, reference)
+        asked = check_setup(function, reference, has_client=isinstance(self.suite.spec.target, LettaTargetSpec))
         clients = [(getattr(target, "client", None), target.name) for target in targets] or [(None, RECORDED)]
-        if "client" in asked and clients[0][0] is None:
-            raise UsageError(f"set-up {reference} takes a client; only a Letta target has one")
         for client, name in clients if "model_handle" in asked else clients[:1]:
             await run_setup(function, asked, client, name)
 
@@ -246,8 +260,10 @@ def open_run(
     return SuiteRun(suite, options or RunOptions(), store, listeners)
 
 
-def reopen_run(name: str, *, store: Store, listeners: Sequence[Listener] = ()) -> SuiteRun:
-    """Return an interrupted run, ready to do what is left.
+def reopen_run(
+    name: str, *, store: Store, listeners: Sequence[Listener] = (), max_calls: int | None = None
+) -> SuiteRun:
+    """Return an interrupted run, ready to do what is left; it may make `max_calls` more calls, None for no limit.
 
     Raises:
         UsageError: there is no such run, or nothing is left of it.
@@ -256,7 +272,8 @@ def reopen_run(name: str, *, store: Store, listeners: Sequence[Listener] = ()) -
     if run.status == "finished":
         raise UsageError(f"run {run.id} is finished; nothing is left to resume. See it with: viva show {run.id}")
     known = RunOptions.model_fields
-    options = RunOptions(**{key: value for key, value in run.options.items() if key in known})
+    kept = {key: value for key, value in run.options.items() if key in known}
+    options = RunOptions.model_validate({**kept, "max_calls": max_calls})
     return SuiteRun(stored_suite(run), options, store, listeners, resumed=run)
 
 

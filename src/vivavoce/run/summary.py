@@ -25,7 +25,7 @@ class GraderSummary(BaseModel):
 
     `label` is the name to display where the suite gives one. `low` and `high` are the 95 % interval of the mean,
     clustered by sample; `pass_rate` is the share of scores of 1; `pass_at` and `pass_hat` map k to pass@k and pass^k
-    where samples have several trials.
+    over the samples, counted in `pass_samples`, that have so many scored trials.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -43,6 +43,7 @@ class GraderSummary(BaseModel):
     pass_rate: float | None = None
     pass_at: dict[int, float] = Field(default_factory=dict[int, float])
     pass_hat: dict[int, float] = Field(default_factory=dict[int, float])
+    pass_samples: dict[int, int] = Field(default_factory=dict[int, int])
 
 
 class AgreementSummary(BaseModel):
@@ -79,11 +80,6 @@ class Summary(BaseModel):
     def grader(self, name: str, target: str | None = None) -> GraderSummary:
         """Return the summary of a grader, of the first target unless one is named."""
         return next(g for g in self.graders if g.name == name and target in (None, g.target))
-
-    @property
-    def scored(self) -> int:
-        """How many scores there are."""
-        return sum(grader.scored for grader in self.graders)
 
 
 @dataclass(slots=True)
@@ -175,6 +171,7 @@ def _passes(counts: list[tuple[int, int]]) -> dict[str, Any]:
     return {
         "pass_at": {k: p.at_k for k, p in found.items() if p},
         "pass_hat": {k: p.hat_k for k, p in found.items() if p},
+        "pass_samples": {k: p.samples for k, p in found.items() if p},
     }
 
 

@@ -19,12 +19,17 @@ PROBLEMS_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class SampleCount:
-    """What a dataset holds: samples, their turns, how many samples have a truth per turn, how many are recorded."""
+    """What a dataset holds: samples, their turns, how many samples have a truth per turn, how many are recorded.
+
+    `shared_rubrics` counts the samples without a rubric of their own, `rubric_vars` are the variables all of them give.
+    """
 
     samples: int
     turns: int
     per_turn: int
     recorded: int
+    shared_rubrics: int = 0
+    rubric_vars: frozenset[str] = frozenset()
 
 
 def read_samples(
@@ -71,7 +76,8 @@ def check_samples(
     """
     problems: list[Problem] = []
     hashes = array("Q")
-    turns = per_turn = recorded = 0
+    turns = per_turn = recorded = shared = 0
+    variables: set[str] | None = None
     for _, sample in _scan(path, fields, base, limit, tags):
         if isinstance(sample, Problem):
             problems.append(sample)
@@ -82,12 +88,15 @@ def check_samples(
         turns += sample.turn_count
         per_turn += sample.per_turn
         recorded += sample.messages is not None
+        if sample.rubric is None:
+            shared += 1
+            variables = set(sample.rubric_vars) if variables is None else variables & sample.rubric_vars.keys()
     pairs = _pairs(hashes)[: PROBLEMS_SHOWN - len(problems)]
     if pairs:
         problems += _name_duplicates(pairs, _scan(path, fields, base, limit, tags), Path(path))
     if problems:
         raise UsageError(*sorted(problems, key=lambda problem: problem.line or 0))
-    return SampleCount(len(hashes), turns, per_turn, recorded)
+    return SampleCount(len(hashes), turns, per_turn, recorded, shared, frozenset(variables or ()))
 
 
 def _scan(

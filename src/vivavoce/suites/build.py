@@ -22,6 +22,7 @@ from vivavoce.grading.rewards import Composer, CustomReward, WeightedReward, rew
 from vivavoce.grading.rubric import Rubric, read_rubric
 from vivavoce.models.model import Model
 from vivavoce.plugins import is_file_reference, load_object
+from vivavoce.samples.rows import SampleCount
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.load import Suite
 from vivavoce.suites.spec import (
@@ -59,10 +60,14 @@ class Grading:
 
 @dataclass(slots=True)
 class Builder:
-    """Builds what a suite names, and collects the problems instead of stopping at the first."""
+    """Builds what a suite names, and collects the problems instead of stopping at the first.
+
+    `dataset` says which variables the rows give to rubrics, None where no row was read.
+    """
 
     suite: Suite
     open_model: OpenModel
+    dataset: SampleCount | None = None
     problems: list[Problem] = field(default_factory=list[Problem])
     models: dict[str, Model] = field(default_factory=dict[str, Model])
 
@@ -72,8 +77,7 @@ class Builder:
         try:
             yield
         except UsageError as error:
-            for problem in error.problems:
-                self.problems.append(problem if problem.file else self.suite.document.problem(at, problem.message))
+            self.problems += self.suite.document.placed(at, error)
 
     def grading(self) -> Grading:
         """Return what grades a run.
@@ -145,11 +149,14 @@ class Builder:
                 text = (self.suite.base / where).read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 raise UsageError(f"'{where}' cannot be read: {error}") from error
-        known = RESERVED | set(spec.rubric_vars or ())
+        given = self.dataset.rubric_vars if self.dataset else frozenset[str]()
+        known = RESERVED | set(spec.rubric_vars or ()) | given
         rubric = read_rubric(text, known, where)
         if spec.rubric_vars is not None and rubric.syntax == "letta":
             rubric = Rubric(text, "replace", where, frozenset(known))
-        _ = rubric.variables
+        missing = sorted(rubric.variables - RESERVED - given)
+        if missing and self.dataset and self.dataset.shared_rubrics:
+            raise UsageError(f"{where} asks for '{missing[0]}'{did_you_mean(missing[0], known)}")
         return rubric
 
     def _composer(self) -> Composer | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.samples.rows import check_samples
+from vivavoce.samples.rows import SampleCount, check_samples
 from vivavoce.suites.load import Suite
 
 
@@ -15,8 +15,8 @@ def dataset_path(suite: Suite) -> Path:
     return suite.base / suite.spec.dataset.path
 
 
-def check_dataset(suite: Suite, tags: Sequence[str] | None = None) -> int:
-    """Read every row once and return how many samples there are; `tags` chooses among them.
+def check_dataset(suite: Suite, tags: Sequence[str] | None = None) -> SampleCount:
+    """Read every row once and return what there is; `tags` chooses among the samples.
 
     Raises:
         UsageError: with every problem found, each at its line of the file.
@@ -29,7 +29,7 @@ def check_dataset(suite: Suite, tags: Sequence[str] | None = None) -> int:
         tagged = f" with the tags {', '.join(tags)}" if tags else ""
         raise UsageError(_here(suite, f"'{suite.spec.dataset.path}' has no samples{tagged}"))
     _check_driver(suite, found.recorded, found.samples)
-    return found.samples
+    return found
 
 
 def _check_driver(suite: Suite, recorded: int, samples: int) -> None:

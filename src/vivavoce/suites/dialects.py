@@ -64,12 +64,12 @@ def era_of(data: dict[str, Any]) -> Era | None:
     """Return the era of a letta-evals suite, None for a suite of ours."""
     kind = _section(data, "target").get("kind")
     gate = data.get("gate")
-    if kind == "agent" or (isinstance(gate, dict) and "kind" not in gate and kind != "function"):
+    if kind not in ("agent", "letta_agent", "letta_code"):
+        return None
+    if kind == "agent" or (isinstance(gate, dict) and "kind" not in gate):
         return "A"
     if kind == "letta_agent":
         return "B"
-    if kind != "letta_code":
-        return None
     return "D" if "reward" in data else "C"
 
 

@@ -35,6 +35,10 @@ class Document:
         label = ".".join(str(part) for part in at)
         return Problem(f"{label}: {message}" if label else message, self.path, line, column)
 
+    def placed(self, at: KeyPath, error: UsageError) -> list[Problem]:
+        """Return the problems of an error, each that names no file at a place of this one."""
+        return [problem if problem.file else self.problem(at, problem.message) for problem in error.problems]
+
 
 def read_document(path: Path) -> Document:
     """Read a YAML file whose top is a mapping.

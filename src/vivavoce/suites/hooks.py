@@ -24,22 +24,31 @@ def agent_factory(function: F) -> F:
     return function
 
 
-def check_setup(function: Callable[..., Any], name: str) -> list[str]:
+def check_setup(function: Callable[..., Any], name: str, *, has_client: bool) -> list[str]:
     """Return the names of what a set-up asks for.
 
     Raises:
-        UsageError: it asks for something else than `client` and `model_handle`.
+        UsageError: it asks for something else than `client` and `model_handle`, or for a client that nobody has.
     """
     asked = list(inspect.signature(function).parameters)
     unknown = [parameter for parameter in asked if parameter not in ("client", "model_handle")]
     if unknown:
         raise UsageError(f"set-up {name} takes '{unknown[0]}'; it may take client and model_handle")
+    if "client" in asked and not has_client:
+        raise UsageError(f"set-up {name} takes a client; only a target of kind letta has one")
     return asked
 
 
 async def run_setup(function: Callable[..., Any], asked: list[str], client: Any, model_handle: str) -> None:
-    """Run a set-up, sync or async, with what it asks for."""
+    """Run a set-up, sync or async, with what it asks for.
+
+    Raises:
+        UsageError: it raised; without it the samples would mean nothing.
+    """
     given = {"client": client, "model_handle": model_handle}
-    done = function(**{name: given[name] for name in asked})
-    if inspect.isawaitable(done):
-        await done
+    try:
+        done = function(**{name: given[name] for name in asked})
+        if inspect.isawaitable(done):
+            await done
+    except Exception as error:
+        raise UsageError(f"set-up {function.__name__} raised {type(error).__name__}: {error}") from error

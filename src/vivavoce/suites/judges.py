@@ -2,50 +2,41 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
-from vivavoce.models.model import Model, ModelReply, Request
+from vivavoce.errors import UsageError
+from vivavoce.models.model import Model
 from vivavoce.models.names import open_model
 from vivavoce.pacing.budget import Budget
 from vivavoce.suites.spec import JudgeGraderSpec
 from vivavoce.wire.http import Limits
 
 
-@dataclass(slots=True)
-class BudgetedModel:
-    """A model whose calls are reserved before they are made."""
-
-    inner: Model
-    budget: Budget
-    name: str = ""
-
-    async def complete(self, request: Request) -> ModelReply:
-        """Ask the model once.
-
-        Raises:
-            BudgetExhausted: no call is left.
-            ModelFault: the model failed.
-        """
-        reservation = self.budget.reserve(0.0)
-        try:
-            return await self.inner.complete(request)
-        finally:
-            self.budget.settle(reservation, 0.0)
-
-    async def close(self) -> None:
-        """Close the model."""
-        await self.inner.close()
-
-
 @dataclass(frozen=True, slots=True)
 class JudgeOpener:
-    """Opens judges by name; with an `api_key`, no key of the environment is asked for."""
+    """Opens judges by name; a check opens them without keys, for nothing is asked."""
 
     budget: Budget
-    api_key: str | None = None
+    keys_needed: bool = True
 
     def open(self, spec: JudgeGraderSpec) -> Model:
-        """Return the judge of a grader, ready to be asked."""
+        """Return the judge of a grader, ready to be asked.
+
+        Raises:
+            UsageError: the name has no known form, or a key is missing.
+        """
         limits = Limits(timeout=spec.timeout)
-        inner = open_model(spec.model, api_key=self.api_key, limits=limits, tries=spec.max_retries + 1)
-        return BudgetedModel(inner, self.budget, inner.name)
+        return open_model(
+            spec.model, api_key=self._key(spec), limits=limits, budget=self.budget, tries=spec.max_retries + 1
+        )
+
+    def _key(self, spec: JudgeGraderSpec) -> str | None:
+        if not self.keys_needed:
+            return "unused"
+        if spec.api_key_env is None:
+            return None
+        key = os.environ.get(spec.api_key_env)
+        if not key:
+            raise UsageError(f"needs a key: set the environment variable {spec.api_key_env}")
+        return key

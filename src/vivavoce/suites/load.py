@@ -84,7 +84,7 @@ def _in_file(data: Any, loc: Sequence[str | int]) -> KeyPath:
     at: list[str | int] = []
     for i, part in enumerate(loc):
         here = cast("dict[str | int, Any]", data) if isinstance(data, dict) else {}
-        if part not in here and i + 1 < len(loc) and here.get("kind") == part:
+        if i + 1 < len(loc) and here.get("kind") == part:
             continue
         at.append(part)
         items = cast("list[Any]", data) if isinstance(data, list) else []

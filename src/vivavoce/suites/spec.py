@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, m
 from vivavoce.grading.gates import Aggregation, Bound, Operator
 from vivavoce.grading.grader import Scope
 
+_SECRET_HEADERS = {"authorization", "proxy-authorization", "cookie", "api-key", "x-api-key", "x-auth-token"}
+
 
 class Spec(BaseModel):
     """Immutable, and no unknown keys."""
@@ -61,6 +63,14 @@ class HttpTargetSpec(TargetSpec):
     reply: str = ""
     session: str | None = None
     name: str | None = None
+
+    @field_validator("headers")
+    @classmethod
+    def _no_keys(cls, headers: dict[str, str]) -> dict[str, str]:
+        for name, value in headers.items():
+            if name.lower() in _SECRET_HEADERS and "${" not in value:
+                raise ValueError(f"{name} holds a key, which would be stored; write ${{NAME}} and set NAME outside")
+        return headers
 
 
 class LettaTargetSpec(TargetSpec):
@@ -139,6 +149,7 @@ class JudgeGraderSpec(GraderSpec):
     settings: dict[str, Any] = Field(default_factory=dict)
     system_prompt: str | None = None
     rubric_vars: list[str] | None = None
+    api_key_env: str | None = None
     max_retries: int = Field(default=5, ge=0, le=20)
     timeout: float = Field(default=120.0, gt=0)
 

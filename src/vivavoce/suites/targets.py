@@ -62,8 +62,7 @@ def build_targets(suite: Suite, concurrency: int, *, keys_needed: bool = True) -
     try:
         targets = _BUILDERS[type(spec)](spec, around)
     except UsageError as error:
-        problems = [p if p.file else suite.document.problem(("target",), p.message) for p in error.problems]
-        raise UsageError(*problems) from error
+        raise UsageError(*suite.document.placed(("target",), error)) from error
     names = [target.name for target in targets]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(suite.document.problem(("target", "model_handles"), f"'{twice}' is listed twice"))
