@@ -16,6 +16,7 @@ done
 if ! "$python" -c 'import ensurepip' 2>/dev/null; then
   # Debian keeps ensurepip in a package of its own.
   if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+    echo "this Python cannot make virtual environments: installing python3-venv with apt-get …"
     apt-get update -qq && apt-get install -y -qq python3-venv
   else
     echo "this Python cannot make virtual environments; on Debian: sudo apt-get install python3-venv" >&2
@@ -25,6 +26,7 @@ fi
 
 echo "building $folder with $($python --version) …"
 [ -x "$folder/bin/python" ] || "$python" -m venv "$folder"
-"$folder/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-"$folder/bin/python" -m pip install --quiet --disable-pip-version-check "$@"
+# Twice quiet says no warnings of package indexes; errors are said.
+"$folder/bin/python" -m pip install --quiet --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+"$folder/bin/python" -m pip install --quiet --quiet --disable-pip-version-check "$@"
 touch "$folder/ready"

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from vivavoce.grading.rewards import RewardOutput, reward_composer
     from vivavoce.records.score import GradeResult
     from vivavoce.records.trajectory import Trajectory
+    from vivavoce.run.opening import arun_suite, run_suite
     from vivavoce.run.plan import RunOptions
-    from vivavoce.run.suite_run import RunResult, arun_suite, run_suite
+    from vivavoce.run.result import RunResult
     from vivavoce.samples.dataset import EvaluationDataset
     from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
     from vivavoce.samples.sample import Sample
@@ -30,7 +31,7 @@ _EXPORTS = {
     "MultiTurnSample": "samples.evaluation",
     "RewardOutput": "grading.rewards",
     "RunOptions": "run.plan",
-    "RunResult": "run.suite_run",
+    "RunResult": "run.result",
     "Sample": "samples.sample",
     "SingleTurnSample": "samples.evaluation",
     "Store": "store.store",
@@ -38,11 +39,11 @@ _EXPORTS = {
     "UsageError": "errors",
     "VivavoceError": "errors",
     "agent_factory": "suites.hooks",
-    "arun_suite": "run.suite_run",
+    "arun_suite": "run.opening",
     "extractor": "grading.extractors",
     "grader": "grading.graders",
     "reward_composer": "grading.rewards",
-    "run_suite": "run.suite_run",
+    "run_suite": "run.opening",
     "suite_setup": "suites.hooks",
 }
 

@@ -33,7 +33,8 @@ class VivavoceError(Exception):
 class Problem:
     """One thing wrong with what the user gave: where it is and what to do.
 
-    Lines and columns count from 1, as editors do.
+    Lines and columns count from 1, as editors do. It reads `file:line:column message`, or `file: message` where no
+    line is known.
     """
 
     message: str
@@ -44,6 +45,8 @@ class Problem:
     def __str__(self) -> str:
         if self.file is None:
             return self.message
+        if self.line is None:
+            return f"{self.file}: {self.message}"
         place = ":".join(str(part) for part in (self.file, self.line, self.column) if part is not None)
         return f"{place} {self.message}"
 

@@ -16,6 +16,9 @@ from vivavoce.errors import Problem, UsageError, did_you_mean
 
 T = TypeVar("T")
 
+_folders: list[Path] = []
+"""The folders of users' files that were made importable, the newest first."""
+
 
 def lazy(reference: str) -> Any:
     """Import `package.module:name` and return the thing."""
@@ -74,7 +77,8 @@ def load_object(reference: str, base: Path) -> Any:
     """Load `file.py:name`; a relative path starts at `base`.
 
     Raises:
-        UsageError: the file is missing, raises on import, or has no such name.
+        UsageError: the file is missing, raises on import, or has no such name. What is wrong inside the file has its
+            place there; what is wrong with the reference has none, for only the caller knows where it is written.
     """
     path_text, _, name = reference.rpartition(":")
     if not is_file_reference(reference):
@@ -85,15 +89,14 @@ def load_object(reference: str, base: Path) -> Any:
     module = load_file(path, path.stat().st_mtime_ns)
     if not hasattr(module, name):
         public = [n for n in vars(module) if not n.startswith("_")]
-        raise UsageError(Problem(f"has no '{name}'{did_you_mean(name, public)}", path))
+        raise UsageError(f"{path_text} has no '{name}'{did_you_mean(name, public)}")
     return getattr(module, name)
 
 
 @lru_cache(maxsize=256)
 def load_file(path: Path, _changed_at: int) -> ModuleType:
     """Execute a Python file once per change and return it as a module; its folder becomes importable."""
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))
+    _make_importable(path.parent)
     spec = importlib.util.spec_from_file_location(f"vivavoce_file_{path.stem}", path)
     if spec is None or spec.loader is None:
         raise UsageError(Problem("is not a Python file", path))
@@ -101,13 +104,30 @@ def load_file(path: Path, _changed_at: int) -> ModuleType:
     sys.modules[spec.name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
         raise UsageError(_import_problem(path, error)) from error
     return module
 
 
-def _import_problem(path: Path, error: Exception) -> Problem:
+def _make_importable(folder: Path) -> None:
+    """Let files import their neighbours: after what is installed, before the folders of other suites.
+
+    Modules of another suite with the names of neighbours are forgotten, so that each suite gets its own.
+    """
+    if str(folder) in sys.path and folder not in _folders:
+        return
+    others = [other for other in _folders if other != folder]
+    theirs = {str(other) for other in _folders}
+    sys.path[:] = [*(place for place in sys.path if place not in theirs), str(folder), *map(str, others)]
+    _folders[:] = [folder, *others]
+    for name, module in list(sys.modules.items()):
+        file = Path(getattr(module, "__file__", None) or "")
+        if file.parent in others and name == file.stem and (folder / file.name).exists():
+            del sys.modules[name]
+
+
+def _import_problem(path: Path, error: BaseException) -> Problem:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
     line = frames[-1].lineno if frames else getattr(error, "lineno", None)
     hint = ""

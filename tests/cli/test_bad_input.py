@@ -62,7 +62,21 @@ BAD_SUITES = {
     ),
     "unknown gate key": ("metric_key: right", "metric_key: rihgt", "no grader 'rihgt'; did you mean 'right'?"),
     "missing dataset": ("d.jsonl", "absent.jsonl", "suite.yaml:2:1 dataset: there is no file 'absent.jsonl'"),
-    "missing function": ("bot.py:answer", "bot.py:anwser", "bot.py has no 'anwser'; did you mean 'answer'?"),
+    "missing function": (
+        "bot.py:answer",
+        "bot.py:anwser",
+        "suite.yaml:3:1 target: bot.py has no 'anwser'; did you mean 'answer'?",
+    ),
+    "missing grader": (
+        "function: contains",
+        "function: bot.py:rihgt",
+        "suite.yaml:5:23 graders.right.function: bot.py has no 'rihgt'; known: answer",
+    ),
+    "missing extractor": (
+        "function: contains",
+        "function: contains, extractor: absent.py:f",
+        "suite.yaml:5:43 graders.right.extractor: no file 'absent.py' beside the suite",
+    ),
     "missing file": ("bot.py:answer", "robot.py:answer", "suite.yaml:3:1 target: no file 'robot.py' beside the suite"),
 }
 
@@ -106,12 +120,13 @@ def test_a_yaml_bomb(viva: Viva, tmp_path: Path) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
     (tmp_path / "suite.yaml").write_text("\n".join(lines))
-    refused(viva, tmp_path, "suite.yaml holds more than")
+    refused(viva, tmp_path, "suite.yaml: holds more than")
 
 
 def test_a_python_file_that_raises_on_import(viva: Viva, tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text("import os\n\nraise OSError('no model here')\n")
-    refused(viva, tmp_path, "bot.py:3 raises OSError on import: no model here")
+    said = "bot.py:3 raises OSError on import: no model here (asked for by suite.yaml:3:1 target)"
+    refused(viva, tmp_path, said)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
@@ -135,7 +150,11 @@ def test_a_folder_in_place_of_a_file(viva: Viva, tmp_path: Path) -> None:
         (["run", "absent.yaml"], "absent.yaml: there is no such file"),
         (["run", "suite.yaml", "--resume", "x"], "name a suite to run, or a run to go on with"),
         (["run", "--resume", "x", "--trials", "2"], "--resume goes on as the run began"),
-        (["run", "suite.yaml", "--target", "nonsense"], "has neither of the forms"),
+        (["run", "suite.yaml", "--target", "nonsense"], "--target: 'nonsense' has neither of the forms"),
+        (["run", "suite.yaml", "--target", "nofile.py:f"], "--target: no file 'nofile.py'"),
+        (["validate", "suite.yaml", "--target", "bot.py:f"], "--target: bot.py has no 'f'"),
+        (["run", "bot.py"], "bot.py: is a Python file, not a suite"),
+        (["validate", "d.jsonl"], "d.jsonl: is a dataset, not a suite"),
         (["run", "suite.yaml", "--sample", "b"], "has no sample 'b'"),
         (["run", "suite.yaml", "--trials", "0"], "--trials"),
         (["rnu", "suite.yaml"], "no command 'rnu'; did you mean 'run'?"),

@@ -128,12 +128,6 @@ def test_doctor_names_what_is_missing_without_showing_keys(viva: Viva) -> None:
     assert "sk-secret" not in done.stdout
 
 
-def test_a_narrow_terminal_loses_no_figure(viva: Viva) -> None:
-    viva("run", "suite.yaml")
-    done = viva("show", COLUMNS="40", TERM="dumb")
-    assert "1.000" in done.stdout
-
-
 def test_help_of_every_command_teaches(viva: Viva) -> None:
     listed = viva("--help").stdout
     for name, line in COMMANDS.items():

@@ -81,8 +81,8 @@ def pages_with(language: str) -> list[Path]:
 
 
 def runnable(language: str) -> list[Path]:
-    """Return the pages of the documentation with such blocks; what stands beside the project's root is only read."""
-    return [page for page in pages_with(language) if page.is_relative_to(DOCS)]
+    """Return the pages with such blocks; the other files of the project's root are only read."""
+    return [page for page in pages_with(language) if page.is_relative_to(DOCS) or page.name == "README.md"]
 
 
 def write_files(page: Path, folder: Path) -> None:

@@ -35,7 +35,9 @@ VIEW = View(
 
 
 def extract(name: str, **config: Any) -> str:
-    return build_extractor(name, config, Path())(VIEW)
+    found = build_extractor(name, config, Path())(VIEW)
+    assert isinstance(found, str)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -100,13 +102,23 @@ def test_a_wrong_name_or_option_is_told_before_anything_runs(name: str, config: 
         build_extractor(name, config, Path())
 
 
-def test_an_extractor_of_the_user_sees_turns_config_and_state(tmp_path: Path) -> None:
+async def used(reference: str, config: dict[str, Any], folder: Path) -> str:
+    found = build_extractor(reference, config, folder)(VIEW)
+    assert not isinstance(found, str)
+    return await found
+
+
+async def test_an_extractor_of_the_user_sees_turns_config_and_state(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "def pick(trajectory, config, agent_state):\n"
         "    return f\"{len(trajectory)} {trajectory[0][0].text} {config['a']} {agent_state['fruit']}\"\n"
         "def wrong(trajectory, config):\n"
         "    return 3\n"
+        "def other(conversation):\n"
+        "    return ''\n"
     )
-    assert build_extractor("mine.py:pick", {"a": "b"}, tmp_path)(VIEW) == "2 Where is it? b apples"
+    assert await used("mine.py:pick", {"a": "b"}, tmp_path) == "2 Where is it? b apples"
     with pytest.raises(GraderFault, match="returned int, not text"):
-        build_extractor("mine.py:wrong", {}, tmp_path)(VIEW)
+        await used("mine.py:wrong", {}, tmp_path)
+    with pytest.raises(UsageError, match="other: too many positional arguments; it is called with trajectory, config"):
+        build_extractor("mine.py:other", {}, tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.run.suite_run import arun_suite
+from vivavoce.run.opening import arun_suite
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 

@@ -9,6 +9,7 @@ from vivavoce.errors import Fault, ModelFault, RateLimited
 from vivavoce.messages import AIMessage, HumanMessage, ToolCall
 from vivavoce.models.model import Model, Request
 from vivavoce.models.openai import OpenAIModel
+from vivavoce.pacing.retry import ASKS_PER_TRY
 from vivavoce.testing import LoopbackServer, misbehaviour
 from vivavoce.testing.loopback import Answer
 
@@ -145,7 +146,7 @@ async def test_a_rate_limit_that_stays_is_the_judges_failure(server: LoopbackSer
     fault = await fault_of(model, Request(ASKED))
     await model.close()
     assert isinstance(fault, RateLimited)
-    assert (fault.blame, len(server.requests)) == ("judge", 2)
+    assert (fault.blame, len(server.requests)) == ("judge", 2 * ASKS_PER_TRY)
 
 
 async def test_a_failure_that_stays_is_the_judges_and_shows_no_key(server: LoopbackServer, judge: OpenAIModel) -> None:

@@ -9,7 +9,7 @@ from threading import Thread
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.report.export import FORMATS, TEXT_FORMATS, export
+from vivavoce.report.export import FORMATS, TEXT_FORMATS, export, format_of
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.store.store import Store
 
@@ -42,17 +42,45 @@ async def test_a_stream_gets_the_same_text_as_a_file(store: Store, tmp_path: Pat
     assert (tmp_path / "out").read_bytes() == stream.getvalue().encode()
 
 
-async def test_an_unknown_format_is_told_with_the_closest_one(store: Store, tmp_path: Path) -> None:
+async def test_an_unknown_format_is_told_with_those_that_are_known(store: Store, tmp_path: Path) -> None:
     graded = await some(store)
-    with pytest.raises(UsageError, match=r"no export format 'jsnol'; did you mean 'json(l)?'\?"):
+    with pytest.raises(UsageError, match=r"no export format 'jsnol'; known: json, .*, parquet, letta"):
         export(store, graded.run, graded.grading, "jsnol", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-async def test_parquet_does_not_go_to_a_stream_of_text(store: Store) -> None:
+@pytest.mark.parametrize("format_", sorted(set(FORMATS) - set(TEXT_FORMATS)))
+async def test_what_is_not_text_does_not_go_to_a_stream_of_text(store: Store, format_: str) -> None:
     graded = await some(store)
-    with pytest.raises(UsageError, match="name a file"):
-        export(store, graded.run, graded.grading, "parquet", io.StringIO())
+    with pytest.raises(UsageError, match=r"name (a file|it) with --output"):
+        export(store, graded.run, graded.grading, format_, io.StringIO())
+
+
+@pytest.mark.parametrize(
+    ("named", "file", "format_"),
+    [
+        (None, None, "json"),
+        ("csv", None, "csv"),
+        ("csv", "x.json", "csv"),
+        ("letta", "out", "letta"),
+        (None, "x.csv", "csv"),
+        (None, "x.jsonl", "jsonl"),
+        (None, "x.JSON", "json"),
+        (None, "x.xml", "junit"),
+        (None, "a.csv/x.md", "markdown"),
+        (None, "x.parquet", "parquet"),
+    ],
+)
+def test_the_format_is_the_one_named_or_that_of_the_files_ending(
+    named: str | None, file: str | None, format_: str
+) -> None:
+    assert format_of(named, None if file is None else Path(file)) == format_
+
+
+@pytest.mark.parametrize("file", ["x", "x.txt", "csv"])
+def test_an_ending_that_tells_no_format_is_an_error(file: str) -> None:
+    with pytest.raises(UsageError, match=f"{file}: its ending tells no format; name one with --format: json, "):
+        format_of(None, Path(file))
 
 
 @pytest.mark.parametrize("format_", TEXT_FORMATS)

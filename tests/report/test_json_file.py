@@ -57,6 +57,19 @@ async def test_the_document_holds_the_run_its_summary_and_every_sample(store: St
     assert first["trajectory"]["turns"][0]["messages"][0]["content"] == "Hi"
 
 
+async def test_the_grades_of_turns_are_there_once(store: Store) -> None:
+    graded = await keep(store, [outcome("a", {"correctness": capitals()})])
+    found = document(graded)["samples"][0]["grades"]["correctness"]
+    assert [turn["score"] for turn in found["per_turn_grades"]] == [1.0, 1.0, 0.0]
+    assert found["metadata"] == {"turns_passed": 2, "turns_total": 3}
+
+
+async def test_what_a_grader_itself_wrote_under_that_name_stays(store: Store) -> None:
+    own = capitals().model_copy(update={"metadata": {"per_turn_grades": "mine"}})
+    graded = await keep(store, [outcome("a", {"correctness": own})])
+    assert document(graded)["samples"][0]["grades"]["correctness"]["metadata"] == {"per_turn_grades": "mine"}
+
+
 async def test_a_run_without_conversations_is_a_document_too(store: Store) -> None:
     assert document(await keep(store, []))["samples"] == []
 

@@ -39,6 +39,7 @@ def counts(element: Element) -> tuple[str, ...]:
 async def test_failures_errors_and_skips_are_told_apart(store: Store) -> None:
     outcomes = [
         outcome("a", {"exact": 0.75, "judge": failed(BROKEN_JUDGE)}),
+        outcome("d", {"judge": 1.0}),
         outcome("b", {"exact": grade(0.25, "wrong city", submission="Rome", ground_truth="Paris")}),
         outcome("c", {"exact": skipped("no ground truth")}, reward=Reward(score=1.0)),
     ]
@@ -46,12 +47,13 @@ async def test_failures_errors_and_skips_are_told_apart(store: Store) -> None:
     assert results(root) == {
         "a · exact": "passed",
         "a · judge": "error",
+        "d · judge": "passed",
         "b · exact": "failure",
         "c · exact": "skipped",
         "c · reward": "passed",
         "gate": "passed",
     }
-    assert counts(root) == ("6", "1", "1", "1")
+    assert counts(root) == ("7", "1", "1", "1")
     failure, error = root.find(".//failure"), root.find(".//error")
     assert failure is not None
     assert error is not None

@@ -53,12 +53,26 @@ def cells(text: str) -> list[list[str]]:
 
 
 async def test_it_begins_with_the_verdict_and_shows_the_numbers_of_each_grader(store: Store) -> None:
-    text = markdown(await keep(store, [outcome("a"), outcome("b", {"exact": 0.5, "judge": failed(TIMEOUT)})]))
+    outcomes = [outcome("a", {"exact": 1.0, "judge": 1.0}), outcome("b", {"exact": 0.5, "judge": failed(TIMEOUT)})]
+    text = markdown(await keep(store, outcomes))
     assert text.startswith("**`support` passed**\n\n- `pass · exact: avg_score ≥ 0.5, got 0.75`\n")
     heads, exact, judge = cells(text)[:3]
-    assert heads == ["grader", "target", "scored", "errors", "skipped", "mean", "95 % interval", "pass rate"]
+    assert heads == ["grader", "target", "scored", "error", "skipped", "mean", "95 % interval", "pass rate"]
     assert (exact[:6], exact[7]) == (["exact", "bot", "2", "0", "0", "0.750"], "50.0%")
-    assert judge == ["judge", "bot", "0", "1", "0", "–", "–", "–"]
+    assert (judge[:6], judge[7]) == (["judge", "bot", "1", "1", "0", "1.000"], "100.0%")
+
+
+async def test_a_failure_of_the_target_is_called_an_error_as_everywhere(store: Store) -> None:
+    outcomes = [outcome("a"), *(outcome(str(i), {"exact": failed(TIMEOUT)}, failure=TIMEOUT) for i in range(2))]
+    text = markdown(await keep(store, outcomes))
+    assert "- 3 conversations, 2 of them with an error · run" in text
+    assert "| 2 samples | `bot` | – | `target: no answer within 5 s` |" in text
+    assert "failed" not in text
+
+
+async def test_how_many_more_went_badly_is_told(store: Store) -> None:
+    text = markdown(await keep(store, [outcome(str(i), {"exact": 0.5}) for i in range(8)]))
+    assert text.endswith("\n\nand 3 more\n")
 
 
 async def test_the_worst_samples_say_why_with_errors_apart(store: Store) -> None:

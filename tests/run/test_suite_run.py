@@ -12,9 +12,9 @@ import pytest
 from vivavoce.errors import UsageError
 from vivavoce.records.events import AttemptEnded, Event, RunEnded, RunStarted, TurnEnded
 from vivavoce.records.run import Outcome
+from vivavoce.run.opening import arun_suite, open_run, reopen_run, run_suite
 from vivavoce.run.plan import RunOptions
-from vivavoce.run.regrade import regrade
-from vivavoce.run.suite_run import arun_suite, open_run, reopen_run, run_suite
+from vivavoce.run.regrade import Regrade
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 
@@ -237,7 +237,7 @@ async def test_grading_again_keeps_the_old_scores_and_calls_no_target(suite: Pat
     better.write_text(SUITE.replace("function: contains", "function: fuzzy_ratio"))
     write_rows(suite.parent, [*ROWS[:2], {**ROWS[2], "ground_truth": "echo c"}])
     with Store.open(settings().store) as store:
-        after = await regrade(store, before.run.id, better)
+        after = await Regrade(store, before.run.id, better).execute()
         assert after.grading.id != before.grading.id
         assert after.summary.grader("right").mean == pytest.approx(1.0)
         old = {row.key.sample_id: row.value for row in store.scores(before.grading.id) if row.name == "right"}
@@ -250,7 +250,7 @@ async def test_grading_again_refuses_a_sample_that_asks_something_else(suite: Pa
     write_rows(suite.parent, [{**ROWS[1], "input": "something else"}])
     with Store.open(settings().store) as store:
         with pytest.raises(UsageError, match="sample 'one' asks something else"):
-            await regrade(store, before.run.id, suite)
+            await Regrade(store, before.run.id, suite).execute()
         assert len(store.gradings(before.run.id)) == 1
 
 

@@ -251,6 +251,18 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ([SingleTurnSample(user_input="a"), {"user_input": "b"}], "sample 1: is a dict; .* read by .*from_list"),
+        ("d.jsonl", "sample 0: is a str; a SingleTurnSample or a MultiTurnSample is needed"),
+    ],
+)
+def test_what_is_no_sample_is_refused_at_once(given: Any, rule: str) -> None:
+    with pytest.raises(UsageError, match=rule):
+        EvaluationDataset(given)
+
+
 def test_samples_of_two_kinds_are_refused() -> None:
     multi = MultiTurnSample(user_input=[HumanMessage(content="a")])
     with pytest.raises(UsageError, match="sample 1: is a MultiTurnSample"):

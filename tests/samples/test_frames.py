@@ -57,7 +57,7 @@ def test_what_json_cannot_hold_is_an_error_with_the_column(tmp_path: Path) -> No
 def test_a_file_that_is_not_parquet_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_text("hello")
-    with pytest.raises(UsageError, match=r"a\.parquet cannot be read as Parquet"):
+    with pytest.raises(UsageError, match=r"a\.parquet: cannot be read as Parquet"):
         list(read_rows(path))
 
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from vivavoce.messages import HumanMessage, ToolCall
-from vivavoce.samples.sample import Sample, recorded
+from vivavoce.messages import ToolCall
+from vivavoce.samples.sample import Sample
 
 TALK = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"}]
 
@@ -41,7 +41,11 @@ def test_what_the_user_says_may_have_several_parts() -> None:
         ({"messages": []}, "'messages' is empty"),
         ({"input": "a", "ground_truth": ["b"]}, "ground_truth is a list and input is one message"),
         ({"input": ["a", "b"], "ground_truth": ["c"]}, "input has 2 turns and ground_truth has 1"),
-        ({"messages": TALK, "ground_truth": ["c"]}, "input has 2 turns and ground_truth has 1"),
+        ({"messages": TALK, "ground_truth": ["c"]}, "the recorded conversation has 2 turns and ground_truth has 1"),
+        (
+            {"messages": TALK[:2], "reference_tool_calls": [None, [{"name": "f"}]]},
+            "the recorded conversation has 1 turn and reference_tool_calls has 2 lists of calls",
+        ),
         (
             {"input": ["a", "b"], "reference_tool_calls": [[{"name": "f"}]]},
             "input has 2 turns and reference_tool_calls has 1 lists of calls",
@@ -85,8 +89,3 @@ def test_the_scenario_depends_on_what_is_asked_and_known() -> None:
 def test_ground_truths_keep_their_type() -> None:
     truths = [True, 1, 1.0, "1", None, {"a": 1}]
     assert repr([sample(input="a", ground_truth=truth).ground_truth for truth in truths]) == repr(truths)
-
-
-def test_a_conversation_becomes_a_sample_to_replay() -> None:
-    one = recorded([HumanMessage(content="a")], "x")
-    assert (one.id, one.turn_count) == ("x", 1)

@@ -26,7 +26,7 @@ def grading(grading_id: str = GRADING, run_id: str = RUN, created_at: float = 10
     return Grading(id=grading_id, run_id=run_id, spec={}, fingerprints=FINGERPRINTS, created_at=created_at)
 
 
-def outcome(number: int) -> Outcome:
+def outcome(number: int, position: int = 0) -> Outcome:
     """Return an outcome that its number decides: a tool call, usage, and both kinds of grades in it."""
     call = ToolCall(id="c1", name="seats", args={"flight": number})
     turns = [
@@ -39,12 +39,19 @@ def outcome(number: int) -> Outcome:
         ),
     ]
     talk = Trajectory(opening=[SystemMessage(content="Be kind.")], turns=turns, session_id="s", seconds=1.5)
-    return Outcome(attempt=attempt(number, talk), grades=grades(number), reward=Reward(score=0.5, metadata={"w": 1}))
+    held = attempt(number, talk, position=position)
+    return Outcome(attempt=held, grades=grades(number), reward=Reward(score=0.5, metadata={"w": 1}))
 
 
-def attempt(number: int, talk: Trajectory, target: str = "bot") -> Attempt:
-    key = AttemptKey(f"sample-{number}", target, 0)
-    return Attempt(key=key, scenario="hash", sample='{"id": "x"}', trajectory=talk, started_at=1001.5)
+def attempt(number: int, talk: Trajectory, target: str = "bot", position: int = 0) -> Attempt:
+    return Attempt(
+        key=AttemptKey(f"sample-{number}", target, 0),
+        scenario="hash",
+        sample='{"id": "x"}',
+        trajectory=talk,
+        started_at=1001.5,
+        position=position,
+    )
 
 
 def grades(number: int) -> dict[str, GradeResult]:

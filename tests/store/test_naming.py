@@ -30,6 +30,8 @@ def runs(store: Store) -> Store:
         ("latest", "x-ray"),
         ("latest~0", "x-ray"),
         ("latest~2", "20261120-abxy"),
+        ("abxy", "20261120-abxy"),
+        ("ray", "x-ray"),
     ],
 )
 def test_a_run_is_found_by(runs: Store, name: str, found: str) -> None:
@@ -40,6 +42,9 @@ def test_a_run_is_found_by(runs: Store, name: str, found: str) -> None:
     ("name", "said"),
     [
         ("20261120-ab", "'20261120-ab' fits several runs: 20261120-abxy, 20261120-abcd"),
+        ("abcd", "'abcd' fits several runs: 20261120-abcd, 20261119-abcd"),
+        ("bxy", "no run 'bxy'"),
+        ("ABXY", "no run 'ABXY'"),
         ("20261120-abxz", "no run '20261120-abxz'; did you mean '20261120-abxy'"),
         ("X-", "no run 'X-'"),
         ("%", "no run '%'; known:"),
@@ -57,6 +62,11 @@ def test_a_name_that_means_no_run_is_answered_with_help(runs: Store, name: str, 
 def test_in_an_empty_store_there_is_no_run(tmp_path: Path, name: str, said: str) -> None:
     with Store.open(str(tmp_path / "x.db")) as store, pytest.raises(UsageError, match=said):
         store.run(name)
+
+
+def test_one_run_is_not_counted_as_several(store: Store) -> None:
+    with pytest.raises(UsageError, match=r"no run 'latest~1': there is only one run$"):
+        store.run("latest~1")
 
 
 def test_gradings_are_looked_for_in_their_run_only(store: Store) -> None:

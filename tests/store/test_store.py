@@ -12,13 +12,14 @@ import pytest
 from sqlalchemy import Engine, event
 
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.records.run import AttemptKey, Run, ScoreRow
+from vivavoce.records.run import AttemptKey, ErrorRow, Run, ScoreRow
+from vivavoce.records.score import failed
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.store import reading
 from vivavoce.store.store import Store
 
 from . import cases
-from .cases import FINGERPRINTS, GRADING, RUN, outcome, unfortunate
+from .cases import BROKEN, FINGERPRINTS, GRADING, RUN, outcome, unfortunate
 
 
 @contextmanager
@@ -69,7 +70,7 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "folder"])
 def test_a_path_that_is_no_file_is_an_error(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder").mkdir()
-    with pytest.raises((StoreError, UsageError)):
+    with pytest.raises(UsageError, match=r"names no file|is a folder, and a store is a file"):
         Store.open(str(tmp_path / name) if name else "")
 
 
@@ -83,10 +84,19 @@ def test_a_run_comes_back_as_it_was_added_and_updated(store: Store) -> None:
 def test_a_grading_comes_back_as_it_was_added_and_updated(store: Store) -> None:
     ended = cases.grading().model_copy(update={"verdict": "pass", "finished_at": 3.0, "summary": {"mean": 0.5}})
     store.update_grading(ended)
-    store.add_grading(cases.grading("second", created_at=2000))
-    assert store.gradings(RUN) == [ended, cases.grading("second", created_at=2000)]
-    assert store.grading(RUN).id == "second"
+    assert store.gradings(RUN) == [ended]
     assert store.grading(RUN, GRADING) == ended
+
+
+def test_the_latest_complete_grading_is_meant_where_none_is_named(store: Store) -> None:
+    second = cases.grading("second", created_at=2000)
+    store.add_grading(second)
+    assert store.grading(RUN).id == "second"
+    store.update_grading(cases.grading().model_copy(update={"finished_at": 1500.0}))
+    assert store.grading(RUN).id == GRADING
+    assert store.grading(RUN, "latest").id == "second"
+    store.update_grading(second.model_copy(update={"finished_at": 2500.0}))
+    assert store.grading(RUN).id == "second"
 
 
 def test_what_is_not_there_cannot_be_updated(store: Store) -> None:
@@ -121,16 +131,28 @@ async def test_done_is_what_need_not_be_done_again(store: Store) -> None:
     assert store.done("another") == set()
 
 
-async def test_streams_go_through_every_page_in_the_order_of_writing(
+async def test_streams_go_through_every_page_in_the_order_of_the_plan_whatever_was_finished_first(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "PAGE", 3)
     monkeypatch.setattr(reading, "KEY_PAGE", 2)
+    async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
+        for number in (4, 0, 6, 2, 1, 5, 3):
+            await writer.put(outcome(number, position=number))
+    samples = [f"sample-{number}" for number in range(7)]
+    assert list(store.outcomes(GRADING)) == [outcome(number, position=number) for number in range(7)]
+    assert [attempt.key.sample_id for attempt in store.attempts(RUN)] == samples
+    assert [row.key.sample_id for row in store.scores(GRADING)] == [one for one in samples for _ in range(3)]
+    assert [key.sample_id for key, *_ in store.turn_scores(GRADING, "exact")] == samples
+    assert len(store.done(RUN)) == 7
+
+
+async def test_what_has_no_place_of_its_own_comes_in_the_order_of_writing(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "PAGE", 3)
     await fill(store, 7)
     assert list(store.outcomes(GRADING)) == [outcome(number) for number in range(7)]
-    assert list(store.attempts(RUN)) == [outcome(number).attempt for number in range(7)]
-    assert len(store.done(RUN)) == 7
-    assert len(list(store.scores(GRADING))) == 21
 
 
 async def test_runs_that_write_in_turn_stay_apart(store: Store) -> None:
@@ -156,6 +178,7 @@ async def test_one_sample_can_be_read_alone(store: Store) -> None:
         await writer.put(outcome(2).model_copy(update={"attempt": twin}))
     assert [attempt.key.target for attempt in store.attempts(RUN, sample_id="sample-2")] == ["bot", "other bot"]
     assert next(store.outcomes(GRADING, sample_id="sample-2")) == outcome(2)
+    assert [found.key.target for found in store.attempts(RUN, sample_id="sample-2")] == ["bot", "other bot"]
     assert list(store.outcomes(GRADING, sample_id="\ud800")) == []
 
 
@@ -176,6 +199,17 @@ async def test_scores_are_those_of_whole_conversations(store: Store) -> None:
     assert list(store.turn_scores(GRADING, "judge")) == []
 
 
+async def test_an_attempt_with_errors_is_told_once_with_what_broke_first(store: Store) -> None:
+    unjudged = outcome(2).model_copy(update={"grades": {"judge": failed(BROKEN), "other": failed(BROKEN)}})
+    async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
+        for one in (outcome(1), unjudged, unfortunate(3)):
+            await writer.put(one)
+    assert list(store.errors(GRADING)) == [
+        ErrorRow(AttemptKey("sample-2", "bot", 0), "judge", BROKEN, "no answer within 5 s"),
+        ErrorRow(AttemptKey("sample-3", "bot", 0), None, BROKEN, None),
+    ]
+
+
 async def test_no_page_looks_at_more_than_its_own_attempts(store: Store, tmp_path: Path) -> None:
     await fill(store, 1)
     asked: list[tuple[str, Sequence[Any]]] = []
@@ -184,7 +218,8 @@ async def test_no_page_looks_at_more_than_its_own_attempts(store: Store, tmp_pat
         asked.append((statement, values))
 
     event.listen(Engine, "before_cursor_execute", listen)
-    read = [list(store.outcomes(GRADING)), list(store.scores(GRADING)), list(store.turn_scores(GRADING, "exact"))]
+    streams = store.outcomes(GRADING), store.scores(GRADING), store.turn_scores(GRADING, "exact")
+    read: list[list[object]] = [list(stream) for stream in (*streams, store.attempts(RUN, sample_id="sample-0"))]
     event.remove(Engine, "before_cursor_execute", listen)
     assert all(read)
     database = sqlite3.connect(tmp_path / "vivavoce.db")
@@ -196,7 +231,9 @@ async def test_no_page_looks_at_more_than_its_own_attempts(store: Store, tmp_pat
     ]
     database.close()
     assert not [step for step in plans if "SCAN" in step]
-    assert sum("attempt_id>? AND attempt_id<?" in step for step in plans if step.startswith("SEARCH scores")) == 3
+    assert sum("(attempt_id=? AND grading_id=?" in step for step in plans if step.startswith("SEARCH scores")) == 3
+    assert sum("(run_id=? AND position>?" in step for step in plans) == 3
+    assert sum("(run_id=? AND sample_id=?" in step for step in plans) == 1
 
 
 def test_a_grading_that_is_not_there_has_no_outcomes_to_read(store: Store) -> None:
@@ -219,15 +256,71 @@ async def test_a_file_that_may_not_be_written_can_be_read_and_says_so(open_folde
     path.chmod(0o444)
     with ordinary_user(), Store.open(str(path), create=False) as store:
         assert list(store.outcomes(GRADING)) == [outcome(0), outcome(1)]
-        with pytest.raises(StoreError, match=r"x\.db: .*readonly.*may not be written"):
+        with pytest.raises(StoreError, match=r"x\.db: .*the file or its folder is read-only"):
             store.add_run(cases.run("other"))
         writer = store.writer(RUN, GRADING, {})
         await writer.put(outcome(2))
-        with pytest.raises(StoreError, match=r"may not be written \(1 outcome not stored\)"):
+        with pytest.raises(StoreError, match=r"is read-only \(1 outcome not stored\)"):
             await writer.close()
 
 
 def test_a_folder_that_may_not_be_written_is_an_error(open_folder: Path) -> None:
     open_folder.chmod(0o555)
-    with ordinary_user(), pytest.raises(StoreError, match="may not be used"):
+    with ordinary_user(), pytest.raises(StoreError, match="its folder is missing or read-only"):
         Store.open(str(open_folder / "new.db"))
+
+
+@pytest.fixture
+def read_only(open_folder: Path) -> Iterator[Path]:
+    """A store with a run in a folder with an odd name that may not be written."""
+    folder = open_folder / "a b?#%20ü"
+    with cases.begun(folder / "x.db"):
+        pass
+    folder.chmod(0o555)
+    yield folder / "x.db"
+    folder.chmod(0o777)
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o444])
+def test_a_store_in_a_folder_that_may_not_be_written_can_be_read_and_says_so(read_only: Path, mode: int) -> None:
+    read_only.chmod(mode)
+    with ordinary_user(), Store.open(str(read_only)) as store:
+        assert store.run("latest") == cases.run()
+        with pytest.raises(StoreError, match=r"x\.db: .*the file or its folder is read-only"):
+            store.add_run(cases.run("other"))
+    assert [path.name for path in read_only.parent.iterdir()] == ["x.db"]
+
+
+def test_a_store_that_another_process_writes_can_be_read_in_a_read_only_folder(open_folder: Path) -> None:
+    with cases.begun(open_folder / "x.db") as writing:
+        writing.add_run(cases.run("newest", started_at=5000))
+        open_folder.chmod(0o555)
+        with ordinary_user(), Store.open(str(open_folder / "x.db"), create=False) as store:
+            assert store.run("latest").id == "newest"
+        open_folder.chmod(0o777)
+
+
+@pytest.mark.parametrize("create", [True, False])
+@pytest.mark.parametrize("text", ["remember the milk", "SQLite format 2"])
+def test_a_file_that_is_no_store_is_the_users_mistake(tmp_path: Path, text: str, create: bool) -> None:
+    (tmp_path / "notes.txt").write_text(text)
+    with pytest.raises(UsageError, match=r"notes\.txt is no store but some other file"):
+        Store.open(str(tmp_path / "notes.txt"), create=create)
+    assert (tmp_path / "notes.txt").read_text() == text
+
+
+def test_an_empty_file_may_become_a_store_but_is_none(tmp_path: Path) -> None:
+    (tmp_path / "x.db").touch()
+    with pytest.raises(UsageError, match="the file is empty"):
+        Store.open(str(tmp_path / "x.db"), create=False)
+    with Store.open(str(tmp_path / "x.db")) as store:
+        assert store.runs() == []
+
+
+def test_a_store_that_is_damaged_is_an_error_of_the_store(tmp_path: Path) -> None:
+    cases.begun(tmp_path / "x.db").close()
+    with (tmp_path / "x.db").open("r+b") as file:
+        file.seek(100)
+        file.write(b"\xff" * 4000)
+    with pytest.raises(StoreError, match=r"x\.db: .*malformed: the file is damaged"):
+        Store.open(str(tmp_path / "x.db"), create=False)

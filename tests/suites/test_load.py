@@ -56,10 +56,14 @@ def test_a_suite_is_read(tmp_path: Path) -> None:
             "9:5 graders.right.functon: unknown key; did you mean 'function'?",
         ),
         ("kind: function", "kind: functoin", "4:3 target.kind: no kind 'functoin'; did you mean 'function'?"),
-        ("  value: 0.5", "  value: half", "13:3 gate.value: Input should be a valid number"),
+        ("  value: 0.5", "  value: half", "13:3 gate.value: needs a number, got 'half'"),
         ("  value: 0.5", "", "10:1 gate: the key 'value' is missing"),
         ("name: capitals\n", "", "1:1 the key 'name' is missing"),
-        ("  metric_key: right", "  metric_key: right\n  op: above", "13:3 gate.op: Input should be 'gt'"),
+        (
+            "  metric_key: right",
+            "  metric_key: right\n  op: above",
+            "13:3 gate.op: needs one of gt, gte, lt, lte, eq, got 'above'",
+        ),
         ("  right:", "  reward:", "'reward' names the reward of a sample"),
         ("target:\n  kind: function\n  function: bot.py:answer\n", "", "needs a target"),
     ],
@@ -69,6 +73,20 @@ def test_a_mistake_is_told_with_its_place(tmp_path: Path, old: str, new: str, sa
         load_suite(written(tmp_path, GOOD.replace(old, new, 1)))
     assert str(caught.value).startswith(str(tmp_path / "suite.yaml"))
     assert "\n" not in str(caught.value).removesuffix("\n") or len(caught.value.problems) > 1
+
+
+@pytest.mark.parametrize(
+    ("name", "what"), [("bot.py", "a Python file"), ("d.JSONL", "a dataset"), ("d.csv", "a dataset")]
+)
+def test_another_kind_of_file_is_no_suite(name: str, what: str) -> None:
+    with pytest.raises(UsageError, match=f"^{name}: is {what}, not a suite; a suite is a YAML file that names it"):
+        load_suite(Path(name))
+
+
+def test_a_mistake_in_a_target_that_was_given_is_not_laid_on_the_suite(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        load_suite(written(tmp_path, GOOD), {"kind": "openai", "base_url": "http://localhost/v1"})
+    assert str(caught.value) == "target: the key 'model_handles' is missing"
 
 
 def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:

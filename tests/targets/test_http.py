@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -80,7 +82,7 @@ async def test_headers_take_keys_from_the_environment(monkeypatch: pytest.Monkey
 
 
 async def test_a_message_cannot_read_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BOT_KEY", "sk-secret")
+    monkeypatch.setenv("BOT_KEY", "sk-secret-of-the-bot")
     headers = {"X-Key": "${BOT_KEY}", "X-Said": "{{ message }}"}
     async with LoopbackServer(lambda body: "ok") as server:
         await ask(HttpTarget("bot", server.url, headers=headers), [HumanMessage(content="${BOT_KEY}")])
@@ -94,14 +96,14 @@ async def test_a_message_cannot_add_a_header() -> None:
 
 
 async def test_a_key_never_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BOT_KEY", "sk-secret")
+    monkeypatch.setenv("BOT_KEY", "sk-secret-of-the-bot")
     async with LoopbackServer(lambda body: f"headers: {server.requests[0].headers}") as server:
         reply = await ask(HttpTarget("bot", server.url, body="{{ message }}", headers={"X-Key": "${BOT_KEY}"}))
     assert "'X-Key': '***'" in reply.messages[0].text
 
 
 def test_missing_environment_variables_are_all_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SET", "sk-secret")
+    monkeypatch.setenv("SET", "sk-secret-of-the-bot")
     for name in ("GONE_1", "GONE_2"):
         monkeypatch.delenv(name, raising=False)
     headers = {"A": "${SET} ${GONE_1}", "B": "${GONE_2}"}
@@ -213,3 +215,44 @@ async def test_what_a_sample_lacks_is_the_suites_fault() -> None:
     target = HttpTarget("bot", "http://127.0.0.1:9", body="{{ message }} {{ sample.extra_vars.country }}")
     with pytest.raises(SuiteFault, match="country"):
         await ask(target)
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("", "the answer is an object with answer, session; name the place of the reply with reply:"),
+        ("answer", "has at reply 'answer' an object with text; name the place of the text in it"),
+    ],
+)
+async def test_an_object_is_no_reply(path: str, said: str) -> None:
+    async with LoopbackServer(lambda body: {"answer": {"text": "hi"}, "session": 1}) as server:
+        with pytest.raises(TargetFault, match=re.escape(said)) as caught:
+            await ask(HttpTarget("bot", server.url, body="{{ message }}", reply=path))
+    assert caught.value.kind == "format"
+    assert json.loads(caught.value.evidence or "") == {"answer": {"text": "hi"}, "session": 1}
+
+
+async def test_what_was_received_is_shown_as_it_came() -> None:
+    async with LoopbackServer(lambda body: {"said": [{"role": "robot", "content": None}]}) as server:
+        with pytest.raises(TargetFault, match="not a list of messages") as caught:
+            await ask(HttpTarget("bot", server.url, body="{{ message }}", reply="said"))
+    assert json.loads(caught.value.evidence or "") == {"said": [{"role": "robot", "content": None}]}
+
+
+async def test_an_object_as_a_whole_may_be_asked_for() -> None:
+    async with LoopbackServer(lambda body: {"intent": "book"}) as server:
+        reply = await ask(HttpTarget("bot", server.url, body="{{ message }}", reply="$"))
+    assert json.loads(reply.messages[0].text) == {"intent": "book"}
+
+
+@pytest.mark.parametrize("text", ["{sighs} Yes.", "[1]", "42", "{" * 100_000])
+async def test_a_text_may_look_like_json(text: str) -> None:
+    async with LoopbackServer(lambda body: text) as server:
+        reply = await ask(HttpTarget("bot", server.url, body="{{ message }}"))
+    assert reply.messages == [AIMessage(content=text)]
+
+
+async def test_an_address_with_a_password_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"bot\.url: the address holds a user name or a password") as caught:
+        HttpTarget("bot", "http://me:s3cret@bot.example/chat", body="{{ message }}")
+    assert "s3cret" not in str(caught.value)

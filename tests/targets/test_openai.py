@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import RateLimited, TargetFault, UsageError
-from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall
 from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.target import Opening, Target
 from vivavoce.testing import LoopbackServer, misbehaviour
@@ -54,6 +54,13 @@ async def test_a_target_sends_the_whole_conversation(server: LoopbackServer) -> 
         "temperature": 0.2,
         "messages": [{"role": "system", "content": "Be brief."}, *(message.to_wire() for message in talk)],
     }
+
+
+async def test_the_system_prompt_opens_the_conversation(server: LoopbackServer, bot: OpenAITarget) -> None:
+    told = OpenAITarget("bot", server.base_url, "m-1", system_prompt="Be brief.")
+    assert list((await told.open(OPENING)).opening) == [SystemMessage(content="Be brief.")]
+    assert list((await bot.open(OPENING)).opening) == []
+    await told.close()
 
 
 async def test_no_key_no_authorization(server: LoopbackServer, bot: OpenAITarget) -> None:

@@ -142,12 +142,12 @@ async def test_a_request_can_be_cancelled(server: LoopbackServer, client: Client
 
 
 async def test_secrets_that_come_back_are_cut_out(server: LoopbackServer) -> None:
-    client = Client(secrets=["sk-very-secret"])
-    server.answer = lambda body: misbehaviour.status(401, "wrong key sk-very-secret")
-    fault = await failure(client, f"{server.url}/sk-very-secret?key=sk-very-secret")
+    client = Client(secrets=["sk-very-secret-key"])
+    server.answer = lambda body: misbehaviour.status(401, "wrong key sk-very-secret-key")
+    fault = await failure(client, f"{server.url}/sk-very-secret-key?key=sk-very-secret-key")
     assert fault.evidence == "wrong key ***"
-    assert "sk-very-secret" not in str(fault)
-    server.answer = lambda body: "your key is sk-very-secret"
+    assert "sk-very-secret-key" not in str(fault)
+    server.answer = lambda body: "your key is sk-very-secret-key"
     assert (await client.request("GET", server.url)).text == "your key is ***"
     await client.close()
 
@@ -223,6 +223,13 @@ def test_what_is_no_web_address_is_refused(url: str) -> None:
         checked_url(url, "base_url")
 
 
+@pytest.mark.parametrize("url", ["http://me:s3cret@host/v1", "https://s3cret@host", "http://me:s3/cret@host"])
+def test_a_password_in_an_address_is_refused_and_not_shown(url: str) -> None:
+    with pytest.raises(UsageError, match="base_url: ") as caught:
+        checked_url(url, "base_url")
+    assert "s3" not in str(caught.value)
+
+
 def test_loopback_addresses_are_known() -> None:
     here = ["http://localhost:1", "http://127.0.0.2/x", "http://[::1]:80", "https://bot.localhost"]
     there = ["http://10.0.0.1", "https://example.org", "http://localhost.example.org"]
@@ -231,3 +238,10 @@ def test_loopback_addresses_are_known() -> None:
 
 def test_the_default_failure_is_the_targets() -> None:
     assert Client().fault is TargetFault
+
+
+async def test_a_short_key_may_be_a_word_of_the_answer(server: LoopbackServer) -> None:
+    client = Client(secrets=["test"])
+    server.answer = lambda body: "this is a test"
+    assert "this is a test" in (await client.request("GET", server.url)).text
+    await client.close()

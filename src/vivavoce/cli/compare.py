@@ -15,7 +15,9 @@ from vivavoce.store.store import Store
 
 
 def command(
-    a: Annotated[str, typer.Argument(help="The run before: its name, the start of it, or 'latest~1'.")] = "latest~1",
+    a: Annotated[
+        str, typer.Argument(help="The run before: its name, its start or its end, or 'latest~1'.")
+    ] = "latest~1",
     b: Annotated[str, typer.Argument(help="The run after.")] = "latest",
     *,
     grading_a: Annotated[str | None, typer.Option(help="A set of scores of a; its newest unless named.")] = None,

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from vivavoce.cli.output import StoreOption, out, store_of
 from vivavoce.errors import VivavoceError
@@ -37,7 +38,7 @@ def command(
     answers: list[Answer] = []
     for what, answer, detail in (*_python(), *_extras(), *_keys(), *_programs(), _certificates(), _store(store)):
         answers.append(answer)
-        table.add_row(what, f"[{_STYLES[answer]}]{answer}[/]", detail)
+        table.add_row(what, Text(answer, style=_STYLES[answer]), detail)
     out().print(table)
     if "broken" in answers or (strict and "missing" in answers):
         raise typer.Exit(2)

@@ -8,19 +8,23 @@ from typing import Annotated
 
 import typer
 
-from vivavoce.cli.output import StoreOption, store_of
-from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.report.export import FORMATS, export
-from vivavoce.report.letta_layout import write_letta_layout
+from vivavoce.cli.output import StoreOption, notes, store_of
+from vivavoce.report.export import FORMATS, export, format_of
 from vivavoce.store.store import Store
 
 
 def command(
-    run: Annotated[str, typer.Argument(help="A run: its name, the start of it, or 'latest'.")] = "latest",
+    run: Annotated[str, typer.Argument(help="A run: its name, its start or its end, or 'latest'.")] = "latest",
     *,
-    to: Annotated[str, typer.Option("--format", "-f", help=f"One of {', '.join(FORMATS)}, letta.")] = "json",
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--format", "-f", help=f"One of {', '.join(FORMATS)}; the ending of --output tells it too, else it is json."
+        ),
+    ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write; standard output unless named.")
+        Path | None,
+        typer.Option("--output", "-o", help="The file, or for letta the folder; standard output unless named."),
     ] = None,
     grading: Annotated[str | None, typer.Option(help="A set of scores; the newest unless named.")] = None,
     store: StoreOption = None,
@@ -33,9 +37,7 @@ def command(
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         scores = opened.grading(found.id, grading)
-        if to == "letta":
-            write_letta_layout(opened, found, scores, output or Path(found.id))
-        elif to not in FORMATS:
-            raise UsageError(f"no export format '{to}'{did_you_mean(to, [*FORMATS, 'letta'])}")
-        else:
-            export(opened, found, scores, to, output if output is not None else sys.stdout)
+        form = format_of(to, output)
+        export(opened, found, scores, form, output if output is not None else sys.stdout)
+    if output is not None:
+        notes().print(f"wrote {output}: {form}, the scores {scores.id}", soft_wrap=True)

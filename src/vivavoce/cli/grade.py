@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
-from vivavoce.cli.progress import RunProgress
+from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.report.terminal import run_report
 from vivavoce.report.worst import worst
-from vivavoce.run.regrade import regrade
+from vivavoce.run.regrade import Regrade
 from vivavoce.store.store import Store
 
 
@@ -33,8 +33,12 @@ def command(
     with Store.open(store_of(store), create=False) as opened:
         progress = RunProgress(notes())
         listeners = [] if quiet else [progress]
+        work = Regrade(opened, run, suite and existing(suite), listeners, max_calls)
         with progress:
-            graded = regrade(opened, run, suite and existing(suite), listeners=listeners, max_calls=max_calls)
-            result = asyncio.run(graded)
-        out().print(run_report(result.shown, worst(opened, result.grading)))
+            result = asyncio.run(interruptible(work, progress))
+        if result.stopped_by is not None:
+            out().print(f"stopped: {result.stopped_by}; the scores of {result.run.id} are as before")
+        else:
+            options = ["--store", store] if store else []
+            out().print(run_report(result.summary, worst(opened, result.grading), result.run.id, options=options))
     raise typer.Exit(result.exit_code)

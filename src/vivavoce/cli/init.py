@@ -33,10 +33,10 @@ def command(
     write_new(directory, {**texts, SCHEMA: schema_text() + "\n"})
     console = out()
     for name, purpose in {**FILES, SCHEMA: "tells your editor the keys of a suite"}.items():
-        console.print(f"wrote {directory / name}: {purpose}", markup=False, soft_wrap=True)
+        console.print(f"wrote {directory / name}: {purpose}", soft_wrap=True)
     suite = shlex.quote(str(directory / "suite.yaml"))
-    console.print(f"\nnext: viva run {suite}", markup=False, soft_wrap=True)
-    console.print("One turn fails. Mend the bot, run it again, then put your own in its place.", markup=False)
+    console.print(f"\nnext: viva run {suite}", soft_wrap=True)
+    console.print("One turn fails. Mend the bot, run it again, then put your own in its place.")
 
 
 def write_new(directory: Path, texts: Mapping[str, str]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
+from io import TextIOWrapper
 from typing import Any
 
 import typer
@@ -76,24 +78,42 @@ def callback(version: bool = typer.Option(False, "--version", help="Print the ve
         raise typer.Exit
 
 
-def main(arguments: list[str] | None = None) -> Any:
+def main(arguments: list[str] | None = None) -> None:
     """Run the command line; a user's mistake is one line and exit code 2, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that knows no … still gets the rest
     try:
-        return app(arguments)
+        code = _run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except OSError as error:
+        print(f"cannot write the output: {error.strerror or error}", file=sys.stderr)
+        code = 2
+    sys.exit(code)
+
+
+def _run(arguments: list[str] | None) -> int:
+    try:
+        app(arguments)
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0
     except UsageError as error:
         for problem in error.problems:
             print(problem, file=sys.stderr)
-        sys.exit(2)
+        return 2
     except VivavoceError as error:
         print(error, file=sys.stderr)
-        sys.exit(3)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)
+        return 3
+    except OSError:
+        raise
     except Exception:
         traceback.print_exc()
         print("this is a mistake in vivavoce, not in your suite; nothing was decided", file=sys.stderr)
-        sys.exit(3)
+        return 3
+    return 0
 
 
 if __name__ == "__main__":

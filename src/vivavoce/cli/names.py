@@ -7,6 +7,7 @@ from typing import Annotated, Literal, get_args
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from vivavoce.cli.output import out
 from vivavoce.grading.extractors import extractors
@@ -40,7 +41,7 @@ def command(
         table.add_column(no_wrap=True)
         table.add_column()
         for name, line, options in _rows(title):
-            table.add_row(name, f"{line}\n[dim]{options}[/dim]" if options else line)
+            table.add_row(name, Text.assemble(line, (f"\n{options}", "dim")) if options else line)
         out().print(table)
         out().print()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -17,15 +19,26 @@ StoreOption = Annotated[
 ]
 
 
+class _Output(Console):
+    """A console whose reader may leave early, as `head` does: what was decided stays decided.
+
+    Texts are never markup: ids and names come from files.
+    """
+
+    def on_broken_pipe(self) -> None:
+        """Write the rest to nowhere."""
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def out() -> Console:
     """Return the console of results; a pipe gets plain text, as wide as it comes."""
-    console = Console(highlight=False, soft_wrap=False)
-    return console if console.is_terminal else Console(highlight=False, width=160)
+    console = _Output(highlight=False, markup=False)
+    return console if console.is_terminal else _Output(highlight=False, markup=False, width=160)
 
 
 def notes() -> Console:
     """Return the console of progress and notes."""
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, markup=False)
 
 
 def store_of(given: str | None) -> str:

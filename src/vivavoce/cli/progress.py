@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import signal
 import time
+from contextlib import suppress
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from vivavoce.records.events import AttemptEnded, Event, RunStarted, TurnEnded
 from vivavoce.report.text import count
+from vivavoce.run.result import RunResult
 
 EVERY = 5.0
 """Seconds between two lines where there is no terminal."""
@@ -53,7 +57,7 @@ class RunProgress:
         if isinstance(event, RunStarted):
             self.planned, self.ended = event.planned, event.done
             left = f", {event.done} done already" if event.done else ""
-            self._console.print(f"run {event.run.id}: {count(event.planned, 'conversation')}{left}", markup=False)
+            self._console.print(f"run {event.run.id}: {count(event.planned, 'conversation')}{left}")
         elif isinstance(event, TurnEnded):
             self.turns += 1
         elif isinstance(event, AttemptEnded):
@@ -80,3 +84,33 @@ class RunProgress:
         errors = f" · {self.failed} with errors" if self.failed else ""
         turns = f" · {self.turns} turns" if self.turns else ""
         return f"{mean}{errors}{turns}"
+
+    def interrupted(self, at_work: int) -> None:
+        """Say what an interruption does."""
+        what = f"finishing {count(at_work, 'conversation')}; once more drops them" if at_work else "stopping"
+        self._console.print(what)
+
+
+class Stoppable(Protocol):
+    """Work that can be ended early."""
+
+    def stop(self) -> int:
+        """Take nothing more up, and say how much is still in work; a second time, drop that."""
+        ...
+
+    async def execute(self) -> RunResult:
+        """Do it."""
+        ...
+
+
+async def interruptible(work: Stoppable, progress: RunProgress) -> RunResult:
+    """Do work that Ctrl-C, or a request to end, stops in good order."""
+
+    def stop() -> None:
+        progress.interrupted(work.stop())
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        with suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C ends the program there
+            loop.add_signal_handler(number, stop)
+    return await work.execute()

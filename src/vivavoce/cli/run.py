@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import signal
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
-from vivavoce.cli.progress import RunProgress
+from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.errors import UsageError
 from vivavoce.report.letta_layout import write_letta_layout
 from vivavoce.report.terminal import run_report
 from vivavoce.report.text import forecast_line
 from vivavoce.report.worst import worst
 from vivavoce.run.check import check_suite
+from vivavoce.run.opening import open_run, reopen_run
 from vivavoce.run.plan import RunOptions
-from vivavoce.run.suite_run import RunResult, SuiteRun, open_run, reopen_run
+from vivavoce.run.result import RunResult
+from vivavoce.run.suite_run import SuiteRun
 from vivavoce.store.store import Store
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.target_names import read_target
@@ -59,15 +61,20 @@ def command(
         max_concurrent=max_concurrent,
         max_calls=max_calls,
     )
-    if (suite is None) == (resume is None):
+    if suite is not None and resume is not None:
+        raise UsageError("name a suite to run, or a run to go on with, not both")
+    if suite is None and resume is None:
         raise UsageError("name a suite to run, or a run to go on with: viva run suite.yaml, viva run --resume RUN")
     if resume is not None and (options != RunOptions(max_calls=max_calls) or target is not None or dry_run):
         raise UsageError(
             "--resume goes on as the run began; of the other options only --max-calls, -o and -q go with it"
         )
-    replaced = read_target(target) if target else None
+    if output is not None and output.exists() and not output.is_dir():
+        raise UsageError(f"{output} is a file; -o names a folder")
     if dry_run and suite is not None:
-        out().print(forecast_line(check_suite(load_suite(existing(suite), replaced), options)), markup=False)
+        replaced = read_target(target) if target else None
+        forecast = check_suite(load_suite(existing(suite), replaced), options, keys_needed=True)
+        out().print(forecast_line(forecast))
         return
     with Store.open(store_of(store)) as opened:
         progress = RunProgress(notes())
@@ -76,18 +83,11 @@ def command(
             run = reopen_run(resume, store=opened, listeners=listeners, max_calls=max_calls)
         else:
             assert suite is not None
-            run = open_run(existing(suite), options, target=replaced, store=opened, listeners=listeners)
+            run = open_run(existing(suite), options, target=target, store=opened, listeners=listeners)
         with progress:
-            result = asyncio.run(_interruptible(run))
-        _report(opened, result, output or _output_of(run))
+            result = asyncio.run(interruptible(run, progress))
+        _report(opened, result, output or _output_of(run), ["--store", store] if store else [])
     raise typer.Exit(result.exit_code)
-
-
-async def _interruptible(run: SuiteRun) -> RunResult:
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, run.stop)
-    loop.add_signal_handler(signal.SIGTERM, run.stop)
-    return await run.execute()
 
 
 def _output_of(run: SuiteRun) -> Path | None:
@@ -95,14 +95,12 @@ def _output_of(run: SuiteRun) -> Path | None:
     return run.suite.base / named if named else None
 
 
-def _report(store: Store, result: RunResult, output: Path | None) -> None:
+def _report(store: Store, result: RunResult, output: Path | None, options: list[str]) -> None:
     console = out()
     for note in result.notes:
-        notes().print(note, style="dim", markup=False)
-    console.print(run_report(result.shown, worst(store, result.grading)))
+        notes().print(note, style="dim")
+    console.print(run_report(result.summary, worst(store, result.grading), result.run.id, options))
     if output is not None:
         write_letta_layout(store, result.run, result.grading, output)
     if result.stopped_by is not None:
-        console.print(f"\nstopped: {result.stopped_by}. Go on with: viva run --resume {result.run.id}", markup=False)
-    else:
-        console.print(f"\nsee more with: viva show {result.run.id}", markup=False, style="dim")
+        console.print(f"go on with: {shlex.join(['viva', 'run', '--resume', result.run.id, *options])}")

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.text import Text
 
 from vivavoce.cli.output import StoreOption, out, store_of
 from vivavoce.records.run import Grading, Run
+from vivavoce.report.strict_json import strict_json
+from vivavoce.report.tables import Column, FittingTable
 from vivavoce.report.terminal import number
 from vivavoce.report.text import safe
 from vivavoce.run.summary import Summary
 from vivavoce.store.store import Store
+
+COLUMNS = (
+    Column("run"),
+    Column("started", rank=3),
+    Column("status", rank=2),
+    Column("verdict"),
+    Column("conversations", "right", rank=4),
+    Column("headline", rank=1),
+)
 
 
 def command(
@@ -25,25 +35,27 @@ def command(
 ) -> None:
     """List runs, newest first, each with its verdict and the mean of its first grader."""
     with Store.open(store_of(store), create=False) as opened:
-        runs = opened.runs(limit)
-        if as_json:
-            for run in runs:
-                print(json.dumps(run.model_dump(mode="json", exclude={"spec"})))
-            return
-        table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-        for head in ("run", "started", "status", "verdict", "conversations", "headline"):
-            table.add_column(head, justify="right" if head == "conversations" else "left")
-        for run in runs:
-            table.add_row(*_cells(run, opened.gradings(run.id)))
-        out().print(table)
+        found = [(run, opened.grading(run.id) if opened.gradings(run.id) else None) for run in opened.runs(limit)]
+    if as_json:
+        for run, grading in found:
+            print(strict_json(_data(run, grading)))
+    else:
+        out().print(FittingTable(COLUMNS, [[*map(Text, _cells(run, grading))] for run, grading in found]))
 
 
-def _cells(run: Run, gradings: list[Grading]) -> list[str]:
+def _data(run: Run, grading: Grading | None) -> dict[str, object]:
+    """Return a run with what its newest scores say."""
+    summary = (grading and grading.summary) or {}
+    numbers = {name: summary.get(name) for name in ("attempts", "failed_attempts", "graders")}
+    verdict = {"grading": grading and grading.id, "verdict": grading and grading.verdict}
+    return {**run.model_dump(exclude={"spec"}), **verdict, **numbers}
+
+
+def _cells(run: Run, grading: Grading | None) -> list[str]:
     started = datetime.fromtimestamp(run.started_at).strftime("%Y-%m-%d %H:%M")
-    last = gradings[-1] if gradings else None
-    if last is None or last.summary is None:
+    if grading is None or grading.summary is None:
         return [run.id, started, run.status, "–", "", ""]
-    summary = Summary.model_validate(last.summary)
+    summary = Summary.model_validate(grading.summary)
     first = summary.graders[0] if summary.graders else None
     headline = f"{safe(first.name)} {number(first.mean)}" if first else ""
-    return [run.id, started, run.status, last.verdict or "no gate", str(summary.attempts), headline]
+    return [run.id, started, run.status, grading.verdict or "no gate", str(summary.attempts), headline]

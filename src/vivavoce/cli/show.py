@@ -11,14 +11,17 @@ from vivavoce.cli.output import StoreOption, out, store_of
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.terminal import conversation, label, run_report
+from vivavoce.report.json_file import sample_data
+from vivavoce.report.strict_json import strict_json
+from vivavoce.report.terminal import label, run_report
 from vivavoce.report.text import count
+from vivavoce.report.transcript import conversation
 from vivavoce.report.worst import worst
 from vivavoce.store.store import Store
 
 
 def command(
-    run: Annotated[str, typer.Argument(help="A run: its name, the start of it, 'latest' or 'latest~1'.")] = "latest",
+    run: Annotated[str, typer.Argument(help="A run: its name, its start or its end, or 'latest'.")] = "latest",
     sample: Annotated[str | None, typer.Argument(help="One of its samples.", show_default=False)] = None,
     *,
     grading: Annotated[str | None, typer.Option(help="A set of scores; the newest unless named.")] = None,
@@ -30,13 +33,15 @@ def command(
         found = opened.run(run)
         scores = opened.grading(found.id, grading)
         if sample is None:
-            _show_run(opened, found, scores, as_json)
+            given = {"--grading": grading and scores.id, "--store": store}
+            options = [word for option, value in given.items() if value for word in (option, value)]
+            _show_run(GradedRun(opened, found, scores), as_json, options)
         else:
             _show_sample(opened, found, scores, sample, as_json)
 
 
-def _show_run(store: Store, run: Run, grading: Grading, as_json: bool) -> None:
-    graded = GradedRun(store, run, grading)
+def _show_run(graded: GradedRun, as_json: bool, options: list[str]) -> None:
+    store, run, grading = graded.store, graded.run, graded.grading
     if as_json:
         print(json.dumps({"run": run.model_dump(mode="json"), "grading": grading.model_dump(mode="json")}, indent=2))
         return
@@ -44,13 +49,10 @@ def _show_run(store: Store, run: Run, grading: Grading, as_json: bool) -> None:
     console = out()
     sets = len(store.gradings(run.id))
     more = f" · {grading.id}, one of {sets} sets of scores" if sets > 1 else ""
-    console.print(
-        f"{run.id} · {run.status} · {count(summary.attempts, 'conversation')}{more}", markup=False, style="bold"
-    )
-    console.print(run_report(summary, worst(store, grading)))
-    if not graded.ended:
-        console.print(f"\nit did not come to its end; go on with: viva run --resume {run.id}", markup=False)
-    console.print(f"\nsee a conversation with: viva show {run.id} SAMPLE", markup=False, style="dim")
+    console.print(f"{run.id} · {run.status} · {count(summary.attempts, 'conversation')}{more}", style="bold")
+    console.print(run_report(summary, worst(store, grading), run.id, options=options))
+    if run.status != "finished":
+        console.print(f"go on with: viva run --resume {run.id}")
 
 
 def _show_sample(store: Store, run: Run, grading: Grading, sample: str, as_json: bool) -> None:
@@ -59,10 +61,10 @@ def _show_sample(store: Store, run: Run, grading: Grading, sample: str, as_json:
         raise UsageError(f"run {run.id} has no sample '{sample}'{did_you_mean(sample, _some_ids(store, grading))}")
     for outcome in outcomes:
         if as_json:
-            print(outcome.model_dump_json(indent=2))
+            print(json.dumps(json.loads(strict_json(sample_data(outcome))), indent=2))
             continue
         console = out()
-        console.print(_head(outcome), markup=False, style="bold")
+        console.print(_head(outcome), style="bold")
         console.print(conversation(outcome))
 
 

@@ -11,7 +11,7 @@ from vivavoce.cli.output import existing, out
 from vivavoce.errors import UsageError
 from vivavoce.report.text import forecast_line
 from vivavoce.run.check import check_suite
-from vivavoce.suites.load import load_suite
+from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.target_names import read_target
 
 
@@ -33,9 +33,17 @@ def command(
         except UsageError as error:
             problems += error.problems
             continue
-        for note in suite.notes:
-            out().print(f"note: {note}", style="dim", markup=False)
+        for note in (*suite.notes, *_missing_keys(suite)):
+            out().print(f"note: {note}", style="dim")
         era = f" (letta-evals, era {suite.era})" if suite.era else ""
-        out().print(f"{path}{era}: valid · {forecast_line(found)}", markup=False)
+        out().print(f"{path}{era}: valid · {forecast_line(found)}")
     if problems:
         raise UsageError(*dict.fromkeys(map(str, problems)))
+
+
+def _missing_keys(suite: Suite) -> list[str]:
+    try:
+        check_suite(suite, keys_needed=True)
+    except UsageError as error:
+        return [str(problem) for problem in error.problems]
+    return []

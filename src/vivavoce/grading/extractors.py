@@ -6,16 +6,17 @@ A user's extractor is a function `(trajectory, config)` or `(trajectory, config,
 
 from __future__ import annotations
 
-import inspect
 import json
-import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from vivavoce.errors import GraderFault
-from vivavoce.grading.options import Pattern, read_options
+from vivavoce.expressions import expression
+from vivavoce.grading.calling import call_user
+from vivavoce.grading.options import Pattern, check_parameters, read_options
 from vivavoce.messages import AnyMessage, ToolMessage
 from vivavoce.plugins import Registry, is_file_reference, load_object
 from vivavoce.records.trajectory import assistant_texts, tool_calls, tool_results
@@ -34,7 +35,7 @@ class View:
         return [message for turn in self.turns for message in turn]
 
 
-Extract = Callable[[View], str]
+Extract = Callable[[View], str | Awaitable[str]]
 UserExtractor = Callable[..., object]
 
 
@@ -66,12 +67,11 @@ def pattern(view: View, *, pattern: Pattern, group: int = 0, search_all: bool = 
 
     With `search_all`, the matches in that message are joined by a space; `group` chooses the group, 0 is the match.
     """
-    expression = re.compile(pattern)
-    if group > expression.groups:
-        raise GraderFault(f"the pattern has {expression.groups} groups, there is no group {group}", kind="options")
+    wanted = expression(pattern)
+    if group > wanted.groups:
+        raise GraderFault(f"the pattern has {wanted.groups} groups, there is no group {group}", kind="options")
     for text in reversed(assistant_texts(view.messages)):
-        found = [match.group(group) or "" for match in expression.finditer(text)]
-        if found:
+        if found := wanted.matches(text, group):
             return " ".join(found) if search_all else found[0]
     return ""
 
@@ -137,7 +137,6 @@ extractors: Registry[UserExtractor] = Registry(
     {function.__name__: f"{__name__}:{function.__name__}" for function in _BUILTIN}
     | {"tool_calls": f"{__name__}:calls"},
 )
-NEEDS_STATE = "memory_block"
 
 
 def extractor(function: UserExtractor | None = None, *, name: str | None = None) -> Any:
@@ -163,11 +162,12 @@ def build_extractor(name: str, config: Mapping[str, Any], base: Path) -> Extract
 
 
 def _user_extract(found: UserExtractor, config: dict[str, Any]) -> Extract:
-    wants_state = "agent_state" in inspect.signature(found).parameters
+    wants_state = bool(check_parameters(found, ("trajectory", "config"), ("agent_state",)))
 
-    def extract(view: View) -> str:
+    async def extract(view: View) -> str:
         turns = [list(turn) for turn in view.turns]
-        text = found(turns, config, agent_state=view.state) if wants_state else found(turns, config)
+        given = partial(found, agent_state=view.state) if wants_state else found
+        text = await call_user(given, turns, config)
         if not isinstance(text, str):
             raise GraderFault(f"extractor {found.__name__} returned {type(text).__name__}, not text", kind="format")
         return text

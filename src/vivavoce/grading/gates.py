@@ -62,10 +62,11 @@ class Threshold:
     pass_op: Operator = "gte"
     on: Bound = "mean"
 
-    def aggregate(self, scores: Scores) -> float:
+    def aggregate(self, scores: Scores) -> float | None:
         """Return the aggregate; `accuracy` is a percentage, 0 to 100, of the scores that reach `pass_threshold`.
 
-        With `on: lower` it is the lower end of the 95 % interval of the mean or of the accuracy.
+        With `on: lower` it is the lower end of the 95 % interval of the mean or of the accuracy, None where a single
+        sample has none.
         """
         values = list(scores.values)
         if self.aggregation == "accuracy":
@@ -74,20 +75,29 @@ class Threshold:
             return self._mean(values, scores.clusters)
         if self.aggregation in ("min", "max"):
             return min(values) if self.aggregation == "min" else max(values)
-        found = percentile(values, {"median": 50, "p50": 50, "p95": 95, "p99": 99}[self.aggregation])
-        assert found is not None, "a gate aggregates only where there are scores"
-        return found
+        return percentile(values, {"median": 50, "p50": 50, "p95": 95, "p99": 99}[self.aggregation])
 
-    def _mean(self, values: list[float], clusters: Sequence[str]) -> float:
+    def _mean(self, values: list[float], clusters: Sequence[str]) -> float | None:
         if self.on == "mean":
             return sum(values) / len(values)
         scale = 100.0 if self.aggregation == "accuracy" else 1.0
         estimate = mean_interval([value / scale for value in values], clusters)
-        return 0.0 if estimate is None or estimate.low is None else estimate.low * scale
+        return None if estimate is None or estimate.low is None else estimate.low * scale
 
     def holds(self, found: float) -> bool:
         """Say whether an aggregate is on the right side."""
         return _COMPARE[self.op](found, self.value)
+
+    def decide(self, name: str, measure: Callable[[float | None], float | None], errors: int) -> GateResult:
+        """Return the verdict on what `measure` gives: for None as scored, for 0 and 1 with the missing scores so."""
+        found = measure(None)
+        if found is None:
+            return _result("inconclusive", f"{name}: {self} needs an interval, and one sample has none")
+        text, passed = f"{name}: {self}, got {found:.4g}", self.holds(found)
+        ends = [end for missing in (0.0, 1.0) if (end := measure(missing)) is not None]
+        if all(self.holds(end) == passed for end in ends):
+            return _result("pass" if passed else "fail", text)
+        return _result("inconclusive", f"{text}; {errors} without a score because of errors could turn it")
 
     def __str__(self) -> str:
         lower = "lower bound of " if self.on == "lower" else ""
@@ -105,12 +115,13 @@ class SimpleGate:
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict."""
         found = scores[self.metric_key]
-        name = f"{self.metric_key}: {self.threshold}"
         if unmet := _too_few(self.metric_key, found, self.min_scored):
             return unmet
-        value = self.threshold.aggregate(found)
-        ends = [self.threshold.holds(self.threshold.aggregate(found.filled(end))) for end in (0.0, 1.0)]
-        return _decided(f"{name}, got {value:.4g}", self.threshold.holds(value), ends, found.errors)
+
+        def measure(missing: float | None) -> float | None:
+            return self.threshold.aggregate(found if missing is None else found.filled(missing))
+
+        return self.threshold.decide(self.metric_key, measure, found.errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +137,19 @@ class WeightedGate:
         for key in self.weights:
             if unmet := _too_few(key, scores[key], self.min_scored):
                 return unmet
-        value = self._mean(scores)
-        ends = [self.threshold.holds(self._mean({k: s.filled(end) for k, s in scores.items()})) for end in (0.0, 1.0)]
-        label = " + ".join(f"{weight:g} × {key}" for key, weight in self.weights.items())
+        name = " + ".join(f"{weight:g} × {key}" for key, weight in self.weights.items())
         errors = sum(scores[key].errors for key in self.weights)
-        return _decided(f"{label}: {self.threshold}, got {value:.4g}", self.threshold.holds(value), ends, errors)
+        return self.threshold.decide(name, lambda missing: self._mean(scores, missing), errors)
 
-    def _mean(self, scores: Mapping[str, Scores]) -> float:
-        total = sum(self.weights.values())
-        return sum(w * self.threshold.aggregate(scores[key]) for key, w in self.weights.items()) / total
+    def _mean(self, scores: Mapping[str, Scores], missing: float | None) -> float | None:
+        parts: list[float] = []
+        for key, weight in self.weights.items():
+            found = scores[key] if missing is None else scores[key].filled(missing)
+            aggregate = self.threshold.aggregate(found)
+            if aggregate is None:
+                return None
+            parts.append(weight * aggregate)
+        return sum(parts) / sum(self.weights.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,16 +175,10 @@ Gate = SimpleGate | WeightedGate | LogicalGate
 def _too_few(key: str, scores: Scores, min_scored: float) -> GateResult | None:
     scored, asked = len(scores.values), len(scores.values) + scores.errors
     if not scored:
-        return _result("inconclusive", f"{key}: nothing was scored ({scores.errors} errors)")
+        return _result("inconclusive", f"{key}: nothing was scored ({scores.errors} error{'s' * (scores.errors != 1)})")
     if scored < min_scored * asked:
         return _result("inconclusive", f"{key}: {scored} of {asked} scored, min_scored is {min_scored:g}")
     return None
-
-
-def _decided(text: str, passed: bool, ends: Sequence[bool], errors: int) -> GateResult:
-    if all(end == passed for end in ends):
-        return _result("pass" if passed else "fail", text)
-    return _result("inconclusive", f"{text}; {errors} without a score because of errors could turn it")
 
 
 def _result(verdict: Verdict, why: str) -> GateResult:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from vivavoce.errors import BudgetExhausted, GraderFault
+from vivavoce.grading.calling import call_user
 from vivavoce.grading.extractors import Extract, View
 from vivavoce.grading.graders import Case, Truth
+from vivavoce.grading.options import check_parameters
+from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import Failure, failure_of
 from vivavoce.records.score import GradeResult, TurnGrade, failed, skipped
 from vivavoce.records.trajectory import Trajectory
@@ -41,6 +43,8 @@ class Grader:
     reads_silence: bool = False
     scope: Scope | None = None
     label: str | None = None
+    judged: bool = False
+    waits: bool = False
 
     def per_turn(self, sample: Sample) -> bool:
         """Say whether this sample is graded turn by turn."""
@@ -57,7 +61,10 @@ class Grader:
         truth = sample.ground_truth
         if trajectory.failure is not None:
             return failed(trajectory.failure, ground_truth=truth)
-        view = View([turn.messages for turn in trajectory.turns], trajectory.state)
+        if self.truth == "ground_truth" and sample.per_turn:
+            return skipped("the sample has a truth for each turn, and this grader looks at the whole conversation")
+        sample = sample.whole
+        view = View(_with_opening(trajectory), trajectory.state)
         result, submission = await self._one(sample, view)
         return result.model_copy(update={"submission": submission, "ground_truth": truth})
 
@@ -66,7 +73,8 @@ class Grader:
             return skipped(missing), ""
         submission = ""
         try:
-            submission = self.extract(view)
+            extracted = self.extract(view)
+            submission = extracted if isinstance(extracted, str) else await extracted
             if not self.reads_silence and not submission.strip():
                 return EMPTY, submission
             scored = self.score(Case(sample, submission, view))
@@ -79,7 +87,7 @@ class Grader:
     async def _turn_by_turn(self, sample: Sample, trajectory: Trajectory) -> GradeResult:
         turns: list[TurnGrade] = []
         usage = Usage()
-        listed = sample.per_turn or sample.calls_per_turn
+        listed = sample.calls_per_turn if self.truth == "reference_tool_calls" else sample.per_turn
         for index, one in enumerate(sample.turns):
             truth = _turn_truth(self.truth, one)
             if truth is None and listed:
@@ -96,6 +104,7 @@ class Grader:
                     rationale=result.rationale,
                     submission=submission,
                     ground_truth=truth,
+                    metadata=result.metadata,
                     failure=result.failure,
                 )
             )
@@ -137,6 +146,14 @@ def summarise(turns: list[TurnGrade], usage: Usage | None = None) -> GradeResult
     return GradeResult(score=sum(scores) / len(scores), rationale=f"{passed}/{len(counted)} turns passed", **common)
 
 
+def _with_opening(trajectory: Trajectory) -> list[list[AnyMessage]]:
+    """Return the turns, with what stood before the first user message in front of them."""
+    turns = [list(turn.messages) for turn in trajectory.turns]
+    if trajectory.opening:
+        turns[:1] = [[*trajectory.opening, *(turns[0] if turns else ())]]
+    return turns
+
+
 def _turn_truth(truth: Truth, sample: Sample) -> Any:
     if truth != "reference_tool_calls":
         return sample.ground_truth
@@ -155,9 +172,10 @@ def _missing(truth: Truth, sample: Sample) -> str | None:
 def user_score(function: Callable[..., Any], config: Mapping[str, Any], timeout: float) -> Score:
     """Return a user's grading function as we call it: by the names of its parameters, with a time limit in seconds.
 
-    A sync function runs in a thread, so that a slow one does not hold up the other conversations.
+    Raises:
+        UsageError: it takes something that nobody fills.
     """
-    wanted = inspect.signature(function).parameters
+    wanted = check_parameters(function, ("sample", "submission"), ("trajectory", "config"))
 
     async def score(case: Case) -> GradeResult:
         given: dict[str, Any] = {}
@@ -165,17 +183,18 @@ def user_score(function: Callable[..., Any], config: Mapping[str, Any], timeout:
             given["trajectory"] = [list(turn) for turn in case.view.turns]
         if "config" in wanted:
             given["config"] = dict(config)
-        try:
-            async with asyncio.timeout(timeout):
-                if inspect.iscoroutinefunction(function):
-                    value = await function(case.sample, case.submission, **given)
-                else:
-                    value = await asyncio.to_thread(function, case.sample, case.submission, **given)
-        except TimeoutError as error:
-            raise GraderFault(f"{function.__name__} took longer than {timeout:g} s", kind="timeout") from error
+        value = await call_user(function, case.sample, case.submission, seconds=timeout, **given)
         return as_grade(value, function.__name__)
 
     return score
+
+
+def _storable(grade: GradeResult, name: str) -> GradeResult:
+    try:
+        json.dumps([grade.metadata, grade.ground_truth], default=str)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise GraderFault(f"{name} returned metadata that JSON cannot hold: {error}", kind="format") from error
+    return grade
 
 
 def as_grade(value: Any, name: str) -> GradeResult:
@@ -184,13 +203,13 @@ def as_grade(value: Any, name: str) -> GradeResult:
     Raises:
         GraderFault: it is not a number between 0 and 1, a bool, a `GradeResult` or a dict with a `score`.
     """
-    if isinstance(value, GradeResult):
-        return value
     try:
         if isinstance(value, bool | int | float):
             return GradeResult(score=float(value))
         if isinstance(value, Mapping):
-            return GradeResult.model_validate(dict(cast("Mapping[str, Any]", value)))
+            value = GradeResult.model_validate(dict(cast("Mapping[str, Any]", value)))
+        if isinstance(value, GradeResult):
+            return _storable(value, name)
     except ValueError as error:
         raise GraderFault(f"{name} returned {value!r}, whose score is not between 0 and 1", kind="format") from error
     rule = "a grader returns a number between 0 and 1, a bool, a GradeResult or a dict with a score"

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, get_type_hints
 
 from pydantic import AfterValidator, TypeAdapter, ValidationError
 
 from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.expressions import expression
 
 Function = Callable[..., Any]
 
 
 def _expression(text: str) -> str:
-    try:
-        re.compile(text)
-    except re.error as error:
-        raise UsageError(f"'{text}' is not a regular expression: {error}") from error
-    return text
+    return expression(text).text
 
 
 Pattern = Annotated[str, AfterValidator(_expression)]
@@ -58,3 +54,19 @@ def _read(function: Function, name: str, hint: Any, value: Any) -> Any:
         raise UsageError(f"{place}: {first['msg']}, got {first['input']!r}") from error
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from error
+
+
+def check_parameters(function: Function, positional: Sequence[str], named: Sequence[str] = ()) -> list[str]:
+    """Return which of `named` a user's function takes; the `positional` ones are given to it in any case.
+
+    Raises:
+        UsageError: it cannot be called so.
+    """
+    parameters = list(inspect.signature(function).parameters.values())
+    known = [p.name for p in parameters if p.name in named]
+    rule = f"it is called with {', '.join((*positional, *(f'{name}=' for name in named)))}"
+    try:
+        inspect.signature(function).bind(*positional, **dict.fromkeys(known))
+    except TypeError as error:
+        raise UsageError(f"{function.__name__}: {error}; {rule}") from error
+    return known

@@ -6,12 +6,11 @@ A user's function is `(ctx)`, sync or async; it returns a number between 0 and 1
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from vivavoce.grading.calling import call_user
 from vivavoce.grading.grader import as_grade
 from vivavoce.messages import AnyMessage
 from vivavoce.plugins import Registry
@@ -91,10 +90,7 @@ class CustomReward:
             name, grade = broken[0]
             return Reward(state="error", rationale=f"{name}: {grade.rationale}", failure=grade.failure)
         try:
-            if inspect.iscoroutinefunction(self.function):
-                value = await self.function(context)
-            else:
-                value = await asyncio.to_thread(self.function, context)
+            value = await call_user(self.function, context)
             if isinstance(value, Reward):
                 return value
             grade = as_grade(value, self.function.__name__)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from vivavoce.errors import BudgetExhausted, UsageError
@@ -15,6 +18,14 @@ class Reservation:
     """Room for one call; `cost` is what it may cost at most, None where the price is unknown."""
 
     cost: float | None
+
+
+@dataclass(slots=True)
+class _Aside:
+    left: int
+
+
+_ASIDE: ContextVar[_Aside | None] = ContextVar("calls set aside", default=None)
 
 
 class Budget:
@@ -54,6 +65,10 @@ class Budget:
             BudgetExhausted: the call might overshoot a limit.
             UsageError: the cost is limited and the price unknown.
         """
+        kept = _ASIDE.get()
+        if kept is not None and kept.left:
+            kept.left -= 1
+            self._aside -= 1
         self._check_calls(1)
         if self._max_cost is not None:
             self._check_cost(cost_estimate, self._max_cost)
@@ -72,19 +87,22 @@ class Budget:
         self._settled += estimate if cost is None else cost
         self._reserved = self._reserved - estimate if self._open else 0.0
 
-    def allow(self, calls: int) -> Allowance:
-        """Set calls aside for work that is worth nothing half done, such as a conversation.
+    @contextmanager
+    def set_aside(self, calls: int) -> Generator[None]:
+        """Keep calls for what is worth nothing half done: those reserved inside, by this task, come out of them.
 
         Raises:
             BudgetExhausted: fewer calls are left.
         """
         self._check_calls(calls)
         self._aside += calls
-        return Allowance(self, calls)
-
-    def return_aside(self, calls: int) -> None:
-        """Take back calls that were set aside."""
-        self._aside -= calls
+        kept = _Aside(calls)
+        token = _ASIDE.set(kept)
+        try:
+            yield
+        finally:
+            _ASIDE.reset(token)
+            self._aside -= kept.left
 
     def _check_calls(self, calls: int) -> None:
         if self._max_calls is not None and self._calls + self._aside + calls > self._max_calls:
@@ -102,31 +120,3 @@ class Budget:
     def _refuse(self, why: str) -> None:
         self._exhausted = True
         raise BudgetExhausted(why)
-
-
-class Allowance:
-    """Calls set aside by `Budget.allow`; used up, it asks the budget for more."""
-
-    def __init__(self, budget: Budget, calls: int) -> None:
-        self._budget = budget
-        self._left = calls
-
-    def reserve(self) -> Reservation:
-        """Make room for one call, out of what was set aside first.
-
-        Raises:
-            BudgetExhausted: nothing is left here, nor in the budget.
-        """
-        if self._left:
-            self._left -= 1
-            self._budget.return_aside(1)
-        return self._budget.reserve(0.0)
-
-    def settle(self, reservation: Reservation) -> None:
-        """Close a reservation."""
-        self._budget.settle(reservation, 0.0)
-
-    def close(self) -> None:
-        """Give back what was not used."""
-        self._budget.return_aside(self._left)
-        self._left = 0

@@ -17,6 +17,9 @@ T = TypeVar("T")
 FIRST_WAIT = 0.5
 """Seconds, at most, before the second try; each further wait may be twice as long."""
 
+ASKS_PER_TRY = 5
+"""How often a call may be asked to slow down, for each of its tries; a call that is tried once never waits."""
+
 _UNLIMITED = nullcontext()
 
 
@@ -31,7 +34,8 @@ async def retrying(
 ) -> T:
     """Return what `call` returns, asking up to `tries` times and waiting `max_wait` seconds in all.
 
-    Only a `Fault` that is `retryable` is tried again. Each try holds a slot of `limiter`; the waits between do not.
+    Only a `Fault` that is `retryable` is tried again; being asked to slow down is no failed try, but is bounded
+    as well (`ASKS_PER_TRY`). Each try holds a slot of `limiter`; the waits between do not.
     A wait is exactly the `retry_after` of a rate limit where it says one, and otherwise `draw()` (a number from 0 to 1)
     times a bound that doubles. A wait that would exceed `max_wait` is not begun. `breaker` hears of the outcome once.
 
@@ -40,14 +44,16 @@ async def retrying(
     Raises:
         Fault: the failure of the last try.
     """
-    attempt, waited = 0, 0.0
+    attempt, failures, waited = 0, 0, 0.0
     while True:
         attempt += 1
         try:
             result = await _attempt(call, limiter, breaker, max_wait)
         except Fault as fault:
+            failures += not isinstance(fault, RateLimited)
             wait = _wait(fault, attempt, draw)
-            if not fault.retryable or attempt >= tries or waited + wait > max_wait:
+            patience = tries * ASKS_PER_TRY if tries > 1 else 1
+            if not fault.retryable or failures >= tries or attempt >= patience or waited + wait > max_wait:
                 if breaker is not None:
                     breaker.failed(fault)
                 raise

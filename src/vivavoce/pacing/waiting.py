@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import contextvars
+import inspect
+import threading
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -18,3 +23,56 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(coroutine)
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, coroutine).result()
+
+
+async def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Call a user's function, sync or async; a sync one may block without holding up anybody else.
+
+    Raises:
+        RuntimeError: it tried to end the program, or its own task; that is a failure like any other.
+    """
+    try:
+        if inspect.iscoroutinefunction(function):
+            return await function(*args, **kwargs)
+        returned = await in_thread(partial(function, *args, **kwargs))
+        return await returned if inspect.isawaitable(returned) else returned
+    except SystemExit as error:
+        raise RuntimeError(f"it called sys.exit({error.code!r})") from error
+    except asyncio.CancelledError as error:
+        if is_cancelled():
+            raise
+        raise RuntimeError("it cancelled itself") from error
+
+
+def is_cancelled() -> bool:
+    """Say whether somebody cancelled this task, and not what runs in it itself."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+async def in_thread(call: Callable[[], T]) -> T:
+    """Run a call in a daemon thread of its own.
+
+    A pool would keep the interpreter from ending while a call hangs, and its few threads could all be hanging.
+    """
+    loop = asyncio.get_running_loop()
+    waiting: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
+
+    def deliver(outcome: tuple[T | None, BaseException | None]) -> None:
+        if not waiting.done():
+            waiting.set_result(outcome)
+
+    def work() -> None:
+        try:
+            outcome: tuple[T | None, BaseException | None] = (call(), None)
+        except BaseException as error:
+            outcome = (None, error)
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(deliver, outcome)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(work,), daemon=True, name="vivavoce-call").start()
+    returned, error = await waiting
+    if error is not None:
+        raise error
+    return returned  # pyright: ignore[reportReturnType]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import traceback
+
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import Blame, Fault
@@ -37,7 +39,8 @@ def failure_of(error: BaseException, blame: Blame) -> Failure:
             evidence=shorten(error.evidence),
         )
     message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return Failure(blame=blame, kind="crash", message=message, exception=type(error).__name__)
+    seen = "".join(traceback.format_exception(error))[-EVIDENCE_LIMIT:]
+    return Failure(blame=blame, kind="crash", message=message, exception=type(error).__name__, evidence=seen)
 
 
 def shorten(text: str | None, limit: int = EVIDENCE_LIMIT) -> str | None:

@@ -58,7 +58,10 @@ class Grading(BaseModel):
 
 
 class Attempt(BaseModel):
-    """One sample, once, against one target; `sample` is its row as JSON text without a recorded conversation."""
+    """One sample, once, against one target; `sample` is its row as JSON text without a recorded conversation.
+
+    `position` is its place in the plan of the run, from 0: sample by sample, then target by target, trial by trial.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -67,6 +70,7 @@ class Attempt(BaseModel):
     sample: str
     trajectory: Trajectory
     started_at: float
+    position: int = 0
 
     @property
     def failure(self) -> Failure | None:
@@ -108,3 +112,12 @@ class ScoreRow(NamedTuple):
     name: str
     state: State
     value: float | None
+
+
+class ErrorRow(NamedTuple):
+    """Why an attempt lacks a score: `name` is the grader's, None where the conversation itself failed."""
+
+    key: AttemptKey
+    name: str | None
+    failure: Failure | None
+    rationale: str | None

@@ -24,6 +24,7 @@ class TurnGrade(BaseModel):
     rationale: str | None = None
     submission: str = ""
     ground_truth: Any = None
+    metadata: dict[str, Any] = Field(default_factory=dict)
     failure: Failure | None = None
 
     def model_post_init(self, context: Any, /) -> None:
@@ -40,6 +41,8 @@ class TurnGrade(BaseModel):
             "submission": self.submission,
             "ground_truth": self.ground_truth,
         }
+        if self.metadata:
+            entry["metadata"] = self.metadata
         if self.failure is not None:
             entry["failure"] = self.failure.model_dump(mode="json", exclude_none=True)
         return entry

@@ -87,10 +87,12 @@ class TargetComparison(Compared):
 
 
 class Comparison(Compared):
-    """Two gradings; targets and graders that only one side has are listed by name."""
+    """Two gradings; targets and graders that only one side has are listed by name, unless targets were chosen."""
 
+    suite_a: str
     run_a: str
     grading_a: str
+    suite_b: str
     run_b: str
     grading_b: str
     threshold: float
@@ -99,6 +101,11 @@ class Comparison(Compared):
     targets_only_b: list[str]
     graders_only_a: list[str]
     graders_only_b: list[str]
+
+    @property
+    def same(self) -> bool:
+        """Whether both sides are the same scores."""
+        return self.grading_a == self.grading_b and all(one.target_a == one.target_b for one in self.targets)
 
 
 def compare(
@@ -120,16 +127,19 @@ def compare(
     """
     a, b = _read(store, grading_a), _read(store, grading_b)
     pairs = _targets(a, b, target_a, target_b)
+    others_a, others_b = ([], []) if target_a or target_b else (list(a.samples), list(b.samples))
     names_a, names_b = a.graders(), b.graders()
     return Comparison(
+        suite_a=store.run(grading_a.run_id).suite,
         run_a=grading_a.run_id,
         grading_a=grading_a.id,
+        suite_b=store.run(grading_b.run_id).suite,
         run_b=grading_b.run_id,
         grading_b=grading_b.id,
         threshold=threshold,
         targets=[_Both(store, a, b, *both, threshold).compare() for both in pairs],
-        targets_only_a=[name for name in a.samples if name not in {one for one, _ in pairs}],
-        targets_only_b=[name for name in b.samples if name not in {other for _, other in pairs}],
+        targets_only_a=[name for name in others_a if name not in {one for one, _ in pairs}],
+        targets_only_b=[name for name in others_b if name not in {other for _, other in pairs}],
         graders_only_a=[name for name in names_a if name not in names_b],
         graders_only_b=[name for name in names_b if name not in names_a],
     )
@@ -294,9 +304,9 @@ class _Both:
     def _note(self, name: str) -> str | None:
         one, other = self.a.print_of(name), self.b.print_of(name)
         if one is None or other is None:
-            return f"nothing tells whether '{name}' measured the same on both sides"
+            return "nothing tells whether it measured the same on both sides"
         if one != other:
-            return f"'{name}' changed between the two gradings: part of the difference may be the grader's"
+            return "changed between the two gradings; part of the difference may be the grader's"
         return None
 
 

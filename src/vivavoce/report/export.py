@@ -7,55 +7,73 @@ import secrets
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, cast
 
-from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.errors import UsageError
+from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.csv_file import write_csv
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.json_file import write_json, write_jsonl
-from vivavoce.report.junit import write_junit
-from vivavoce.report.markdown import write_markdown
-from vivavoce.report.parquet_file import write_parquet_file
 from vivavoce.store.store import Store
 
-TEXT_FORMATS: Mapping[str, Callable[[GradedRun, TextIO], None]] = {
-    "json": write_json,
-    "jsonl": write_jsonl,
-    "csv": write_csv,
-    "junit": write_junit,
-    "markdown": write_markdown,
+TEXT_FORMATS: Mapping[str, str] = {
+    "json": "vivavoce.report.json_file:write_json",
+    "jsonl": "vivavoce.report.json_file:write_jsonl",
+    "csv": "vivavoce.report.csv_file:write_csv",
+    "junit": "vivavoce.report.junit:write_junit",
+    "markdown": "vivavoce.report.markdown:write_markdown",
 }
-FORMATS = (*TEXT_FORMATS, "parquet")
+"""What writes each format; only the one that is asked for is loaded."""
+FORMATS = (*TEXT_FORMATS, "parquet", "letta")
+SUFFIXES: Mapping[str, str] = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".csv": "csv",
+    ".xml": "junit",
+    ".md": "markdown",
+    ".parquet": "parquet",
+}
+
+
+def format_of(named: str | None, out: Path | None) -> str:
+    """Return the format that is meant: the one named, else that of the file's suffix, else JSON.
+
+    Raises:
+        UsageError: there is no such format, or the suffix is that of none.
+    """
+    if named is None and out is not None and out.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"{out}: its ending tells no format; name one with --format: {', '.join(FORMATS)}")
+    found = named or ("json" if out is None else SUFFIXES[out.suffix.lower()])
+    if found not in FORMATS:
+        raise UsageError(f"no export format '{found}'; known: {', '.join(FORMATS)}")
+    return found
 
 
 def export(store: Store, run: Run, grading: Grading, format: str, out: Path | TextIO) -> None:  # noqa: A002
     """Write a graded run in one of `FORMATS`, conversation by conversation, to a file or to a stream of text.
 
-    A file appears whole or not at all, in UTF-8; its folder is made where it is missing.
+    A file appears whole or not at all, in UTF-8; its folder is made where it is missing. `letta` writes a folder.
 
     Raises:
         UsageError: there is no such format, or the file cannot be written.
         MissingExtra: the format is Parquet and pyarrow is not installed.
     """
+    format = format_of(format, None)  # noqa: A001
     graded = GradedRun(store, run, grading)
-    if format not in FORMATS:
-        raise UsageError(f"no export format '{format}'{did_you_mean(format, FORMATS)}")
-    if isinstance(out, Path):
-        with whole_file(out) as path:
-            _write(graded, format, path)
+    if format in TEXT_FORMATS:
+        write = cast("Callable[[GradedRun, TextIO], None]", lazy(TEXT_FORMATS[format]))
+        if not isinstance(out, Path):
+            write(graded, out)
+            return
+        with whole_file(out) as path, path.open("w", encoding="utf-8", newline="") as file:
+            write(graded, file)
+    elif not isinstance(out, Path):
+        what = "parquet is not text; name a file" if format == "parquet" else "letta writes a folder; name it"
+        raise UsageError(f"{what} with --output")
     elif format == "parquet":
-        raise UsageError("Parquet is not text; name a file to write it to")
+        with whole_file(out) as path:
+            lazy("vivavoce.report.parquet_file:write_parquet_file")(graded, path)
     else:
-        TEXT_FORMATS[format](graded, out)
-
-
-def _write(graded: GradedRun, format: str, path: Path) -> None:  # noqa: A002
-    if format == "parquet":
-        write_parquet_file(graded, path)
-    else:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            TEXT_FORMATS[format](graded, file)
+        lazy("vivavoce.report.letta_layout:write_letta_layout")(store, run, grading, out)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from vivavoce.records.run import Grading, Outcome, Run, Verdict
+from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.run.summary import Summary, summarise, tally
 from vivavoce.store.store import Store
 
@@ -28,16 +28,11 @@ class GradedRun:
         return self.grading.summary is not None and self.run.status == "finished"
 
     def summary(self) -> Summary:
-        """Return the summary; of a run that was killed, what is there so far, and that it is inconclusive."""
-        if self.grading.summary is not None:
-            stored = Summary.model_validate(self.grading.summary)
-            return stored.model_copy(update={"verdict": self.grading.verdict, "reasons": self._reasons(stored)})
-        counted = self._count()
-        verdict: Verdict = "inconclusive"
-        return counted.model_copy(update={"verdict": verdict, "reasons": self._reasons(counted)})
-
-    def _reasons(self, summary: Summary) -> list[str]:
-        return summary.reasons if self.ended else ["the run did not come to its end", *summary.reasons]
+        """Return the summary; of a run that was stopped or killed, what is there so far, which decides nothing."""
+        if self.grading.summary is None or self.run.status == "running":
+            return self._count().stopped_by("unfinished")
+        stored = Summary.model_validate(self.grading.summary)
+        return stored if self.ended or stored.stopped is not None else stored.stopped_by("interrupted")
 
     def _count(self) -> Summary:
         attempts, failed = self.store.counts(self.run.id)

@@ -8,6 +8,7 @@ from typing import Any, TextIO
 from vivavoce.records.run import Outcome
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.strict_json import strict_json
+from vivavoce.store.mirror import own_metadata
 
 
 def write_json(graded: GradedRun, out: TextIO) -> None:
@@ -19,7 +20,7 @@ def write_json(graded: GradedRun, out: TextIO) -> None:
     }
     out.write("{\n" + "".join(f'"{name}":{strict_json(part)},\n' for name, part in head.items()) + '"samples":[')
     for i, outcome in enumerate(graded.outcomes()):
-        out.write((",\n" if i else "\n") + strict_json(_sample(outcome)))
+        out.write((",\n" if i else "\n") + strict_json(sample_data(outcome)))
     out.write("\n]\n}\n")
 
 
@@ -31,10 +32,13 @@ def write_jsonl(graded: GradedRun, out: TextIO) -> None:
         out.write(strict_json(data) + "\n")
 
 
-def _sample(outcome: Outcome) -> dict[str, Any]:
+def sample_data(outcome: Outcome) -> dict[str, Any]:
+    """Return a conversation with its sample, its transcript and its grades as plain data, each thing once."""
     data = _plain(outcome)
     attempt = data.pop("attempt")
     del attempt["key"]
+    for name, grade in outcome.grades.items():
+        data["grades"][name]["metadata"] = own_metadata(grade)
     return {**outcome.attempt.key._asdict(), **attempt, "sample": json.loads(outcome.attempt.sample), **data}
 
 

@@ -196,7 +196,7 @@ def _gate_case(suite: str, summary: Summary) -> Element:
     case = _case("gate", f"{suite}.gate", 0.0)
     if summary.verdict != "pass":
         tag = "failure" if summary.verdict == "fail" else "error"
-        _result(case, tag, "gate", f"the gate's verdict is {summary.verdict}", "\n".join(summary.reasons))
+        _result(case, tag, "gate", f"the verdict is {summary.verdict}", "\n".join(summary.explained))
     return case
 
 

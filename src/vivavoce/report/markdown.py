@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
-from vivavoce.records.run import AttemptKey
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.text import one_line
-from vivavoce.report.worst import Worst, worst
+from vivavoce.report.text import count, one_line
+from vivavoce.report.worst import Worst, WorstSamples, worst
 from vivavoce.run.summary import GraderSummary, Summary
 
 _VERDICTS = {"pass": "passed", "fail": "failed", "inconclusive": "is inconclusive", None: "has no gate"}
@@ -32,28 +31,32 @@ def code(text: str, width: int = _WIDTH) -> str:
     return f"`{line}`" if line else "–"
 
 
-def _lines(graded: GradedRun, summary: Summary, found: list[Worst]) -> Iterator[str]:
+def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator[str]:
     yield f"**{code(graded.run.suite)} {_VERDICTS[summary.verdict]}**"
     yield ""
-    for reason in summary.reasons:
+    for reason in summary.explained:
         yield f"- {code(reason)}"
-    failed = f", {summary.failed_attempts} of them failed" if summary.failed_attempts else ""
-    yield f"- {summary.attempts} conversations{failed} · run {code(graded.run.id)}, grading {code(graded.grading.id)}"
+    broken = f", {summary.failed_attempts} of them with an error" if summary.failed_attempts else ""
+    held = f"{count(summary.attempts, 'conversation')}{broken}"
+    yield f"- {held} · run {code(graded.run.id)}, grading {code(graded.grading.id)}"
     yield ""
     yield from _table(
-        ["grader", "target", "scored", "errors", "skipped", "mean", "95 % interval", "pass rate"],
+        ["grader", "target", "scored", "error", "skipped", "mean", "95 % interval", "pass rate"],
         "llrrrrrr",
         (_grader(grader) for grader in summary.graders),
     )
-    errors = [one for one in found if one.score is None]
-    low = [one for one in found if one.score is not None]
+    errors = [one for one in found.shown if one.score is None]
+    low = [one for one in found.shown if one.score is not None]
     for title, listed in (("Could not be scored", errors), ("Lowest scores", low)):
         if listed:
             yield ""
             yield f"**{title}**"
             yield ""
-            rows = ([_sample(one.key), code(one.key.target), _number(one.score), code(one.why)] for one in listed)
+            rows = ([_sample(one), code(one.key.target), _number(one.score), code(one.why)] for one in listed)
             yield from _table(["sample", "target", "score", "why"], "llrl", rows)
+    if found.more:
+        yield ""
+        yield f"and {found.more:,} more"
 
 
 def _table(heads: list[str], sides: str, rows: Iterable[list[str]]) -> Iterator[str]:
@@ -70,8 +73,10 @@ def _grader(one: GraderSummary) -> list[str]:
     return [code(one.name), code(one.target), *counts, _number(one.mean), interval, rate]
 
 
-def _sample(key: AttemptKey) -> str:
-    return code(key.sample_id) + (f" trial {key.trial + 1}" if key.trial else "")
+def _sample(one: Worst) -> str:
+    if one.group is not None:
+        return one.group
+    return code(one.key.sample_id) + (f" trial {one.key.trial + 1}" if one.key.trial else "")
 
 
 def _number(value: float | None) -> str:

@@ -1,22 +1,31 @@
-"""A run in the terminal: its summary, its worst samples, one of its conversations."""
+"""A run in the terminal: its summary, its worst samples, its verdict, and what to look at next."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
-from rich.console import Group, JustifyMethod, RenderableType
-from rich.table import Table
+from rich.console import Group, RenderableType
 from rich.text import Text
 
-from vivavoce.messages import AIMessage, AnyMessage
-from vivavoce.records.run import Outcome
-from vivavoce.records.score import GradeResult, State, TurnGrade
+from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.text import one_line, safe
-from vivavoce.report.worst import Worst
+from vivavoce.report.worst import Worst, WorstSamples
 from vivavoce.run.summary import AgreementSummary, GraderSummary, Summary
 
 STYLES: dict[str, str] = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
-MARKS: dict[State, str] = {"scored": " ", "error": "!", "skipped": "–"}
+
+_TARGET = Column("target", rank=1)
+_GRADERS = (
+    Column("grader"),
+    Column("scored", "right"),
+    Column("error", "right"),
+    Column("skipped", "right", rank=2),
+    Column("mean", "right"),
+    Column("95 % interval", rank=3),
+    Column("pass rate", "right", rank=4),
+)
+_WORST = (Column("sample"), Column("score", "right"), Column("why", flows=True))
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -29,34 +38,41 @@ def interval(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{low:.3f} … {high:.3f}"
 
 
-def summary_table(summary: Summary) -> Table:
+def run_report(summary: Summary, worst: WorstSamples, run_id: str, options: Sequence[str] = ()) -> Group:
+    """Return everything the end of a run says, and with which command to see a conversation.
+
+    `options` are what that command needs to find the same scores, such as `--store` and its value.
+    """
+    parts: list[RenderableType] = [summary_table(summary), *trial_lines(summary)]
+    parts += [agreement_line(found) for found in summary.agreement]
+    if worst.shown:
+        parts += [Text(), Text("the worst samples", style="bold"), worst_table(worst.shown)]
+    if worst.more:
+        parts.append(Text(f"and {worst.more:,} more"))
+    parts += [Text(), *verdict_lines(summary), Text(), _hint(worst, run_id, options)]
+    return Group(*parts)
+
+
+def summary_table(summary: Summary) -> FittingTable:
     """Return a row for each grader: how many scores of each state, the mean with its interval, how many pass."""
     several = len({grader.target for grader in summary.graders}) > 1
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for head, justify in _heads(several):
-        table.add_column(head, justify=justify, overflow="fold")
-    for grader in summary.graders:
-        table.add_row(*([safe(grader.target)] if several else []), *_cells(grader))
-    return table
+    return FittingTable(
+        [*([_TARGET] if several else []), *_GRADERS],
+        [[*([Text(safe(one.target))] if several else []), *_cells(one)] for one in summary.graders],
+    )
 
 
-def _heads(several: bool) -> list[tuple[str, JustifyMethod]]:
-    heads: list[tuple[str, JustifyMethod]] = [
-        ("grader", "left"),
-        ("scored", "right"),
-        ("error", "right"),
-        ("skipped", "right"),
-    ]
-    more: list[tuple[str, JustifyMethod]] = [("mean", "right"), ("95 % interval", "left"), ("pass rate", "right")]
-    return [*([("target", "left")] if several else []), *heads, *more]
-
-
-def _cells(grader: GraderSummary) -> list[RenderableType]:
-    errors = Text(str(grader.errors), style="bold yellow" if grader.errors else "")
+def _cells(grader: GraderSummary) -> list[Text]:
     rate = "–" if grader.pass_rate is None else f"{grader.pass_rate:.1%}"
-    mean = number(grader.mean)
-    states: list[RenderableType] = [str(grader.scored), errors, str(grader.skipped)]
-    return [safe(grader.label or grader.name), *states, mean, interval(grader.low, grader.high), rate]
+    return [
+        Text(safe(grader.label or grader.name)),
+        Text(str(grader.scored)),
+        Text(str(grader.errors), style="bold yellow" if grader.errors else ""),
+        Text(str(grader.skipped)),
+        Text(number(grader.mean)),
+        Text(interval(grader.low, grader.high)),
+        Text(rate),
+    ]
 
 
 def trial_lines(summary: Summary) -> Iterator[Text]:
@@ -80,26 +96,19 @@ def agreement_line(found: AgreementSummary) -> Text:
     )
 
 
-def run_report(summary: Summary, worst: Sequence[Worst]) -> Group:
-    """Return everything the end of a run says."""
-    parts: list[RenderableType] = [summary_table(summary), *trial_lines(summary)]
-    parts += [agreement_line(found) for found in summary.agreement]
-    if worst:
-        parts += [Text(), Text("the worst samples", style="bold"), worst_table(worst)]
-    parts += [Text(), *verdict_lines(summary)]
-    return Group(*parts)
-
-
-def worst_table(worst: Sequence[Worst]) -> Table:
+def worst_table(worst: Sequence[Worst]) -> FittingTable:
     """Return a line for each of the worst samples, with why."""
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     several = len({one.key.target for one in worst}) > 1
-    for column in (*(["target"] if several else []), "sample", "score", "why"):
-        table.add_column(column, overflow="ellipsis", no_wrap=column != "why")
-    for one in worst:
-        score = Text("error", style="yellow") if one.score is None else Text(f"{one.score:.2f}")
-        table.add_row(*([safe(one.key.target)] if several else []), label(one.key), score, one_line(one.why, 140))
-    return table
+    return FittingTable(
+        [*([_TARGET] if several else []), *_WORST],
+        [[*([Text(safe(one.key.target))] if several else []), *_worst_cells(one)] for one in worst],
+        header=False,
+    )
+
+
+def _worst_cells(one: Worst) -> list[Text]:
+    score = Text("error", style="yellow") if one.score is None else Text(f"{one.score:.2f}")
+    return [Text(one.group or label(one.key)), score, Text(one_line(one.why, 140))]
 
 
 def label(key: tuple[str, str, int]) -> str:
@@ -107,75 +116,22 @@ def label(key: tuple[str, str, int]) -> str:
     return safe(key[0]) + (f" #{key[2] + 1}" if key[2] else "")
 
 
-def verdict_lines(summary: Summary) -> Iterator[Text]:
+def verdict_lines(summary: Summary) -> Iterator[RenderableType]:
     """Yield the verdict, and the reason of each condition."""
     if summary.verdict is None:
         yield Text("no gate: nothing can fail", style="dim")
         return
-    yield Text.assemble((summary.verdict.upper(), STYLES[summary.verdict]))
-    for reason in summary.reasons:
-        yield Text(f"  {safe(reason)}")
+    verdict, reasons = summary.verdict.upper(), summary.explained
+    if summary.stopped is not None:
+        verdict, reasons = f"{verdict}: {safe(summary.stopped)}", reasons[1:]
+    yield Text(verdict, style=STYLES[summary.verdict])
+    for reason in reasons:
+        yield Labelled(Text("  "), Text(safe(reason)))
 
 
-def conversation(outcome: Outcome) -> Group:
-    """Return a conversation as it went, turn by turn, with the grades of each turn beside it."""
-    trajectory = outcome.attempt.trajectory
-    parts: list[RenderableType] = [_message(message) for message in trajectory.opening]
-    for turn in trajectory.turns:
-        seconds = "" if turn.seconds is None else f" · {turn.seconds:.2f} s"
-        parts.append(Text(f"── turn {turn.index}{seconds}", style="dim"))
-        parts += [_message(message) for message in turn.messages]
-        if turn.failure is not None:
-            parts.append(Text(f"  ! {safe(str(turn.failure))}", style="bold yellow"))
-            parts += [Text(f"    {line}", style="dim") for line in _evidence(turn.failure.evidence)]
-        parts += list(_turn_grades(outcome, turn.index))
-    if trajectory.failure is not None and not any(turn.failure for turn in trajectory.turns):
-        parts.append(Text(f"! {safe(str(trajectory.failure))}", style="bold yellow"))
-    parts += [Text("── grades", style="dim"), *_totals(outcome)]
-    if outcome.reward is not None:
-        parts.append(_line("reward", outcome.reward.state, outcome.reward.score, outcome.reward.rationale))
-    return Group(*parts)
-
-
-_SPEAKER_STYLES = {"user": "bold cyan", "assistant": "bold", "tool": "dim", "system": "dim", "developer": "dim"}
-
-
-def _message(message: AnyMessage) -> Text:
-    words = safe(message.text) or ("" if isinstance(message, AIMessage) and message.tool_calls else "(no text)")
-    line = Text.assemble((f"{message.role:>9}  ", _SPEAKER_STYLES[message.role]), words.replace("\n", "\n" + " " * 11))
-    if isinstance(message, AIMessage):
-        for call in message.tool_calls or ():
-            line.append(f"\n{'':11}→ {safe(call.name)}({one_line(call.function.arguments, 400)})", style="magenta")
-    return line
-
-
-def _evidence(text: str | None) -> list[str]:
-    """Return the last lines of what was seen, which in a traceback are the ones that matter."""
-    lines = [line for line in safe(text or "").splitlines() if line.strip(" ^~")]
-    return [one_line(line, 160) for line in lines[-6:]]
-
-
-def _turn_grades(outcome: Outcome, index: int) -> Iterator[Text]:
-    for name, grade in outcome.grades.items():
-        for turn in grade.per_turn_grades or ():
-            if turn.turn == index:
-                yield _line(name, turn.state, turn.score, _why(turn, outcome))
-
-
-def _why(grade: TurnGrade | GradeResult, outcome: Outcome) -> str | None:
-    """Return the reason of a grade; what the conversation itself says of its failure is not repeated."""
-    failure = outcome.attempt.failure
-    return "not graded: the target failed" if failure is not None and grade.failure == failure else grade.rationale
-
-
-def _totals(outcome: Outcome) -> Iterator[Text]:
-    for name, grade in outcome.grades.items():
-        yield _line(name, grade.state, grade.score, _why(grade, outcome))
-
-
-def _line(name: str, state: State, score: float | None, why: str | None) -> Text:
-    value = state if score is None else f"{score:.2f}"
-    style = "yellow" if state == "error" else "dim" if state == "skipped" else "red" if (score or 0) < 1 else "green"
-    return Text.assemble(
-        (f"{MARKS[state]:>2} {value:>7}  ", style), (safe(name), "bold"), f"  {one_line(why or '', 200)}"
-    )
+def _hint(worst: WorstSamples, run_id: str, options: Sequence[str]) -> Text:
+    """Return the command that shows the worst sample, or any where nothing went badly."""
+    sample = worst.shown[0].key.sample_id if worst.shown else None
+    words = [run_id, *(["--"] if sample is not None and sample.startswith("-") else []), sample or "SAMPLE"]
+    command = shlex.join(["viva", "show", *options, *map(safe, words)])
+    return Text(f"see {'the worst' if worst.shown else 'a conversation'} with: {command}", style="dim")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
-from vivavoce.records.run import AttemptKey, Grading, Outcome, Reward, ScoreRow
+from vivavoce.records.run import AttemptKey, ErrorRow, Grading, Outcome, Reward, ScoreRow
 from vivavoce.records.score import GradeResult
 from vivavoce.report.text import one_line
 from vivavoce.store.store import Store
@@ -19,31 +20,80 @@ WIDTH = 200
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """An attempt that went badly; `score` is the mean over the graders, None where something could not be scored."""
+    """An attempt that went badly, or all those of one target that broke in the same way, of which `key` is the first.
+
+    `score` is the mean over the graders, None where something could not be scored. `group` is how those are called that
+    broke in the same way, such as `7 samples`, None for a single one.
+    """
 
     key: AttemptKey
     score: float | None
     why: str
+    group: str | None = None
 
 
-def worst(store: Store, grading: Grading, limit: int = 5) -> list[Worst]:
-    """Return up to `limit` attempts with errors, then up to `limit` of those below 1, the lowest first.
+@dataclass(frozen=True, slots=True)
+class WorstSamples:
+    """The worst samples, and how many more there are that went badly."""
 
-    Only the scores are read, and the conversations of those that are returned. Among equals the earlier comes first.
+    shown: Sequence[Worst]
+    more: int
+
+
+def worst(store: Store, grading: Grading, limit: int = 5) -> WorstSamples:
+    """Return up to `limit` errors, equal ones in one, then up to `limit` of the attempts below 1, the lowest first.
+
+    Only the scores are read, and the conversations of those with a score that are returned. Among equals the earlier
+    comes first.
     """
-    errors: list[AttemptKey] = []
+    seen = _Seen()
+    lowest = heapq.nsmallest(limit, seen.low(store.scores(grading.id)))
+    groups = seen.groups(store.errors(grading.id)) if seen.broken else []
+    found = [one for one, _ in groups[:limit]]
+    found += [Worst(key, mean, _lowest(outcome_of(store, grading, key))) for mean, _, key in lowest]
+    more = sum(count for _, count in groups[limit:]) + seen.below - len(lowest)
+    return WorstSamples(found, more)
 
-    def scored() -> Iterator[tuple[float, int, AttemptKey]]:
-        for place, (key, rows) in enumerate(_attempts(store.scores(grading.id))):
-            if any(row.state == "error" for row in rows):
-                if len(errors) < limit:
-                    errors.append(key)
-            elif (mean := _mean(rows)) is not None and mean < 1:
+
+@dataclass(slots=True)
+class _Seen:
+    """What a walk through the scores counts: all attempts by target, those with errors, those with a score below 1."""
+
+    attempts: Counter[str] = field(default_factory=Counter[str])
+    broken: int = 0
+    below: int = 0
+    repeated: bool = False
+
+    def low(self, rows: Iterable[ScoreRow]) -> Iterator[tuple[float, int, AttemptKey]]:
+        """Yield mean, place and key of each attempt that was scored below 1."""
+        for place, (key, group) in enumerate(groupby(rows, lambda row: row.key)):
+            said = list(group)
+            self.attempts[key.target] += 1
+            self.repeated |= key.trial > 0
+            if any(row.state == "error" for row in said):
+                self.broken += 1
+            elif (mean := _mean(said)) is not None and mean < 1:
+                self.below += 1
                 yield mean, place, key
 
-    lowest = heapq.nsmallest(limit, scored())
-    found = [_explained(store, grading, key, None) for key in errors]
-    return found + [_explained(store, grading, key, mean) for mean, _, key in lowest]
+    def groups(self, rows: Iterable[ErrorRow]) -> list[tuple[Worst, int]]:
+        """Return what broke in the same way, with how many attempts that are, in the order of the first of each."""
+        firsts: dict[tuple[str, str], AttemptKey] = {}
+        counts = Counter[tuple[str, str]]()
+        for row in rows:
+            kind = (row.key.target, _broken(row))
+            firsts.setdefault(kind, row.key)
+            counts[kind] += 1
+        return [
+            (Worst(key, None, kind[1], self._name(kind[0], counts[kind])), counts[kind]) for kind, key in firsts.items()
+        ]
+
+    def _name(self, target: str, count: int) -> str | None:
+        if count == 1:
+            return None
+        if count == self.attempts[target]:
+            return f"all {count:,}"
+        return f"{count:,} {'conversations' if self.repeated else 'samples'}"
 
 
 def why(name: str, said: GradeResult | Reward) -> str:
@@ -63,26 +113,14 @@ def outcome_of(store: Store, grading: Grading, key: AttemptKey) -> Outcome:
     return next(found for found in store.outcomes(grading.id, sample_id=key.sample_id) if found.attempt.key == key)
 
 
-def _attempts(rows: Iterable[ScoreRow]) -> Iterator[tuple[AttemptKey, list[ScoreRow]]]:
-    for key, group in groupby(rows, lambda row: row.key):
-        yield key, list(group)
-
-
 def _mean(rows: Sequence[ScoreRow]) -> float | None:
     values = [row.value for row in rows if row.kind == "grade" and row.value is not None]
     return math.fsum(values) / len(values) if values else None
 
 
-def _explained(store: Store, grading: Grading, key: AttemptKey, score: float | None) -> Worst:
-    outcome = outcome_of(store, grading, key)
-    return Worst(key, score, _failure(outcome) if score is None else _lowest(outcome))
-
-
-def _failure(outcome: Outcome) -> str:
-    if outcome.attempt.failure is not None:
-        return one_line(str(outcome.attempt.failure), WIDTH)
-    said = {**outcome.grades, **({"reward": outcome.reward} if outcome.reward else {})}
-    return next(why(name, one) for name, one in said.items() if one.state == "error")
+def _broken(row: ErrorRow) -> str:
+    said = str(row.failure) if row.failure is not None else row.rationale or "error"
+    return one_line(said if row.name is None else f"{row.name}: {said}", WIDTH)
 
 
 def _lowest(outcome: Outcome) -> str:

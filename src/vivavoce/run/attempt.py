@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from vivavoce.grading.grader import Grader
-from vivavoce.grading.rewards import Composer, context_of
+from vivavoce.grading.rewards import Composer, CustomReward, context_of
 from vivavoce.records.run import Attempt, AttemptKey, Outcome, Reward
 from vivavoce.records.score import GradeResult
 from vivavoce.records.trajectory import Trajectory, Turn
@@ -19,27 +19,25 @@ OnTurn = Callable[[Turn], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """An attempt to be made; `driver` is None for a recorded conversation."""
+    """An attempt to be made, at its place in the plan; `driver` is None for a recorded conversation."""
 
     key: AttemptKey
     sample: Sample
     driver: ScriptedDriver | None = None
+    position: int = 0
 
 
 async def hold(task: Task, on_turn: OnTurn) -> Attempt:
     """Hold the conversation of a task, or replay it."""
     started = time.time()
-    if task.driver is None:
-        trajectory = replay(task.sample)
-    else:
-        async with task.driver.lane.conversations:
-            trajectory = await task.driver.hold(task.sample, on_turn)
+    trajectory = replay(task.sample) if task.driver is None else await task.driver.hold(task.sample, on_turn)
     return Attempt(
         key=task.key,
         scenario=task.sample.scenario,
-        sample=task.sample.model_dump_json(exclude={"messages"}, exclude_unset=True),
+        sample=task.sample.row_text(),
         trajectory=trajectory,
         started_at=started,
+        position=task.position,
     )
 
 
@@ -49,6 +47,17 @@ class Grades:
 
     graders: tuple[Grader, ...]
     composer: Composer | None = None
+
+    @property
+    def at_once(self) -> bool:
+        """Whether grading never waits, so that one conversation after the other is as quick as many at a time."""
+        waits = any(grader.waits for grader in self.graders)
+        return not waits and not isinstance(self.composer, CustomReward)
+
+    def verdicts(self, sample: Sample) -> int:
+        """Return how many verdicts of judges a sample takes."""
+        judged = [grader for grader in self.graders if grader.judged]
+        return sum(sample.turn_count if grader.per_turn(sample) else 1 for grader in judged)
 
     async def grade(self, attempt: Attempt, sample: Sample) -> Outcome:
         """Return an attempt with what every grader says; one that breaks leaves the others as they are."""

@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.grading.grader import Grader
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import load_object
+from vivavoce.run.attempt import Grades
 from vivavoce.run.plan import Plan, RunOptions, plan_of
 from vivavoce.samples.rows import SampleCount
-from vivavoce.samples.sample import Sample
-from vivavoce.suites.build import Builder, Grading
+from vivavoce.suites.build import Builder, Scoring
 from vivavoce.suites.dataset import check_dataset
 from vivavoce.suites.hooks import check_setup
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
-from vivavoce.suites.spec import JudgeGraderSpec, LettaTargetSpec
+from vivavoce.suites.spec import LettaTargetSpec
 from vivavoce.suites.targets import build_targets
 
 T = TypeVar("T")
@@ -38,7 +37,7 @@ class Forecast:
     concurrency: int
 
 
-def prepare(suite: Suite, plan: Plan, judges: JudgeOpener) -> tuple[Grading, SampleCount]:
+def prepare(suite: Suite, plan: Plan, judges: JudgeOpener) -> tuple[Scoring, SampleCount]:
     """Return what grades a run, and what its dataset holds.
 
     Raises:
@@ -47,22 +46,24 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener) -> tuple[Grading, Sam
     problems = list(suite.problems)
     found = _collect(problems, lambda: check_dataset(suite, plan.tags))
     _collect(problems, lambda: _check_setup(suite))
-    grading = _collect(problems, lambda: Builder(suite, judges.open, found).grading())
-    if problems or grading is None or found is None:
+    scoring = _collect(problems, lambda: Builder(suite, judges.open, found).scoring())
+    if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))
-    return grading, found
+    return scoring, found
 
 
-def check_suite(suite: Suite, options: RunOptions | None = None) -> Forecast:
+def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed: bool = False) -> Forecast:
     """Check everything that can be checked without calling anybody, and say what a run would call.
+
+    With `keys_needed`, a key that the environment lacks is a problem too.
 
     Raises:
         UsageError: with every problem found.
     """
     plan = plan_of(suite, options or RunOptions())
     problems: list[Problem] = []
-    _collect(problems, lambda: build_targets(suite, plan.concurrency, keys_needed=False))
-    prepared = _collect(problems, lambda: prepare(suite, plan, JudgeOpener(Budget(), keys_needed=False)))
+    _collect(problems, lambda: build_targets(suite, plan.concurrency, keys_needed=keys_needed))
+    prepared = _collect(problems, lambda: prepare(suite, plan, JudgeOpener(Budget(), keys_needed=keys_needed)))
     if prepared is None or problems:
         raise UsageError(*sorted(problems, key=lambda problem: (str(problem.file), problem.line or 0)))
     return _forecast(suite, plan, prepared[0])
@@ -87,13 +88,13 @@ def _check_setup(suite: Suite) -> None:
         raise UsageError(*suite.document.placed(("setup_script",), error)) from error
 
 
-def _forecast(suite: Suite, plan: Plan, grading: Grading) -> Forecast:
+def _forecast(suite: Suite, plan: Plan, scoring: Scoring) -> Forecast:
     samples = turns = verdicts = 0
-    judges = [g for g in grading.graders if isinstance(suite.spec.graders[g.name], JudgeGraderSpec)]
+    grades = Grades(scoring.graders)
     for sample in plan.samples():
         samples += 1
         turns += sample.turn_count
-        verdicts += sum(_verdicts(grader, sample) for grader in judges)
+        verdicts += grades.verdicts(sample)
     targets = 0 if plan.replays else len(getattr(suite.spec.target, "model_handles", None) or [None])
     times = max(targets, 1) * plan.trials
     return Forecast(
@@ -106,7 +107,3 @@ def _forecast(suite: Suite, plan: Plan, grading: Grading) -> Forecast:
         verdicts=verdicts * times,
         concurrency=plan.concurrency,
     )
-
-
-def _verdicts(grader: Grader, sample: Sample) -> int:
-    return sample.turn_count if grader.per_turn(sample) else 1

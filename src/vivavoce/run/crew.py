@@ -22,12 +22,19 @@ class Crew:
         self._workers = workers
         self._tasks: set[asyncio.Task[None]] = set()
         self.stopped_by: str | None = None
+        self._dropped = False
+
+    @property
+    def at_work(self) -> int:
+        """How many workers have not ended."""
+        return sum(not task.done() for task in self._tasks)
 
     def stop(self, why: str = INTERRUPTED) -> None:
         """Take no further item; what is in work is finished. Told a second time, drop that as well."""
         if self.stopped_by is None:
             self.stopped_by = why
             return
+        self._dropped = True
         for task in self._tasks:
             task.cancel()
 
@@ -44,7 +51,7 @@ class Crew:
             for task in self._tasks:
                 task.cancel()
         for result in results:
-            if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
+            if isinstance(result, BaseException) and not (self._dropped and isinstance(result, asyncio.CancelledError)):
                 raise result
 
     async def _work(self, items: Iterator[T], work: Callable[[T], Awaitable[None]]) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from vivavoce.conversation import split_turns
 from vivavoce.errors import BudgetExhausted, Fault
 from vivavoce.messages import AnyMessage
-from vivavoce.pacing.budget import Allowance
 from vivavoce.records.failure import failure_of
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.run.lane import Lane
@@ -46,45 +45,40 @@ class ScriptedDriver:
         Raises:
             BudgetExhausted: the run may make no more calls; nothing of the conversation is kept.
         """
-        allowance = self.lane.budget.allow(len(sample.said))
-        try:
-            return await self._hold(sample, on_turn, allowance)
-        finally:
-            allowance.close()
-
-    async def _hold(self, sample: Sample, on_turn: OnTurn, allowance: Allowance) -> Trajectory:
         begun = time.perf_counter()
         try:
             session = await self.lane.call(lambda: self.lane.target.open(_opening(sample)))
         except Fault as fault:
             return Trajectory(failure=failure_of(fault, "target"), seconds=time.perf_counter() - begun)
         try:
-            held = await self._converse(session, sample, on_turn, allowance)
+            held = await self._converse(session, sample, on_turn)
         finally:
             await _close(session)
         return held.model_copy(update={"seconds": time.perf_counter() - begun})
 
-    async def _converse(self, session: Session, sample: Sample, on_turn: OnTurn, allowance: Allowance) -> Trajectory:
+    async def _converse(self, session: Session, sample: Sample, on_turn: OnTurn) -> Trajectory:
         messages: list[AnyMessage] = []
         turns: list[Turn] = []
+        opening = list(session.opening)
         for index, said in enumerate(sample.said):
             messages.append(said)
-            turn = await self._turn(session, index, messages, allowance)
+            turn = await self._turn(session, index, messages)
             turns.append(turn)
             await on_turn(turn)
             if turn.failure is not None:
-                return Trajectory(turns=turns, session_id=session.id, failure=turn.failure)
+                return Trajectory(opening=opening, turns=turns, session_id=session.id, failure=turn.failure)
             messages += turn.messages[1:]
         try:
             state = await self.lane.call(session.state) if self.wants_state else None
         except Fault as fault:
-            return Trajectory(turns=turns, session_id=session.id, failure=failure_of(fault, "target"))
-        return Trajectory(turns=turns, session_id=session.id, state=state)
+            failure = failure_of(fault, "target")
+            return Trajectory(opening=opening, turns=turns, session_id=session.id, failure=failure)
+        return Trajectory(opening=opening, turns=turns, session_id=session.id, state=state)
 
-    async def _turn(self, session: Session, index: int, messages: list[AnyMessage], allowance: Allowance) -> Turn:
+    async def _turn(self, session: Session, index: int, messages: list[AnyMessage]) -> Turn:
         started, clock = time.time(), time.perf_counter()
         try:
-            reply = await self.lane.send(lambda: session.send(messages), allowance)
+            reply = await self.lane.send(lambda: session.send(messages))
         except BudgetExhausted:
             raise
         except Fault as fault:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from vivavoce.errors import TargetFault, VivavoceError
-from vivavoce.pacing.budget import Allowance, Budget
+from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.limiter import Limiter
 from vivavoce.pacing.retry import retrying
+from vivavoce.pacing.waiting import is_cancelled
 from vivavoce.targets.target import Target
 
 T = TypeVar("T")
@@ -39,8 +40,8 @@ class Lane:
         """
         return await retrying(lambda: self._timed(ask), tries=self.tries, limiter=self.calls)
 
-    async def send(self, ask: Callable[[], Awaitable[T]], allowance: Allowance) -> T:
-        """Call the target with a message; every try counts against the allowance.
+    async def send(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Call the target with a message; every try counts against the budget.
 
         Raises:
             Fault: the failure of the last try.
@@ -48,25 +49,30 @@ class Lane:
         """
 
         async def reserved() -> T:
-            reservation = allowance.reserve()
+            reservation = self.budget.reserve(0.0)
             try:
                 return await ask()
             finally:
-                allowance.settle(reservation)
+                self.budget.settle(reservation, 0.0)
 
         return await self.call(reserved)
 
     async def _timed(self, ask: Callable[[], Awaitable[T]]) -> T:
+        name, scope = self.target.name, asyncio.timeout(self.timeout)
         try:
-            async with asyncio.timeout(self.timeout):
+            async with scope:
                 return await ask()
-        except TimeoutError as error:
-            message = f"{self.target.name} did not answer within {self.timeout:g} s"
-            raise TargetFault(message, kind="timeout", retryable=self.target.stateless) from error
         except VivavoceError:
             raise
+        except asyncio.CancelledError as error:
+            if is_cancelled():
+                raise
+            raise TargetFault(f"{name} cancelled itself") from error
         except Exception as error:
-            raise TargetFault(f"{self.target.name}: {type(error).__name__}: {error}") from error
+            if scope.expired():
+                message = f"{name} did not answer within {self.timeout:g} s"
+                raise TargetFault(message, kind="timeout", retryable=self.target.stateless) from error
+            raise TargetFault(f"{name}: {type(error).__name__}: {error}") from error
 
 
 def open_lane(target: Target, *, limit: int, budget: Budget, timeout: float, retries: int) -> Lane:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -60,31 +61,30 @@ class Plan:
             if found == self.max_samples:
                 return
 
-    def check_ids(self) -> int:
-        """Return how many samples are chosen by id.
+    def count(self, rows: int) -> int:
+        """Return how many of the dataset's rows are chosen.
 
         Raises:
             UsageError: an id is in no row.
         """
-        found = [sample.id for sample in self.samples()]
-        missing = sorted((self.ids or frozenset()) - set(found))
+        if self.ids is None:
+            return min(rows, self.max_samples or rows)
+        every = {sample.id for sample in read_samples(self.path, fields=self.fields, base=self.base)}
+        missing = sorted(self.ids - every)
         if missing:
-            raise UsageError(f"{self.path} has no sample '{missing[0]}'{did_you_mean(missing[0], self._some_ids())}")
-        return len(found)
-
-    def _some_ids(self) -> list[str]:
-        found = read_samples(self.path, fields=self.fields, base=self.base, limit=1000)
-        return [sample.id for sample in found]
+            raise UsageError(f"{self.path} has no sample '{missing[0]}'{did_you_mean(missing[0], every)}")
+        return sum(1 for _ in self.samples())
 
     def tasks(self, drivers: Mapping[str, ScriptedDriver | None], done: set[AttemptKey]) -> Iterator[Task]:
-        """Yield the attempts that are left, sample by sample."""
+        """Yield the attempts that are left, sample by sample, each with its place among all of them."""
+        places = count()
         for sample in self.samples():
             trials = [sample.trial or 0] if self.replays else range(self.trials)
             for target, driver in drivers.items():
                 for trial in trials:
-                    key = AttemptKey(sample.id, target, trial)
+                    key, position = AttemptKey(sample.id, target, trial), next(places)
                     if key not in done:
-                        yield Task(key, sample, driver)
+                        yield Task(key, sample, driver, position)
 
 
 def plan_of(suite: Suite, options: RunOptions) -> Plan:

@@ -5,107 +5,153 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from vivavoce.errors import UsageError
+from vivavoce.messages import describe
 from vivavoce.pacing.budget import Budget
-from vivavoce.records.events import AttemptEnded, Listener, RunEnded, RunStarted
-from vivavoce.records.run import Attempt, Grading, Run
+from vivavoce.records.events import AttemptEnded, Event, Listener, RunEnded, RunStarted
+from vivavoce.records.run import Attempt, AttemptKey, Grading, Run
 from vivavoce.run.attempt import Grades
+from vivavoce.run.check import prepare
 from vivavoce.run.crew import Crew
-from vivavoce.run.suite_run import RunResult, dump_spec, stored_suite, sum_up
+from vivavoce.run.opening import stored_suite
+from vivavoce.run.plan import RunOptions, plan_of
+from vivavoce.run.result import RunResult
+from vivavoce.run.suite_run import dump_spec, ended, sum_up
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
-from vivavoce.suites.build import Builder
-from vivavoce.suites.build import Grading as Graded
+from vivavoce.suites.build import Builder, Scoring
 from vivavoce.suites.dataset import dataset_path
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite, load_suite
 
+Truths = dict[tuple[str, int], str]
+"""Rows as JSON text, by id and, for recorded conversations, trial."""
 
-async def regrade(
-    store: Store,
-    name: str,
-    suite: Path | None = None,
-    *,
-    listeners: Sequence[Listener] = (),
-    max_calls: int | None = None,
-) -> RunResult:
-    """Grade the conversations of a run again and return the new set of scores.
 
-    `suite` brings other graders, and other truths for samples of the same id; without it the run's own suite is used,
-    with its grading functions as they are now.
+@dataclass
+class Regrade:
+    """One more set of scores of a finished run; `stop` ends it early, and then it counts for nothing.
+
+    `path` brings another suite with other graders, and other truths for samples of the same id; without it the run's
+    own suite is used, with its grading functions as they are now.
 
     Raises:
-        UsageError: there is no such run, the suite is wrong, or a sample of it asks something else than the run did.
+        UsageError: there is no such run, or it is not finished.
     """
-    run = store.run(name)
-    chosen = load_suite(suite) if suite else stored_suite(run)
-    graded = Builder(chosen, JudgeOpener(Budget(max_calls=max_calls)).open).grading()
-    try:
-        return await _regrade(store, run, chosen, graded, _truths(chosen) if suite else {}, listeners)
-    finally:
-        for model in graded.models:
-            await model.close()
+
+    store: Store
+    name: str
+    path: Path | None = None
+    listeners: Sequence[Listener] = ()
+    max_calls: int | None = None
+    crew: Crew = field(default_factory=lambda: Crew(1))
+
+    @cached_property
+    def run(self) -> Run:
+        """The run."""
+        found = self.store.run(self.name)
+        if found.status != "finished":
+            raise UsageError(f"run {found.id} is not finished; first go on with: viva run --resume {found.id}")
+        return found
+
+    @cached_property
+    def suite(self) -> Suite:
+        """The suite with the graders."""
+        return load_suite(self.path) if self.path else stored_suite(self.run)
+
+    def stop(self) -> int:
+        """Grade no further; a second time, drop what is in work. Returns how many are."""
+        self.crew.stop()
+        return self.crew.at_work
+
+    async def execute(self) -> RunResult:
+        """Grade every conversation and return the new set of scores.
+
+        Raises:
+            UsageError: the suite is wrong, or a sample of it asks something else than the run did.
+        """
+        judges = JudgeOpener(Budget(max_calls=self.max_calls))
+        if self.path is None:
+            scoring, truths = Builder(self.suite, judges.open).scoring(), Truths()
+        else:
+            scoring, _ = prepare(self.suite, plan_of(self.suite, RunOptions()), judges)
+            truths = _truths(self.suite)
+        try:
+            for attempt in self.store.attempts(self.run.id):
+                sample_of(attempt, truths)
+            return await self._grade(scoring, truths)
+        finally:
+            for model in scoring.models:
+                await model.close()
+
+    async def _grade(self, scoring: Scoring, truths: Truths) -> RunResult:
+        run, store = self.run, self.store
+        grading = Grading(
+            id=f"{run.id}-g{len(store.gradings(run.id)) + 1}",
+            run_id=run.id,
+            spec=dump_spec(self.suite.spec),
+            fingerprints=scoring.fingerprints,
+            created_at=time.time(),
+        )
+        store.add_grading(grading)
+        planned, _ = store.counts(run.id)
+        await self._tell(RunStarted(run, grading, planned, 0))
+        grades = Grades(scoring.graders, scoring.composer)
+        self.crew = Crew(1 if grades.at_once else 2 * self.suite.spec.max_concurrent)
+        async with store.writer(run.id, grading.id, scoring.fingerprints) as writer:
+
+            async def grade(attempt: Attempt) -> None:
+                outcome = await grades.grade(attempt, sample_of(attempt, truths))
+                await writer.put_grades(attempt.key, outcome.grades, outcome.reward)
+                await self._tell(AttemptEnded(outcome))
+
+            await self.crew.run(store.attempts(run.id), grade)
+        summary = sum_up(store, grading, scoring)
+        if self.crew.stopped_by is None:
+            grading = ended(grading, summary, time.time())
+            store.update_grading(grading)
+        await self._tell(RunEnded(run, grading))
+        return RunResult(run, grading, summary, store.place, self.crew.stopped_by, self.suite.notes)
+
+    async def _tell(self, event: Event) -> None:
+        for listener in self.listeners:
+            await listener.on(event)
 
 
-async def _regrade(
-    store: Store, run: Run, suite: Suite, graded: Graded, truths: dict[str, str], listeners: Sequence[Listener]
-) -> RunResult:
-    number = len(store.gradings(run.id)) + 1
-    grading = Grading(
-        id=f"{run.id}-g{number}",
-        run_id=run.id,
-        spec=dump_spec(suite.spec),
-        fingerprints=graded.fingerprints,
-        created_at=time.time(),
-    )
-    for attempt in store.attempts(run.id):
-        sample_of(attempt, truths)
-    store.add_grading(grading)
-    for listener in listeners:
-        await listener.on(RunStarted(run, grading, len(store.done(run.id)), 0))
-    crew = Crew(2 * suite.spec.max_concurrent if graded.models else 1)
-    grades = Grades(graded.graders, graded.composer)
-    async with store.writer(run.id, grading.id, graded.fingerprints) as writer:
-
-        async def grade(attempt: Attempt) -> None:
-            outcome = await grades.grade(attempt, sample_of(attempt, truths))
-            await writer.put_grades(attempt.key, outcome.grades, outcome.reward)
-            for listener in listeners:
-                await listener.on(AttemptEnded(outcome))
-
-        await crew.run(store.attempts(run.id), grade)
-    summary = sum_up(store, grading, graded)
-    verdict = summary.verdict if crew.stopped_by is None else "inconclusive"
-    ended = {"finished_at": time.time(), "verdict": verdict, "summary": summary.model_dump(mode="json")}
-    grading = grading.model_copy(update=ended)
-    store.update_grading(grading)
-    for listener in listeners:
-        await listener.on(RunEnded(run, grading))
-    return RunResult(run, grading, summary, suite.notes, crew.stopped_by)
+def _truths(suite: Suite) -> Truths:
+    """Return the rows of a dataset, without recorded conversations."""
+    replays = suite.spec.driver == "replay"
+    rows = read_samples(dataset_path(suite), fields=suite.spec.dataset.fields, base=suite.base)
+    return {
+        (sample.id, (sample.trial or 0) if replays else 0): sample.row_text(("messages", "trial")) for sample in rows
+    }
 
 
-def _truths(suite: Suite) -> dict[str, str]:
-    """Return the rows of a dataset by id, as JSON text without recorded conversations."""
-    path = dataset_path(suite)
-    if not path.exists():
-        raise UsageError(suite.document.problem(("dataset",), f"there is no file '{suite.spec.dataset.path}'"))
-    rows = read_samples(path, fields=suite.spec.dataset.fields, base=suite.base)
-    return {sample.id: sample.model_dump_json(exclude={"messages", "trial"}, exclude_unset=True) for sample in rows}
-
-
-def sample_of(attempt: Attempt, truths: dict[str, str] | None = None) -> Sample:
-    """Return the sample of an attempt; `truths` replaces rows by id, where they ask the same.
+def sample_of(attempt: Attempt, truths: Truths) -> Sample:
+    """Return the sample of an attempt; `truths` replaces rows, where they ask the same.
 
     Raises:
-        UsageError: the row of that id asks something else than was asked.
+        UsageError: the row asks something else than was asked, or does not fit the conversation.
     """
     stored = json.loads(attempt.sample)
-    row = json.loads(truths[attempt.key.sample_id]) if truths and attempt.key.sample_id in truths else stored
+    row = json.loads(truths.get(_key(attempt.key, stored), attempt.sample))
     if row.get("input") != stored.get("input"):
         raise UsageError(f"sample '{attempt.key.sample_id}' asks something else than the run did; run the suite again")
     if "input" not in row:
         row["messages"] = attempt.trajectory.messages
-    return Sample.model_validate(row)
+    try:
+        return Sample.model_validate(row)
+    except ValidationError as error:
+        raise UsageError(f"sample '{attempt.key.sample_id}': {describe(error)}") from error
+
+
+def _key(key: AttemptKey, stored: dict[str, object]) -> tuple[str, int]:
+    """Return where the truth of an attempt stands: the trials of what was asked share one row."""
+    return (key.sample_id, 0 if "input" in stored else key.trial)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,7 +14,9 @@ from vivavoce.records.run import ScoreRow, Verdict
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.passes import passes
-from vivavoce.suites.spec import AgreementSpec
+
+if TYPE_CHECKING:  # what reads a summary need not load all that a suite may name
+    from vivavoce.suites.spec import AgreementSpec
 
 PASSED = 1.0
 _RANK: dict[Verdict, int] = {"pass": 0, "inconclusive": 1, "fail": 2}
@@ -66,7 +68,12 @@ class AgreementSummary(BaseModel):
 
 
 class Summary(BaseModel):
-    """A run on the whole; `verdict` is None where the suite has no gate."""
+    """A run on the whole.
+
+    `verdict` is None where the suite has no gate and so nothing can fail. It is `inconclusive`, with or without a gate,
+    where a grader has no score because of errors, where nothing at all was scored, and where the run was stopped early,
+    of which `stopped` says why and where.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -76,10 +83,26 @@ class Summary(BaseModel):
     agreement: list[AgreementSummary] = Field(default_factory=lambda: list[AgreementSummary]())
     verdict: Verdict | None = None
     reasons: list[str] = Field(default_factory=list)
+    stopped: str | None = None
 
     def grader(self, name: str, target: str | None = None) -> GraderSummary:
         """Return the summary of a grader, of the first target unless one is named."""
         return next(g for g in self.graders if g.name == name and target in (None, g.target))
+
+    @property
+    def explained(self) -> list[str]:
+        """Why the verdict is what it is, a line for each reason; after an early stop the reasons hold only so far."""
+        return self.reasons if self.stopped is None else [self.stopped, *(f"so far: {one}" for one in self.reasons)]
+
+    def stopped_by(self, why: str, planned: int | None = None) -> Summary:
+        """Return the summary of a run that ended early, which has decided nothing.
+
+        `why` is one word, such as `interrupted`, or a sentence; `planned` is how many conversations it was to have.
+        """
+        of = "" if planned is None else f" of {planned:,}"
+        after = f"after {self.attempts:,}{of} conversation{'s' * ((planned or self.attempts) != 1)}"
+        stopped = f"{why} {after}" if why.isalpha() else f"stopped {after}: {why}"
+        return self.model_copy(update={"verdict": "inconclusive", "stopped": stopped})
 
 
 @dataclass(slots=True)
@@ -205,11 +228,30 @@ def _answers(tallies: Tallies, name: str, threshold: float) -> dict[tuple[str, s
 
 
 def _decide(tallies: Tallies, gate: Gate | None) -> tuple[Verdict | None, list[str]]:
+    silent = _silent(tallies)
+    if not any(found.values for found in tallies.values()):
+        return "inconclusive", [*silent.values()] or ["inconclusive · nothing was scored"]
+    verdict, reasons = _by_gate(tallies, gate)
+    told = [start for start in silent if any(reason.startswith(start) for reason in reasons)]
+    reasons += [reason for start, reason in silent.items() if start not in told]
+    return ("inconclusive" if silent else verdict), reasons
+
+
+def _silent(tallies: Tallies) -> dict[str, str]:
+    """Return a reason for each grader that has no score at all because of errors, by how it begins."""
+    several = len({target for target, _ in tallies}) > 1
+    found: dict[str, str] = {}
+    for (target, name), counted in tallies.items():
+        if counted.errors and not counted.values:
+            start = f"inconclusive · {f'{target}: ' if several else ''}{name}: nothing was scored"
+            found[start] = f"{start} ({counted.errors} error{'s' * (counted.errors != 1)})"
+    return found
+
+
+def _by_gate(tallies: Tallies, gate: Gate | None) -> tuple[Verdict | None, list[str]]:
     if gate is None:
         return None, []
     targets = list(dict.fromkeys(target for target, _ in tallies))
-    if not targets:
-        return "inconclusive", ["nothing was scored"]
     worst: Verdict = "pass"
     reasons: list[str] = []
     for target in targets:

@@ -73,8 +73,11 @@ def check_kind(sample: EvaluationSample, first: EvaluationSample) -> None:
     """Check that a sample is of the kind of the first.
 
     Raises:
-        ValueError: it is not.
+        ValueError: it is not, or it is no sample at all.
     """
+    if not isinstance(sample, SingleTurnSample | MultiTurnSample):  # pyright: ignore[reportUnnecessaryIsInstance]
+        rule = "a SingleTurnSample or a MultiTurnSample is needed; dicts are read by EvaluationDataset.from_list(rows)"
+        raise ValueError(f"is a {type(sample).__name__}; {rule}")
     if type(sample) is not type(first):
         raise ValueError(f"is a {type(sample).__name__} in a dataset that begins with a {type(first).__name__}")
 

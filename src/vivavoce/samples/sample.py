@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Collection
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticSerializationError
 
 from vivavoce.conversation import split_turns
-from vivavoce.messages import AnyMessage, HumanMessage, Messages, ToolCall, read_message
+from vivavoce.messages import AnyMessage, HumanMessage, Messages, ToolCall
 
 JsonScalar = str | int | float | bool | None
+_OF_RUBRICS = {"input", "ground_truth", "submission", "conversation"}
 _NOT_ASKED = {"id", "trial", "tags", "metadata", "labels", "messages"}
 Said = str | HumanMessage
 """What the user says in one turn: text, or a message of several parts."""
@@ -47,6 +50,8 @@ class Sample(BaseModel):
     def _can_be_asked(self) -> Self:
         if self.input is None and self.messages is None:
             raise ValueError("a sample needs 'input' (what to ask) or 'messages' (a recorded conversation)")
+        if taken := sorted(_OF_RUBRICS & self.rubric_vars.keys()):
+            raise ValueError(f"rubric_vars may not hold '{taken[0]}': every rubric has a variable of that name")
         if self.messages is not None and not self.messages:
             raise ValueError("'messages' is empty: nothing was recorded")
         for place, said in enumerate(self.said):
@@ -59,7 +64,7 @@ class Sample(BaseModel):
         calls = self.reference_tool_calls
         if self.calls_per_turn and calls is not None and len(calls) != self.turn_count:
             raise ValueError(
-                f"input has {self.turn_count} turns and reference_tool_calls has {len(calls)} lists of calls; "
+                f"{self._asked} and reference_tool_calls has {len(calls)} lists of calls; "
                 "give one list per turn (null skips a turn), or a single list for the whole conversation"
             )
         if not isinstance(self.ground_truth, list):
@@ -70,9 +75,14 @@ class Sample(BaseModel):
             )
         if len(self.ground_truth) != self.turn_count:
             raise ValueError(
-                f"input has {self.turn_count} turns and ground_truth has {len(self.ground_truth)}; "
+                f"{self._asked} and ground_truth has {len(self.ground_truth)}; "
                 "give one ground truth per turn (null skips a turn), or a single one for the final answer"
             )
+
+    @property
+    def _asked(self) -> str:
+        what = "input" if self.messages is None else "the recorded conversation"
+        return f"{what} has {self.turn_count} turn{'s' * (self.turn_count != 1)}"
 
     @cached_property
     def said(self) -> tuple[HumanMessage, ...]:
@@ -81,10 +91,14 @@ class Sample(BaseModel):
             return ()
         return tuple(_spoken(one) for one in (self.input if isinstance(self.input, list) else [self.input]))
 
+    @cached_property
+    def _recorded_turns(self) -> list[list[AnyMessage]]:
+        return split_turns(self.messages or [])[1]
+
     @property
     def turn_count(self) -> int:
         """How many turns the conversation is planned to have, or had."""
-        return len(self.said) if self.messages is None else len(split_turns(self.messages)[1])
+        return len(self.said) if self.messages is None else len(self._recorded_turns)
 
     @property
     def per_turn(self) -> bool:
@@ -103,16 +117,32 @@ class Sample(BaseModel):
         Of a recorded conversation it holds the goal, or what the user said where there is none: what the target did
         and how that was judged differ from one recording of a scenario to the next.
         """
-        asked = self.model_dump_json(exclude=_NOT_ASKED, exclude_unset=True)
+        asked = self.row_text(_NOT_ASKED)
         if self.messages is not None and self.goal is None:
             said = (message.text for message in self.messages if isinstance(message, HumanMessage))
             asked = "\x00".join((asked, *said))
         return hashlib.blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
+    def row_text(self, without: Collection[str] = ("messages",)) -> str:
+        """Return the row as JSON text; a character that JSON cannot hold, half a surrogate pair, stands escaped."""
+        excluded = set(without)
+        try:
+            return self.model_dump_json(exclude=excluded, exclude_unset=True)
+        except PydanticSerializationError:
+            return json.dumps(self.model_dump(exclude=excluded, exclude_unset=True), default=str)
+
     @cached_property
     def turns(self) -> tuple[Sample, ...]:
         """The sample as a grader of each turn sees it: that input and that truth only."""
         return tuple(self._at(turn) for turn in range(self.turn_count))
+
+    @cached_property
+    def whole(self) -> Sample:
+        """The sample as a grader of the whole conversation sees it: the wanted tool calls of all turns in one list."""
+        if not self.calls_per_turn:
+            return self
+        turns = cast("list[list[ToolCall] | None]", self.reference_tool_calls)
+        return self.model_copy(update={"reference_tool_calls": [call for turn in turns for call in turn or ()]})
 
     def _at(self, turn: int) -> Sample:
         fields = {name: getattr(self, name) for name in type(self).model_fields}
@@ -120,6 +150,8 @@ class Sample(BaseModel):
             fields["ground_truth"] = self.ground_truth[turn]
         if self.messages is None:
             fields["input"] = self.said[turn].text
+        else:
+            fields["messages"] = self._recorded_turns[turn]
         calls = self.reference_tool_calls
         if calls and isinstance(calls[0], list | None):
             fields["reference_tool_calls"] = calls[turn]
@@ -128,8 +160,3 @@ class Sample(BaseModel):
 
 def _spoken(one: Said) -> HumanMessage:
     return one if isinstance(one, HumanMessage) else HumanMessage(content=one)
-
-
-def recorded(messages: Sequence[AnyMessage], id: str) -> Sample:  # noqa: A002
-    """Return a sample that replays a conversation."""
-    return Sample(id=id, messages=[read_message(message) for message in messages])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, IntegrityError
@@ -17,14 +19,20 @@ from vivavoce.errors import StoreError, UsageError
 LOCK_WAIT = 30
 """Seconds to wait for another writer."""
 
+_HEAD = b"SQLite format 3\0"
+"""How every SQLite file begins.
+
+Source: https://www.sqlite.org/fileformat.html, section 1.3.
+"""
+
 _PRAGMAS = ("synchronous=FULL", "foreign_keys=ON")
 
 _MEANINGS = {
     "disk is full": "make room and run again with --resume; what was committed is kept",
     "disk i/o error": "the disk refused to write or read",
-    "readonly database": "the file or its folder may not be written",
+    "readonly database": "the file or its folder is read-only",
     "database is locked": f"another process held it for more than {LOCK_WAIT} s",
-    "unable to open": "its folder is missing or may not be used, or it is not a file",
+    "unable to open": "its folder is missing or read-only, or the file may not be read",
     "not a database": "this is some other file",
     "malformed": "the file is damaged; `sqlite3 FILE .recover` may save what is in it",
     "scored_has_value": "a score is scored if and only if it has a value",
@@ -52,15 +60,53 @@ def path_of(address: str) -> Path:
     return Path(path).expanduser()
 
 
+def check_file(path: Path, *, create: bool) -> None:
+    """Check that a path is that of a store as far as its first bytes tell, or where `create`, that it may become one.
+
+    Raises:
+        UsageError: nothing is there, or something else.
+    """
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder, and a store is a file")
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_HEAD))
+    except (FileNotFoundError, NotADirectoryError):
+        head = b""
+        if not create:
+            raise UsageError(f"no store at {path}: nothing has been run here yet") from None
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
+    if head and head != _HEAD:
+        raise UsageError(f"{path} is no store but some other file; name another one")
+    if not head and not create:
+        raise UsageError(f"no store at {path}: the file is empty")
+
+
 def connect_to(path: Path) -> Engine:
     """Return the engine of an SQLite file; each of its transactions is one that we begin ourselves."""
-    engine = create_engine(
-        URL.create("sqlite", database=str(path.absolute())),
-        connect_args={"timeout": LOCK_WAIT, "isolation_level": None},
-    )
+    engine = create_engine(_url(path), connect_args={"timeout": LOCK_WAIT, "isolation_level": None})
     event.listen(engine, "connect", _set_pragmas)
     event.listen(engine, "begin", _begin)
     return engine
+
+
+def _url(path: Path) -> URL:
+    """Return the address of the file.
+
+    Where its folder is read-only, nobody can make the files beside it that readers and writers share. Then nobody
+    writes either, and it is read as a file that stays as it is, unless a log that was left behind has to be read too.
+    """
+    path = path.absolute()
+    if not path.exists() or _may_write(path.parent):
+        return URL.create("sqlite", database=str(path))
+    log = path.with_name(f"{path.name}-wal")
+    immutable = {} if log.exists() and log.stat().st_size else {"immutable": "1"}
+    return URL.create("sqlite", database=f"file:{quote(str(path))}", query={"uri": "true", "mode": "ro", **immutable})
+
+
+def _may_write(folder: Path) -> bool:
+    return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
 
 
 def for_writing(connection: Connection) -> Connection:

@@ -46,6 +46,7 @@ def attempt_of(row: AnyRow, turns: Iterable[AnyRow]) -> Attempt:
             "sample": row.sample,
             "trajectory": trajectory,
             "started_at": row.started_at,
+            "position": row.position,
         }
     )
 
@@ -82,7 +83,7 @@ def _grade(row: AnyRow, apart: list[TurnGrade]) -> GradeResult:
         ground_truth=_json(row.ground_truth),
         metadata=unfold(_json(row.metadata) or {}, turns),
         per_turn_grades=turns,
-        failure=_failure(row.failure),
+        failure=failure_of_text(row.failure),
         usage=_usage(row.usage),
     )
 
@@ -95,7 +96,8 @@ def _turn_grade(row: AnyRow) -> TurnGrade:
         rationale=row.rationale,
         submission=row.submission,
         ground_truth=_json(row.ground_truth),
-        failure=_failure(row.failure),
+        metadata=_json(row.metadata) or {},
+        failure=failure_of_text(row.failure),
     )
 
 
@@ -105,7 +107,7 @@ def _reward(row: AnyRow) -> Reward:
         state=row.state,
         rationale=row.rationale,
         metadata=_json(row.metadata) or {},
-        failure=_failure(row.failure),
+        failure=failure_of_text(row.failure),
     )
 
 
@@ -117,7 +119,8 @@ def _json(text: str | None) -> Any:
     return None if text is None else json.loads(text)
 
 
-def _failure(text: str | None) -> Failure | None:
+def failure_of_text(text: str | None) -> Failure | None:
+    """Return the JSON text of a failure as a record, None where there was none."""
     return None if text is None else Failure.model_validate(json.loads(text))
 
 

@@ -91,6 +91,7 @@ class Encoder:
         return (
             self.run_id,
             *attempt.key,
+            attempt.position,
             attempt.scenario,
             talk.session_id,
             attempt.started_at,
@@ -138,7 +139,7 @@ class Encoder:
             grade.rationale,
             grade.submission,
             json_text(grade.ground_truth),
-            None,
+            json_text(grade.metadata) if grade.metadata else None,
             json_text(grade.failure),
             None,
             fingerprint,

@@ -1,6 +1,7 @@
 """Streams over the attempts of a run: page by page, each page one short look, so that no reader holds up the writer.
 
-A page holds the attempts that follow the last one read; what is written meanwhile comes in a later page.
+They come in the order of the plan of the run, whichever was finished first. A page holds the attempts that follow the
+last one read; of what is written meanwhile, that which still has its place ahead comes in a later page.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, select
+from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, select, tuple_
 
-from vivavoce.records.run import Attempt, AttemptKey, Outcome, ScoreRow
+from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRow
 from vivavoce.records.score import State
 from vivavoce.store.database import plain_errors
-from vivavoce.store.decode import AnyRow, attempt_of, grades_of
+from vivavoce.store.decode import AnyRow, attempt_of, failure_of_text, grades_of
 from vivavoce.store.encode import escape
 from vivavoce.store.schema import attempts, scores, turns
 
@@ -25,11 +26,13 @@ PAGE = 32
 KEY_PAGE = 2000
 """Attempts at a time where only keys and scores are read."""
 
-_KEY = (attempts.c.id, attempts.c.sample_id, attempts.c.target, attempts.c.trial)
+_PLACE = (attempts.c.position, attempts.c.id)
+_KEY = (*_PLACE, attempts.c.sample_id, attempts.c.target, attempts.c.trial)
 
 T = TypeVar("T")
 Page = Sequence[AnyRow]
 AnySelect: TypeAlias = "Select[*tuple[Any, ...]]"
+Place = tuple[ColumnElement[int], ColumnElement[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +48,23 @@ class Reader:
         return self._stream(select(*_KEY), KEY_PAGE, lambda _, page: list(map(_key, page)))
 
     def attempts(self, sample_id: str | None) -> Iterator[Attempt]:
-        """Yield attempts with their turns, in the order in which they were written."""
+        """Yield attempts with their turns."""
 
         def read(connection: Connection, page: Page) -> list[Attempt]:
-            talks = self._turns(connection, page)
+            talks = _turns(connection, page)
             return [attempt_of(row, talks.get(row.id, ())) for row in page]
 
-        return self._stream(_whole(sample_id), PAGE, read)
+        return self._whole(sample_id, read)
 
     def outcomes(self, grading_id: str, sample_id: str | None) -> Iterator[Outcome]:
         """Yield attempts with what a grading says; one that it has not graded comes without grades."""
 
         def read(connection: Connection, page: Page) -> list[Outcome]:
-            talks = self._turns(connection, page)
+            talks = _turns(connection, page)
             said = _scores(connection, page, select(scores), scores.c.grading_id == grading_id)
             return [_outcome(attempt_of(row, talks.get(row.id, ())), said.get(row.id, ())) for row in page]
 
-        return self._stream(_whole(sample_id), PAGE, read)
+        return self._whole(sample_id, read)
 
     def scores(self, grading_id: str) -> Iterator[ScoreRow]:
         """Yield the scores of whole conversations."""
@@ -69,15 +72,26 @@ class Reader:
         query = select(s.attempt_id, s.kind, s.name, s.state, s.value)
 
         def read(connection: Connection, page: Page) -> list[ScoreRow]:
-            keys = {row.id: _key(row) for row in page}
             found = _scores(connection, page, query, s.grading_id == grading_id, s.turn.is_(None))
             return [
-                ScoreRow(keys[number], row.kind, row.name, row.state, row.value)
-                for number, rows in found.items()
-                for row in rows
+                ScoreRow(key, row.kind, row.name, row.state, row.value)
+                for number, key in _keys(page)
+                for row in found.get(number, ())
             ]
 
         return self._stream(select(*_KEY), KEY_PAGE, read)
+
+    def errors(self, grading_id: str) -> Iterator[ErrorRow]:
+        """Yield what left an attempt without all its scores: the conversation's own failure, or the first grader's."""
+        s = scores.c
+        query = select(s.attempt_id, s.name, s.failure, s.rationale)
+
+        def read(connection: Connection, page: Page) -> list[ErrorRow]:
+            of_whole = (s.grading_id == grading_id, s.turn.is_(None), s.state == "error")
+            found = _scores(connection, page, query, *of_whole)
+            return [_error(row, found.get(row.id, ())) for row in page if row.failure is not None or row.id in found]
+
+        return self._stream(select(*_KEY, attempts.c.failure), KEY_PAGE, read)
 
     def turn_scores(self, grading_id: str, name: str) -> Iterator[tuple[AttemptKey, int, State, float | None]]:
         """Yield what one grader says of each turn."""
@@ -85,33 +99,39 @@ class Reader:
         query = select(s.attempt_id, s.turn, s.state, s.value)
 
         def read(connection: Connection, page: Page) -> list[tuple[AttemptKey, int, State, float | None]]:
-            keys = {row.id: _key(row) for row in page}
             of_turns = (s.grading_id == grading_id, s.kind == "grade", s.name == name, s.turn.is_not(None))
             found = _scores(connection, page, query, *of_turns)
-            return [(keys[number], row.turn, row.state, row.value) for number, rows in found.items() for row in rows]
+            return [
+                (key, row.turn, row.state, row.value) for number, key in _keys(page) for row in found.get(number, ())
+            ]
 
         return self._stream(select(*_KEY), KEY_PAGE, read)
 
-    def _stream(self, query: AnySelect, size: int, read: Callable[[Connection, Page], list[T]]) -> Iterator[T]:
-        query = query.where(attempts.c.run_id == self.run_id).order_by(attempts.c.id).limit(size)
-        after = -1
+    def _whole(self, sample_id: str | None, read: Callable[[Connection, Page], list[T]]) -> Iterator[T]:
+        if sample_id is None:
+            return self._stream(select(attempts), PAGE, read)
+        mine = select(attempts).where(attempts.c.sample_id == escape(sample_id))
+        unindexed = (_PLACE[0] + 0, _PLACE[1])  # or SQLite walks through the whole run in its order to find the sample
+        return self._stream(mine, PAGE, read, unindexed)
+
+    def _stream(
+        self, query: AnySelect, size: int, read: Callable[[Connection, Page], list[T]], place: Place = _PLACE
+    ) -> Iterator[T]:
+        query = query.where(attempts.c.run_id == self.run_id).order_by(*place).limit(size)
+        after = (-1, -1)
         while True:
             with plain_errors(self.place), self.engine.connect() as connection:
-                page = connection.execute(query.where(attempts.c.id > after)).all()
+                page = connection.execute(query.where(tuple_(*place) > after)).all()
                 records = read(connection, page) if page else []
             yield from records
             if len(page) < size:
                 return
-            after = page[-1].id
-
-    def _turns(self, connection: Connection, page: Page) -> dict[int, list[AnyRow]]:
-        mine = select(turns).join(attempts).where(attempts.c.run_id == self.run_id, _within(turns, page))
-        return _by_attempt(connection.execute(mine.order_by(turns.c.attempt_id, turns.c.idx)).all())
+            after = (page[-1].position, page[-1].id)
 
 
-def _whole(sample_id: str | None) -> AnySelect:
-    query = select(attempts)
-    return query if sample_id is None else query.where(attempts.c.sample_id == escape(sample_id))
+def _turns(connection: Connection, page: Page) -> dict[int, list[AnyRow]]:
+    mine = select(turns).where(_within(turns, page)).order_by(turns.c.attempt_id, turns.c.idx)
+    return _by_attempt(connection.execute(mine).all())
 
 
 def _scores(
@@ -122,11 +142,15 @@ def _scores(
 
 
 def _within(table: Table, page: Page) -> ColumnElement[bool]:
-    return table.c.attempt_id.between(page[0].id, page[-1].id)
+    return table.c.attempt_id.in_([row.id for row in page])
 
 
 def _by_attempt(rows: Sequence[AnyRow]) -> dict[int, list[AnyRow]]:
     return {number: list(group) for number, group in groupby(rows, attrgetter("attempt_id"))}
+
+
+def _keys(page: Page) -> list[tuple[int, AttemptKey]]:
+    return [(row.id, _key(row)) for row in page]
 
 
 def _key(row: AnyRow) -> AttemptKey:
@@ -136,3 +160,10 @@ def _key(row: AnyRow) -> AttemptKey:
 def _outcome(attempt: Attempt, rows: Sequence[AnyRow]) -> Outcome:
     grades, reward = grades_of(rows)
     return Outcome(attempt=attempt, grades=grades, reward=reward)
+
+
+def _error(attempt: AnyRow, rows: Sequence[AnyRow]) -> ErrorRow:
+    if attempt.failure is not None:
+        return ErrorRow(_key(attempt), None, failure_of_text(attempt.failure), None)
+    first = rows[0]
+    return ErrorRow(_key(attempt), first.name, failure_of_text(first.failure), first.rationale)

@@ -68,6 +68,7 @@ attempts = Table(
     Column("sample_id", String, nullable=False),
     Column("target", String, nullable=False),
     Column("trial", Integer, nullable=False),
+    Column("position", BigInteger, nullable=False),
     Column("scenario", String, nullable=False),
     Column("session_id", String),
     Column("started_at", Double, nullable=False),
@@ -78,9 +79,12 @@ attempts = Table(
     Column("failure", Text),
     Column("usage", Text),
     UniqueConstraint("run_id", "sample_id", "target", "trial", name="attempts_by_key"),
-    Index("attempts_by_run", "run_id", "id"),
+    Index("attempts_by_run", "run_id", "position", "id"),
 )
-"""`opening` is NULL for none, `usage` the sum over the turns, NULL when no turn tells."""
+"""`position` is the place in the plan of the run.
+
+`opening` is NULL for none, `usage` the sum over the turns, NULL when no turn tells.
+"""
 
 turns = Table(
     "turns",

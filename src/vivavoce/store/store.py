@@ -9,9 +9,9 @@ from typing import Any, Self
 from sqlalchemy import Engine, Table, func, insert, select, update
 
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run, ScoreRow
+from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Grading, Outcome, Run, ScoreRow
 from vivavoce.records.score import State
-from vivavoce.store.database import connect_to, for_writing, path_of, plain_errors
+from vivavoce.store.database import check_file, connect_to, for_writing, path_of, plain_errors
 from vivavoce.store.decode import AnyRow, grading_of, run_of
 from vivavoce.store.encode import Encoder, escape, json_text
 from vivavoce.store.naming import find
@@ -32,13 +32,14 @@ class Store:
     def open(cls, address: str, *, create: bool = True) -> Self:
         """Open a store given as a path or as `sqlite:///path`, and bring it to the newest schema.
 
+        A store in a read-only folder can be read.
+
         Raises:
-            UsageError: the address is of another kind, or nothing is there and `create` is False.
+            UsageError: the address is of another kind, the file is no store, or none is there and `create` is False.
             StoreError: the file cannot be used, or a newer vivavoce has written it.
         """
         path = path_of(address)
-        if not create and not path.exists():
-            raise UsageError(f"no store at {path}: nothing has been run here yet")
+        check_file(path, create=create)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -116,12 +117,16 @@ class Store:
         return [grading_of(row) for row in self._read(query)]
 
     def grading(self, run_id: str, name: str | None = None) -> Grading:
-        """Return a grading of a run by the same kinds of names as `run`, the latest when none is given.
+        """Return a grading of a run by the same kinds of names as `run`, the latest complete one when none is given.
 
         Raises:
             UsageError: no grading of the run, or more than one, has that name.
         """
         of_run = gradings.c.run_id == run_id
+        if name is None:
+            complete = [grading for grading in self.gradings(run_id) if grading.finished_at is not None]
+            if complete:
+                return complete[-1]
         with plain_errors(self.place), self._engine.connect() as connection:
             return grading_of(find(connection, gradings, gradings.c.created_at, name or "latest", of_run))
 
@@ -142,11 +147,11 @@ class Store:
         return stored, failed
 
     def attempts(self, run_id: str, *, sample_id: str | None = None) -> Iterator[Attempt]:
-        """Yield the attempts of a run with all their messages, in the order in which they were stored."""
+        """Yield the attempts of a run with all their messages, in the order of its plan."""
         return self._reader(run_id).attempts(sample_id)
 
     def outcomes(self, grading_id: str, *, sample_id: str | None = None) -> Iterator[Outcome]:
-        """Yield the attempts of a graded run with what this grading says, in the order in which they were stored.
+        """Yield the attempts of a graded run with what this grading says, in the order of its plan.
 
         An attempt that this grading lacks comes without grades.
 
@@ -156,12 +161,20 @@ class Store:
         return self._reader(self._graded_run(grading_id)).outcomes(grading_id, sample_id)
 
     def scores(self, grading_id: str) -> Iterator[ScoreRow]:
-        """Yield the scores of whole conversations, in the order in which the attempts were stored.
+        """Yield the scores of whole conversations, in the order of the plan of the run.
 
         Raises:
             UsageError: there is no such grading.
         """
         return self._reader(self._graded_run(grading_id)).scores(grading_id)
+
+    def errors(self, grading_id: str) -> Iterator[ErrorRow]:
+        """Yield the attempts that lack a score because something broke, each with what broke first.
+
+        Raises:
+            UsageError: there is no such grading.
+        """
+        return self._reader(self._graded_run(grading_id)).errors(grading_id)
 
     def turn_scores(self, grading_id: str, name: str) -> Iterator[tuple[AttemptKey, int, State, float | None]]:
         """Yield attempt, turn, state and value of what one grader says of each turn.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, text
 
-from vivavoce.errors import StoreError
+from vivavoce.errors import StoreError, UsageError
 from vivavoce.store import schema
 from vivavoce.store.database import LOCK_WAIT, for_writing
 from vivavoce.store.schema import HEAD
@@ -20,7 +20,8 @@ def upgrade(engine: Engine, place: object) -> None:
     """Run the migrations that the database lacks, all or none; several processes may do so at once.
 
     Raises:
-        StoreError: the file belongs to a newer vivavoce, or to another program.
+        UsageError: the file belongs to another program.
+        StoreError: the file belongs to a newer vivavoce.
     """
     with engine.connect() as connection:
         if _is_current(connection, place):
@@ -39,7 +40,7 @@ def _is_current(connection: Connection, place: object) -> bool:
     if not names:
         return False
     if "alembic_version" not in names:
-        raise StoreError(f"{place}: this is a database of another program; give another file")
+        raise UsageError(f"{place} is no store but a database of another program; name another file")
     version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
     if version > HEAD:
         raise StoreError(

@@ -17,7 +17,7 @@ from vivavoce.grading.gates import Gate, LogicalGate, SimpleGate, Threshold, Wei
 from vivavoce.grading.grader import Grader, Score, user_score
 from vivavoce.grading.graders import graders, truth_of
 from vivavoce.grading.judge import RESERVED, VERDICT_SCHEMA, ModelJudge
-from vivavoce.grading.options import read_options
+from vivavoce.grading.options import check_parameters, read_options
 from vivavoce.grading.rewards import Composer, CustomReward, WeightedReward, reward_composers
 from vivavoce.grading.rubric import Rubric, read_rubric
 from vivavoce.models.model import Model
@@ -29,6 +29,7 @@ from vivavoce.suites.spec import (
     AgreementSpec,
     AnyGateSpec,
     AnyGraderSpec,
+    AnyRewardSpec,
     ConditionSpec,
     CustomRewardSpec,
     FunctionGraderSpec,
@@ -43,7 +44,7 @@ OpenModel = Callable[[JudgeGraderSpec], Model]
 
 
 @dataclass(frozen=True, slots=True)
-class Grading:
+class Scoring:
     """What grades a run: the graders in the order of the suite, the reward, the gate, and the judges to close."""
 
     graders: tuple[Grader, ...]
@@ -51,11 +52,13 @@ class Grading:
     gate: Gate | None
     agreement: tuple[AgreementSpec, ...] = ()
     models: tuple[Model, ...] = ()
+    reward_fingerprint: str | None = None
 
     @property
     def fingerprints(self) -> dict[str, str]:
-        """What decides each grader's scores, as a hash by its name."""
-        return {grader.name: grader.fingerprint for grader in self.graders}
+        """What decides each grader's scores, and the reward, as a hash by its name."""
+        prints = {grader.name: grader.fingerprint for grader in self.graders}
+        return prints | ({"reward": self.reward_fingerprint} if self.reward_fingerprint else {})
 
 
 @dataclass(slots=True)
@@ -79,7 +82,7 @@ class Builder:
         except UsageError as error:
             self.problems += self.suite.document.placed(at, error)
 
-    def grading(self) -> Grading:
+    def scoring(self) -> Scoring:
         """Return what grades a run.
 
         Raises:
@@ -95,12 +98,21 @@ class Builder:
         if self.problems:
             raise UsageError(*self.problems)
         found = tuple(grader for grader in built if grader is not None)
-        return Grading(found, composer, gate, tuple(spec.agreement), tuple(self.models.values()))
+        return Scoring(
+            found,
+            composer,
+            gate,
+            tuple(spec.agreement),
+            tuple(self.models.values()),
+            _reward_print(spec.reward, composer),
+        )
 
     def _grader(self, name: str, spec: AnyGraderSpec) -> Grader | None:
         extract: Extract | None = None
         with self.place("graders", name, "extractor"):
             extract = build_extractor(spec.extractor, spec.extractor_config, self.suite.base)
+        if extract is None:  # said once; the rest of the grader is checked with another one
+            spec = spec.model_copy(update={"extractor": "last_assistant"})
         if isinstance(spec, JudgeGraderSpec):
             return self._judge(name, spec, extract or last_assistant)
         with self.place("graders", name, "function"):
@@ -111,6 +123,7 @@ class Builder:
         from_file = is_file_reference(spec.function)
         function = load_object(spec.function, self.suite.base) if from_file else graders.get(spec.function)
         truth = truth_of(function)
+        waits = truth is None or is_file_reference(spec.extractor)
         score: Score
         if truth is None:
             silence = "trajectory" in inspect.signature(function).parameters
@@ -120,7 +133,17 @@ class Builder:
             silence = truth in ("reference_tool_calls", "conversation")
             score, version = _bound(function, options), "1"
         parts = [spec.function, version, spec.config, _extractor_parts(spec, self.suite.base)]
-        return Grader(name, extract, score, truth or "none", fingerprint(parts), silence, spec.scope, spec.display_name)
+        return Grader(
+            name,
+            extract,
+            score,
+            truth or "none",
+            fingerprint(parts),
+            silence,
+            spec.scope,
+            spec.display_name,
+            waits=waits,
+        )
 
     def _judge(self, name: str, spec: JudgeGraderSpec, extract: Extract) -> Grader | None:
         at = ("graders", name)
@@ -137,7 +160,15 @@ class Builder:
                 asked: list[Any] = [spec.model, rubric.hash, settings, spec.system_prompt, VERDICT_SCHEMA]
                 parts = [*asked, _extractor_parts(spec, self.suite.base)]
                 return Grader(
-                    name, extract, judge.score, "none", fingerprint(parts), scope=spec.scope, label=spec.display_name
+                    name,
+                    extract,
+                    judge.score,
+                    "none",
+                    fingerprint(parts),
+                    scope=spec.scope,
+                    label=spec.display_name,
+                    judged=True,
+                    waits=True,
                 )
         return None
 
@@ -171,7 +202,9 @@ class Builder:
         if isinstance(spec, CustomRewardSpec):
             with self.place("reward", "function"):
                 found = load_object if is_file_reference(spec.function) else _registered
-                return CustomReward(found(spec.function, self.suite.base))
+                function = found(spec.function, self.suite.base)
+                check_parameters(function, ("ctx",))
+                return CustomReward(function)
         return None
 
     def _gate(self, spec: AnyGateSpec, at: KeyPath) -> Gate:
@@ -190,6 +223,13 @@ class Builder:
         known = [*self.suite.spec.graders, *(["reward"] if self.suite.spec.reward else [])]
         if key not in known:
             self.problems.append(self.suite.document.problem(at, f"no grader '{key}'{did_you_mean(key, known)}"))
+
+
+def _reward_print(spec: AnyRewardSpec | None, composer: Composer | None) -> str | None:
+    if spec is None:
+        return None
+    source = _source(composer.function) if isinstance(composer, CustomReward) else ""
+    return fingerprint([spec.model_dump(), source])
 
 
 def _threshold(spec: ConditionSpec) -> Threshold:

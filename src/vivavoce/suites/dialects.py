@@ -53,7 +53,7 @@ def translate(document: Document, target: dict[str, Any] | None = None) -> Trans
     """Bring a suite of any era into our own keys, in place; `target` replaces the suite's own."""
     work = Translation(document, era_of(document.data))
     if target is not None:
-        document.data["target"] = dict(target)
+        document.replace("target", target)
     steps: tuple[Callable[[Translation], None], ...] = (_drop_nulls, _keys, _target, _graders, _gate)
     for step in steps:
         step(work)
@@ -78,13 +78,17 @@ def _section(data: dict[str, Any], name: str) -> dict[str, Any]:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
+_NULL_MEANS = {"temperature"}
+"""Keys where null says something: leave it to the model."""
+
+
 def _drop_nulls(work: Translation) -> None:
     """A null says the same as a missing key."""
     data = work.document.data
     sections = [data, _section(data, "target"), _section(data, "reward"), _section(data, "gate")]
     sections += [cast("dict[str, Any]", g) for g in _section(data, "graders").values() if isinstance(g, dict)]
     for section in sections:
-        for key in [key for key, value in section.items() if value is None]:
+        for key in [key for key, value in section.items() if value is None and key not in _NULL_MEANS]:
             del section[key]
 
 

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.constructor import RoundTripConstructor
+from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.scalarbool import ScalarBoolean
 
 from vivavoce.errors import Problem, UsageError
 
@@ -16,42 +19,88 @@ KeyPath = tuple[str | int, ...]
 MAX_BYTES = 1_000_000
 MAX_NODES = 20_000
 """A suite of more values is a mistake, or an alias that multiplies itself."""
+_HINTS = {
+    "'\\t'": "; indent with spaces, not with tabs",
+    "cannot start any token": "; put a text that begins with it in quotes",
+    "chomping": "; put a text that begins with > or | in quotes",
+    "mapping values are not allowed": "; check the indentation, and put a text that holds ': ' in quotes",
+}
+_OTHER_FILES = {".py": "a Python file", **dict.fromkeys((".jsonl", ".ndjson", ".csv", ".parquet"), "a dataset")}
+
+
+class _Constructor(RoundTripConstructor):
+    """Takes a date, and a lone `=`, for the texts that they are, as YAML 1.2 does."""
+
+
+def _as_written(constructor: Any, node: Any) -> object:
+    return constructor.construct_scalar(node)
+
+
+for _tag in ("timestamp", "value", "str"):
+    _Constructor.add_constructor(f"tag:yaml.org,2002:{_tag}", _as_written)  # pyright: ignore[reportUnknownMemberType]
 
 
 @dataclass(slots=True)
 class Document:
-    """The data of a file; `places` maps the path of a value to its line and column, both from 1."""
+    """The data of a file; `places` maps the path of a value to its line and column, both from 1.
+
+    The sections in `replaced` stand in no file: the caller gave them in place of the file's own.
+    """
 
     path: Path
     data: dict[str, Any]
     places: dict[KeyPath, tuple[int, int]] = field(default_factory=dict[KeyPath, tuple[int, int]])
+    replaced: set[str] = field(default_factory=set[str])
+
+    def replace(self, section: str, data: Mapping[str, Any]) -> None:
+        """Put a section in the place of the file's own."""
+        self.data[section] = dict(data)
+        self.replaced.add(section)
 
     def problem(self, at: KeyPath, message: str) -> Problem:
         """Return a problem at the place of a value, or of the nearest value around it."""
+        label = ".".join(str(part) for part in at)
+        text = f"{label}: {message}" if label else message
+        if at and at[0] in self.replaced:
+            return Problem(text)
         known = at
         while known and known not in self.places:
             known = known[:-1]
         line, column = self.places.get(known, (1, 1))
-        label = ".".join(str(part) for part in at)
-        return Problem(f"{label}: {message}" if label else message, self.path, line, column)
+        return Problem(text, self.path, line, column)
 
     def placed(self, at: KeyPath, error: UsageError) -> list[Problem]:
-        """Return the problems of an error, each that names no file at a place of this one."""
-        return [problem if problem.file else self.problem(at, problem.message) for problem in error.problems]
+        """Return the problems of an error at a place of this file.
+
+        One that has a file of its own, such as a Python file that raises, stays there and says who asked for it.
+        """
+        return [self._placed(at, problem) for problem in error.problems]
+
+    def _placed(self, at: KeyPath, problem: Problem) -> Problem:
+        if problem.file is None:
+            return self.problem(at, problem.message)
+        asked = str(self.problem(at, "")).rstrip(": ")
+        return Problem(f"{problem.message} (asked for by {asked})", problem.file, problem.line, problem.column)
 
 
 def read_document(path: Path) -> Document:
     """Read a YAML file whose top is a mapping.
 
     Raises:
-        UsageError: it is missing, unreadable, not UTF-8, not YAML, too large, or not a mapping.
+        UsageError: it is missing, of another kind, unreadable, not UTF-8, not YAML, too large, or not a mapping.
     """
     text = _read_text(path)
+    reader = YAML(typ="rt")
+    reader.Constructor = _Constructor
     try:
-        loaded: object = YAML(typ="rt").load(text)  # pyright: ignore[reportUnknownMemberType]
+        loaded: object = reader.load(text)  # pyright: ignore[reportUnknownMemberType]
     except MarkedYAMLError as error:
         raise UsageError(_unreadable(path, error)) from error
-    except (YAMLError, ValueError, RecursionError) as error:
+    except ReaderError as error:
+        raise UsageError(_unprintable(path, text, error)) from error
+    except RecursionError as error:
+        raise UsageError(Problem("is nested too deeply", path)) from error
+    except ValueError as error:
         raise UsageError(Problem(f"is not YAML: {str(error).splitlines()[0]}", path)) from error
     if not isinstance(loaded, Mapping):
         raise UsageError(Problem("must be a mapping with keys such as name, dataset, target and graders", path, 1))
@@ -60,13 +109,25 @@ def read_document(path: Path) -> Document:
     return Document(path, cast("dict[str, Any]", data), places)
 
 
+def _unprintable(path: Path, text: str, error: Any) -> Problem:
+    line = text.count("\n", 0, error.position) + 1
+    return Problem(f"holds an unprintable character (number {error.character})", path, line)
+
+
 def _unreadable(path: Path, error: Any) -> Problem:
     mark = error.problem_mark
     line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
-    return Problem(f"is not YAML: {error.problem or error.context}", path, line, column)
+    said = str(error.problem or error.context).partition(" with value ")[0]
+    if said.startswith("but "):
+        said = f"{error.context}, {said}"
+    hint = next((hint for sign, hint in _HINTS.items() if sign in said), "")
+    return Problem(f"is not YAML: {said}{hint}", path, line, column)
 
 
 def _read_text(path: Path) -> str:
+    if what := _OTHER_FILES.get(path.suffix.lower()):
+        hint = "a suite is a YAML file that names it; viva init writes one to start from"
+        raise UsageError(Problem(f"is {what}, not a suite; {hint}", path))
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -76,7 +137,9 @@ def _read_text(path: Path) -> str:
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise UsageError(Problem("is not UTF-8", path, raw[: error.start].count(b"\n") + 1)) from error
+        raise UsageError(
+            Problem("is not UTF-8; save it as UTF-8", path, raw[: error.start].count(b"\n") + 1)
+        ) from error
 
 
 @dataclass(slots=True)
@@ -93,33 +156,43 @@ class _Plain:
             return self._mapping(cast("Mapping[Any, object]", node), at)
         if isinstance(node, Sequence) and not isinstance(node, str | bytes):
             return [self._item(node, i, value, at) for i, value in enumerate(cast("Sequence[object]", node))]
-        return _scalar(node)
+        return self._scalar(node, at)
 
     def _mapping(self, node: Mapping[Any, object], at: KeyPath) -> dict[str, object]:
         result: dict[str, object] = {}
         for key, value in node.items():
             here = (*at, str(key))
-            self.places[here] = _place(node, "key", key)
+            self._note(node, "key", key, here)
+            if isinstance(key, bool | ScalarBoolean) or not isinstance(key, str | int):
+                raise self._refused(at, "a key is a text; put it in quotes, and a text that begins with {{ as well")
+            if str(key) in result:
+                raise self._refused(here, "this key stands here twice")
             result[str(key)] = self.convert(value, here)
         return result
 
     def _item(self, node: Any, index: int, value: object, at: KeyPath) -> object:
         here = (*at, index)
-        self.places[here] = _place(node, "item", index)
+        self._note(node, "item", index, here)
         return self.convert(value, here)
 
+    def _note(self, node: Any, method: str, key: Any, here: KeyPath) -> None:
+        """Note the place of a value; one that was merged in from elsewhere has none here."""
+        try:
+            line, column = getattr(node.lc, method)(key)
+        except (AttributeError, KeyError, TypeError):
+            return
+        self.places[here] = (line + 1, column + 1)
 
-def _place(node: Any, method: str, key: Any) -> tuple[int, int]:
-    try:
-        line, column = getattr(node.lc, method)(key)
-    except (AttributeError, KeyError, TypeError):
-        return (1, 1)
-    return (line + 1, column + 1)
+    def _scalar(self, node: object, at: KeyPath) -> object:
+        """Return a plain value for the loader's own scalar classes."""
+        if isinstance(node, ScalarBoolean):
+            return bool(node)
+        for kind in (bool, int, float, str):
+            if isinstance(node, kind):
+                return kind(node)
+        if node is None:
+            return None
+        raise self._refused(at, "is no text, number, list or mapping; leave the tag (!) out")
 
-
-def _scalar(node: object) -> object:
-    """Return a plain value for the loader's own scalar classes."""
-    for kind in (bool, int, float, str):
-        if isinstance(node, kind):
-            return kind(node)
-    return node if node is None else str(node)
+    def _refused(self, at: KeyPath, message: str) -> UsageError:
+        return UsageError(Document(self.path, {}, self.places).problem(at, message))

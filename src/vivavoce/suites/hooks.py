@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from vivavoce.errors import UsageError
+from vivavoce.pacing.waiting import call
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,8 +48,6 @@ async def run_setup(function: Callable[..., Any], asked: list[str], client: Any,
     """
     given = {"client": client, "model_handle": model_handle}
     try:
-        done = function(**{name: given[name] for name in asked})
-        if inspect.isawaitable(done):
-            await done
+        await call(function, **{name: given[name] for name in asked})
     except Exception as error:
         raise UsageError(f"set-up {function.__name__} raised {type(error).__name__}: {error}") from error

@@ -4,12 +4,32 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from vivavoce.grading.gates import Aggregation, Bound, Operator
 from vivavoce.grading.grader import Scope
+from vivavoce.wire.http import USER_IN_ADDRESS, holds_user
 
 _SECRET_HEADERS = {"authorization", "proxy-authorization", "cookie", "api-key", "x-api-key", "x-auth-token"}
+
+
+def _without_user(address: str) -> str:
+    if holds_user(address):
+        raise ValueError(USER_IN_ADDRESS)
+    return address
+
+
+Address = Annotated[str, AfterValidator(_without_user)]
+"""A web address that holds no secret, for a suite is stored with its run."""
 
 
 class Spec(BaseModel):
@@ -44,7 +64,7 @@ class OpenAITargetSpec(TargetSpec):
     """An OpenAI-compatible chat completions endpoint."""
 
     kind: Literal["openai"]
-    base_url: str
+    base_url: Address
     model_handles: list[str] = Field(min_length=1)
     api_key_env: str = "OPENAI_API_KEY"
     system_prompt: str | None = None
@@ -56,7 +76,7 @@ class HttpTargetSpec(TargetSpec):
     """Any HTTP service: a request template, and where the reply stands in the response."""
 
     kind: Literal["http"]
-    url: str
+    url: Address
     method: Literal["GET", "POST", "PUT", "PATCH"] = "POST"
     headers: dict[str, str] = Field(default_factory=dict)
     body: Any = None
@@ -77,7 +97,7 @@ class LettaTargetSpec(TargetSpec):
     """An agent on a Letta server; exactly one of `agent_id`, `agent_file`, `agent_script`."""
 
     kind: Literal["letta"]
-    base_url: str | None = None
+    base_url: Address | None = None
     api_key: SecretStr | None = None
     project_id: str | None = None
     agent_id: str | None = None
@@ -98,7 +118,7 @@ class LettaCodeTargetSpec(TargetSpec):
     """The Letta Code command line, one process and one conversation per sample."""
 
     kind: Literal["letta_code"]
-    base_url: str | None = None
+    base_url: Address | None = None
     api_key: SecretStr | None = None
     model_handles: list[str] = Field(default_factory=list)
     backend: Literal["local", "cloud"] | None = None
@@ -144,7 +164,7 @@ class JudgeGraderSpec(GraderSpec):
     kind: Literal["model_judge"]
     prompt: str | None = None
     prompt_path: str | None = None
-    model: str
+    model: Address
     temperature: float | None = 0.0
     settings: dict[str, Any] = Field(default_factory=dict)
     system_prompt: str | None = None
@@ -192,14 +212,34 @@ class CustomRewardSpec(Spec):
 AnyRewardSpec = Annotated[MetricRewardSpec | WeightedRewardSpec | CustomRewardSpec, Field(discriminator="kind")]
 
 
+def _reachable(value: float, found: ValidationInfo) -> float:
+    aggregation, op = found.data.get("aggregation"), found.data.get("op")
+    if aggregation is None or op is None:
+        return value  # one of them is wrong itself, and that is said
+    end, what = (100.0, "a percentage, from 0 to 100") if aggregation == "accuracy" else (1.0, "from 0 to 1")
+    if not 0 <= value <= end:
+        hint = (
+            f"; did you mean {value / 100:g}, or aggregation: accuracy?" if end < value <= 100 else f", got {value:g}"
+        )
+        raise ValueError(f"{aggregation} is {what}{hint}")
+    if (op, value) in (("gt", end), ("lt", 0.0)):
+        side, write = ("above", "gte") if op == "gt" else ("below", "lte")
+        raise ValueError(f"{aggregation} is {what}, never {side} {value:g}; write op: {write}")
+    return value
+
+
+GateValue = Annotated[float, AfterValidator(_reachable)]
+"""What an aggregate is compared with; on one side of it a run passes, on the other it fails."""
+
+
 class ConditionSpec(Spec):
     """An aggregate of one grader's scores compared with a value."""
 
     metric_key: str
     aggregation: Aggregation = "avg_score"
     op: Operator = "gte"
-    value: float
-    pass_threshold: float = 1.0
+    value: GateValue
+    pass_threshold: float = Field(default=1.0, ge=0, le=1)
     pass_op: Operator = "gte"
     on: Bound = "mean"
     min_scored: float = Field(default=0.0, ge=0, le=1)
@@ -218,8 +258,8 @@ class WeightedGateSpec(Spec):
     weights: dict[str, float] = Field(min_length=1)
     aggregation: Aggregation = "avg_score"
     op: Operator = "gte"
-    value: float
-    pass_threshold: float = 1.0
+    value: GateValue
+    pass_threshold: float = Field(default=1.0, ge=0, le=1)
     on: Bound = "mean"
     min_scored: float = Field(default=0.0, ge=0, le=1)
 

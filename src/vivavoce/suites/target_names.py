@@ -6,21 +6,33 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import UsageError
-from vivavoce.plugins import is_file_reference
+from vivavoce.plugins import is_file_reference, load_object
+from vivavoce.wire.http import checked_url
 
 
 def read_target(name: str) -> dict[str, Any]:
     """Return the target of a suite for `file.py:function` or `http://host/v1#MODEL`; paths start where we run.
 
     Raises:
-        UsageError: the name has neither form.
+        UsageError: the name has neither form, or there is no such file, function or address; it names the option.
     """
     if is_file_reference(name):
-        path, _, function = name.rpartition(":")
-        return {"kind": "function", "function": f"{Path(path).resolve()}:{function}"}
+        return {"kind": "function", "function": _function(name)}
     if name.startswith(("http://", "https://")):
         base_url, _, model = name.partition("#")
+        checked_url(base_url, "--target")
         if not model:
-            raise UsageError(f"target '{name}': the model is missing; write {base_url}#MODEL")
+            raise UsageError(f"--target: the model is missing; write {base_url}#MODEL")
         return {"kind": "openai", "base_url": base_url, "model_handles": [model]}
-    raise UsageError(f"target '{name}' has neither of the forms file.py:function and http://host/v1#MODEL")
+    raise UsageError(f"--target: '{name}' has neither of the forms file.py:function and http://host/v1#MODEL")
+
+
+def _function(name: str) -> str:
+    path, _, function = name.rpartition(":")
+    if not Path(path).is_file():
+        raise UsageError(f"--target: no file '{path}'")
+    try:
+        load_object(name, Path())
+    except UsageError as error:
+        raise UsageError(*(p if p.file else f"--target: {p.message}" for p in error.problems)) from error
+    return f"{Path(path).resolve()}:{function}"

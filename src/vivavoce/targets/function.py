@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
 import inspect
-import threading
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from vivavoce.errors import Fault, TargetFault, UsageError
 from vivavoce.messages import AnyMessage
+from vivavoce.pacing.waiting import in_thread
 from vivavoce.records.failure import EVIDENCE_LIMIT
 from vivavoce.targets.reply import read_reply
 from vivavoce.targets.target import Opening, Reply
@@ -66,6 +63,7 @@ class FunctionSession:
 
     target: FunctionTarget
     id: str
+    opening: Sequence[AnyMessage] = ()
 
     async def send(self, messages: Sequence[AnyMessage]) -> Reply:
         """Call the function.
@@ -76,7 +74,7 @@ class FunctionSession:
         target = self.target
         call = self._call(messages)
         try:
-            returned = call() if target.is_async else await _in_thread(call)
+            returned = call() if target.is_async else await in_thread(call)
             if inspect.isawaitable(returned):
                 returned = await returned
         except Fault:
@@ -137,34 +135,6 @@ def _takes(function: Callable[..., object], name: str) -> list[_Taken]:
         )
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
     return [_Taken(whats[p.name], None if p.kind in by_position else p.name) for p in parameters if p.name in whats]
-
-
-async def _in_thread(call: Callable[[], object]) -> object:
-    """Run a call in a daemon thread of its own.
-
-    A pool would keep the interpreter from ending while a call hangs, and its few threads could all be hanging.
-    """
-    loop = asyncio.get_running_loop()
-    waiting: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
-
-    def deliver(outcome: tuple[object, BaseException | None]) -> None:
-        if not waiting.done():
-            waiting.set_result(outcome)
-
-    def work() -> None:
-        try:
-            outcome = (call(), None)
-        except BaseException as error:
-            outcome = (None, error)
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(deliver, outcome)
-
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(work,), daemon=True, name="vivavoce-target").start()
-    returned, error = await waiting
-    if error is not None:
-        raise error
-    return returned
 
 
 def _their_traceback(error: BaseException) -> str:

@@ -6,11 +6,12 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 from urllib.parse import urlsplit
 
-from vivavoce.errors import SuiteFault, UsageError
+from vivavoce.errors import SuiteFault, TargetFault, UsageError
 from vivavoce.messages import AnyMessage
+from vivavoce.records.failure import shorten
 from vivavoce.targets.reply import read_reply
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.targets.template import address_template, structure_template
@@ -20,6 +21,8 @@ from vivavoce.wire.http import Answer, Client, Limits, checked_url
 VARIABLES = ("message", "messages", "conversation_id", "session", "sample")
 COOKIE = "cookie"
 """The value of `session` that means: send the cookies back."""
+WHOLE = "$"
+"""The value of `reply` that means: the answer as it is, as text, also where it is JSON."""
 
 _ENVIRONMENT = re.compile(r"\$\{(\w+)\}")
 _MISSING = object()
@@ -32,8 +35,8 @@ class HttpTarget:
     `{{ conversation_id }}`, `{{ session }}` (null in the first turn) and `{{ sample.extra_vars.x }}`, also
     `sample.agent_args` and `sample.id`; headers may hold `${NAME}` from the environment. `body` is sent as JSON.
     `reply` is the path of the reply in the answer, such as `choices.0.message.content`, leading to a text, a wire
-    message or a list of those; empty when the body itself is the text. `session` is the path of an id in the answer
-    that later turns send back, or `cookie`.
+    message or a list of those; empty when the answer is the text, and `$` where that text may be a JSON object.
+    `session` is the path of an id in the answer that later turns send back, or `cookie`.
 
     A target is stateless when its requests hold the whole conversation and name no session; only then is a request
     whose answer was lost sent again.
@@ -98,6 +101,8 @@ class HttpTarget:
 class HttpSession:
     """One conversation over HTTP, with the session id or the cookies that the server gave it."""
 
+    opening: Sequence[AnyMessage] = ()
+
     def __init__(self, target: HttpTarget, opening: Opening) -> None:
         self._target = target
         self._known = {
@@ -127,16 +132,13 @@ class HttpSession:
         values = {**self._known, "session": self._session, "message": messages[-1].text}
         values["messages"] = wire_messages(messages)
         answer = await target.ask(values, self._cookies)
-        if not target.reply_path and target.session_path in (None, COOKIE):
-            reply: object = answer.text
-        else:
-            payload = answer.json()
-            self._remember(payload, answer)
-            reply = _find(payload, target.reply_path, answer, "reply")
-        if target.session_path == COOKIE:
-            self._cookies.update(answer.cookies)
-            self._session = _cookie_header(self._cookies) or None
-        return read_reply(reply, f"{target.name} ({answer.source})")
+        self._remember(answer)
+        reply = _reply(answer, target.reply_path)
+        try:
+            return read_reply(reply, f"{target.name} ({answer.source})")
+        except TargetFault as fault:
+            fault.evidence = shorten(answer.text)
+            raise
 
     async def state(self) -> dict[str, Any] | None:
         """Return None: HTTP tells nothing of what the bot remembers."""
@@ -145,12 +147,36 @@ class HttpSession:
     async def close(self) -> None:
         """Do nothing: the server forgets sessions by itself."""
 
-    def _remember(self, payload: object, answer: Answer) -> None:
-        """Keep the session id; an answer may leave it out once it was given."""
+    def _remember(self, answer: Answer) -> None:
+        """Keep the session id or the cookies; an answer may leave the id out once it was given."""
         path = self._target.session_path
-        if path and path != COOKIE:
+        if path == COOKIE:
+            self._cookies.update(answer.cookies)
+            self._session = _cookie_header(self._cookies) or None
+        elif path:
             default = _MISSING if self._session is None else self._session
-            self._session = _find(payload, path, answer, "session", default)
+            self._session = _find(answer.json(), path, answer, "session", default)
+
+
+def _reply(answer: Answer, path: str) -> object:
+    """Return what stands at the place of the reply: a text, or a message or several of them as JSON."""
+    if path in ("", WHOLE):
+        return answer.text if path else _text(answer)
+    found = _find(answer.json(), path, answer, "reply")
+    if _is_object(found) and not {"role", "type"} & found.keys():
+        raise answer.malformed(f"has at reply '{path}' {_shape(found)}; name the place of the text in it")
+    return found
+
+
+def _text(answer: Answer) -> str:
+    """Return the answer as text; of an object only a part can be what the bot said."""
+    try:
+        whole: object = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        return answer.text
+    if _is_object(whole):
+        raise answer.malformed(f"is {_shape(whole)}; name the place of the reply with reply:")
+    return answer.text
 
 
 def _find(payload: Any, path: str, answer: Answer, what: str, default: object = _MISSING) -> object:
@@ -170,9 +196,13 @@ def _steps(path: str) -> list[str]:
     return [step for step in path.removeprefix("$").replace("[", ".").replace("]", "").split(".") if step]
 
 
+def _is_object(value: object) -> TypeGuard[dict[str, object]]:
+    return isinstance(value, dict)
+
+
 def _shape(value: Any) -> str:
-    if isinstance(value, dict):
-        return f"an object with {', '.join(cast('dict[str, object]', value)) or 'no keys'}"
+    if _is_object(value):
+        return f"an object with {', '.join(value)[:200] or 'no keys'}"
     return f"a list of {len(cast('list[object]', value))}" if isinstance(value, list) else json.dumps(value)[:80]
 
 

@@ -126,6 +126,8 @@ class LettaTarget:
 class LettaSession:
     """One conversation with an agent."""
 
+    opening: Sequence[AnyMessage] = ()
+
     def __init__(
         self, target: LettaTarget, agent_id: str, *, conversation_id: str | None = None, made: tuple[str, ...] = ()
     ) -> None:

@@ -149,6 +149,8 @@ class LettaCodeSession:
     Source of the protocol: `types/protocol.d.ts` of Letta Code, and its output.
     """
 
+    opening: Sequence[AnyMessage] = ()
+
     def __init__(self, target: LettaCodeTarget, process: LettaProcess, binary: str, env: Mapping[str, str]) -> None:
         self.id: str | None = None
         self.agent_id: str | None = None

@@ -40,7 +40,7 @@ class OpenAITarget:
     ) -> None:
         self.name = name
         self.endpoint = ChatEndpoint(base_url, api_key, limits)
-        self.opening = [SystemMessage(content=system_prompt).to_wire()] if system_prompt else []
+        self.opening = (SystemMessage(content=system_prompt),) if system_prompt else ()
         self.body = {"model": model, **checked_settings(settings or {}, name)}
         if tools:
             self.body["tools"] = [dict(tool) for tool in tools]
@@ -65,6 +65,11 @@ class OpenAISession:
         """None: the endpoint has no name for a conversation."""
         return None
 
+    @property
+    def opening(self) -> Sequence[AnyMessage]:
+        """The system prompt, where there is one."""
+        return self.target.opening
+
     async def send(self, messages: Sequence[AnyMessage]) -> Reply:
         """Send the conversation so far and return the model's message.
 
@@ -75,7 +80,7 @@ class OpenAISession:
         """
         target = self.target
         completion = await target.endpoint.complete(
-            {**target.body, "messages": [*target.opening, *wire_messages(messages)]}
+            {**target.body, "messages": wire_messages([*target.opening, *messages])}
         )
         message = completion.message
         if completion.finish_reason not in _ENDED:

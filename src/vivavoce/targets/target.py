@@ -36,6 +36,11 @@ class Session(Protocol):
         """What the target calls this conversation, where it says."""
         ...
 
+    @property
+    def opening(self) -> Sequence[AnyMessage]:
+        """What stands before the first user message, where the target says; it is sent by the target itself."""
+        ...
+
     async def send(self, messages: Sequence[AnyMessage]) -> Reply:
         """Send the last message and return what the target did; the ones before it are the conversation so far.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
 
 NO_HEADERS: Mapping[str, str] = {}
+LONG_SECRET = 16
+"""Characters from which a secret is no word that an answer could hold by chance."""
+USER_IN_ADDRESS = "the address holds a user name or a password, which would be stored and shown; leave them out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,7 @@ class Answer:
         """
         try:
             return json.loads(self.body)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise self.malformed(f"is not JSON: {error}") from error
 
     def malformed(self, what: str) -> Fault:
@@ -71,7 +75,8 @@ class Answer:
 class Client:
     """Requests over kept connections, opened when first needed and as many as `limits.concurrency`.
 
-    `secrets` are cut out of whatever comes back, so that a server which repeats a key does not put it in a record.
+    `secrets` are cut out of failures, and long ones out of answers too, so that a server which repeats a key does not
+    put it in a record. A short one, such as the `test` that local servers take for a key, may be a word of the answer.
     `fault` is the kind of failure to raise. A client serves one event loop at a time; used from another one, it opens
     new connections there.
     """
@@ -112,7 +117,8 @@ class Client:
                 body = await self._read(response, source)
                 if 200 <= response.status < 300:
                     cookies = {name: morsel.value for name, morsel in response.cookies.items()}
-                    return Answer(source, body, response.charset or "utf-8", cookies, self.fault)
+                    shown = self._hide(body, LONG_SECRET)
+                    return Answer(source, shown, response.charset or "utf-8", cookies, self.fault)
                 raise self._refused(response, source, body, repeatable)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise self._broken(error, source, repeatable) from error
@@ -134,11 +140,11 @@ class Client:
                     kind="size",
                     evidence=shorten(_decode(self._hide(bytes(body[:20_000])), "utf-8")),
                 )
-        return self._hide(bytes(body))
+        return bytes(body)
 
     def _refused(self, response: ClientResponse, source: str, body: bytes, repeatable: bool) -> Fault:
         status, wait = response.status, response.headers.get("Retry-After")
-        evidence = shorten(_decode(body, response.charset or "utf-8"))
+        evidence = shorten(_decode(self._hide(body), response.charset or "utf-8"))
         said = f"{source} answered {status} {response.reason or ''}".rstrip()
         if 300 <= status < 400:
             place = _place(response.headers.get("Location", "")).removeprefix("://")
@@ -166,9 +172,10 @@ class Client:
         said = f"{source}: the connection broke: {str(error) or type(error).__name__}"
         return self.fault(said, kind="connection", retryable=repeatable)
 
-    def _hide(self, body: bytes) -> bytes:
+    def _hide(self, body: bytes, length: int = 1) -> bytes:
         for secret in self._secrets:
-            body = body.replace(secret, b"***")
+            if len(secret) >= length:
+                body = body.replace(secret, b"***")
         return body
 
     def _session(self) -> ClientSession:
@@ -200,7 +207,7 @@ def checked_url(url: str, what: str) -> str:
     """Return a web address unchanged.
 
     Raises:
-        UsageError: it is not an http(s) address with a host.
+        UsageError: it is not an http(s) address with a host, or holds a user name or a password.
     """
     try:
         parts = urlsplit(url)
@@ -208,8 +215,16 @@ def checked_url(url: str, what: str) -> str:
     except ValueError:
         valid = False
     if not valid:
-        raise UsageError(f"{what}: '{url}' is not a web address such as http://localhost:8000/v1")
+        shown = re.sub(r"(?s).*@", "***@", url)  # a password with a slash in it makes an address that is none
+        raise UsageError(f"{what}: '{shown}' is not a web address such as http://localhost:8000/v1")
+    if holds_user(url):
+        raise UsageError(f"{what}: {USER_IN_ADDRESS}")
     return url
+
+
+def holds_user(url: str) -> bool:
+    """Say whether an address holds a user name or a password, as in `http://user:password@host`."""
+    return bool(re.match(r"https?:/*[^/?#]*@", url.strip(), re.IGNORECASE))
 
 
 def is_loopback(url: str) -> bool:

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import re
-
 import pytest
 
+from vivavoce.errors import UsageError
 from vivavoce.messages import AnyMessage, ToolCall, read_messages
 from vivavoce.metrics.exact.selection import of_tools, select_calls
 
@@ -50,5 +49,5 @@ def test_the_reference_is_chosen_alike() -> None:
 
 
 def test_a_malformed_pattern_is_refused() -> None:
-    with pytest.raises(re.error):
+    with pytest.raises(UsageError):
         select_calls(conversation(), failed_when="(")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
+from vivavoce.expressions import expression
 from vivavoce.messages import AnyMessage, ToolCall
 from vivavoce.records.trajectory import tool_results
 
@@ -22,13 +22,13 @@ def select_calls(
     result; a call is dropped where it is found. A call without a result did not fail.
 
     Raises:
-        re.error: `failed_when` is not a regular expression.
+        UsageError: `failed_when` is not a regular expression.
     """
     if failed_when is None:
         calls = [call for call, _ in tool_results(messages)]
     else:
-        failed = re.compile(failed_when)
-        calls = [call for call, result in tool_results(messages) if not (result and failed.search(result.text))]
+        failed = expression(failed_when)
+        calls = [call for call, result in tool_results(messages) if not (result and failed.found_in(result.text))]
     return of_tools(calls, only=only, ignore=ignore)
 
 

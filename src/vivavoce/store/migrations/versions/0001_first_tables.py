@@ -59,6 +59,7 @@ def _attempts() -> None:
         sa.Column("sample_id", sa.String, nullable=False),
         sa.Column("target", sa.String, nullable=False),
         sa.Column("trial", sa.Integer, nullable=False),
+        sa.Column("position", sa.BigInteger, nullable=False),
         sa.Column("scenario", sa.String, nullable=False),
         sa.Column("session_id", sa.String),
         sa.Column("started_at", sa.Double, nullable=False),
@@ -70,7 +71,7 @@ def _attempts() -> None:
         sa.Column("usage", sa.Text),
         sa.UniqueConstraint("run_id", "sample_id", "target", "trial", name="attempts_by_key"),
     )
-    op.create_index("attempts_by_run", "attempts", ["run_id", "id"])
+    op.create_index("attempts_by_run", "attempts", ["run_id", "position", "id"])
 
 
 def _turns() -> None:

@@ -1,0 +1,139 @@
+"""One conversation in the terminal: what was said and done, the grades of each turn, and every failure once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from vivavoce.messages import AIMessage, AnyMessage, AudioPart, ContentPart, FilePart, ImagePart, RefusalPart
+from vivavoce.records.failure import Failure
+from vivavoce.records.run import Outcome, Reward
+from vivavoce.records.score import GradeResult, State, TurnGrade
+from vivavoce.report.tables import Labelled
+from vivavoce.report.text import one_line, safe
+
+MARKS: dict[State, str] = {"scored": " ", "error": "!", "skipped": "–"}
+EVIDENCE_LINES = 6
+"""Lines of evidence that are shown."""
+_SPEAKERS = {"user": "bold cyan", "assistant": "bold", "tool": "dim", "system": "dim", "developer": "dim"}
+_INDENT = Text(" " * 11)
+
+
+def conversation(outcome: Outcome) -> Group:
+    """Return a conversation as it went, turn by turn, with the grades of each turn below it.
+
+    Each failure is told in full, with whose fault it was and what was seen, where it is met first, and only there.
+    """
+    return Group(*_Transcript(outcome).parts())
+
+
+class _Transcript:
+    def __init__(self, outcome: Outcome) -> None:
+        self._outcome = outcome
+        self._told: set[Failure] = set()
+
+    def parts(self) -> Iterator[RenderableType]:
+        talk = self._outcome.attempt.trajectory
+        for message in talk.opening:
+            yield from _message(message)
+        for turn in talk.turns:
+            seconds = "" if turn.seconds is None else f" · {turn.seconds:.2f} s"
+            yield Text(f"── turn {turn.index}{seconds}", style="dim")
+            for message in turn.messages:
+                yield from _message(message)
+            yield from self._failure(turn.failure)
+            yield from self._turn_grades(turn.index)
+        yield from self._failure(talk.failure)
+        yield Text("── grades", style="dim")
+        for name, grade in self._outcome.grades.items():
+            yield from self._grade(name, grade)
+        if self._outcome.reward is not None:
+            yield from self._grade("reward", self._outcome.reward)
+
+    def _turn_grades(self, index: int) -> Iterator[RenderableType]:
+        for name, grade in self._outcome.grades.items():
+            for turn in grade.per_turn_grades or ():
+                if turn.turn == index:
+                    yield from self._grade(name, turn)
+
+    def _failure(self, failure: Failure | None) -> Iterator[RenderableType]:
+        if failure is not None and failure not in self._told:
+            self._told.add(failure)
+            yield Labelled(Text("  ! ", style="bold yellow"), Text(safe(str(failure)), style="bold yellow"))
+            yield from _evidence(failure)
+
+    def _grade(self, name: str, grade: GradeResult | TurnGrade | Reward) -> Iterator[RenderableType]:
+        failure = grade.failure
+        if failure is None:
+            yield _line(name, grade, grade.rationale or "")
+        elif failure in self._told:
+            yield _line(name, grade, _again(grade))
+        else:
+            self._told.add(failure)
+            yield _line(name, grade, str(failure))
+            yield from _evidence(failure)
+
+
+def _again(grade: GradeResult | TurnGrade | Reward) -> str:
+    """Return why there is no score, where what broke stands above."""
+    turns = (isinstance(grade, GradeResult) and grade.per_turn_grades) or []
+    counted = [turn for turn in turns if turn.state != "skipped"]
+    if not counted:
+        return "see the error above"
+    return f"{sum(turn.state == 'error' for turn in counted)} of {len(counted)} turns could not be graded"
+
+
+def _line(name: str, grade: GradeResult | TurnGrade | Reward, why: str) -> Labelled:
+    state, score = grade.state, grade.score
+    value = state if score is None else f"{score:.2f}"
+    style = "yellow" if state == "error" else "dim" if state == "skipped" else "red" if (score or 0) < 1 else "green"
+    label = Text.assemble((f"{MARKS[state]:>2} {value:>7}  ", style), (safe(name), "bold"), "  ")
+    return Labelled(label, Text(one_line(why, 400)))
+
+
+def _message(message: AnyMessage) -> Iterator[RenderableType]:
+    calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
+    words = safe(_words(message))
+    label = Text(f"{message.role:>9}  ", style=_SPEAKERS[message.role])
+    if words or not calls:
+        yield Labelled(label, Text(words or "(no text)"))
+    for i, call in enumerate(calls):
+        made = Text(f"{safe(call.name)}({one_line(call.function.arguments, 400)})", style="magenta")
+        beside = label if not words and i == 0 else _INDENT
+        yield Labelled(Text.assemble(beside, ("→ ", "magenta")), made)
+
+
+def _words(message: AnyMessage) -> str:
+    """Return the text of a message, and a word for each part of it that is none."""
+    content = message.content or ""
+    parts = [content] if isinstance(content, str) else [_part(part) for part in content]
+    if isinstance(message, AIMessage) and message.refusal:
+        parts.append(f"[refusal] {message.refusal}")
+    return "\n".join(part for part in parts if part)
+
+
+def _part(part: ContentPart) -> str:
+    match part:
+        case ImagePart():
+            url = part.image_url.url
+            return "[image]" if url.startswith("data:") else f"[image {one_line(url)}]"
+        case AudioPart():
+            return "[audio]"
+        case FilePart():
+            name = part.file.filename or part.file.file_id
+            return f"[file {one_line(name)}]" if name else "[file]"
+        case RefusalPart():
+            return f"[refusal] {part.refusal}"
+        case _:
+            return part.text
+
+
+def _evidence(failure: Failure) -> Iterator[Labelled]:
+    """Yield some lines of what was seen: of a crash the last ones, which say what broke, else the first ones."""
+    lines = [line.rstrip() for line in safe(failure.evidence or "").splitlines() if line.strip(" ^~")]
+    shown = lines[-EVIDENCE_LINES:] if failure.kind == "crash" else lines[:EVIDENCE_LINES]
+    cut = [f"… ({len(lines) - len(shown)} more lines)"] if len(shown) < len(lines) else []
+    for line in [*cut, *shown] if failure.kind == "crash" else [*shown, *cut]:
+        yield Labelled(Text(" " * 6), Text(line if len(line) <= 160 else f"{line[:159]}…", style="dim"))

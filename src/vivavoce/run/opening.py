@@ -1,0 +1,97 @@
+"""Where a run begins: from a suite file, from an interrupted run, from Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from vivavoce.errors import UsageError
+from vivavoce.pacing.waiting import wait_for
+from vivavoce.records.events import Listener
+from vivavoce.records.run import Run
+from vivavoce.run.plan import RunOptions
+from vivavoce.run.result import RunResult
+from vivavoce.run.suite_run import SuiteRun
+from vivavoce.settings import settings
+from vivavoce.store.store import Store
+from vivavoce.suites.document import Document
+from vivavoce.suites.load import Suite, load_suite
+from vivavoce.suites.spec import SuiteSpec
+from vivavoce.suites.target_names import read_target
+from vivavoce.targets.function import FunctionTarget
+
+GivenTarget = str | Mapping[str, Any] | Callable[..., Any]
+"""A target in place of the suite's own: as the command line names it, as a suite spells it, or a Python function."""
+
+
+def open_run(
+    path: Path | str,
+    options: RunOptions | None = None,
+    *,
+    target: GivenTarget | None = None,
+    store: Store,
+    listeners: Sequence[Listener] = (),
+) -> SuiteRun:
+    """Return a run of a suite, ready to execute; `target` replaces the suite's own.
+
+    Raises:
+        UsageError: the file does not describe a suite.
+    """
+    targets = None
+    if callable(target):
+        targets = [FunctionTarget(target)]
+        target = {"kind": "function", "function": f"given-in-python.py:{targets[0].name}"}
+    elif isinstance(target, str):
+        target = read_target(target)
+    suite = load_suite(Path(path), dict(target) if target else None)
+    return SuiteRun(suite, options or RunOptions(), store, listeners, targets=list(targets) if targets else None)
+
+
+def reopen_run(
+    name: str, *, store: Store, listeners: Sequence[Listener] = (), max_calls: int | None = None
+) -> SuiteRun:
+    """Return an interrupted run, ready to do what is left; it may make `max_calls` more calls, None for no limit.
+
+    Raises:
+        UsageError: there is no such run, or nothing is left of it.
+    """
+    run = store.run(name)
+    if run.status == "finished":
+        raise UsageError(f"run {run.id} is finished; nothing is left to resume. See it with: viva show {run.id}")
+    kept = {key: value for key, value in run.options.items() if key in RunOptions.model_fields}
+    options = RunOptions.model_validate({**kept, "max_calls": max_calls})
+    return SuiteRun(stored_suite(run), options, store, listeners, resumed=run)
+
+
+def stored_suite(run: Run) -> Suite:
+    """Return the suite of a run, from its own record."""
+    return Suite(SuiteSpec.model_validate(run.spec), Document(Path(run.base) / run.options["suite"], run.spec), None)
+
+
+async def arun_suite(
+    path: Path | str,
+    options: RunOptions | None = None,
+    *,
+    target: GivenTarget | None = None,
+    store: str | None = None,
+    listeners: Sequence[Listener] = (),
+) -> RunResult:
+    """Run a suite and return what came out; `store` is where records go, the workspace's own unless named.
+
+    Raises:
+        UsageError: the suite, its files or its dataset are wrong; nothing was run.
+    """
+    with Store.open(store or settings().store) as opened:
+        return await open_run(path, options, target=target, store=opened, listeners=listeners).execute()
+
+
+def run_suite(
+    path: Path | str,
+    options: RunOptions | None = None,
+    *,
+    target: GivenTarget | None = None,
+    store: str | None = None,
+) -> RunResult:
+    """Run a suite and wait for it, also where an event loop is running already; see `arun_suite`."""
+    return wait_for(arun_suite(path, options, target=target, store=store))

@@ -1,0 +1,44 @@
+"""What a run, or a grading, left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+
+from vivavoce.records.run import Grading, Outcome, Run
+from vivavoce.run.crew import INTERRUPTED
+from vivavoce.run.summary import Summary
+from vivavoce.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """The record of a run, its set of scores, and the summary; `place` is the store that has the rest.
+
+    `stopped_by` says why it ended early, None when it came to its end.
+    """
+
+    run: Run
+    grading: Grading
+    summary: Summary
+    place: str
+    stopped_by: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 pass or no gate, 1 a gate failed, 3 inconclusive, 130 interrupted."""
+        if self.stopped_by == INTERRUPTED:
+            return 130
+        return {None: 0, "pass": 0, "fail": 1, "inconclusive": 3}[self.summary.verdict]
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Yield every conversation with its grades, read from the store."""
+        with closing(Store.open(self.place, create=False)) as store:
+            yield from store.outcomes(self.grading.id)
+
+    def __str__(self) -> str:
+        means = ", ".join(f"{g.name} {g.mean:.3f}" for g in self.summary.graders if g.mean is not None)
+        verdict = self.grading.verdict or "no gate"
+        return f"{self.run.id}: {verdict}; {self.summary.attempts} conversations; {means or 'nothing scored'}"

@@ -1,0 +1,156 @@
+"""What validation found wrong with a suite, each mistake at its place and in the words of who wrote it."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import types
+from collections.abc import Sequence
+from typing import Annotated, Any, Union, cast, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+from vivavoce.errors import Problem, did_you_mean
+from vivavoce.plugins import is_file_reference
+from vivavoce.suites.document import Document, KeyPath
+from vivavoce.suites.spec import SuiteSpec
+from vivavoce.wire.http import holds_user
+
+_SIGNS = {">": "gt", ">=": "gte", "≥": "gte", "<": "lt", "<=": "lte", "≤": "lte", "==": "eq", "=": "eq"}
+_NEEDS = {
+    "string_type": "a text",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a number",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "list_type": "a list",
+}
+_MAPPINGS = ("model_type", "model_attributes_type", "dict_type")
+_SECRET = {"api_key", "headers"}
+_EMPTY = ("too_short", "string_too_short")
+
+
+def mistakes_in(document: Document, error: ValidationError) -> list[Problem]:
+    """Return the mistakes that validation found, each at its place in the file."""
+    return [_problem(document, details) for details in error.errors(include_url=False)]
+
+
+def _problem(document: Document, details: ErrorDetails) -> Problem:
+    at = _in_file(document.data, details["loc"])
+    kind = details["type"]
+    if kind == "extra_forbidden":
+        known = _known_keys(details["loc"])
+        return document.problem(at, f"unknown key{did_you_mean(str(at[-1]), known)}")
+    if kind == "missing":
+        return document.problem(at[:-1], f"the key '{at[-1]}' is missing")
+    if kind == "union_tag_not_found":
+        return document.problem(at, f"the key 'kind' is missing; known: {details['ctx']['expected_tags']}")  # pyright: ignore
+    if kind == "union_tag_invalid":
+        context = details["ctx"]  # pyright: ignore[reportTypedDictNotRequiredAccess]
+        tags = [tag.strip("' ") for tag in str(context["expected_tags"]).split(",")]
+        return document.problem((*at, "kind"), f"no kind '{context['tag']}'{did_you_mean(str(context['tag']), tags)}")
+    return document.problem(at, _rule(at, details))
+
+
+def _rule(at: KeyPath, details: ErrorDetails) -> str:
+    """Say what is needed, what stands there instead, and how to write it where that can be guessed."""
+    kind, value = details["type"], details["input"]
+    got = "" if _SECRET & {*at} else _got(value)
+    if kind == "value_error":
+        return details["msg"].removeprefix("Value error, ")
+    if kind in _MAPPINGS:
+        return f"needs a mapping{_such_as(at, value)}"
+    if kind in _EMPTY:
+        return "is empty; it needs at least one" if kind == "too_short" else "is empty"
+    if kind == "literal_error":
+        known = re.findall(r"'([^']*)'", str(details.get("ctx", {}).get("expected")))
+        close = _SIGNS.get(str(value)) or next(iter(difflib.get_close_matches(str(value), known, n=1)), None)
+        return f"needs one of {', '.join(known)}{got}" + (f"; write {close}" if close else "")
+    if kind in _NEEDS:
+        return f"needs {_NEEDS[kind]}{got}{_spelling(kind, value)}"
+    return f"{details['msg'].removeprefix('Input ')}{got}"
+
+
+def _such_as(at: KeyPath, value: object) -> str:
+    match at:
+        case ("target",):
+            named = value if isinstance(value, str) and is_file_reference(value) else "bot.py:reply"
+            return f", such as {{kind: function, function: {named}}}"
+        case ("graders",):
+            return " of names to graders, such as {right: {kind: tool, function: contains}}"
+        case ("graders", _):
+            return ", such as {kind: tool, function: contains}"
+        case ("gate", *_):
+            return ", such as {kind: simple, metric_key: NAME, op: gte, value: 0.9}"
+        case _:
+            return ""
+
+
+def _spelling(kind: str, value: object) -> str:
+    """Return how a value is written that the reader of YAML took for something else."""
+    if kind == "string_type" and isinstance(value, bool | int | float):
+        return "; put it in quotes"
+    if kind.startswith("float") and isinstance(value, str) and (number := re.fullmatch(r"\s*([\d.]+)\s*%\s*", value)):
+        return (
+            f"; write {number[1]} where a percentage is meant (aggregation: accuracy), else {float(number[1]) / 100:g}"
+        )
+    return "; write [x] for a list of one" if kind == "list_type" and isinstance(value, str) else ""
+
+
+def _got(value: object) -> str:
+    """Return the value as it was read, short; nothing of a structure, and nothing that may hold a password."""
+    if value is None:
+        return ", got nothing"
+    if isinstance(value, dict | list) or (isinstance(value, str) and holds_user(value)):
+        return ""
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return f", got {text if len(text) <= 60 else f'{text[:57]}...'}"
+
+
+def _in_file(data: Any, loc: Sequence[str | int]) -> KeyPath:
+    """Return the path in the file: the tags of unions are steps of the schema and not of the file."""
+    at: list[str | int] = []
+    for i, part in enumerate(loc):
+        here = cast("dict[str | int, Any]", data) if isinstance(data, dict) else {}
+        if i + 1 < len(loc) and here.get("kind") == part:
+            continue
+        at.append(part)
+        items = cast("list[Any]", data) if isinstance(data, list) else []
+        data = items[part] if isinstance(part, int) and part < len(items) else here.get(part)
+    return tuple(at)
+
+
+def _known_keys(loc: Sequence[str | int]) -> list[str]:
+    """Return the keys that the schema knows where an unknown one stood."""
+    models: list[type[BaseModel]] = [SuiteSpec]
+    for part in loc[:-1]:
+        models = _step(models, part)
+    return [name for model in models for name in model.model_fields]
+
+
+def _step(models: list[type[BaseModel]], part: str | int) -> list[type[BaseModel]]:
+    found: list[type[BaseModel]] = []
+    for model in models:
+        if part in model.model_fields:
+            found += _models(model.model_fields[str(part)].annotation)
+        elif _tag(model) == part or not model.model_fields.get("kind"):
+            found.append(model)
+    return found or [model for model in models if _tag(model) in (part, None)] or models
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    if get_origin(annotation) in (Union, types.UnionType, list, dict, Annotated):
+        return [model for arg in get_args(annotation) for model in _models(arg)]
+    return []
+
+
+def _tag(model: type[BaseModel]) -> str | None:
+    kind = model.model_fields.get("kind")
+    return get_args(kind.annotation)[0] if kind else None

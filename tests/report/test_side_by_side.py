@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from vivavoce.records.run import Outcome
+from vivavoce.report.compare import compare
+from vivavoce.report.side_by_side import comparison
+from vivavoce.store.store import Store
+
+from .cases import FINGERPRINTS, grade, keep, outcome
+
+
+async def shown(
+    store: Store, a: list[Outcome], b: list[Outcome], width: int = 120, *, changed: bool = False
+) -> list[str]:
+    one = await keep(store, a, "capitals-1867a4")
+    prints = {**FINGERPRINTS, "exact": "another"} if changed else FINGERPRINTS
+    other = await keep(store, b, "capitals-5f3c9e", fingerprints=prints)
+    out = io.StringIO()
+    Console(file=out, width=width).print(comparison(compare(store, one.grading, other.grading)))
+    return out.getvalue().splitlines()
+
+
+def some(count: int, score: float) -> list[Outcome]:
+    return [outcome(f"sample-{i}", {"exact": grade(score, "said Rome")}) for i in range(count)]
+
+
+async def test_the_head_names_scores_suite_and_target(store: Store) -> None:
+    lines = await shown(store, some(2, 1.0), some(2, 0.5))
+    assert lines[:2] == ["a  capitals-1867a4-g1 · support · bot", "b  capitals-5f3c9e-g1 · support · bot"]
+
+
+async def test_what_flipped_is_shown_with_its_reason_and_the_others_are_counted(store: Store) -> None:
+    lines = await shown(store, some(12, 1.0), some(12, 0.5))
+    assert "exact: passed on a, not on b (12)" in lines
+    assert lines.count("  and 2 more") == 1
+    assert "  sample-9  1.00 → 0.50  exact: said Rome" in lines
+    assert lines[-1] == "12 samples asked the same on both sides"
+
+
+async def test_a_note_says_the_name_of_its_grader_once(store: Store) -> None:
+    lines = await shown(store, some(2, 1.0), some(2, 0.5), changed=True)
+    assert "exact: changed between the two gradings; part of the difference may be the grader's" in lines
+
+
+async def test_scores_compared_with_themselves_say_so(store: Store) -> None:
+    graded = await keep(store, some(2, 1.0))
+    out = io.StringIO()
+    Console(file=out, width=80).print(comparison(compare(store, graded.grading, graded.grading)))
+    assert out.getvalue().splitlines()[-1] == "both sides are the same scores, so nothing can differ"
+
+
+async def test_in_a_narrow_window_the_difference_stays_readable(store: Store) -> None:
+    lines = await shown(store, some(3, 1.0), some(3, 0.5), width=50)
+    assert lines[3].split() == ["grader", "b", "−", "a", "95", "%", "interval", "better", "worse"]
+    assert lines[4].split()[:2] == ["exact", "-0.500"]
+    assert max(map(len, lines)) <= 50
+
+
+async def test_no_line_ends_with_blanks(store: Store) -> None:
+    lines = await shown(store, some(12, 1.0), some(12, 0.5))
+    assert lines == [line.rstrip() for line in lines]

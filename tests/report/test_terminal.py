@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from vivavoce.records.run import AttemptKey, Verdict
+from vivavoce.report.terminal import run_report
+from vivavoce.report.worst import Worst, WorstSamples
+from vivavoce.run.summary import GraderSummary, Summary
+
+EXACT = GraderSummary(name="exact", target="bot", scored=20, errors=0, skipped=0, samples=20, mean=0.5, low=0.4, high=1)
+NOTHING = WorstSamples([], 0)
+LOW = Worst(AttemptKey("too low", "bot", 1), 0.25, "exact: said Rome")
+LOST = Worst(AttemptKey("lost", "bot", 0), None, "target: no answer", "7 samples")
+
+
+def summary(
+    verdict: Verdict | None = "pass", reasons: tuple[str, ...] = ("pass · exact: fine",), n: int = 20
+) -> Summary:
+    return Summary(attempts=n, failed_attempts=0, graders=[EXACT], verdict=verdict, reasons=list(reasons))
+
+
+def shown(found: Summary, worst: WorstSamples = NOTHING, width: int = 120, **more: Any) -> list[str]:
+    out = io.StringIO()
+    Console(file=out, width=width).print(run_report(found, worst, "support-1867a4", **more))
+    return out.getvalue().splitlines()
+
+
+def test_it_ends_with_the_command_that_shows_the_worst_sample() -> None:
+    assert shown(summary(), WorstSamples([LOW], 0))[-1] == "see the worst with: viva show support-1867a4 'too low'"
+
+
+def test_where_nothing_is_wrong_no_failure_is_hinted_at() -> None:
+    lines = shown(summary())
+    assert lines[-1] == "see a conversation with: viva show support-1867a4 SAMPLE"
+    assert "worst" not in "".join(lines)
+
+
+def test_the_command_finds_the_same_scores() -> None:
+    lines = shown(summary(), WorstSamples([LOST], 0), options=["--store", "my exam.db"])
+    assert lines[-1] == "see the worst with: viva show --store 'my exam.db' support-1867a4 lost"
+
+
+def test_a_sample_that_looks_like_an_option_is_none_in_the_command() -> None:
+    odd = Worst(AttemptKey("-x", "bot", 0), 0.0, "why")
+    assert shown(summary(), WorstSamples([odd], 0))[-1].endswith("viva show support-1867a4 -- -x")
+
+
+def test_equal_errors_are_one_line_and_what_is_left_out_is_counted() -> None:
+    lines = shown(summary(), WorstSamples([LOST, LOW], 12))
+    assert lines[3:7] == [
+        "the worst samples",
+        "7 samples   error  target: no answer",
+        "too low #2   0.25  exact: said Rome",
+        "and 12 more",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "said"),
+    [
+        (None, ["no gate: nothing can fail"]),
+        ("pass", ["PASS", "  because"]),
+        ("inconclusive", ["INCONCLUSIVE", "  because"]),
+    ],
+)
+def test_the_verdict_has_its_reasons(verdict: Verdict | None, said: list[str]) -> None:
+    lines = shown(summary(verdict, ("because",)))
+    assert lines[3 : 3 + len(said)] == said
+
+
+@pytest.mark.parametrize(
+    ("stopped_by", "said"),
+    [
+        ("interrupted", "INCONCLUSIVE: interrupted after 20 of 60 conversations"),
+        ("no more than 5 calls", "INCONCLUSIVE: stopped after 20 of 60 conversations: no more than 5 calls"),
+    ],
+)
+def test_a_run_that_was_stopped_early_does_not_contradict_itself(stopped_by: str, said: str) -> None:
+    lines = shown(summary().stopped_by(stopped_by, 60))
+    assert lines[3:5] == [said, "  so far: pass · exact: fine"]
+
+
+def test_in_a_narrow_window_the_figures_stay_on_one_line() -> None:
+    lines = shown(summary(), WorstSamples([LOW], 0), width=50)
+    assert [line.split() for line in lines[:2]] == [
+        ["grader", "scored", "error", "skipped", "mean"],
+        ["exact", "20", "0", "0", "0.500"],
+    ]
+    assert max(map(len, lines)) <= 50
+
+
+def test_no_line_ends_with_blanks() -> None:
+    lines = shown(summary(), WorstSamples([LOST, LOW], 3))
+    assert lines == [line.rstrip() for line in lines]

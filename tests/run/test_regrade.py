@@ -1,0 +1,108 @@
+"""Grading again: which truth each attempt gets, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vivavoce import run_suite
+from vivavoce.errors import UsageError
+from vivavoce.run.plan import RunOptions
+from vivavoce.run.regrade import Regrade
+from vivavoce.run.result import RunResult
+from vivavoce.settings import settings
+from vivavoce.store.store import Store
+
+TALK = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
+REPLAY: dict[str, Any] = {
+    "name": "r",
+    "driver": "replay",
+    "dataset": {"path": "d.jsonl", "fields": {"id": "metadata.task", "trial": "metadata.trial"}},
+    "graders": {"reward_said": {"kind": "tool", "function": "recorded", "config": {"path": "labels.reward"}}},
+}
+
+
+def write(suite: dict[str, Any], rows: list[dict[str, Any]]) -> Path:
+    Path("d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("suite.yaml").write_text(json.dumps(suite))
+    return Path("suite.yaml")
+
+
+async def again(run: RunResult, suite: Path | None) -> RunResult:
+    with Store.open(settings().store) as store:
+        return await Regrade(store, run.run.id, suite).execute()
+
+
+@pytest.mark.parametrize("with_suite", [True, False])
+async def test_each_recorded_trial_keeps_its_own_truth(with_suite: bool) -> None:
+    rows = [
+        {"messages": TALK, "labels": {"reward": reward}, "metadata": {"task": 7, "trial": trial}}
+        for trial, reward in enumerate((1, 0, 1))
+    ]
+    suite = write(REPLAY, rows)
+    first = run_suite(suite)
+    assert first.summary.grader("reward_said").mean == pytest.approx(2 / 3)
+    second = await again(first, suite if with_suite else None)
+    assert second.summary.grader("reward_said").mean == pytest.approx(2 / 3)
+
+
+async def test_a_judge_that_is_refused_is_not_replaced_by_another_grader() -> None:
+    rows = [{"messages": TALK, "labels": {"reward": 1}, "metadata": {"task": 1, "trial": 0}}]
+    first = run_suite(write(REPLAY, rows))
+    refused = {**REPLAY, "graders": {"helpful": {"kind": "letta_judge", "prompt": "p"}}}
+    with pytest.raises(UsageError, match="'letta_judge'"):
+        await again(first, write(refused, rows))
+
+
+async def test_an_unfinished_run_is_finished_first() -> None:
+    suite = {
+        "name": "f",
+        "dataset": "d.jsonl",
+        "target": {"kind": "function", "function": "bot.py:answer"},
+        "graders": {"right": {"kind": "tool", "function": "contains"}},
+    }
+    Path("bot.py").write_text("def answer(message):\n    return 'ok'\n")
+    rows = [{"id": str(i), "input": "x", "ground_truth": "ok"} for i in range(4)]
+    stopped = run_suite(write(suite, rows), RunOptions(max_calls=2, max_concurrent=1))
+    assert stopped.exit_code == 3
+    with pytest.raises(UsageError, match="is not finished; first go on with: viva run --resume"):
+        await again(stopped, None)
+
+
+async def test_a_truth_that_no_longer_fits_is_one_line() -> None:
+    rows = [{"messages": TALK, "ground_truth": ["a"], "metadata": {"task": 1, "trial": 0}}]
+    graders = {"right": {"kind": "tool", "function": "contains"}}
+    first = run_suite(write({**REPLAY, "graders": graders}, rows))
+    longer = [*TALK, *TALK]
+    suite = write({**REPLAY, "graders": graders}, [{**rows[0], "messages": longer, "ground_truth": ["a", "a"]}])
+    with pytest.raises(UsageError, match=r"sample '1': .*1 turn"):
+        await again(first, suite)
+
+
+def test_what_stands_before_the_first_user_message_is_seen() -> None:
+    greeting = [{"role": "system", "content": "s"}, {"role": "assistant", "content": "welcome"}]
+    graders = {"greets": {"kind": "tool", "function": "contains", "extractor": "first_assistant"}}
+    rows = [
+        {"messages": [*greeting, *TALK], "ground_truth": "welcome", "metadata": {"task": 1, "trial": 0}},
+        {"messages": greeting, "ground_truth": "welcome", "metadata": {"task": 2, "trial": 0}},
+    ]
+    assert run_suite(write({**REPLAY, "graders": graders}, rows)).summary.grader("greets").mean == 1.0
+
+
+def test_calls_listed_by_turn_are_graded_as_one_list_over_the_whole_conversation() -> None:
+    call = {"id": "1", "name": "find", "arguments": {"n": 1}}
+    talk = [{"role": "user", "content": "q"}, {"role": "assistant", "content": None, "tool_calls": [call]}, *TALK]
+    row = {"messages": talk, "reference_tool_calls": [[call], []], "metadata": {"task": 1, "trial": 0}}
+    graders = {
+        "by_turn": {"kind": "tool", "function": "trajectory_match"},
+        "whole": {"kind": "tool", "function": "trajectory_match", "scope": "conversation"},
+        "plain": {"kind": "tool", "function": "ascii_printable_only", "scope": "turn", "extractor": "transcript"},
+    }
+    result = run_suite(write({**REPLAY, "graders": graders}, [row]))
+    assert [result.summary.grader(name).mean for name in graders] == [1.0, 1.0, 0.5]
+    grades = next(result.outcomes()).grades
+    assert grades["whole"].per_turn_grades is None
+    assert len(grades["plain"].per_turn_grades or ()) == 2

@@ -1,0 +1,83 @@
+"""What YAML allows either means what it says, or is one clear line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import UsageError
+from vivavoce.suites.document import read_document
+
+
+def read(text: str | bytes) -> dict[str, Any]:
+    path = Path("suite.yaml")
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return read_document(path).data
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("a: yes\nb: no\nc: on\n", {"a": "yes", "b": "no", "c": "on"}),
+        ("a: true\nb: &x false\nc: *x\n", {"a": True, "b": False, "c": False}),
+        ("a: 1e3\nb: .5\nc: 0x1F\nd: 1_000\n", {"a": 1000.0, "b": 0.5, "c": 31, "d": 1000}),
+        ("a: ~\nb:\nc: null\n", {"a": None, "b": None, "c": None}),
+        ("a: 2024-01-01\nb: 2024-01-01T10:00:00Z\n", {"a": "2024-01-01", "b": "2024-01-01T10:00:00Z"}),
+        ("2024-01-01: a\n7: b\n", {"2024-01-01": "a", "7": "b"}),
+        ("a: =\nb: !!str 5\n", {"a": "=", "b": "5"}),
+        ("a: &x {b: 1, c: 2}\nd: {<<: *x, c: 3}\n", {"a": {"b": 1, "c": 2}, "d": {"c": 3, "b": 1}}),
+        ("a: &x {b: 1}\nc: &y {d: 2}\ne: {<<: [*x, *y]}\n", {"a": {"b": 1}, "c": {"d": 2}, "e": {"b": 1, "d": 2}}),
+        ("a: &x [1, two]\nb: *x\n", {"a": [1, "two"], "b": [1, "two"]}),
+        ("a: |\n  one\n  two\nb: >-\n  one\n  two\n", {"a": "one\ntwo\n", "b": "one two"}),
+        ("a: 1\r\nb:\r\n  c: 2\r\n", {"a": 1, "b": {"c": 2}}),
+        ("\ufeffa: 1\n", {"a": 1}),
+        ("%YAML 1.1\n---\na: 1\n...\n", {"a": 1}),
+        ("a: “curly”\n", {"a": "“curly”"}),
+    ],
+)
+def test_yaml_is_read_as_plain_data(text: str, data: dict[str, Any]) -> None:
+    found = read(text)
+    assert repr(found) == repr(data)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a:\n\tb: 1\n", "2:1 is not YAML: found character '\\t' that cannot start any token; indent with spaces, "),
+        ("a: 1\na: 2\n", '2:1 is not YAML: found duplicate key "a"'),
+        ("a: {b: 1, b: sk-1}\n", '1:11 is not YAML: found duplicate key "b"'),
+        ("1: a\n'1': b\n", "2:1 1: this key stands here twice"),
+        ("a: 1\n---\na: 2\n", "2:1 is not YAML: expected a single document in the stream, but found another document"),
+        ("a: b: c\n", "1:5 is not YAML: mapping values are not allowed here; check the indentation, and put a text "),
+        ("op: >=\n", "1:6 is not YAML: expected chomping or indentation indicators, but found '='; put a text that "),
+        ("a: @x\n", "1:4 is not YAML: found character '@' that cannot start any token; put a text that begins "),
+        ("a: *x\n", "1:4 is not YAML: found undefined alias 'x'"),
+        ("a: {<<: 5}\n", "1:9 is not YAML: expected a mapping or list of mappings for merging, but found scalar"),
+        (
+            "a: 1\nb: {{ message }}\n",
+            "2:1 b: a key is a text; put it in quotes, and a text that begins with {{ as well",
+        ),
+        ("a: {true: 1}\n", "1:1 a: a key is a text"),
+        ("a: {~: 1}\n", "1:1 a: a key is a text"),
+        ("a: !!binary aGk=\n", "1:1 a: is no text, number, list or mapping; leave the tag (!) out"),
+        ("a: !!python/object:os.system x\n", "1:1 a: is no text, number, list or mapping; leave the tag (!) out"),
+        ("a: 1\nb: x\x1b\n", "2 holds an unprintable character (number 27)"),
+        ("a: 1\n".encode("utf-16"), "1 is not UTF-8; save it as UTF-8"),
+        (f"a: {'[' * 5000}\n", " is nested too deeply"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_with_its_place(text: str | bytes, line: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read(text)
+    said = str(caught.value)
+    assert said.startswith(f"suite.yaml:{line}")
+    assert "\n" not in said
+    assert "sk-1" not in said
+
+
+def test_what_was_merged_in_has_the_place_of_what_it_was_merged_into() -> None:
+    read("a: &x {b: 1}\nc:\n  d:\n    <<: *x\n")
+    document = read_document(Path("suite.yaml"))
+    assert str(document.problem(("c", "d", "b"), "is wrong")) == "suite.yaml:3:3 c.d.b: is wrong"
