@@ -9,7 +9,7 @@ from hypothesis import settings as hypothesis_settings
 
 from vivavoce.settings import settings
 
-hypothesis_settings.register_profile("shared machine", deadline=None)
+hypothesis_settings.register_profile("shared machine", deadline=None, derandomize=True)
 hypothesis_settings.load_profile("shared machine")
 
 
