@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
+from vivavoce.cli.forecast import forecast_line
 from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
 from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.errors import UsageError
 from vivavoce.report.letta_layout import write_letta_layout
 from vivavoce.report.terminal import run_report
-from vivavoce.report.text import forecast_line
 from vivavoce.report.worst import worst
 from vivavoce.run.check import check_suite
 from vivavoce.run.opening import open_run, reopen_run

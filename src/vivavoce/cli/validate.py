@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from vivavoce.cli.forecast import forecast_line
 from vivavoce.cli.output import existing, out
 from vivavoce.errors import UsageError
-from vivavoce.report.text import forecast_line
 from vivavoce.run.check import check_suite
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.target_names import read_target

@@ -1,0 +1,19 @@
+"""What a run would call, in words."""
+
+from __future__ import annotations
+
+from vivavoce.report.text import count
+from vivavoce.run.check import Forecast
+
+
+def forecast_line(found: Forecast) -> str:
+    """Return in words what a run would call."""
+    verdicts = f"{count(found.verdicts, 'verdict')} of judges"
+    if not found.targets:
+        held = f"{count(found.conversations, 'recorded conversation')}, {count(found.turns, 'turn')}"
+        return f"{held}; no target is called, {verdicts}"
+    product = " × ".join((count(found.samples, "sample"), count(found.targets, "target"), count(found.trials, "trial")))
+    return (
+        f"{product} = {count(found.conversations, 'conversation')}; {count(found.messages, 'message')} to the target, "
+        f"{verdicts}, {found.concurrency} at a time{' for each target' * (found.targets > 1)}"
+    )
