@@ -76,5 +76,10 @@ class Lane:
 
 
 def open_lane(target: Target, *, limit: int, budget: Budget, timeout: float, retries: int) -> Lane:
-    """Return the lane of a target with `limit` conversations at a time."""
-    return Lane(target, asyncio.Semaphore(limit), Limiter(limit), budget, timeout, retries + 1)
+    """Return the lane of a target with `limit` calls at a time.
+
+    A stateful target has as many conversations. A stateless one, which knows nothing of conversations, has half as many
+    more, so that its slots are never idle while an answer is taken in.
+    """
+    conversations = limit + limit // 2 if target.stateless else limit
+    return Lane(target, asyncio.Semaphore(conversations), Limiter(limit), budget, timeout, retries + 1)

@@ -86,7 +86,7 @@ class SuiteRun:
         planned = samples * len(drivers) * (1 if plan.replays else plan.trials)
         await self._tell(RunStarted(run, grading, planned, len(done)))
         grades = Grades(scoring.graders, scoring.composer)
-        self.crew = crew = Crew(1 if plan.replays and grades.at_once else 2 * plan.concurrency)
+        self.crew = crew = Crew(1 if plan.replays and grades.at_once else 3 * plan.concurrency)
         async with self.store.writer(run.id, grading.id, scoring.fingerprints) as writer:
             await crew.run(plan.tasks(drivers, done), partial(self._attempt, crew, grades, writer))
         return await self._finish(run, grading, scoring, planned)
