@@ -101,13 +101,17 @@ def test_a_grader_that_cannot_be_called_is_told_before_anything_runs(code: str, 
         graded(code)
 
 
-def test_a_search_that_would_never_end_ends() -> None:
-    bot = "def answer(message):\n    return 'a' * 40 + '!'\n"
-    rows = [{"id": str(i), "input": "x", "ground_truth": "^(a+)+$"} for i in range(2)]
+def test_a_search_that_would_never_end_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vivavoce.expressions.SECONDS", 0.2)
+    bot = "def answer(message):\n    return 'a' * 60 + '!'\n"
+    rows = [{"id": str(i), "input": "x", "ground_truth": "^(a|aa)+$"} for i in range(2)]
     Path("d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     result = run(bot, graders={"right": {"kind": "tool", "function": "regex_match"}})
     right = result.summary.grader("right")
-    assert right.scored + right.errors == 2
+    assert (right.scored, right.errors) == (0, 2)
+    failure = next(result.outcomes()).grades["right"].failure
+    assert failure is not None
+    assert failure.kind == "timeout"
 
 
 def test_half_a_surrogate_pair_in_a_row_is_kept() -> None:

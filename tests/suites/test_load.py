@@ -139,3 +139,18 @@ def test_a_key_in_the_suite_is_never_dumped(tmp_path: Path) -> None:
 def test_a_replay_has_no_target(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="talks to no target"):
         load_suite(written(tmp_path, "driver: replay\n" + GOOD))
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        '{kind: http, url: "http://x/", headers: {X-Token: sk-literal}}',
+        '{kind: http, url: "http://x/", headers: {Authorization: "Bearer sk-half-${HOME}"}}',
+        '{kind: openai, base_url: "http://x/v1", model_handles: [m], settings: {api_key: sk-literal}}',
+    ],
+)
+def test_a_key_that_would_be_stored_is_refused_and_not_repeated(tmp_path: Path, target: str) -> None:
+    old = "target:\n  kind: function\n  function: bot.py:answer\n"
+    with pytest.raises(UsageError, match="a key, which would be stored") as caught:
+        load_suite(written(tmp_path, GOOD.replace(old, f"target: {target}\n")))
+    assert "sk-" not in str(caught.value)

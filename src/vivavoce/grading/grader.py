@@ -14,15 +14,13 @@ from vivavoce.grading.graders import Case, Truth
 from vivavoce.grading.options import check_parameters
 from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import Failure, failure_of
-from vivavoce.records.score import GradeResult, TurnGrade, failed, skipped
+from vivavoce.records.score import PASSED, GradeResult, TurnGrade, failed, skipped
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage
 from vivavoce.samples.sample import Sample
 
 Score = Callable[[Case], Awaitable[GradeResult] | GradeResult]
 Scope = Literal["turn", "conversation"]
-PASSED = 1.0
-"""A turn passes with this score."""
 EMPTY = GradeResult(score=0.0, rationale="empty submission: the extractor found nothing")
 
 

@@ -13,6 +13,10 @@ State = Literal["scored", "error", "skipped"]
 """An error is never 0, never a pass, never left out of the counts."""
 
 
+PASSED = 1.0
+"""A turn, or a sample, passes with this score."""
+
+
 class TurnGrade(BaseModel):
     """The grade of one turn, counted from 0."""
 

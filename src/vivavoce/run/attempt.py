@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.rewards import Composer, CustomReward, context_of
 from vivavoce.records.run import Attempt, AttemptKey, Outcome, Reward
 from vivavoce.records.score import GradeResult
-from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.run.drivers import ScriptedDriver, replay
+from vivavoce.records.trajectory import Trajectory
+from vivavoce.run.drivers import OnTurn, ScriptedDriver, replay
 from vivavoce.samples.sample import Sample
-
-OnTurn = Callable[[Turn], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.grading.gates import Gate, Scores
 from vivavoce.records.run import ScoreRow, Verdict
+from vivavoce.records.score import PASSED
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.passes import passes
@@ -18,7 +19,6 @@ from vivavoce.stats.passes import passes
 if TYPE_CHECKING:  # what reads a summary need not load all that a suite may name
     from vivavoce.suites.spec import AgreementSpec
 
-PASSED = 1.0
 _RANK: dict[Verdict, int] = {"pass": 0, "inconclusive": 1, "fail": 2}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -19,7 +20,22 @@ from vivavoce.grading.gates import Aggregation, Bound, Operator
 from vivavoce.grading.grader import Scope
 from vivavoce.wire.http import USER_IN_ADDRESS, holds_user
 
-_SECRET_HEADERS = {"authorization", "proxy-authorization", "cookie", "api-key", "x-api-key", "x-auth-token"}
+_SECRET = re.compile(
+    r"(proxy-)?authorization|cookie|(x[-_])?(api[-_]?key|token|auth[-_]token|access[-_]token|secret)|password", re.I
+)
+"""Names of headers and settings that hold keys."""
+_FROM_OUTSIDE = re.compile(r"([\w.-]+[ =])?\$\{\w+\}")
+"""A value that is a variable of the environment, after a word such as `Bearer` at most."""
+
+
+def _without_keys(settings: dict[str, Any]) -> dict[str, Any]:
+    for name in settings:
+        if _SECRET.fullmatch(name):
+            raise ValueError(f"{name} is a key, which would be stored; name its variable with api_key_env")
+    return settings
+
+
+SettingsOfModel = Annotated[dict[str, Any], AfterValidator(_without_keys)]
 
 
 def _without_user(address: str) -> str:
@@ -68,7 +84,7 @@ class OpenAITargetSpec(TargetSpec):
     model_handles: list[str] = Field(min_length=1)
     api_key_env: str = "OPENAI_API_KEY"
     system_prompt: str | None = None
-    settings: dict[str, Any] = Field(default_factory=dict)
+    settings: SettingsOfModel = Field(default_factory=dict)
     tools: list[dict[str, Any]] | None = None
 
 
@@ -88,7 +104,7 @@ class HttpTargetSpec(TargetSpec):
     @classmethod
     def _no_keys(cls, headers: dict[str, str]) -> dict[str, str]:
         for name, value in headers.items():
-            if name.lower() in _SECRET_HEADERS and "${" not in value:
+            if _SECRET.fullmatch(name) and not _FROM_OUTSIDE.fullmatch(value):
                 raise ValueError(f"{name} holds a key, which would be stored; write ${{NAME}} and set NAME outside")
         return headers
 
@@ -166,7 +182,7 @@ class JudgeGraderSpec(GraderSpec):
     prompt_path: str | None = None
     model: Address
     temperature: float | None = 0.0
-    settings: dict[str, Any] = Field(default_factory=dict)
+    settings: SettingsOfModel = Field(default_factory=dict)
     system_prompt: str | None = None
     rubric_vars: list[str] | None = None
     api_key_env: str | None = None
