@@ -6,21 +6,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from pydantic import BaseModel
+
 from vivavoce.messages import AnyMessage, ToolCall
 from vivavoce.records.usage import Usage
+
+Schema = Mapping[str, Any] | type[BaseModel]
+"""What a structured reply must match: a JSON schema, or a class whose fields are the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a model is asked: the conversation, the JSON schema its answer must match, the tools it may call.
+    """What a model is asked: the conversation, the schema its answer must match, the tools it may call.
 
-    `settings` such as `temperature` go before those of the model.
+    `settings` such as `temperature` go before those of the model. `trial` counts repetitions of one question from 0:
+    it is not sent, but a cache answers each of them apart.
     """
 
     messages: Sequence[AnyMessage]
-    schema: Mapping[str, Any] | None = None
+    schema: Schema | None = None
     tools: Sequence[Mapping[str, Any]] = ()
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    trial: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from typing import Any
 
 from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, HumanMessage
-from vivavoce.models.model import ModelReply, Request
-from vivavoce.models.structured import allows_strict, read_structured
+from vivavoce.models.model import ModelReply, Request, Schema
+from vivavoce.models.structured import allows_strict, read_structured, wire_schema
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.limiter import Limiter
 from vivavoce.pacing.retry import retrying
@@ -108,7 +108,7 @@ class OpenAIModel:
             body["tools"] = [dict(tool) for tool in request.tools]
         if request.schema is not None:
             applied["mode"] = "json_schema"
-            body["response_format"] = _response_format(request.schema)
+            body["response_format"] = _response_format(wire_schema(request.schema))
         return body, applied
 
 
@@ -120,7 +120,7 @@ def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _parsed(completion: Completion, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+def _parsed(completion: Completion, schema: Schema) -> dict[str, Any] | None:
     """Return the JSON object of an answer; None for one that calls tools instead.
 
     Raises:

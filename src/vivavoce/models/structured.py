@@ -4,14 +4,45 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, cast
 
+from pydantic import BaseModel, ValidationError
+
 from vivavoce.errors import UsageError
+from vivavoce.models.model import Schema
 from vivavoce.records.failure import shorten
 
+_SILENT = frozenset(("title", "default"))
+"""What pydantic writes into a schema and strict modes do not take, or a model need not read."""
 
-def read_structured(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+
+@cache
+def class_schema(shape: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of a class in the form that strict modes take: objects closed, every property required."""
+    return cast("dict[str, Any]", _strict(shape.model_json_schema()))
+
+
+def wire_schema(schema: Schema) -> Mapping[str, Any]:
+    """Return the JSON schema of what a request asks for."""
+    return class_schema(schema) if isinstance(schema, type) else schema
+
+
+def _strict(part: object) -> object:
+    if isinstance(part, list):
+        return [_strict(item) for item in cast("list[object]", part)]
+    if not isinstance(part, dict):
+        return part
+    given = cast("dict[str, Any]", part)
+    properties: dict[str, Any] | None = given.get("properties")
+    kept = {key: _strict(value) for key, value in given.items() if key not in _SILENT and key != "properties"}
+    if properties is not None:
+        kept["properties"] = {name: _strict(value) for name, value in properties.items()}
+        kept |= {"required": list(properties), "additionalProperties": False}
+    return kept
+
+
+def read_structured(text: str, schema: Schema) -> dict[str, Any]:
     """Read the JSON object in a reply.
 
     Raises:
@@ -24,9 +55,19 @@ def read_structured(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, got a {type(value).__name__}")
     parsed = cast("dict[str, Any]", value)
-    if problem := mismatch(parsed, schema):
+    if problem := _class_mismatch(text, schema) if isinstance(schema, type) else mismatch(parsed, schema):
         raise ValueError(problem)
     return parsed
+
+
+def _class_mismatch(text: str, shape: type[BaseModel]) -> str | None:
+    try:
+        shape.model_validate_json(text, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
+        return shorten(f"${place}: {first['msg']}, got {first['input']!r}", 300)
+    return None
 
 
 def mismatch(value: object, schema: Mapping[str, Any]) -> str | None:
@@ -54,7 +95,8 @@ def allows_strict(schema: object) -> bool:
 
 @lru_cache(maxsize=256)
 def _checker(schema: str) -> Callable[[object], str | None]:
-    from jsonschema import Draft202012Validator, SchemaError, ValidationError
+    from jsonschema import Draft202012Validator, SchemaError
+    from jsonschema import ValidationError as Violation
     from jsonschema.exceptions import best_match  # pyright: ignore[reportUnknownVariableType]
     from referencing import Registry
 
@@ -65,7 +107,7 @@ def _checker(schema: str) -> Callable[[object], str | None]:
         raise UsageError(f"the JSON schema is not valid at {error.json_path}: {error.message}") from error
     # an empty registry: a reference to a web address must not be fetched
     validator: Any = Draft202012Validator(parsed, registry=Registry())
-    best = cast("Callable[[Any], ValidationError | None]", best_match)
+    best = cast("Callable[[Any], Violation | None]", best_match)
 
     def check(value: object) -> str | None:
         error = best(validator.iter_errors(value))
