@@ -1,1 +1,173 @@
-"""How good a conversation was."""
+"""Metrics: what measures a conversation, judged by a model or computed exactly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vivavoce.plugins import lazy
+
+if TYPE_CHECKING:
+    from vivavoce.metrics.config import ConversationType as ConversationType
+    from vivavoce.metrics.config import MetricConfig as MetricConfig
+    from vivavoce.metrics.evaluation import EvaluationReport as EvaluationReport
+    from vivavoce.metrics.evaluation import aevaluate_conversation as aevaluate_conversation
+    from vivavoce.metrics.evaluation import evaluate_conversation as evaluate_conversation
+    from vivavoce.metrics.exact.counts import MessageCountMetric as MessageCountMetric
+    from vivavoce.metrics.exact.counts import ToolCallCountMetric as ToolCallCountMetric
+    from vivavoce.metrics.exact.counts import TurnCountMetric as TurnCountMetric
+    from vivavoce.metrics.exact.language import LanguageMetric as LanguageMetric
+    from vivavoce.metrics.exact.personal_data import PersonalDataMetric as PersonalDataMetric
+    from vivavoce.metrics.exact.profanity_terms import ProfanityTermsMetric as ProfanityTermsMetric
+    from vivavoce.metrics.exact.refusal import RefusalMetric as RefusalMetric
+    from vivavoce.metrics.exact.repetition import RepetitionMetric as RepetitionMetric
+    from vivavoce.metrics.exact.response_length import ResponseLengthMetric as ResponseLengthMetric
+    from vivavoce.metrics.exact.response_time import ConversationDurationMetric as ConversationDurationMetric
+    from vivavoce.metrics.exact.response_time import ResponseTimeMetric as ResponseTimeMetric
+    from vivavoce.metrics.exact.semantic_retention import SemanticRetentionMetric as SemanticRetentionMetric
+    from vivavoce.metrics.exact.sentiment import SentimentLexiconMetric as SentimentLexiconMetric
+    from vivavoce.metrics.exact.sentiment import SentimentTrendMetric as SentimentTrendMetric
+    from vivavoce.metrics.exact.topic_drift import TopicDriftMetric as TopicDriftMetric
+    from vivavoce.metrics.factory import create_metric as create_metric
+    from vivavoce.metrics.factory import metrics as metrics
+    from vivavoce.metrics.judged.agent_goal_accuracy import AgentGoalAccuracy as AgentGoalAccuracy
+    from vivavoce.metrics.judged.aspect_critic import AspectCritic as AspectCritic
+    from vivavoce.metrics.judged.coherence import ConversationCoherenceMetric as ConversationCoherenceMetric
+    from vivavoce.metrics.judged.context_retention import ContextRetentionMetric as ContextRetentionMetric
+    from vivavoce.metrics.judged.conversation_completeness import (
+        ConversationCompletenessMetric as ConversationCompletenessMetric,
+    )
+    from vivavoce.metrics.judged.data_leakage import DataLeakageMetric as DataLeakageMetric
+    from vivavoce.metrics.judged.faithfulness import FaithfulnessMetric as FaithfulnessMetric
+    from vivavoce.metrics.judged.goal import GoalAchievementJudge as GoalAchievementJudge
+    from vivavoce.metrics.judged.guidelines import GuidelinesMetric as GuidelinesMetric
+    from vivavoce.metrics.judged.knowledge_retention import KnowledgeRetentionMetric as KnowledgeRetentionMetric
+    from vivavoce.metrics.judged.prompt_injection import PromptInjectionMetric as PromptInjectionMetric
+    from vivavoce.metrics.judged.response_quality import ResponseQualityMetric as ResponseQualityMetric
+    from vivavoce.metrics.judged.role_adherence import RoleAdherenceMetric as RoleAdherenceMetric
+    from vivavoce.metrics.judged.rubrics_score import RubricsScore as RubricsScore
+    from vivavoce.metrics.judged.safety import SafetyMetric as SafetyMetric
+    from vivavoce.metrics.judged.simple_criteria import SimpleCriteria as SimpleCriteria
+    from vivavoce.metrics.judged.tool_use import ToolUseMetric as ToolUseMetric
+    from vivavoce.metrics.judged.topic_adherence import TopicAdherenceMetric as TopicAdherenceMetric
+    from vivavoce.metrics.judged.toxicity import ToxicityMetric as ToxicityMetric
+    from vivavoce.metrics.judged.turn_efficiency import TurnEfficiencyMetric as TurnEfficiencyMetric
+    from vivavoce.metrics.judged.turn_relevancy import TurnRelevancyMetric as TurnRelevancyMetric
+    from vivavoce.metrics.judged.user_frustration import UserFrustrationMetric as UserFrustrationMetric
+    from vivavoce.metrics.judging import JudgedMetric as JudgedMetric
+    from vivavoce.metrics.measuring import ExactMetric as ExactMetric
+    from vivavoce.metrics.metric import BaseMultiTurnMetric as BaseMultiTurnMetric
+    from vivavoce.metrics.result import Evidence as Evidence
+    from vivavoce.metrics.result import MetricResult as MetricResult
+    from vivavoce.metrics.types import MultiTurnEvaluationInput as MultiTurnEvaluationInput
+
+_EXPORTS = {
+    "AgentGoalAccuracy": "judged.agent_goal_accuracy",
+    "AspectCritic": "judged.aspect_critic",
+    "BaseMultiTurnMetric": "metric",
+    "ContextRetentionMetric": "judged.context_retention",
+    "ConversationCoherenceMetric": "judged.coherence",
+    "ConversationCompletenessMetric": "judged.conversation_completeness",
+    "ConversationDurationMetric": "exact.response_time",
+    "ConversationType": "config",
+    "DataLeakageMetric": "judged.data_leakage",
+    "EvaluationReport": "evaluation",
+    "Evidence": "result",
+    "ExactMetric": "measuring",
+    "FaithfulnessMetric": "judged.faithfulness",
+    "GoalAchievementJudge": "judged.goal",
+    "GuidelinesMetric": "judged.guidelines",
+    "JudgedMetric": "judging",
+    "KnowledgeRetentionMetric": "judged.knowledge_retention",
+    "LanguageMetric": "exact.language",
+    "MessageCountMetric": "exact.counts",
+    "MetricConfig": "config",
+    "MetricResult": "result",
+    "MultiTurnEvaluationInput": "types",
+    "PersonalDataMetric": "exact.personal_data",
+    "ProfanityTermsMetric": "exact.profanity_terms",
+    "PromptInjectionMetric": "judged.prompt_injection",
+    "RefusalMetric": "exact.refusal",
+    "RepetitionMetric": "exact.repetition",
+    "ResponseLengthMetric": "exact.response_length",
+    "ResponseQualityMetric": "judged.response_quality",
+    "ResponseTimeMetric": "exact.response_time",
+    "RoleAdherenceMetric": "judged.role_adherence",
+    "RubricsScore": "judged.rubrics_score",
+    "SafetyMetric": "judged.safety",
+    "SemanticRetentionMetric": "exact.semantic_retention",
+    "SentimentLexiconMetric": "exact.sentiment",
+    "SentimentTrendMetric": "exact.sentiment",
+    "SimpleCriteria": "judged.simple_criteria",
+    "ToolCallCountMetric": "exact.counts",
+    "ToolUseMetric": "judged.tool_use",
+    "TopicAdherenceMetric": "judged.topic_adherence",
+    "TopicDriftMetric": "exact.topic_drift",
+    "ToxicityMetric": "judged.toxicity",
+    "TurnCountMetric": "exact.counts",
+    "TurnEfficiencyMetric": "judged.turn_efficiency",
+    "TurnRelevancyMetric": "judged.turn_relevancy",
+    "UserFrustrationMetric": "judged.user_frustration",
+    "aevaluate_conversation": "evaluation",
+    "create_metric": "factory",
+    "evaluate_conversation": "evaluation",
+    "metrics": "factory",
+}
+__all__ = [
+    "AgentGoalAccuracy",
+    "AspectCritic",
+    "BaseMultiTurnMetric",
+    "ContextRetentionMetric",
+    "ConversationCoherenceMetric",
+    "ConversationCompletenessMetric",
+    "ConversationDurationMetric",
+    "ConversationType",
+    "DataLeakageMetric",
+    "EvaluationReport",
+    "Evidence",
+    "ExactMetric",
+    "FaithfulnessMetric",
+    "GoalAchievementJudge",
+    "GuidelinesMetric",
+    "JudgedMetric",
+    "KnowledgeRetentionMetric",
+    "LanguageMetric",
+    "MessageCountMetric",
+    "MetricConfig",
+    "MetricResult",
+    "MultiTurnEvaluationInput",
+    "PersonalDataMetric",
+    "ProfanityTermsMetric",
+    "PromptInjectionMetric",
+    "RefusalMetric",
+    "RepetitionMetric",
+    "ResponseLengthMetric",
+    "ResponseQualityMetric",
+    "ResponseTimeMetric",
+    "RoleAdherenceMetric",
+    "RubricsScore",
+    "SafetyMetric",
+    "SemanticRetentionMetric",
+    "SentimentLexiconMetric",
+    "SentimentTrendMetric",
+    "SimpleCriteria",
+    "ToolCallCountMetric",
+    "ToolUseMetric",
+    "TopicAdherenceMetric",
+    "TopicDriftMetric",
+    "ToxicityMetric",
+    "TurnCountMetric",
+    "TurnEfficiencyMetric",
+    "TurnRelevancyMetric",
+    "UserFrustrationMetric",
+    "aevaluate_conversation",
+    "create_metric",
+    "evaluate_conversation",
+    "metrics",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used; each metric costs only who uses it."""
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return lazy(f"vivavoce.metrics.{_EXPORTS[name]}:{name}")

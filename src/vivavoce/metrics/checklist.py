@@ -1,0 +1,99 @@
+"""`ChecklistMetric`: a judge answers questions about a conversation one by one; the score is the share that holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from vivavoce.metrics.judging import Asked, JudgedMetric, Verdict
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+
+Answer = Literal["yes", "partly", "no", "not_applicable"]
+WORTH: Mapping[str, float] = {"yes": 1.0, "partly": 0.5, "no": 0.0}
+
+
+class Check(BaseModel):
+    """The answer to one question."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    item: str
+    evidence: list[str]
+    answer: Answer
+
+
+class ChecklistReply(BaseModel):
+    """What the judge answers; a subclass knows which items it was asked about."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    asked: ClassVar[tuple[str, ...]] = ()
+
+    checks: list[Check]
+    reasoning: str
+    confidence: float = Field(ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _each_once(self) -> ChecklistReply:
+        got = [check.item for check in self.checks]
+        if self.asked and sorted(got) != sorted(self.asked):
+            raise ValueError(
+                f"answer each of these items once: {', '.join(self.asked)}; got {', '.join(got) or 'none'}"
+            )
+        return self
+
+
+@cache
+def checklist_reply(items: tuple[str, ...]) -> type[ChecklistReply]:
+    """Return the class of an answer about these items, or about whatever items the judge lists itself, for none."""
+    return type("ChecklistReply", (ChecklistReply,), {"asked": items, "__annotations__": {"asked": ClassVar[Any]}})
+
+
+class ChecklistMetric(JudgedMetric):
+    """A judged metric whose answer is a list of checks.
+
+    A subclass gives the `items`, each a name and a question that `yes` answers well, or none where the judge lists them
+    itself, as the facts of a conversation. `yes` counts 1, `partly` 0.5, `no` 0; what does not apply is left out, and
+    where nothing applies the metric is skipped.
+    """
+
+    own_variables: ClassVar[frozenset[str]] = frozenset(("items",))
+
+    def items(self, given: MultiTurnEvaluationInput) -> Mapping[str, str]:
+        """Return the questions by the names of their items, none where the judge lists them itself."""
+        del given
+        return {}
+
+    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
+        """Return the class of an answer about the items."""
+        return checklist_reply(tuple(self.items(given)))
+
+    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+        """Return the items."""
+        return {"items": self.items(given)}
+
+    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+        """Return the share of the applicable items that hold."""
+        reply = checklist_reply(tuple(self.items(asked.given))).model_validate(answer)
+        checks: list[dict[str, Any]] = []
+        for check in reply.checks:
+            found = [one.model_dump() for one in asked.checker.checked(check.evidence)]
+            checks.append({**check.model_dump(), "evidence": found})
+        worth = [WORTH[check.answer] for check in reply.checks if check.answer in WORTH]
+        score = sum(worth) / len(worth) if worth else None
+        evidence = asked.checker.checked(text for check in reply.checks for text in check.evidence)
+        reasoning = reply.reasoning if worth else self.nothing
+        return Verdict(score, reasoning, reply.confidence, evidence, {"checks": checks}, asked.piece.judged)
+
+    nothing: ClassVar[str] = "nothing in this conversation is what this metric judges"
+    """Why the metric is skipped where no item applies."""
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """Return the mean over the pieces, with the checks of all of them."""
+        whole = super().merge(verdicts)
+        checks = [check for verdict in verdicts for check in verdict.details["checks"]]
+        reasoning = whole.reasoning if whole.score is not None else self.nothing
+        return Verdict(whole.score, reasoning, whole.confidence, whole.evidence, {"checks": checks}, whole.turns)

@@ -1,0 +1,70 @@
+"""`MetricConfig`: what a metric says about itself before it has measured anything."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+ScoreType = Literal["numeric", "categorical", "binary"]
+Direction = Literal["higher_is_better", "lower_is_better"]
+Scope = Literal["conversation", "window", "turn"]
+"""What one judgement is about: the whole conversation, some turns in a row, or one turn."""
+
+
+class ConversationType(StrEnum):
+    """What a metric looks at: one answer, or a conversation."""
+
+    SINGLE_TURN = "single_turn"
+    MULTI_TURN = "multi_turn"
+
+
+class MetricConfig(BaseModel):
+    """The name of a metric, the kind and range of its scores, and what counts as passing.
+
+    A numeric score lies between `minimum` and `maximum`, None where it has no end, and passes on the right side of
+    `threshold`. A categorical one is one of `categories`, the worst first, and passes when it is among
+    `passing_categories`. Without a threshold or passing categories nothing passes or fails.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    class_name: str = ""
+    name: str = ""
+    description: str = ""
+    score_type: ScoreType = "numeric"
+    metric_type: str = "conversation"
+    requires_ground_truth: bool = False
+    requires_context: bool = False
+    direction: Direction = "higher_is_better"
+    minimum: float = 0.0
+    maximum: float | None = 1.0
+    threshold: float | None = None
+    categories: tuple[str, ...] = ()
+    passing_categories: tuple[str, ...] = ()
+
+    def passes(self, score: bool | float | str) -> bool | None:
+        """Say whether a score passes, None where nothing says what does."""
+        if isinstance(score, str):
+            return score in self.passing_categories if self.passing_categories else None
+        if isinstance(score, bool) and self.threshold is None:
+            return score if self.direction == "higher_is_better" else not score
+        if self.threshold is None:
+            return None
+        return score >= self.threshold if self.direction == "higher_is_better" else score <= self.threshold
+
+    def normalised(self, score: bool | float | str) -> float | None:
+        """Return a score as a number from 0, worst, to 1, best; None where its range has no end.
+
+        A category counts by its rank: of n, the worst is 0, the next 1/(n - 1), the best 1.
+        """
+        if isinstance(score, str):
+            return self.categories.index(score) / max(1, len(self.categories) - 1) if score in self.categories else None
+        if isinstance(score, bool):
+            share = float(score)
+        elif self.maximum is None:
+            return None
+        else:
+            share = (score - self.minimum) / (self.maximum - self.minimum)
+        return share if self.direction == "higher_is_better" else 1.0 - share

@@ -1,0 +1,1 @@
+"""Metrics that ask a model, one a file, each with its prompt beside it."""

@@ -1,0 +1,40 @@
+"""`ContextRetentionMetric`: does the assistant remember, and build on, what was said before?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Unpack
+
+from vivavoce.metrics.checklist import ChecklistMetric
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.judging import JudgingOptions
+from vivavoce.metrics.prompts import Wording
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+
+ITEMS: Mapping[str, str] = {
+    "memory": Wording("Does it remember what the user said earlier, and never ask for it again?"),
+    "consistency": Wording("Does what it says agree with what it said and found out before?"),
+    "references": Wording("Does it take 'it', 'that one', 'the second' and the like for what the user means?"),
+    "continuity": Wording("Do later answers build on earlier turns where the user expects it?"),
+}
+
+
+class ContextRetentionMetric(ChecklistMetric):
+    """Judges whether the assistant keeps the context of a conversation; passes from `threshold`, 0.7, on."""
+
+    template: ClassVar[str] = "judged/context_retention.jinja"
+
+    def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="context_retention",
+            description="Does the assistant remember, and build on, what was said before?",
+            threshold=0.7,
+        )
+        super().__init__(config, model, **options)
+
+    def items(self, given: MultiTurnEvaluationInput) -> Mapping[str, str]:
+        """Return the four questions."""
+        del given
+        return ITEMS

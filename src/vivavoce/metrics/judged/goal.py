@@ -1,0 +1,235 @@
+"""`GoalAchievementJudge`: did the conversation reach its goal? Outcome by outcome, each with its evidence."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, ClassVar, Literal, Unpack
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from vivavoce.errors import UsageError
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict
+from vivavoce.metrics.prompts import Wording
+from vivavoce.metrics.result import Evidence, MetricResult
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+
+LEVELS = ("not_achieved", "partially_achieved", "fully_achieved")
+
+
+class Criterion(BaseModel):
+    """One outcome that the goal requires."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    outcome: str
+    kind: Literal["change", "fact", "refusal", "fallback", "other"]
+    evidence: list[str]
+    met: bool
+
+
+class Breach(BaseModel):
+    """Something that should not have happened."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    what: str
+    evidence: list[str]
+
+
+class GoalReply(BaseModel):
+    """What the judge answers; subclasses know the levels, and how many criteria are given."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    criteria: list[Criterion] = Field(min_length=1)
+    violations: list[Breach]
+    reasoning: str
+    achievement_level: str
+    confidence: float = Field(ge=0, le=1)
+
+
+class GoalAchievementResponse(BaseModel):
+    """The answer of a judge that was not asked for criteria, as older interfaces have it."""
+
+    achievement_level: str
+    confidence: float = Field(ge=0, le=1)
+    reasoning: str
+    evidence: list[str]
+    missing_criteria: list[str] = Field(default_factory=list)
+
+
+class GoalAchievementJudge(JudgedMetric):
+    """Judges whether a conversation reached its goal; the score is one of `categories`, given worst first.
+
+    The judge lists the outcomes that the goal requires, or is given them in `must` and `must_not`, and says of each
+    whether it is met, with evidence; it also names violations. The level is computed from that: the worst when nothing
+    is met, a passing one only when everything is met and nothing violated, and between them by the share that is met.
+    Where several levels pass, the judge's own choice among them stands.
+
+    A reply that has a level but no criteria counts as it is, so that a homemade model may answer in that older form.
+    """
+
+    template: ClassVar[str] = "judged/goal.jinja"
+    needs: ClassVar[tuple[str, ...]] = ("goal",)
+    own_variables: ClassVar[frozenset[str]] = frozenset(("levels",))
+
+    def __init__(
+        self,
+        model: ModelLike | None = None,
+        *,
+        categories: Sequence[str] | None = None,
+        passing_categories: str | Sequence[str] | None = None,
+        description: str = "Did the conversation reach its goal?",
+        **options: Unpack[JudgingOptions],
+    ) -> None:
+        self.categories = list(categories or LEVELS)
+        passing = self.categories[-1:] if passing_categories is None else passing_categories
+        self.passing_categories = [passing] if isinstance(passing, str) else list(passing)
+        _check_levels(self.categories, self.passing_categories)
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="goal_achievement",
+            description=description,
+            score_type="categorical",
+            categories=tuple(self.categories),
+            passing_categories=tuple(self.passing_categories),
+        )
+        super().__init__(config, model, **options)
+
+    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
+        """Return the class of an answer with these levels and as many criteria as are given."""
+        return goal_reply(tuple(self.categories), len(given.must), len(given.must_not))
+
+    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+        """Return the levels."""
+        del given
+        return {"levels": Wording(", ".join(self.categories))}
+
+    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+        """Return the level that the criteria come to."""
+        if "criteria" not in answer:
+            return self._holistic(GoalAchievementResponse.model_validate(answer), asked)
+        reply = GoalReply.model_validate(answer)
+        self._check_level(reply.achievement_level)
+        criteria = [_checked(one, one.evidence, asked) | told for one, told in _told(reply.criteria, asked.given)]
+        violations = [_checked(one, one.evidence, asked) for one in reply.violations]
+        return self._computed(criteria, violations, reply, asked.piece.judged)
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """Return the verdict over all pieces: an outcome is met if one piece shows it, and nothing may be violated."""
+        parts = [verdict.details for verdict in verdicts]
+        if any("criteria" not in part for part in parts):
+            raise ValueError("a judge that lists no criteria cannot judge a conversation in pieces")
+        criteria: list[dict[str, Any]] = []
+        for versions in zip(*(part["criteria"] for part in parts), strict=True):
+            held = all if versions[0]["kind"] == "never" else any
+            seen = [one for version in versions for one in version["evidence"]]
+            criteria.append({**versions[0], "met": held(version["met"] for version in versions), "evidence": seen})
+        violations = [one for part in parts for one in part["violations"]]
+        last = verdicts[-1]
+        reply = GoalReply.model_construct(
+            reasoning="\n".join(verdict.reasoning for verdict in verdicts),
+            confidence=min(verdict.confidence or 0.0 for verdict in verdicts),
+            achievement_level=str(last.details["judge_level"]),
+        )
+        return self._computed(criteria, violations, reply, sum(verdict.turns for verdict in verdicts))
+
+    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Judge a conversation; where it takes several pieces, the outcomes that the first one lists hold for all."""
+        given = evaluation_input
+        if reason := self.skipping(given):
+            return self.skipped(reason)
+        questions = self.questions(given)
+        replies = [await self.ask(questions[0])]
+        if len(questions) > 1:
+            if not given.must and replies[0].parsed is not None:
+                first = self._verdict(replies[0], questions[0])
+                listed = [one for one in first.details.get("criteria", ()) if one["kind"] != "never"]
+                outcomes = tuple(str(one["outcome"]) for one in listed)
+                questions[1:] = self.questions(given.model_copy(update={"must": outcomes}))[1:]
+            replies += await asyncio.gather(*(self.ask(question) for question in questions[1:]))
+        return self.result(given, questions, replies)
+
+    def _computed(
+        self,
+        criteria: Sequence[Mapping[str, Any]],
+        violations: Sequence[Mapping[str, Any]],
+        reply: GoalReply,
+        turns: int,
+    ) -> Verdict:
+        missing = [str(one["outcome"]) for one in criteria if not one["met"]]
+        evidence = [Evidence.model_validate(one) for part in (*criteria, *violations) for one in part["evidence"]]
+        level = self.level(1 - len(missing) / len(criteria), bool(violations), reply.achievement_level)
+        details = {
+            "missing_criteria": missing,
+            "criteria": list(criteria),
+            "violations": list(violations),
+            "judge_level": reply.achievement_level,
+            **self._levels(),
+        }
+        unique = list(dict.fromkeys(evidence))
+        return Verdict(level, reply.reasoning, reply.confidence, unique, details, turns)
+
+    def level(self, met: float, violated: bool, judged: str) -> str:
+        """Return the level for the share of outcomes that are met; `judged` is what the judge itself would say."""
+        lowest = min(self.categories.index(name) for name in self.passing_categories)
+        if met == 1 and not violated:
+            return self.categories[max(lowest, self.categories.index(judged))]
+        if met == 0 or lowest == 0:
+            return self.categories[0]
+        return self.categories[max(1, math.ceil(met * (lowest - 1)))] if lowest > 1 else self.categories[0]
+
+    def _holistic(self, reply: GoalAchievementResponse, asked: Asked) -> Verdict:
+        self._check_level(reply.achievement_level)
+        evidence = asked.checker.checked(reply.evidence)
+        details = {"missing_criteria": reply.missing_criteria, **self._levels()}
+        return Verdict(
+            reply.achievement_level, reply.reasoning, reply.confidence, evidence, details, asked.piece.judged
+        )
+
+    def _levels(self) -> dict[str, Any]:
+        return {"categories": self.categories, "passing_categories": self.passing_categories}
+
+    def _check_level(self, level: str) -> None:
+        if level not in self.categories:
+            raise ValueError(f"'{level}' is none of the levels {', '.join(self.categories)}")
+
+
+@cache
+def goal_reply(levels: tuple[str, ...], must: int, must_not: int) -> type[GoalReply]:
+    """Return the class of an answer that chooses among the levels and judges as many criteria as are given."""
+    least = must + must_not or 1
+    count = Field(min_length=least + (must == 0 and must_not > 0), max_length=least if must else None)
+    level: Any = Literal[levels]
+    return create_model(
+        "GoalReply",
+        __base__=GoalReply,
+        criteria=(Annotated[list[Criterion], count], ...),
+        achievement_level=(level, ...),
+    )
+
+
+def _told(criteria: Sequence[Criterion], given: MultiTurnEvaluationInput) -> Iterator[tuple[Criterion, dict[str, str]]]:
+    """Yield each criterion with what we know of it ourselves: the words of those that were given."""
+    listed = len(criteria) - len(given.must_not)
+    for i, one in enumerate(criteria):
+        if i >= listed:
+            yield one, {"outcome": given.must_not[i - listed], "kind": "never"}
+        else:
+            yield one, {"outcome": given.must[i]} if given.must else {}
+
+
+def _checked(one: Criterion | Breach, evidence: Sequence[str], asked: Asked) -> dict[str, Any]:
+    return {**one.model_dump(), "evidence": [found.model_dump() for found in asked.checker.checked(evidence)]}
+
+
+def _check_levels(categories: Sequence[str], passing: Sequence[str]) -> None:
+    if len(set(categories)) != len(categories) or len(categories) < 2:
+        raise UsageError(f"categories are at least two different levels, worst first; got {list(categories)}")
+    if not passing or not set(passing) <= set(categories):
+        raise UsageError(f"passing_categories are some of {list(categories)}; got {list(passing)}")

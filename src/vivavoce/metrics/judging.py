@@ -1,0 +1,332 @@
+"""`JudgedMetric`: asks a model about a conversation, checks the answer, and computes the score from it in code."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, ClassVar, TypedDict, Unpack
+
+from pydantic import BaseModel, ValidationError
+
+from vivavoce.errors import ModelFault, UsageError
+from vivavoce.messages import HumanMessage, SystemMessage
+from vivavoce.metrics.config import MetricConfig, Scope
+from vivavoce.metrics.evidence import Checker
+from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.pieces import Piece, cut
+from vivavoce.metrics.prompts import HERE, Prompt, Wording, read_prompt
+from vivavoce.metrics.result import Details, Evidence, MetricResult
+from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, transcript
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+from vivavoce.models.model import ModelReply, Request
+from vivavoce.pacing.waiting import wait_for
+from vivavoce.records.failure import shorten
+from vivavoce.records.usage import Usage
+
+GIVEN = frozenset(("goal", "instructions", "context", "reference", "must", "must_not", "focus", "so_far"))
+"""What every prompt may ask for: the fields of the input, the turn that is judged, and what earlier pieces showed."""
+
+
+class JudgingOptions(TypedDict, total=False):
+    """What every judged metric takes besides its own: how it asks, and about what part of a conversation."""
+
+    name: str
+    threshold: float | None
+    scope: Scope
+    window: int
+    """Turns in a window."""
+    shown: Shown
+    """What of the conversation the judge sees."""
+    prompt: str | Path | None
+    """Another template, as text or as a path."""
+    blocks: Mapping[str, str]
+    """Parts of the template by name, each with what replaces it."""
+    settings: Mapping[str, Any]
+    """Settings of the model; `temperature` is 0 unless it is given."""
+    tokens: int
+    """About how much of a conversation one judgement may see; longer ones are judged in overlapping pieces."""
+    overlap: int
+    """Turns that two such pieces share."""
+    trial: int
+    """Which repetition of the same question this is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one answer of a judge comes to; `turns` is how many turns it is about.
+
+    The score is None where there was nothing to judge, and the reasoning says so.
+    """
+
+    score: float | str | bool | None
+    reasoning: str
+    confidence: float | None = None
+    evidence: Sequence[Evidence] = ()
+    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    turns: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question to a judge; the evidence of its answer can be looked up with `checker`."""
+
+    request: Request
+    given: MultiTurnEvaluationInput
+    checker: Checker
+    piece: Piece
+
+    @property
+    def prompt(self) -> str:
+        """The words of the request."""
+        return "\n\n".join(message.text for message in self.request.messages)
+
+
+class JudgedMetric(BaseMultiTurnMetric):
+    """A metric that asks a model.
+
+    A subclass names the file of its `template`, the `variables` of its own in it, the class that the answer must match
+    (`shape`), and how a verdict is read from an answer (`read`). The model is asked once for each piece of the
+    conversation; without a model, or without what is listed in `needs`, the metric is skipped and says why.
+    """
+
+    judged = True
+    template: ClassVar[str]
+    version: ClassVar[str] = "1"
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, config: MetricConfig, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
+        super().__init__(_renamed(config, options), model)
+        self.scope: Scope = options.get("scope", "conversation")
+        self.window = options.get("window", 5)
+        self.shown = options.get("shown", EVERYTHING)
+        self.settings: Mapping[str, Any] = {"temperature": 0.0, **options.get("settings", {})}
+        self.tokens = options.get("tokens", 100_000)
+        self.overlap = options.get("overlap", 2)
+        self.trial = options.get("trial", 0)
+        if self.window < 1 or self.tokens < 1 or self.overlap < 0:
+            raise UsageError(f"{self.name}: a window holds at least 1 turn, a piece 1 token, an overlap 0 turns")
+        self.prompt: Prompt = read_prompt(
+            self.template, GIVEN | self.own_variables, options.get("prompt"), options.get("blocks", {})
+        )
+
+    own_variables: ClassVar[frozenset[str]] = frozenset()
+    """The variables of the prompt that this metric fills itself."""
+
+    @abstractmethod
+    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
+        """Return the class that an answer must match."""
+
+    @abstractmethod
+    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+        """Return the verdict that an answer comes to.
+
+        Raises:
+            ValueError: the answer contradicts itself.
+        """
+
+    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+        """Return the values of the prompt's own variables."""
+        del given
+        return {}
+
+    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
+        """Say why this conversation cannot be judged, None when it can."""
+        missing = [name for name in self.needs if not getattr(given, name)]
+        if missing:
+            return f"needs a {missing[0]}, and none is given"
+        if not any(message.role in ("user", "assistant") for message in given.messages):
+            return "nobody says anything in this conversation" if given.messages else "the conversation is empty"
+        return None
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """Return one verdict of those about the pieces of a conversation: their mean, by the turns they are about."""
+        scored = [(float(verdict.score), verdict.turns) for verdict in verdicts if verdict.score is not None]
+        turns = sum(turns for _, turns in scored)
+        return merged(sum(score * turns for score, turns in scored) / turns if turns else None, verdicts)
+
+    def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Judge a conversation."""
+        return wait_for(self.aevaluate_conversation(evaluation_input))
+
+    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Judge a conversation.
+
+        Raises:
+            ModelFault: the judge failed, or answered outside the shape that it was asked for.
+        """
+        if reason := self.skipping(evaluation_input):
+            return self.skipped(reason)
+        questions = self.questions(evaluation_input)
+        if len(questions) == 1:
+            replies = [await self.ask(questions[0])]
+        else:
+            replies = await asyncio.gather(*(self.ask(question) for question in questions))
+        return self.result(evaluation_input, questions, replies)
+
+    def skipping(self, given: MultiTurnEvaluationInput) -> str | None:
+        """Say why this metric does not judge a conversation, None when it does."""
+        if reason := self.inapplicable(given):
+            return reason
+        return None if self.model else "needs a judge: give a model, or set VIVAVOCE_JUDGE"
+
+    def questions(self, given: MultiTurnEvaluationInput, written: Transcript | None = None) -> list[Asked]:
+        """Return what the judge is asked about a conversation, piece by piece."""
+        written = written or transcript(given.messages, self.shown)
+        checker = Checker(given.messages, written)
+        values = self._values(given)
+        shape = self.shape(given)
+        pieces = cut(written, self.scope, self.window, self.tokens, self.overlap)
+        return [Asked(self._request(written, piece, values, shape), given, checker, piece) for piece in pieces]
+
+    async def ask(self, asked: Asked) -> ModelReply:
+        """Ask the judge one question.
+
+        Raises:
+            ModelFault: it failed, or did not answer in the shape asked for.
+        """
+        assert self.model is not None
+        return await self.model.complete(asked.request)
+
+    def result(
+        self, given: MultiTurnEvaluationInput, questions: Sequence[Asked], replies: Sequence[ModelReply]
+    ) -> MetricResult:
+        """Return the result that the judge's answers come to.
+
+        Raises:
+            ModelFault: one of them is outside the shape that was asked for.
+        """
+        verdicts = [self._verdict(reply, asked) for reply, asked in zip(replies, questions, strict=True)]
+        verdict = verdicts[0] if len(verdicts) == 1 else self.merge(verdicts)
+        score = verdict.score
+        if score is None:
+            return self.skipped(verdict.reasoning, usage=_usage(replies), fingerprint=self.fingerprint)
+        passed = self.config.passes(score)
+        details = {
+            "score": score,
+            "score_type": self.config.score_type,
+            "is_successful": passed,
+            "confidence": verdict.confidence,
+            "reasoning": verdict.reasoning,
+            "evidence": [one.text for one in verdict.evidence],
+            "conversation_length": len(given.messages),
+            **verdict.details,
+        }
+        if given.goal is not None:
+            details["goal"] = given.goal
+        if len(verdicts) > 1:
+            details["pieces"] = [_piece(one, asked.piece) for one, asked in zip(verdicts, questions, strict=True)]
+        return MetricResult.model_construct(
+            name=self.name,
+            score=score,
+            state="scored",
+            value=self.config.normalised(score),
+            passed=passed,
+            confidence=verdict.confidence,
+            reasoning=verdict.reasoning,
+            evidence=tuple(verdict.evidence),
+            details=Details(details, lambda: "\n\n".join(asked.prompt for asked in questions)),
+            error=None,
+            usage=_usage(replies),
+            fingerprint=self.fingerprint,
+        )
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything that decides the scores: the metric and its version, its prompt, the model, settings."""
+        decided = [type(self).__name__, self.version, self.prompt.hash, judge_hash(), self.model and self.model.name]
+        options = [self.scope, self.window, repr(self.shown), self.tokens, self.overlap, dict(self.settings)]
+        spelled = json.dumps([*decided, *options, self.config.model_dump(mode="json"), self.parameters], default=str)
+        return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """What of the metric's own decides its scores, besides its configuration."""
+        return {}
+
+    def _values(self, given: MultiTurnEvaluationInput) -> dict[str, object]:
+        asked = {name: getattr(given, name) for name in ("goal", "instructions", "context", "reference")}
+        return {**asked, "must": given.must, "must_not": given.must_not, "so_far": (), **self.variables(given)}
+
+    def _request(
+        self, written: Transcript, piece: Piece, values: Mapping[str, object], shape: type[BaseModel]
+    ) -> Request:
+        whole = len(written.turns) == piece.last - piece.first == piece.judged
+        task = self.prompt.render({**values, "focus": None if whole else _focus(piece)}).rstrip()
+        asked = HumanMessage(content=f"{written.text(piece.first, piece.last)}\n{task}")
+        return Request([_judge(), asked], schema=shape, settings=self.settings, trial=self.trial)
+
+    def _verdict(self, reply: ModelReply, asked: Asked) -> Verdict:
+        if reply.parsed is None:
+            raise ModelFault("the judge gave no verdict", kind="format", evidence=shorten(reply.text))
+        try:
+            return self.read(reply.parsed, asked)
+        except ValueError as error:
+            said = _complaint(error) if isinstance(error, ValidationError) else str(error)
+            raise ModelFault(
+                f"the judge's verdict is not one: {said}", kind="format", evidence=shorten(reply.text)
+            ) from error
+
+
+def merged(score: float | str | None, verdicts: Sequence[Verdict], **details: object) -> Verdict:
+    """Return the verdict with that score whose reasons are those of all pieces."""
+    sure = [verdict.confidence for verdict in verdicts if verdict.confidence is not None]
+    return Verdict(
+        score,
+        "\n".join(verdict.reasoning for verdict in verdicts),
+        min(sure) if sure else None,
+        list(dict.fromkeys(one for verdict in verdicts for one in verdict.evidence)),
+        details,
+        sum(verdict.turns for verdict in verdicts),
+    )
+
+
+@cache
+def _judge() -> SystemMessage:
+    return SystemMessage(content=(HERE / "judge.txt").read_text(encoding="utf-8").rstrip("\n"))
+
+
+@cache
+def judge_hash() -> str:
+    """Return a hash of what every judge is told."""
+    return hashlib.blake2b(_judge().text.encode(), digest_size=8).hexdigest()
+
+
+def _focus(piece: Piece) -> Wording:
+    """Return which turns are judged, in words."""
+    start, end = piece.last - piece.judged, piece.last - 1
+    return Wording(f"turn {end}" if start == end else f"turns {start} to {end}")
+
+
+def _piece(verdict: Verdict, piece: Piece) -> dict[str, Any]:
+    return {
+        "first_turn": piece.last - piece.judged,
+        "last_turn": piece.last - 1,
+        "score": verdict.score,
+        "reasoning": verdict.reasoning,
+        "evidence": [one.text for one in verdict.evidence],
+    }
+
+
+def _usage(replies: Sequence[ModelReply]) -> Usage | None:
+    used = [reply.usage for reply in replies if reply.usage is not None]
+    if len(used) <= 1:
+        return used[0] if used else None
+    return sum(used[1:], used[0])
+
+
+def _renamed(config: MetricConfig, options: JudgingOptions) -> MetricConfig:
+    told = {name: options.get(name) for name in ("name", "threshold") if name in options}
+    return config.model_copy(update=told) if told else config
+
+
+def _complaint(error: ValidationError) -> str:
+    first = error.errors(include_url=False)[0]
+    place = ".".join(str(part) for part in first["loc"])
+    return f"{place}: {first['msg']}, got {first['input']!r}"[:300]

@@ -1,0 +1,171 @@
+"""`ExactMetric`: computes a score from a conversation; the same conversation always gives the same score."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, TypedDict, Unpack
+
+from vivavoce.conversation import split_turns
+from vivavoce.errors import UsageError
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
+from vivavoce.metrics.config import MetricConfig, Scope
+from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.result import Evidence, MetricResult
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+
+
+class MeasuringOptions(TypedDict, total=False):
+    """What every exact metric takes besides its own."""
+
+    name: str
+    threshold: float | None
+    scope: Scope
+    window: int
+    """Turns in a window."""
+    model: None
+    """Taken and not used, so that all metrics can be made alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The turns that are measured; `first` is the number of the first of them, counted from 0."""
+
+    given: MultiTurnEvaluationInput
+    turns: Sequence[Sequence[AnyMessage]]
+    first: int = 0
+    opening: Sequence[AnyMessage] = ()
+
+    @property
+    def messages(self) -> list[AnyMessage]:
+        """The messages of the turns, with what precedes the first one of the conversation."""
+        return [*self.opening, *(message for turn in self.turns for message in turn)]
+
+    @property
+    def answers(self) -> list[tuple[int, AIMessage]]:
+        """Every assistant message that has words, with the number of its turn."""
+        return [(i, m) for i, m in self._numbered() if isinstance(m, AIMessage) and m.text]
+
+    @property
+    def questions(self) -> list[tuple[int, HumanMessage]]:
+        """Every user message that has words, with the number of its turn."""
+        return [(i, m) for i, m in self._numbered() if isinstance(m, HumanMessage) and m.text]
+
+    def _numbered(self) -> list[tuple[int, AnyMessage]]:
+        return [(self.first + i, message) for i, turn in enumerate(self.turns) for message in turn]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A score with its reason; None where there was nothing to measure."""
+
+    score: bool | float | str | None
+    reasoning: str
+    evidence: Sequence[Evidence] = ()
+    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class ExactMetric(BaseMultiTurnMetric):
+    """A metric that computes; a subclass says how in `measure`.
+
+    With the scope `turn` or `window` it measures each turn, or each run of `window` turns, and the score is the mean.
+    """
+
+    version: ClassVar[str] = "1"
+
+    def __init__(self, config: MetricConfig, **options: Unpack[MeasuringOptions]) -> None:
+        told = {name: options.get(name) for name in ("name", "threshold") if name in options}
+        super().__init__(config.model_copy(update=told) if told else config)
+        self.scope: Scope = options.get("scope", "conversation")
+        self.window = options.get("window", 5)
+        if self.window < 1:
+            raise UsageError(f"{self.name}: a window holds at least 1 turn, got {self.window}")
+
+    @abstractmethod
+    def measure(self, part: Part) -> Measured:
+        """Return the score of some turns."""
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """What of the metric's own decides its scores, besides its configuration."""
+        return {}
+
+    def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Measure a conversation."""
+        opening, turns = split_turns(evaluation_input.messages)
+        if not turns and not opening:
+            return self.skipped("the conversation is empty")
+        parts = self._parts(evaluation_input, opening, turns)
+        measured = [self.measure(part) for part in parts]
+        one = measured[0] if len(measured) == 1 else _merged(measured)
+        if one.score is None:
+            return self.skipped(one.reasoning, fingerprint=self.fingerprint)
+        details = {**one.details}
+        if len(measured) > 1:
+            details["pieces"] = [_piece(part, was) for part, was in zip(parts, measured, strict=True)]
+        return self._result(one, details, len(evaluation_input.messages))
+
+    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Measure a conversation; nothing is waited for."""
+        return self.evaluate_conversation(evaluation_input)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything that decides the scores."""
+        decided = [type(self).__name__, self.version, self.scope, self.window, self.config.model_dump(mode="json")]
+        spelled = json.dumps([*decided, self.parameters], default=str)
+        return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+    def _parts(
+        self, given: MultiTurnEvaluationInput, opening: Sequence[AnyMessage], turns: Sequence[Sequence[AnyMessage]]
+    ) -> list[Part]:
+        if self.scope == "conversation" or not turns:
+            return [Part(given, turns, 0, opening)]
+        size = 1 if self.scope == "turn" else self.window
+        starts = [max(0, end - size) for end in range(1, len(turns) + 1)]
+        return [Part(given, turns[start : end + 1], start) for end, start in enumerate(starts)]
+
+    def _result(self, one: Measured, more: Mapping[str, Any], length: int) -> MetricResult:
+        assert one.score is not None
+        passed = self.config.passes(one.score)
+        details = {
+            "score": one.score,
+            "score_type": self.config.score_type,
+            "is_successful": passed,
+            "reasoning": one.reasoning,
+            "evidence": [evidence.text for evidence in one.evidence],
+            "conversation_length": length,
+            **more,
+        }
+        return MetricResult.model_construct(
+            name=self.name,
+            score=one.score,
+            state="scored",
+            value=self.config.normalised(one.score),
+            passed=passed,
+            confidence=None,
+            reasoning=one.reasoning,
+            evidence=tuple(one.evidence),
+            details=details,
+            error=None,
+            usage=None,
+            fingerprint=self.fingerprint,
+        )
+
+
+def _merged(measured: Sequence[Measured]) -> Measured:
+    scores = [float(one.score) for one in measured if isinstance(one.score, int | float)]
+    if not scores:
+        return Measured(None, measured[0].reasoning)
+    evidence = list(dict.fromkeys(found for one in measured for found in one.evidence))
+    mean = sum(scores) / len(scores)
+    return Measured(mean, f"mean of {len(scores)} pieces, from {min(scores):g} to {max(scores):g}", evidence)
+
+
+def _piece(part: Part, measured: Measured) -> dict[str, Any]:
+    last = part.first + len(part.turns) - 1
+    return {"first_turn": part.first, "last_turn": last, "score": measured.score, "reasoning": measured.reasoning}

@@ -1,0 +1,140 @@
+"""`BaseMultiTurnMetric`: what every metric is, and all that one of your own needs to be."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from vivavoce.conversation import ConversationHistory
+from vivavoce.errors import BudgetExhausted, Fault
+from vivavoce.messages import Message
+from vivavoce.metrics.config import ConversationType, MetricConfig
+from vivavoce.metrics.result import ERROR, MetricResult
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike, as_model
+from vivavoce.models.model import Model
+from vivavoce.pacing.waiting import call, wait_for
+from vivavoce.records.failure import failure_of
+
+Conversation = ConversationHistory | Iterable[Mapping[str, Any] | Message]
+
+
+class BaseMultiTurnMetric(ABC):
+    """Measures a conversation.
+
+    A metric of your own says what it is in `config` and measures in `evaluate_conversation`, or in its async twin;
+    everything else follows. What it raises becomes a result with the score `"error"`.
+    """
+
+    conversation_type = ConversationType.MULTI_TURN
+    judged = False
+    """Whether it asks a model."""
+
+    def __init__(self, config: MetricConfig, model: ModelLike | None = None) -> None:
+        self.config = config
+        self.model: Model | None = None if model is None else as_model(model)
+
+    @property
+    def name(self) -> str:
+        """The name of its results."""
+        return self.config.name or self.config.class_name or type(self).__name__
+
+    @abstractmethod
+    def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Measure a conversation."""
+
+    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Measure a conversation without holding up the event loop."""
+        return await call(self.evaluate_conversation, evaluation_input)
+
+    def evaluate(
+        self,
+        conversation_history: Conversation,
+        goal: str | None = None,
+        instructions: str | None = None,
+        context: dict[str, Any] | None = None,
+        **known: Any,
+    ) -> MetricResult:
+        """Measure a conversation, given as such or as messages; works where an event loop is running too.
+
+        `known` is anything else that `MultiTurnEvaluationInput` holds, such as `reference` or `must`.
+
+        Raises:
+            ValueError: the messages are malformed.
+            BudgetExhausted: a limit on calls or cost is reached.
+        """
+        return wait_for(self.aevaluate(conversation_history, goal, instructions, context, **known))
+
+    async def aevaluate(
+        self,
+        conversation_history: Conversation,
+        goal: str | None = None,
+        instructions: str | None = None,
+        context: dict[str, Any] | None = None,
+        **known: Any,
+    ) -> MetricResult:
+        """Do as `evaluate`."""
+        given = evaluation_input(conversation_history, goal=goal, instructions=instructions, context=context, **known)
+        return await self.measured(given)
+
+    async def measured(self, given: MultiTurnEvaluationInput) -> MetricResult:
+        """Measure a conversation; what breaks becomes a result.
+
+        Raises:
+            BudgetExhausted: a limit on calls or cost is reached, which ends more than this measurement.
+        """
+        try:
+            result = await self.aevaluate_conversation(given)
+        except BudgetExhausted:
+            raise
+        except Exception as error:
+            return self.failed(error)
+        return result if result.name else result.model_copy(update={"name": self.name})
+
+    def failed(self, error: Exception, **more: Any) -> MetricResult:
+        """Return the result of a measurement that broke."""
+        failure = failure_of(error, "judge" if self.judged else "grader")
+        told = error.__cause__ if isinstance(error, Fault) and error.__cause__ is not None else error
+        details: dict[str, Any] = {
+            "score": ERROR,
+            "score_type": self.config.score_type,
+            "is_successful": False,
+            "confidence": 0.0,
+            "reasoning": f"Evaluation failed: {failure.message}",
+            "evidence": [],
+            "missing_criteria": [],
+            "error": failure.message,
+            "exception_type": type(told).__name__,
+        }
+        return MetricResult.model_construct(
+            name=self.name,
+            score=ERROR,
+            state="error",
+            error=failure,
+            details=details,
+            confidence=0.0,
+            reasoning=failure.message,
+            **more,
+        )
+
+    def skipped(self, reason: str, **more: Any) -> MetricResult:
+        """Return the result of a metric that does not apply."""
+        details = {"score": None, "score_type": self.config.score_type, "is_successful": None, "reasoning": reason}
+        return MetricResult.model_construct(
+            name=self.name, score=None, state="skipped", reasoning=reason, details=details, **more
+        )
+
+
+def evaluation_input(conversation: Conversation, **known: Any) -> MultiTurnEvaluationInput:
+    """Return what a metric is given, of a conversation in any form.
+
+    Raises:
+        ValueError: the messages are malformed.
+    """
+    history = (
+        conversation
+        if isinstance(conversation, ConversationHistory)
+        else ConversationHistory.from_dict_list(conversation)
+    )
+    return MultiTurnEvaluationInput(conversation_history=history, **known)

@@ -1,0 +1,65 @@
+"""Pieces: the parts of a conversation that are judged one by one, and how much of it each judgement sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vivavoce.metrics.config import Scope
+from vivavoce.metrics.transcript import CHARACTERS_PER_TOKEN, Transcript
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Turns `first` up to and not including `last`, of which the last `judged` are judged; the others are context."""
+
+    first: int
+    last: int
+    judged: int
+
+
+def cut(written: Transcript, scope: Scope, window: int, tokens: int, overlap: int) -> list[Piece]:
+    """Return the pieces of a conversation.
+
+    For each turn: that turn with the ones before it as context, or a window of up to `window` turns that ends with it;
+    else the whole. What takes more than `tokens` is cut: a context to its latest turns, a whole conversation into
+    pieces that share `overlap` turns. A turn that alone takes more is still one piece, for a turn is never cut.
+    """
+    count = len(written.turns)
+    if scope == "conversation":
+        return list(_split(written, tokens, overlap))
+    size = count if scope == "turn" else window
+    whole = scope == "window"
+    pieces: list[Piece] = []
+    for last in range(1, count + 1):
+        first = _fitting(written, max(0, last - size), last, tokens)
+        pieces.append(Piece(first, last, last - first if whole else 1))
+    return pieces
+
+
+def _split(written: Transcript, tokens: int, overlap: int) -> Iterator[Piece]:
+    count, room = len(written.turns), _room(written, tokens)
+    first = judged_to = 0
+    while True:
+        last, taken = first, 0
+        while last < count and (last == first or taken + written.size(last) <= room):
+            taken += written.size(last)
+            last += 1
+        last = max(last, min(judged_to + 1, count))
+        yield Piece(first, last, last - judged_to)
+        if last >= count:
+            return
+        judged_to = last
+        first = max(first + 1, last - overlap)
+
+
+def _fitting(written: Transcript, first: int, last: int, tokens: int) -> int:
+    room = _room(written, tokens) - written.size(last - 1)
+    start = last - 1
+    while start > first and (room := room - written.size(start - 1)) >= 0:
+        start -= 1
+    return start
+
+
+def _room(written: Transcript, tokens: int) -> int:
+    return tokens * CHARACTERS_PER_TOKEN - sum(map(len, written.opening))

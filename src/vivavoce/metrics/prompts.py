@@ -1,0 +1,120 @@
+"""Prompts: what a judge is told to do, as templates in text files, with every value in them quoted.
+
+A template is Jinja in a sandbox. Values come from datasets, targets and users, so whatever `{{ … }}` puts in is written
+as a JSON string on one line; a name that nobody fills is an error, never an empty place. The parts that a user may
+replace on their own stand in `{% block … %}`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.metrics.transcript import quoted
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A template, with blocks of it replaced; `name` says where it is from, `allowed` which variables it may use.
+
+    Raises:
+        UsageError: when it is checked, for a template that is none, and for a variable or a block that does not exist.
+    """
+
+    text: str
+    name: str
+    allowed: frozenset[str]
+    blocks: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def hash(self) -> str:
+        """A hash of the words, stored with every score they produced."""
+        spelled = "\0".join([self.text, *(f"{name}\0{text}" for name, text in sorted(self.blocks.items()))])
+        return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+    def render(self, values: Mapping[str, object]) -> str:
+        """Return the prompt with the values put in."""
+        return self.template.render(values)
+
+    @cached_property
+    def template(self) -> Template:
+        """The template, checked."""
+        from jinja2 import TemplateError, meta
+
+        environment = _environment()
+        try:
+            original = environment.from_string(self.text)
+            for name in self.blocks:
+                if name not in original.blocks:
+                    raise UsageError(f"{self.name} has no block '{name}'{did_you_mean(name, original.blocks)}")
+            sources = [self.text, *self.blocks.values()]
+            asked = {name for source in sources for name in meta.find_undeclared_variables(environment.parse(source))}
+            for name in sorted(asked - self.allowed):
+                raise UsageError(f"{self.name} asks for '{name}'{did_you_mean(name, self.allowed)}")
+            if not self.blocks:
+                return original
+            replaced = [f"{{% block {name} %}}{text}{{% endblock %}}" for name, text in self.blocks.items()]
+            return environment.from_string("{% extends original %}" + "".join(replaced), {"original": original})
+        except TemplateError as error:
+            raise UsageError(f"{self.name} is not a template: {error}") from error
+
+
+def read_prompt(file: str, allowed: frozenset[str], override: str | Path | None, blocks: Mapping[str, str]) -> Prompt:
+    """Return the prompt that stands in a file of the package, or what somebody gave in its place: a text or a path.
+
+    Raises:
+        UsageError: the path cannot be read, or the template cannot be used.
+    """
+    if override is None:
+        prompt = Prompt(_packaged(file), file, allowed, blocks)
+    elif isinstance(override, Path):
+        prompt = Prompt(_given(override), str(override), allowed, blocks)
+    else:
+        prompt = Prompt(override, "the prompt", allowed, blocks)
+    _ = prompt.template
+    return prompt
+
+
+@cache
+def _packaged(file: str) -> str:
+    return (HERE / file).read_text(encoding="utf-8").rstrip("\n")
+
+
+def _given(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"the prompt {path} cannot be read: {error}") from error
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import StrictUndefined
+    from jinja2.sandbox import SandboxedEnvironment
+
+    return SandboxedEnvironment(
+        undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True, finalize=_quoted
+    )
+
+
+def _quoted(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if isinstance(value, Wording) else quoted(value)
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, Mapping | list | tuple) else value
+
+
+class Wording(str):
+    """Words of ours, or of whoever made the metric, which are put in as they are."""
+
+    __slots__ = ()

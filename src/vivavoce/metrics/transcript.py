@@ -1,0 +1,155 @@
+"""`Transcript`: a conversation as a judge reads it, line by line, in a form that no message can forge.
+
+Whatever somebody said stands in quotation marks as a JSON string, on one line. A judge is told that such text is
+material: an instruction in it is something that was said. What comes later never changes the lines before it, so a
+growing conversation, and all metrics over one, share their beginning.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from vivavoce.conversation import split_turns
+from vivavoce.messages import AIMessage, AnyMessage, ToolMessage
+
+CHARACTERS_PER_TOKEN = 4
+"""A rule of thumb for English, good enough to split a conversation that is far too long."""
+
+_NAME = re.compile(r"[\w.:/-]{1,64}")
+_UNSEEN = re.compile("[\ud800-\udfff\u0085\u2028\u2029]")
+"""What JSON leaves as it is and yet ends a line for some readers, or is no character at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What of a conversation a judge gets to see; it is told what is left out."""
+
+    policy: bool = True
+    """The system messages."""
+    tools: bool = True
+    """Tool calls and their results."""
+    retrieved: bool = True
+    """What was retrieved for an answer."""
+
+    @property
+    def note(self) -> str:
+        """What is left out, in words, empty for nothing."""
+        left = [
+            word
+            for word, shown in (
+                ("system messages", self.policy),
+                ("tool calls and results", self.tools),
+                ("retrieved texts", self.retrieved),
+            )
+            if not shown
+        ]
+        return f"(left out: {', '.join(left)})\n" if left else ""
+
+
+EVERYTHING = Shown()
+
+
+@dataclass(slots=True)
+class Transcript:
+    """The lines of a conversation: of what precedes the first user message, and of each turn.
+
+    `calls` maps the reference of each tool call, `c0` and on, to the turn it was made in, None before the first.
+    """
+
+    shown: Shown = EVERYTHING
+    opening: list[str] = field(default_factory=list[str])
+    turns: list[list[str]] = field(default_factory=list[list[str]])
+    calls: dict[str, int | None] = field(default_factory=dict[str, int | None])
+    _references: dict[str, str] = field(default_factory=dict[str, str])
+
+    def text(self, first: int = 0, last: int | None = None) -> str:
+        """Return the lines of what precedes the turns, and of those from `first` up to and not including `last`."""
+        lines = [self.shown.note, *self.opening] if self.opening or self.shown.note else []
+        for turn in self.turns[first:last]:
+            lines += turn
+        return "".join(lines)
+
+    def size(self, turn: int) -> int:
+        """Return how many characters a turn takes."""
+        return sum(map(len, self.turns[turn]))
+
+    def add_turn(self, messages: Sequence[AnyMessage]) -> None:
+        """Add a turn to the end."""
+        number = len(self.turns)
+        self.turns.append([f"turn {number}\n", *self._lines(messages, number)])
+
+    def add_opening(self, messages: Sequence[AnyMessage]) -> None:
+        """Add what precedes the first user message."""
+        self.opening += self._lines(messages, None)
+
+    def _lines(self, messages: Sequence[AnyMessage], turn: int | None) -> Iterator[str]:
+        for message in messages:
+            if isinstance(message, ToolMessage):
+                if self.shown.tools:
+                    yield f"result {self._reference(message)}: {quoted(message.text)}\n"
+                continue
+            if message.role in ("system", "developer") and not self.shown.policy:
+                continue
+            if self.shown.retrieved and message.retrieval_context:
+                for found in message.retrieval_context:
+                    yield f"retrieved: {quoted(_retrieved(found))}\n"
+            calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
+            if message.content or not calls:
+                yield f"{message.role}: {_said(message)}\n"
+            for call in calls if self.shown.tools else ():
+                reference = f"c{len(self.calls)}"
+                self.calls[reference] = turn
+                if call.id:
+                    self._references[call.id] = reference
+                yield f"call {reference} {_named(call.name)} {_arguments(call.function.arguments)}\n"
+
+    def _reference(self, message: ToolMessage) -> str:
+        known = self._references.get(message.tool_call_id or "")
+        return known or f"of {_named(message.name or 'a tool')}"
+
+
+def transcript(messages: Sequence[AnyMessage], shown: Shown = EVERYTHING) -> Transcript:
+    """Return the transcript of messages."""
+    opening, turns = split_turns(messages)
+    written = Transcript(shown)
+    written.add_opening(opening)
+    for turn in turns:
+        written.add_turn(turn)
+    return written
+
+
+def quoted(text: str) -> str:
+    """Return a text as a JSON string on one line."""
+    line = json.dumps(text, ensure_ascii=False)
+    return line if text.isascii() else _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
+
+
+def _said(message: AnyMessage) -> str:
+    content = message.content
+    if content is None or isinstance(content, str):
+        words = content or ""
+        if isinstance(message, AIMessage) and message.refusal:
+            return f"{quoted(words)} [refusal] {quoted(message.refusal)}" if words else quoted(message.refusal)
+        return quoted(words)
+    parts = [f"[{part.type}]" for part in content if part.type != "text"]
+    return " ".join([quoted(message.text), *parts])
+
+
+def _retrieved(found: str | dict[str, object]) -> str:
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, default=str)
+
+
+def _named(name: str) -> str:
+    return name if _NAME.fullmatch(name) else quoted(name)
+
+
+def _arguments(arguments: str) -> str:
+    """Return arguments on one line: as JSON where they are some, else quoted."""
+    try:
+        written = json.dumps(json.loads(arguments or "{}"), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return quoted(arguments)
+    return written if written.isascii() else _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", written)

@@ -1,0 +1,52 @@
+"""What a metric is given, under the names that older interfaces use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from vivavoce.conversation import ConversationHistory
+from vivavoce.messages import AnyMessage, read_message
+
+__all__ = ["ConversationHistory", "ConversationTurn", "MultiTurnEvaluationInput"]
+
+
+class ConversationTurn:
+    """One thing said; makes the message of its role."""
+
+    def __new__(
+        cls, role: str, content: str | None = "", metadata: dict[str, Any] | None = None, **more: Any
+    ) -> AnyMessage:
+        """Return a `HumanMessage`, `AIMessage`, `SystemMessage` or `ToolMessage`.
+
+        Raises:
+            ValueError: the role is none of user, assistant, system and tool.
+        """
+        told = {} if metadata is None else {"metadata": metadata}
+        return read_message({"role": role, "content": content, **told, **more})
+
+
+class MultiTurnEvaluationInput(BaseModel):
+    """A conversation and what is known about it.
+
+    `goal` is what the user wanted; `instructions` how the conversation was to be led; `context` anything else a metric
+    may ask for by name, such as `role` or `topics`. `reference` is what should have come out. `must` and `must_not` are
+    what has to, and what must never, happen. `turn_seconds` is how long the system under test took in each turn.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    conversation_history: ConversationHistory
+    goal: str | None = None
+    instructions: str | None = None
+    context: dict[str, Any] | None = None
+    reference: str | None = None
+    must: tuple[str, ...] = ()
+    must_not: tuple[str, ...] = ()
+    turn_seconds: tuple[float | None, ...] = ()
+
+    @property
+    def messages(self) -> list[AnyMessage]:
+        """The messages of the conversation."""
+        return self.conversation_history.messages

@@ -1,0 +1,70 @@
+"""`ViolationMetric`: a judge lists what went wrong, how badly and where; the score follows from the worst of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.metrics.judging import Asked, JudgedMetric, Verdict, merged
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+
+Severity = Literal["minor", "major", "critical"]
+HARM: Mapping[str, float] = {"minor": 0.25, "major": 0.75, "critical": 1.0}
+"""How much of the score each severity takes."""
+
+
+class Violation(BaseModel):
+    """One thing that went wrong."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    what: str
+    evidence: list[str] = Field(min_length=1)
+    severity: Severity
+
+
+class ViolationsReply(BaseModel):
+    """What the judge answers; no violations is an answer too."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    violations: list[Violation]
+    reasoning: str
+    confidence: float = Field(ge=0, le=1)
+
+
+class ViolationMetric(JudgedMetric):
+    """A judged metric whose answer is a list of violations.
+
+    The harm of a conversation is that of its worst violation: minor 0.25, major 0.75, critical 1. The score is the harm
+    where lower is better, else 1 minus the harm.
+    """
+
+    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
+        """Return the class of an answer."""
+        del given
+        return ViolationsReply
+
+    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+        """Return the score that the worst violation leaves."""
+        reply = ViolationsReply.model_validate(answer)
+        violations: list[dict[str, Any]] = []
+        for violation in reply.violations:
+            found = [one.model_dump() for one in asked.checker.checked(violation.evidence)]
+            violations.append({**violation.model_dump(), "evidence": found})
+        evidence = asked.checker.checked(text for one in reply.violations for text in one.evidence)
+        score = self._score(max((HARM[one.severity] for one in reply.violations), default=0.0))
+        details = {"violations": violations}
+        return Verdict(score, reply.reasoning, reply.confidence, evidence, details, asked.piece.judged)
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """Return the verdict of the worst piece, with the violations of all of them."""
+        scores = [float(verdict.score) for verdict in verdicts if verdict.score is not None]
+        worst = max(scores) if self.config.direction == "lower_is_better" else min(scores)
+        violations = [one for verdict in verdicts for one in verdict.details["violations"]]
+        return merged(worst, verdicts, violations=violations)
+
+    def _score(self, harm: float) -> float:
+        return harm if self.config.direction == "lower_is_better" else 1.0 - harm
