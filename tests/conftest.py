@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ hypothesis_settings.load_profile("shared machine")
 def _own_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: ignore[reportUnusedFunction]
     """Run every test in an empty folder, without the keys of whoever runs it."""
     monkeypatch.chdir(tmp_path)
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "LETTA_API_KEY", "LETTA_BASE_URL", "VIVAVOCE_STORE"):
-        monkeypatch.delenv(name, raising=False)
+    for name in list(os.environ):
+        if name.startswith("VIVAVOCE_") or name.endswith(("_API_KEY", "_BASE_URL", "_ENDPOINT")) or name == "OLLAMA_HOST":
+            monkeypatch.delenv(name)
     settings.cache_clear()

@@ -78,10 +78,12 @@ class Fault(VivavoceError):
     """Something went wrong inside one sample; a boundary turns it into a record.
 
     `kind` is one word a program can test (`timeout`, `connection`, `http`, `format`, `crash`, `rate_limit`);
-    `evidence` is what was received, shortened; `retryable` says whether asking again can help.
+    `evidence` is what was received, shortened; `retryable` says whether asking again can help; `status` is that of the
+    HTTP answer, where the failure is one.
     """
 
     blame: Blame = "environment"
+    status: int | None = None
 
     def __init__(
         self, message: str, *, kind: str = "crash", evidence: str | None = None, retryable: bool = False

@@ -13,13 +13,18 @@ WORKSPACE = Path(".vivavoce")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the environment says."""
+    """What the environment says, but for the addresses and keys of models: those are read where a model is opened."""
 
     store: str
     """Where records live: a path to an SQLite file."""
+    judge: str | None = None
+    """The name of the model that judges where none is given; there is no other default, for asking one costs money."""
 
 
 @cache
 def settings() -> Settings:
-    """Return the settings of this process; `VIVAVOCE_STORE` names another store."""
-    return Settings(store=os.environ.get("VIVAVOCE_STORE") or str(WORKSPACE / "vivavoce.db"))
+    """Return the settings of this process; `VIVAVOCE_STORE` names another store, `VIVAVOCE_JUDGE` a model."""
+    return Settings(
+        store=os.environ.get("VIVAVOCE_STORE") or str(WORKSPACE / "vivavoce.db"),
+        judge=os.environ.get("VIVAVOCE_JUDGE") or None,
+    )

@@ -1,20 +1,33 @@
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import MissingExtra, UsageError
 from vivavoce.messages import HumanMessage
 from vivavoce.models.model import Request
-from vivavoce.models.names import open_model
+from vivavoce.models.names import PROVIDERS, model_name, open_model
 from vivavoce.testing import LoopbackServer
 
 ASKED = Request([HumanMessage(content="hi")])
+KEYS = {
+    "azure": "AZURE_OPENAI_API_KEY",
+    "openrouter": "OPENROUTER_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+    "google": "GOOGLE_API_KEY",
+    "mistral": "MISTRAL_API_KEY",
+    "groq": "GROQ_API_KEY",
+    "cohere": "CO_API_KEY",
+    "deepseek": "DEEPSEEK_API_KEY",
+}
 
 
 @pytest.fixture(autouse=True)
 def no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+    for name in (*KEYS.values(), "GEMINI_API_KEY", "OLLAMA_HOST", "VLLM_BASE_URL", "VLLM_API_KEY"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com")
 
 
 @pytest.mark.parametrize("name", ["openai:m-1", "openai/m-1"])
@@ -40,9 +53,57 @@ async def test_a_model_of_ones_own_does_not_get_the_key_of_openai(monkeypatch: p
         assert server.requests[0].body["model"] == "org/m-1:7b"
 
 
-def test_a_missing_key_is_named() -> None:
-    with pytest.raises(UsageError, match=r"model 'openai:m-1' needs a key: .* OPENAI_API_KEY"):
-        open_model("openai:m-1")
+@pytest.mark.parametrize(
+    ("name", "variable", "address", "path"),
+    [
+        ("azure:chat", "AZURE_OPENAI_ENDPOINT", "{url}/", "/openai/v1/chat/completions"),
+        ("azure/chat", "AZURE_OPENAI_ENDPOINT", "{url}/openai/v1/", "/openai/v1/chat/completions"),
+        ("ollama:chat", "OLLAMA_HOST", "{host}", "/v1/chat/completions"),
+        ("ollama/chat", "OLLAMA_HOST", "{url}", "/v1/chat/completions"),
+        ("vllm:chat", "VLLM_BASE_URL", "{url}/v1", "/v1/chat/completions"),
+        ("vllm/chat", "VLLM_BASE_URL", "{url}", "/v1/chat/completions"),
+    ],
+)
+async def test_the_environment_says_where_a_provider_is(
+    name: str, variable: str, address: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with LoopbackServer() as server:
+        monkeypatch.setenv(variable, address.format(url=server.url, host=server.url.removeprefix("http://")))
+        model = open_model(name, api_key="k-1")
+        await model.complete(ASKED)
+        await model.close()
+        assert server.requests[0].path == path
+        assert server.requests[0].headers["Authorization"] == "Bearer k-1"
+        assert server.requests[0].body["model"] == "chat"
+        assert model.name == name.replace("/", ":")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0:{port}", ":{port}", "[::]:{port}"])
+async def test_what_ollama_listens_on_is_asked_on_this_machine(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with LoopbackServer() as server:
+        monkeypatch.setenv("OLLAMA_HOST", host.format(port=server.url.rpartition(":")[2]))
+        model = open_model("ollama:m")
+        await model.complete(ASKED)
+        await model.close()
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(("provider", "variable"), [("openai", "OPENAI_API_KEY"), *KEYS.items()])
+def test_a_missing_key_is_named(provider: str, variable: str) -> None:
+    with pytest.raises(UsageError, match=rf"model '{provider}:m-1' needs a key: .* {variable}$"):
+        open_model(f"{provider}:m-1")
+
+
+def test_a_missing_address_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AZURE_OPENAI_ENDPOINT")
+    with pytest.raises(UsageError, match="needs an address: set the environment variable AZURE_OPENAI_ENDPOINT"):
+        open_model("azure:m", api_key="k")
+
+
+@pytest.mark.parametrize("name", ["ollama:m", "vllm:m"])
+def test_no_key_is_needed_where_models_are_ones_own(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VLLM_BASE_URL", "https://gpu.example.com/v1")
+    assert open_model(name).name == name
 
 
 def test_no_key_is_needed_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,16 +111,41 @@ def test_no_key_is_needed_on_this_machine(monkeypatch: pytest.MonkeyPatch) -> No
     assert open_model("openai:m-1").name == "http://localhost:11434/v1#m-1"
 
 
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_name_is_the_same_in_both_spellings_and_needs_no_key(provider: str) -> None:
+    assert model_name(f"{provider}/org/m:1") == model_name(f"{provider}:org/m:1") == f"{provider}:org/m:1"
+
+
+@pytest.mark.parametrize("name", ["openai/m-1", "vllm/org/m:7b", "http://localhost:1/v1/#m", "anthropic/claude"])
+def test_an_opened_model_has_the_name_it_would_have(name: str) -> None:
+    assert open_model(name, api_key="k").name == model_name(name)
+
+
 def test_openai_itself_has_a_short_name() -> None:
     assert open_model("openai/m-1", api_key="sk-1").name == "openai:m-1"
 
 
-@pytest.mark.parametrize("name", ["", "gpt-4o", "openai:", "cohere:x", "ftp://host#m"])
-def test_an_unknown_form_is_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="a name has the form openai:NAME or http://host/v1#NAME"):
+@pytest.mark.parametrize("name", ["", "gpt-4o", "openai:", "openai/", ":m", "/m"])
+def test_a_name_without_a_model_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=r"a name has the form openai:NAME, .* or http://host/v1#NAME"):
         open_model(name)
+
+
+def test_an_unknown_provider_is_refused_with_the_closest_known() -> None:
+    with pytest.raises(UsageError, match="no provider 'antropic'; did you mean 'anthropic'"):
+        open_model("antropic:m")
+    with pytest.raises(UsageError, match="no provider 'ftp'; known: anthropic, azure, bedrock"):
+        open_model("ftp://host#m")
 
 
 def test_an_address_without_a_model_is_refused() -> None:
     with pytest.raises(UsageError, match="the model is missing; write http://localhost/v1#NAME"):
         open_model("http://localhost/v1")
+
+
+def test_a_provider_of_the_extra_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pydantic_ai", None)
+    for name in [name for name in sys.modules if name.startswith("vivavoce.models.providers.pydantic_ai")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(MissingExtra, match=r"pip install 'vivavoce\[providers\]'"):
+        open_model("anthropic:m", api_key="k")

@@ -1,14 +1,20 @@
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from vivavoce.errors import Fault, ModelFault, RateLimited
+from vivavoce.errors import BudgetExhausted, Fault, ModelFault, RateLimited, UsageError
 from vivavoce.messages import AIMessage, HumanMessage, ToolCall
 from vivavoce.models.model import Model, Request
+from vivavoce.models.modes import Mode
 from vivavoce.models.openai import OpenAIModel
+from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.rate import RateLimit
 from vivavoce.pacing.retry import ASKS_PER_TRY
 from vivavoce.testing import LoopbackServer, misbehaviour
 from vivavoce.testing.loopback import Answer
@@ -162,3 +168,223 @@ async def test_the_raw_exchange_is_kept_without_the_key(server: LoopbackServer, 
     assert reply.raw["request"] == server.requests[0].body
     assert reply.raw["response"]["object"] == "chat.completion"
     assert "sk-1" not in str(reply.raw)
+
+
+def knows(*modes: Mode, reply: Answer) -> Callable[[dict[str, Any]], Answer]:
+    """Answer as an endpoint that knows some ways to ask for JSON, and refuses the others."""
+
+    def answer(body: dict[str, Any]) -> Answer:
+        form = body.get("response_format", {}).get("type", "tool" if "tools" in body else "prompted")
+        if form in modes:
+            return [ToolCall(id="1", name="Judge_reply_", args=reply)] if form == "tool" else reply  # pyright: ignore[reportArgumentType]
+        about = "tools are" if form == "tool" else f"response_format '{form}' is"
+        return misbehaviour.status(400, f"{about} not supported by this model")
+
+    return answer
+
+
+@pytest.mark.parametrize(("mode", "asked"), [("json_schema", 1), ("tool", 2), ("json_object", 3), ("prompted", 4)])
+async def test_the_first_mode_that_the_endpoint_knows_is_used_from_then_on(
+    server: LoopbackServer, judge: OpenAIModel, mode: Mode, asked: int
+) -> None:
+    server.answer = knows(mode, reply={"score": 0.5})
+    for requests in (asked, asked + 1):
+        reply = await judge.complete(Request(ASKED, schema=SCHEMA))
+        assert (reply.parsed, reply.applied["mode"], reply.tool_calls) == ({"score": 0.5}, mode, ())
+        assert json.loads(reply.text) == reply.parsed
+        assert len(server.requests) == requests
+
+
+async def test_calls_at_the_same_time_step_down_together(server: LoopbackServer, judge: OpenAIModel) -> None:
+    server.answer = knows("tool", "prompted", reply={"score": 0.5})
+    replies = await asyncio.gather(*(judge.complete(Request(ASKED, schema=SCHEMA)) for _ in range(8)))
+    assert [reply.applied["mode"] for reply in replies] == ["tool"] * 8
+
+
+async def test_a_mode_that_was_chosen_is_kept(server: LoopbackServer) -> None:
+    server.answer = knows("tool", reply={"score": 0.5})
+    model = OpenAIModel("m-1", base_url=server.base_url, structured="json_object")
+    fault = await fault_of(model, Request(ASKED, schema=SCHEMA))
+    await model.close()
+    assert (fault.kind, len(server.requests)) == ("http", 1)
+
+
+async def test_arguments_outside_the_schema_are_repaired_once(server: LoopbackServer) -> None:
+    answers = iter([57, 0.57])
+    server.answer = lambda body: [ToolCall(id="1", name="Judge_reply_", args={"score": next(answers)})]
+    model = OpenAIModel("m-1", base_url=server.base_url, structured="tool")
+    reply = await model.complete(Request(ASKED, schema=SCHEMA))
+    await model.close()
+    assert (reply.parsed, reply.applied["repaired"]) == ({"score": 0.57}, True)
+    assert server.requests[1].body["messages"][-2] == {"role": "assistant", "content": '{"score": 57}'}
+
+
+async def test_a_prompted_reply_may_stand_in_prose(server: LoopbackServer) -> None:
+    server.answer = lambda body: 'I would say:\n```json\n{"score": 0.5}\n```'
+    model = OpenAIModel("m-1", base_url=server.base_url, structured="prompted")
+    reply = await model.complete(Request(ASKED, schema=SCHEMA))
+    await model.close()
+    assert (reply.parsed, reply.applied["repaired"]) == ({"score": 0.5}, False)
+    assert reply.text.startswith("I would say")
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (401, "check the API key: OPENAI_API_KEY, or api_key_env in a suite"),
+        (403, "check the API key"),
+        (404, "check the name of the model, 'm-1', and the address"),
+    ],
+)
+async def test_five_calls_that_fail_for_everybody_spare_the_others(
+    server: LoopbackServer, judge: OpenAIModel, status: int, said: str
+) -> None:
+    server.answer = lambda body: misbehaviour.status(status, "no")
+    faults = [await fault_of(judge, Request(ASKED)) for _ in range(8)]
+    assert len(server.requests) == 5
+    assert all(said in str(fault) for fault in faults)
+    assert "not called" in str(faults[-1])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        misbehaviour.status(400, "the context length is exceeded"),
+        misbehaviour.html(),
+        "in prose",
+        {"role": "assistant", "content": None, "refusal": "no"},
+    ],
+)
+async def test_failures_of_single_calls_never_stop_the_others(
+    server: LoopbackServer, judge: OpenAIModel, answer: Answer
+) -> None:
+    server.answer = lambda body: answer
+    for _ in range(7):
+        await fault_of(judge, Request(ASKED, schema=SCHEMA))
+    server.answer = lambda body: {"score": 0.5}
+    assert (await judge.complete(Request(ASKED, schema=SCHEMA))).parsed == {"score": 0.5}
+
+
+async def test_models_that_share_a_rate_wait_for_each_other(server: LoopbackServer) -> None:
+    rate = RateLimit(requests_per_minute=60_000, tokens_per_minute=6_000_000)
+    models = [OpenAIModel(name, base_url=server.base_url, rate=rate) for name in ("m-1", "m-2")]
+    taken: list[float] = []
+    acquire = rate.acquire
+
+    async def watched(tokens_estimate: float = 0.0) -> None:
+        taken.append(tokens_estimate)
+        await acquire(tokens_estimate)
+
+    rate.acquire = watched
+    for model in models:
+        await model.complete(Request(ASKED, settings={"max_tokens": 1000}))
+        await model.close()
+    assert taken == [len(json.dumps(received.body)) / 4 + 1000 for received in server.requests]
+
+
+@pytest.fixture
+def priced(server: LoopbackServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a token of input cost 1 dollar, and one of output 10."""
+    table = tmp_path / "prices.json"
+    price = {"input": 1e6, "cached_input": 5e5, "output": 1e7}
+    table.write_text(json.dumps({"models": {f"{server.base_url}#m-1": price}}))
+    monkeypatch.setenv("VIVAVOCE_PRICES", str(table))
+
+
+def used(text: str, **usage: Any) -> dict[str, Any]:
+    return {"choices": [{"message": {"content": text}}], "usage": usage}
+
+
+def opened(server: LoopbackServer, budget: Budget | None = None) -> OpenAIModel:
+    return OpenAIModel("m-1", base_url=server.base_url, budget=budget, tries=1)
+
+
+async def test_without_a_price_the_cost_is_unknown(server: LoopbackServer, judge: OpenAIModel) -> None:
+    reply = await judge.complete(Request(ASKED))
+    assert reply.usage is not None
+    assert reply.usage.cost is None
+
+
+@pytest.mark.usefixtures("priced")
+async def test_the_cost_of_an_answer_is_that_of_all_its_calls(server: LoopbackServer) -> None:
+    tokens = {"prompt_tokens": 30, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 10}}
+    server.answer = in_turn(used("prose", **tokens), used('{"score": 1}', **tokens))
+    model = opened(server, budget := Budget())
+    reply = await model.complete(Request(ASKED, schema=SCHEMA))
+    await model.close()
+    assert reply.usage is not None
+    assert (reply.usage.calls, reply.usage.cost, budget.cost) == (2, 90.0, 90.0)
+
+
+@pytest.mark.usefixtures("priced")
+async def test_the_cost_is_unknown_when_one_of_the_calls_did_not_say_what_it_used(server: LoopbackServer) -> None:
+    server.answer = in_turn(used("prose"), used('{"score": 1}', prompt_tokens=30, completion_tokens=2))
+    model = opened(server)
+    reply = await model.complete(Request(ASKED, schema=SCHEMA))
+    await model.close()
+    assert reply.usage is not None
+    assert (reply.usage.input_tokens, reply.usage.cost) == (30, None)
+
+
+@pytest.mark.usefixtures("priced")
+async def test_nothing_is_sent_that_may_cost_more_than_is_left(server: LoopbackServer) -> None:
+    server.answer = lambda body: used("fine", prompt_tokens=20, completion_tokens=3)
+    budget = Budget(max_cost=200)
+    model = opened(server, budget)
+    asked = Request(ASKED, settings={"max_completion_tokens": 10})
+    for _ in range(2):
+        await model.complete(asked)
+    most = -(-len(json.dumps(server.requests[0].body)) // 3) + 10 * 10
+    with pytest.raises(BudgetExhausted, match=rf"may cost \${most}, and \$100 of \$200 is spent"):
+        await model.complete(asked)
+    await model.close()
+    assert (len(server.requests), budget.cost) == (2, 100.0)
+
+
+@pytest.mark.usefixtures("priced")
+async def test_an_answer_may_have_4096_tokens_where_nothing_bounds_it(server: LoopbackServer) -> None:
+    model = opened(server, Budget(max_cost=40_960))
+    with pytest.raises(BudgetExhausted):
+        await model.complete(Request(ASKED))
+    await model.close()
+    assert server.requests == []
+
+
+@pytest.mark.usefixtures("priced")
+@pytest.mark.parametrize("answer", [misbehaviour.status(400), misbehaviour.rate_limited(), misbehaviour.reset()])
+async def test_a_call_that_was_refused_costs_nothing(server: LoopbackServer, answer: Answer) -> None:
+    server.answer = lambda body: answer
+    model = opened(server, budget := Budget(max_cost=1e6))
+    await fault_of(model, Request(ASKED))
+    await model.close()
+    assert budget.cost == 0
+
+
+@pytest.mark.usefixtures("priced")
+@pytest.mark.parametrize("answer", [misbehaviour.html(), used("fine")])
+async def test_an_answer_that_does_not_say_what_it_used_is_taken_to_cost_the_most(
+    server: LoopbackServer, answer: Answer
+) -> None:
+    server.answer = lambda body: answer
+    model = opened(server, budget := Budget(max_cost=1e6))
+    await asyncio.gather(model.complete(Request(ASKED)), return_exceptions=True)
+    await model.close()
+    assert budget.cost > 40_960
+
+
+def test_a_cost_without_a_price_cannot_be_limited() -> None:
+    said = r"the price of http://localhost/v1#m-1 is unknown, .*VIVAVOCE_PRICES"
+    with pytest.raises(UsageError, match=said):
+        OpenAIModel("m-1", base_url="http://localhost/v1", budget=Budget(max_cost=1))
+
+
+async def test_a_time_limit_is_no_setting_of_a_request(server: LoopbackServer, judge: OpenAIModel) -> None:
+    with pytest.raises(UsageError, match="'timeout' is not a setting of a request"):
+        await judge.complete(Request(ASKED, settings={"timeout": 1}))
+    with pytest.raises(UsageError, match="'timeout' is not a setting of a request"):
+        OpenAIModel("m-1", base_url=server.base_url, settings={"timeout": 1})
+    assert server.requests == []
+
+
+def test_a_model_may_be_called_by_another_name() -> None:
+    assert OpenAIModel("gpt-4.1-mini", base_url="http://localhost/v1", name="openai:gpt-4.1-mini").name[:7] == "openai:"

@@ -60,7 +60,12 @@ def test_a_reference_to_a_web_address_is_not_fetched() -> None:
         ({**SCHEMA, "required": []}, False),
         ({"type": "array", "items": {"type": "object"}}, False),
         ({"anyOf": [SCHEMA, {"properties": {"a": {"type": "string"}}}]}, False),
+        ({**SCHEMA, "properties": {"score": {"type": "string", "minLength": 1}}}, False),
+        ({"$defs": {"Part": {"allOf": [SCHEMA]}}, "anyOf": [SCHEMA]}, False),
+        ({**SCHEMA, "properties": {"minLength": SCHEMA}, "required": ["minLength"]}, True),
     ],
 )
-def test_strict_mode_needs_closed_objects_with_every_property_required(schema: object, strict: bool) -> None:
+def test_strict_mode_needs_closed_objects_every_property_required_and_known_keywords(
+    schema: object, strict: bool
+) -> None:
     assert allows_strict(schema) is strict

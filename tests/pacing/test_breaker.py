@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from vivavoce.errors import Fault, ModelFault, RateLimited, TargetFault
@@ -15,7 +17,13 @@ def refused() -> TargetFault:
     return TargetFault("connection refused", kind="connection", evidence="errno 111", retryable=True)
 
 
-def test_it_opens_after_five_identical_failures_in_a_row() -> None:
+def answered(status: int, evidence: str = "no") -> ModelFault:
+    fault = ModelFault(f"answered {status}", kind="http", evidence=evidence)
+    fault.status = status
+    return fault
+
+
+async def test_it_opens_after_five_identical_failures_in_a_row() -> None:
     breaker = Breaker()
     fail(breaker, *(refused() for _ in range(4)))
     breaker.check()
@@ -25,10 +33,8 @@ def test_it_opens_after_five_identical_failures_in_a_row() -> None:
         breaker.check()
 
 
-@pytest.mark.parametrize(
-    "other", [TargetFault("connection reset", kind="connection"), TargetFault("connection refused", kind="http")]
-)
-def test_a_failure_of_another_message_or_kind_begins_a_new_row(other: TargetFault) -> None:
+@pytest.mark.parametrize("other", [TargetFault("connection reset", kind="connection"), answered(401)])
+async def test_another_failure_begins_a_new_row(other: Fault) -> None:
     breaker = Breaker(threshold=2)
     fail(breaker, refused(), other, refused())
     assert not breaker.is_open
@@ -36,7 +42,43 @@ def test_a_failure_of_another_message_or_kind_begins_a_new_row(other: TargetFaul
     assert breaker.is_open
 
 
-def test_a_success_begins_a_new_row_and_closes_it() -> None:
+@pytest.mark.parametrize("status", [401, 403, 404])
+async def test_a_wrong_key_or_an_unknown_model_is_everybodys_failure(status: int) -> None:
+    breaker = Breaker(threshold=2)
+    fail(breaker, answered(status), answered(status))
+    assert breaker.is_open
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        answered(400, "the context length is exceeded"),
+        answered(500),
+        RateLimited("slow", retry_after=3.0),
+        ModelFault("declined", kind="refusal"),
+        ModelFault("not JSON", kind="format"),
+        ModelFault("no answer within 60 s", kind="timeout"),
+    ],
+)
+def test_what_belongs_to_one_call_does_not_count(fault: Fault) -> None:
+    breaker = Breaker(threshold=2)
+    fail(breaker, *[fault] * 9)
+    assert not breaker.is_open
+
+
+async def test_what_belongs_to_one_call_does_not_break_a_row() -> None:
+    breaker = Breaker(threshold=2)
+    fail(breaker, refused(), answered(500), refused())
+    assert breaker.is_open
+
+
+def test_the_same_status_with_another_explanation_is_another_failure() -> None:
+    breaker = Breaker(threshold=2)
+    fail(breaker, answered(403, "'kill' was flagged"), answered(403, "'maim' was flagged"))
+    assert not breaker.is_open
+
+
+async def test_a_success_begins_a_new_row_and_closes_it() -> None:
     breaker = Breaker(threshold=2)
     fail(breaker, refused())
     breaker.succeeded()
@@ -48,8 +90,8 @@ def test_a_success_begins_a_new_row_and_closes_it() -> None:
     assert not breaker.is_open
 
 
-@pytest.mark.parametrize("fault", [refused(), ModelFault("no"), RateLimited("slow", retry_after=3.0)])
-def test_the_failure_keeps_its_class_cause_and_evidence_and_is_not_tried_again(fault: Fault) -> None:
+@pytest.mark.parametrize("fault", [refused(), answered(401)])
+async def test_the_failure_keeps_its_class_cause_and_evidence_and_is_not_tried_again(fault: Fault) -> None:
     breaker = Breaker(threshold=1)
     fault.__cause__ = OSError(111)
     fail(breaker, fault)
@@ -63,11 +105,28 @@ def test_the_failure_keeps_its_class_cause_and_evidence_and_is_not_tried_again(f
     assert not again.retryable
 
 
-def test_while_open_other_failures_change_nothing() -> None:
+async def test_while_open_other_failures_change_nothing() -> None:
     breaker = Breaker(threshold=1)
-    fail(breaker, refused(), TargetFault("late", kind="timeout"))
+    fail(breaker, refused(), answered(401))
     with pytest.raises(TargetFault, match="refused"):
         breaker.check()
+
+
+async def test_after_a_rest_one_call_is_let_through() -> None:
+    breaker = Breaker(threshold=1, rest=30)
+    fail(breaker, refused())
+    await asyncio.sleep(30)
+    breaker.check()
+    with pytest.raises(TargetFault, match="not called"):
+        breaker.check()
+    fail(breaker, refused())
+    await asyncio.sleep(29)
+    with pytest.raises(TargetFault, match="not called"):
+        breaker.check()
+    await asyncio.sleep(1)
+    breaker.check()
+    breaker.succeeded()
+    breaker.check()
 
 
 def test_a_threshold_below_one_is_refused() -> None:

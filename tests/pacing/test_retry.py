@@ -142,16 +142,16 @@ async def test_no_call_is_made_while_the_breaker_is_open_and_it_stays_open() -> 
 
 async def test_calls_that_queue_for_a_slot_see_that_the_breaker_opened() -> None:
     limiter, breaker = Limiter(1), Breaker(threshold=1)
-    calls = [Script(TargetFault("down")) for _ in range(3)]
+    calls = [Script(TargetFault("down", kind="connection")) for _ in range(3)]
     await asyncio.gather(*(retrying(call, limiter=limiter, breaker=breaker) for call in calls), return_exceptions=True)
     assert [len(call.times) for call in calls] == [1, 0, 0]
 
 
 async def test_a_success_resets_the_breaker() -> None:
     breaker = Breaker(threshold=2)
-    breaker.failed(TargetFault("down"))
+    breaker.failed(passing("down"))
     await retrying(Script("yes"), breaker=breaker)
-    breaker.failed(TargetFault("down"))
+    breaker.failed(passing("down"))
     assert not breaker.is_open
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine
@@ -34,6 +35,17 @@ def tables(path: Path) -> set[str]:
     return found
 
 
+def as_first_made(path: Path) -> None:
+    """Make a store as version 0.1.0 made it."""
+    engine = create_engine(f"sqlite:///{path}")
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with engine.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+    engine.dispose()
+
+
 def test_migrations_from_nothing_give_the_tables_of_a_new_store(tmp_path: Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path / 'migrated.db'}")
     with engine.begin() as connection:
@@ -44,6 +56,32 @@ def test_migrations_from_nothing_give_the_tables_of_a_new_store(tmp_path: Path) 
     assert tables(tmp_path / "migrated.db") == tables(tmp_path / "created.db")
 
 
+def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_its_rows(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    as_first_made(path)
+    with sqlite3.connect(path) as database:
+        database.execute("INSERT INTO runs VALUES ('r-1', 'suite', '{}', '/', '{}', 'finished', 1.0, 2.0, '0.1.0')")
+    database.close()
+    assert not any("replies" in made for made in tables(path))
+    with Store.open(str(path)) as store:
+        assert [run.id for run in store.runs()] == ["r-1"]
+        assert store.replies().get("k") is None
+    Store.open(str(tmp_path / "created.db")).close()
+    assert tables(path) == tables(tmp_path / "created.db")
+
+
+def test_an_older_store_in_a_read_only_folder_is_to_be_copied_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def may_not(*_: object, **__: object) -> bool:
+        return False
+
+    as_first_made(tmp_path / "old.db")
+    monkeypatch.setattr("os.access", may_not)  # root may write everywhere
+    with pytest.raises(StoreError, match=r"old\.db: it is of an older vivavoce .* read-only; copy it elsewhere"):
+        Store.open(str(tmp_path / "old.db"))
+
+
 def test_the_newest_migration_is_the_schema_we_know() -> None:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
@@ -51,8 +89,8 @@ def test_the_newest_migration_is_the_schema_we_know() -> None:
 
 
 def test_alembic_is_not_imported_for_a_new_store(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", OPEN, tmp_path / "x.db"]
-    outputs = [subprocess.run(command, capture_output=True, text=True, check=True).stdout for _ in range(2)]
+    opening = [sys.executable, "-c", OPEN, tmp_path / "x.db"]
+    outputs = [subprocess.run(opening, capture_output=True, text=True, check=True).stdout for _ in range(2)]
     assert outputs == ["False\n", "False\n"]
 
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
-from vivavoce.errors import ModelFault
+from vivavoce.errors import Fault, ModelFault, UsageError
 from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.models.model import ModelReply, Request, Schema
-from vivavoce.models.structured import allows_strict, read_structured, wire_schema
+from vivavoce.models.modes import Mode, ask_for, json_text, step_down
+from vivavoce.models.prices import VARIABLE, price_of
+from vivavoce.models.structured import read_structured
+from vivavoce.pacing.breaker import Breaker
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.limiter import Limiter
+from vivavoce.pacing.rate import RateLimit
 from vivavoce.pacing.retry import retrying
 from vivavoce.records.failure import shorten
 from vivavoce.records.usage import Usage
@@ -23,17 +28,36 @@ from vivavoce.wire.http import Limits
 BASE_URL = "https://api.openai.com/v1"
 _FIXED_TEMPERATURE = re.compile(r"(?:.*/)?(?:o[134]|gpt-5)(?![0-9a-z])")
 """Families of reasoning models, which refuse a request that sets a temperature."""
+EXPECTED_OUTPUT = 4096
+"""Tokens that an answer is taken to have at most, for a limit of the cost, where no setting bounds them."""
+_NOT_CHARGED = frozenset(("http", "rate_limit", "connection"))
+"""Kinds of failure for which no tokens are charged; an answer that came too late or was not understood was made."""
+
+
+class Pacing(TypedDict, total=False):
+    """How the calls of a model are held back; `limiter` and `rate` may be shared by the models of one provider."""
+
+    limiter: Limiter
+    rate: RateLimit | None
+    budget: Budget | None
+    tries: int
 
 
 class OpenAIModel:
     """A model that answers in text, with tool calls, or in JSON that matches a schema.
 
-    A schema is sent as native `response_format`; an answer outside it gets one chance to be repaired. Failures that may
-    pass are retried, up to `tries` in all; each try holds a slot of `limiter`, which is the model's own by default, and
-    counts against `budget`.
+    `name` is what records and prices call it, `openai:MODEL` or `http://host/v1#MODEL` unless it is given.
+    `structured` is the way to ask for JSON. Unless it is given, the native `json_schema` is tried first, and a weaker
+    one for good when the endpoint says that it does not know it. An answer outside the schema gets one chance to be
+    repaired.
+
+    Failures that may pass are retried, up to `tries` (4) in all; each try holds a slot of `limiter`, waits for `rate`,
+    and counts against `budget`. After five calls that failed alike for a reason that every call would meet, such as a
+    wrong key, the others fail without being made.
 
     Raises:
-        UsageError: `base_url` is no web address, or `settings` hold a part of the request that is made here.
+        UsageError: `base_url` is no web address, `settings` hold a part of the request that is made here, or the cost
+            is limited and the price of the model unknown.
     """
 
     def __init__(
@@ -44,17 +68,27 @@ class OpenAIModel:
         api_key: str | None = None,
         settings: Mapping[str, Any] | None = None,
         limits: Limits | None = None,
-        limiter: Limiter | None = None,
-        budget: Budget | None = None,
-        tries: int = 4,
+        structured: Mode | None = None,
+        name: str | None = None,
+        **pacing: Unpack[Pacing],
     ) -> None:
         limits = limits or Limits()
         self.model = model
-        self.name = f"openai:{model}" if base_url == BASE_URL else f"{base_url}#{model}"
-        self.settings = checked_settings(settings or {}, self.name)
-        self.limiter = limiter or Limiter(limits.concurrency)
-        self._tries = tries
-        self._budget = budget or Budget()
+        self.name = name or (f"openai:{model}" if base_url == BASE_URL else f"{base_url}#{model}")
+        self.settings = _settings(settings or {}, self.name)
+        self.limiter = pacing.get("limiter") or Limiter(limits.concurrency)
+        self._mode: Mode = structured or "json_schema"
+        self._may_step_down = structured is None
+        self._rate = pacing.get("rate")
+        self._tries = pacing.get("tries", 4)
+        self._budget = pacing.get("budget") or Budget()
+        self._breaker = Breaker()
+        self._price = price_of(self.name)
+        if self._price is None and self._budget.limits_cost:
+            raise UsageError(
+                f"the price of {self.name} is unknown, so its cost cannot be limited; state it in a JSON file that "
+                f"{VARIABLE} names, or limit the calls instead"
+            )
         self._endpoint = ChatEndpoint(base_url, api_key, limits, ModelFault)
 
     async def complete(self, request: Request) -> ModelReply:
@@ -63,82 +97,160 @@ class OpenAIModel:
         Raises:
             ModelFault: the endpoint failed, the model declined, or twice missed the schema (kind `format`).
             RateLimited: it asked to slow down, and kept asking.
+            BudgetExhausted: it may cost more than is left.
         """
         body, applied = self._body(request)
+        if request.schema is not None:
+            return await self._structured(request.schema, body, applied)
         completion = await self._ask(body)
-        if request.schema is None:
-            return _reply(completion, None, completion.usage, applied, body)
-        try:
-            parsed = _parsed(completion, request.schema)
-            return _reply(completion, parsed, completion.usage, applied, body)
-        except ValueError as error:
-            body = _with_repair(body, completion, str(error))
-        repaired = await self._ask(body)
-        usage = _sum(completion.usage, repaired.usage)
-        try:
-            parsed = _parsed(repaired, request.schema)
-        except ValueError as error:
-            said = f"{self.name} twice answered outside the JSON schema: {error}"
-            raise ModelFault(said, kind="format", evidence=shorten(repaired.message.text)) from error
-        return _reply(repaired, parsed, usage, {**applied, "repaired": True}, body)
+        return ModelReply(
+            text=completion.message.text,
+            tool_calls=completion.message.tool_calls or (),
+            usage=self._priced(completion),
+            applied=applied,
+            raw={"request": body, "response": completion.payload},
+        )
+
+    def body(self, request: Request) -> dict[str, Any]:
+        """Return what is sent to ask a request, as long as the endpoint knows the way that JSON is asked for."""
+        plain, _ = self._body(request)
+        return plain if request.schema is None else ask_for(request.schema, self._mode, plain)
 
     async def close(self) -> None:
         """Close the connections."""
         await self._endpoint.close()
 
-    async def _ask(self, body: Mapping[str, Any]) -> Completion:
-        return await retrying(lambda: self._once(body), tries=self._tries, limiter=self.limiter)
+    async def _structured(self, schema: Schema, plain: dict[str, Any], applied: dict[str, Any]) -> ModelReply:
+        mode, body, completion = await self._ask_for(schema, plain)
+        applied["mode"], usage, repaired = mode, self._priced(completion), False
+        while True:
+            text, parsed = json_answer(completion, mode, body), None
+            if text is None:
+                break
+            try:
+                parsed = read_structured(text, schema)
+                applied["repaired"] = repaired
+                break
+            except ValueError as error:
+                if repaired:
+                    said = f"{self.name} twice answered outside the JSON schema: {error}"
+                    raise ModelFault(said, kind="format", evidence=text) from error
+                body, repaired = _with_repair(body, text, str(error)), True
+            completion = await self._ask(body)
+            usage = _sum(usage, self._priced(completion))
+        message = completion.message
+        return ModelReply(
+            text=message.text if text is None or mode == "prompted" else text,
+            parsed=parsed,
+            tool_calls=(message.tool_calls or ()) if text is None else (),
+            usage=usage,
+            applied=applied,
+            raw={"request": body, "response": completion.payload},
+        )
 
-    async def _once(self, body: Mapping[str, Any]) -> Completion:
-        reservation = self._budget.reserve(0.0)
+    async def _ask_for(self, schema: Schema, plain: dict[str, Any]) -> tuple[Mode, dict[str, Any], Completion]:
+        """Ask for JSON in the first mode that the endpoint knows."""
+        while True:
+            mode = self._mode
+            body = ask_for(schema, mode, plain)
+            try:
+                return mode, body, await self._ask(body)
+            except ModelFault as fault:
+                weaker = step_down(mode, fault) if self._may_step_down else None
+                if weaker is None:
+                    raise
+                if self._mode == mode:
+                    self._mode = weaker
+
+    async def _ask(self, body: Mapping[str, Any]) -> Completion:
+        rate = self._rate
+        once = partial(self._paid, body) if rate is None else partial(self._rated, body, rate)
+        return await retrying(once, tries=self._tries, limiter=self.limiter, breaker=self._breaker)
+
+    async def _rated(self, body: Mapping[str, Any], rate: RateLimit) -> Completion:
+        estimate = _size(body) / 4 + (_most_output(body) or 0)
+        await rate.acquire(estimate)
         try:
-            return await self._endpoint.complete(body)
+            completion = await self._paid(body)
+        except Fault as fault:
+            if fault.kind in _NOT_CHARGED:
+                rate.settle(estimate, 0)
+            raise
+        if usage := completion.usage:
+            rate.settle(estimate, usage.input_tokens + usage.output_tokens)
+        return completion
+
+    async def _paid(self, body: Mapping[str, Any]) -> Completion:
+        reservation = await self._budget.admit(self._bound(body))
+        cost = None
+        try:
+            completion = await self._endpoint.complete(body)
+            cost = self._price and completion.usage and self._price.cost(completion.usage)
+            return completion
+        except Fault as fault:
+            if fault.kind in _NOT_CHARGED:
+                cost = 0.0
+            self._advise(fault)
+            raise
         finally:
-            self._budget.settle(reservation, 0.0)
+            self._budget.settle(reservation, cost)
+
+    def _bound(self, body: Mapping[str, Any]) -> float:
+        """Return what a request may cost at most, in US dollars: no token is shorter than three bytes on average."""
+        if self._price is None or not self._budget.limits_cost:
+            return 0.0
+        output = _most_output(body) or EXPECTED_OUTPUT
+        return self._price.cost(Usage(input_tokens=-(-_size(body) // 3), output_tokens=output))
+
+    def _priced(self, completion: Completion) -> Usage | None:
+        usage = completion.usage
+        if usage is None or self._price is None:
+            return usage
+        return usage.model_copy(update={"cost": self._price.cost(usage)})
+
+    def _advise(self, fault: Fault) -> None:
+        """Say in a failure what to check where the cause is in the settings."""
+        if fault.status in (401, 403):
+            fault.args = (f"{fault}; check the API key: OPENAI_API_KEY, or api_key_env in a suite",)
+        elif fault.status == 404:
+            fault.args = (f"{fault}; check the name of the model, '{self.model}', and the address",)
 
     def _body(self, request: Request) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the body to send, and the record of how the request was put."""
-        settings = {**self.settings, **checked_settings(request.settings, self.name)}
+        settings = {**self.settings, **_settings(request.settings, self.name)} if request.settings else self.settings
         applied: dict[str, Any] = {"mode": "tools" if request.tools else "text", **settings}
-        if "temperature" in settings and _FIXED_TEMPERATURE.match(self.model):
-            del settings["temperature"]
-            applied["temperature"] = None
         body: dict[str, Any] = {"model": self.model, "messages": wire_messages(request.messages), **settings}
+        if "temperature" in settings and _FIXED_TEMPERATURE.match(self.model):
+            del body["temperature"]
+            applied["temperature"] = None
         if request.tools:
             body["tools"] = [dict(tool) for tool in request.tools]
-        if request.schema is not None:
-            applied["mode"] = "json_schema"
-            body["response_format"] = _response_format(wire_schema(request.schema))
         return body, applied
 
 
-def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    name = re.sub(r"[^A-Za-z0-9_-]", "_", str(schema.get("title", "reply")))[:64]
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": name, "schema": dict(schema), "strict": allows_strict(schema)},
-    }
+def _settings(settings: Mapping[str, Any], what: str) -> dict[str, Any]:
+    if "timeout" in settings:
+        raise UsageError(f"{what}: 'timeout' is not a setting of a request; it is one of the limits of the model")
+    return checked_settings(settings, what)
 
 
-def _parsed(completion: Completion, schema: Schema) -> dict[str, Any] | None:
-    """Return the JSON object of an answer; None for one that calls tools instead.
+def json_answer(completion: Completion, mode: Mode, body: Mapping[str, Any]) -> str | None:
+    """Return what should be the JSON of an answer; None for one that calls tools instead.
 
     Raises:
-        ValueError: another try may give an answer that matches.
-        ModelFault: it would not.
+        ModelFault: the model declined, or was cut off; another try would not help.
     """
     message = completion.message
-    if message.tool_calls:
-        return None
     if message.refusal or completion.finish_reason == "content_filter":
         raise ModelFault("the model declined to answer", kind="refusal", evidence=message.refusal or message.text)
-    if completion.finish_reason == "length":
-        raise ModelFault("the answer was cut off at the token limit", kind="format", evidence=shorten(message.text))
-    return read_structured(message.text, schema)
+    text = json_text(message, mode, body)
+    if completion.finish_reason == "length" and text is not None:
+        raise ModelFault("the answer was cut off at the token limit", kind="format", evidence=shorten(text))
+    return text
 
 
-def _with_repair(body: dict[str, Any], completion: Completion, problem: str) -> dict[str, Any]:
-    said = AIMessage(content=completion.message.text)
+def _with_repair(body: dict[str, Any], text: str, problem: str) -> dict[str, Any]:
+    said = AIMessage(content=text)
     asked = HumanMessage(content=_repair_prompt().replace("{{ problem }}", problem))
     return {**body, "messages": [*body["messages"], *wire_messages([said, asked])]}
 
@@ -148,22 +260,18 @@ def _repair_prompt() -> str:
     return files("vivavoce.models").joinpath("repair.txt").read_text(encoding="utf-8").strip()
 
 
-def _reply(
-    completion: Completion,
-    parsed: dict[str, Any] | None,
-    usage: Usage | None,
-    applied: dict[str, Any],
-    body: dict[str, Any],
-) -> ModelReply:
-    return ModelReply(
-        text=completion.message.text,
-        parsed=parsed,
-        tool_calls=completion.message.tool_calls or (),
-        usage=usage,
-        applied={"repaired": False, **applied} if parsed is not None else applied,
-        raw={"request": body, "response": completion.payload},
-    )
+def _size(body: Mapping[str, Any]) -> int:
+    """Return the bytes of a request."""
+    return len(json.dumps(body))
+
+
+def _most_output(body: Mapping[str, Any]) -> int | None:
+    return body.get("max_completion_tokens") or body.get("max_tokens")
 
 
 def _sum(first: Usage | None, second: Usage | None) -> Usage | None:
-    return first + second if first and second else first or second
+    """Add up two calls of one answer; where one of them did not say what it used, the cost is unknown."""
+    if first and second:
+        return first + second
+    known = first or second
+    return known and known.model_copy(update={"cost": None})

@@ -15,6 +15,15 @@ from vivavoce.records.failure import shorten
 
 _SILENT = frozenset(("title", "default"))
 """What pydantic writes into a schema and strict modes do not take, or a model need not read."""
+_STRICT_KEYWORDS = frozenset(
+    """
+    $schema $id $ref $defs definitions title description type enum const properties required additionalProperties items
+    anyOf pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems
+    """.split()  # noqa: SIM905  # a list would take a line for each
+)
+"""What OpenAI's strict mode takes; source: "Supported schemas" in its guide to structured outputs."""
+_NAMED_PARTS = ("properties", "$defs", "definitions")
+"""Keywords whose keys are names that somebody chose, and whose values are schemas."""
 
 
 @cache
@@ -49,8 +58,8 @@ def read_structured(text: str, schema: Schema) -> dict[str, Any]:
         ValueError: it is not JSON, not an object, or does not match; the text says where and which rule.
     """
     try:
-        value = json.loads(text, parse_constant=_refuse_constant)
-    except ValueError as error:
+        value = _DECODER.decode(text)
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"not JSON: {error}") from error
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, got a {type(value).__name__}")
@@ -80,17 +89,20 @@ def mismatch(value: object, schema: Mapping[str, Any]) -> str | None:
 
 
 def allows_strict(schema: object) -> bool:
-    """Say whether a schema is one that OpenAI's strict mode takes: every object closed and every property required."""
-    if isinstance(schema, list):
-        return all(allows_strict(part) for part in cast("list[object]", schema))
+    """Say whether OpenAI's strict mode takes a schema: its keywords only, objects closed, every property required."""
     if not isinstance(schema, Mapping):
         return True
     parts = cast("Mapping[str, Any]", schema)
+    if not _STRICT_KEYWORDS.issuperset(parts):
+        return False
     if parts.get("type") == "object" or "properties" in parts:
         properties: Mapping[str, object] = parts.get("properties") or {}
         if parts.get("additionalProperties") is not False or set(parts.get("required", ())) != set(properties):
             return False
-    return all(allows_strict(part) for part in parts.values())
+    inner: list[object] = [*parts.get("anyOf", ()), parts.get("items")]
+    for keyword in _NAMED_PARTS:
+        inner += parts.get(keyword, {}).values()
+    return all(allows_strict(part) for part in inner)
 
 
 @lru_cache(maxsize=256)
@@ -118,3 +130,6 @@ def _checker(schema: str) -> Callable[[object], str | None]:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)

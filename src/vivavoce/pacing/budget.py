@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -31,10 +32,15 @@ _ASIDE: ContextVar[_Aside | None] = ContextVar("calls set aside", default=None)
 class Budget:
     """Room for calls and cost: `reserve` before each call, `settle` after it; None means no limit.
 
-    Costs are in the currency of the prices. What is reserved counts as spent until it is settled.
+    Costs are in US dollars. What is reserved counts as spent until it is settled.
+
+    Raises:
+        UsageError: the limit is below 0, or no number.
     """
 
     def __init__(self, max_calls: int | None = None, max_cost: float | None = None) -> None:
+        if max_cost is not None and not max_cost >= 0:
+            raise UsageError(f"a limit of the cost is a number of US dollars from 0, got {max_cost:g}")
         self._max_calls = max_calls
         self._max_cost = max_cost
         self._calls = self._aside = 0
@@ -42,6 +48,12 @@ class Budget:
         self._reserved = 0.0
         self._open: set[Reservation] = set()
         self._exhausted = False
+        self._waiting: list[asyncio.Future[None]] = []
+
+    @property
+    def limits_cost(self) -> bool:
+        """Whether a call must say what it may cost."""
+        return self._max_cost is not None
 
     @property
     def calls(self) -> int:
@@ -57,6 +69,19 @@ class Budget:
     def exhausted(self) -> bool:
         """Whether a call was refused: something that was asked for is left undone."""
         return self._exhausted
+
+    async def admit(self, cost_estimate: float | None = None) -> Reservation:
+        """Make room as `reserve` does, but wait while calls in flight hold it that may turn out cheaper.
+
+        Raises:
+            BudgetExhausted: the call might overshoot a limit, whatever the others cost.
+            UsageError: the cost is limited and the price unknown.
+        """
+        while cost_estimate is not None and self._may_fit_later(cost_estimate):
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+        return self.reserve(cost_estimate)
 
     def reserve(self, cost_estimate: float | None = None) -> Reservation:
         """Make room for one call that costs at most `cost_estimate`, None where its price is unknown.
@@ -86,6 +111,10 @@ class Budget:
         estimate = reservation.cost or 0.0
         self._settled += estimate if cost is None else cost
         self._reserved = self._reserved - estimate if self._open else 0.0
+        waiting, self._waiting = self._waiting, []
+        for turn in waiting:
+            if not turn.done():
+                turn.set_result(None)
 
     @contextmanager
     def set_aside(self, calls: int) -> Generator[None]:
@@ -104,6 +133,12 @@ class Budget:
             _ASIDE.reset(token)
             self._aside -= kept.left
 
+    def _may_fit_later(self, estimate: float) -> bool:
+        if self._max_cost is None or self._reserved <= 0:
+            return False
+        room = self._max_cost + _ROUNDING - estimate
+        return self._settled <= room < self.cost
+
     def _check_calls(self, calls: int) -> None:
         if self._max_calls is not None and self._calls + self._aside + calls > self._max_calls:
             self._refuse(f"the limit of {self._max_calls} calls is reached")
@@ -115,7 +150,7 @@ class Budget:
                 "state its price, or limit the calls instead of the cost"
             )
         if self.cost + estimate > limit + _ROUNDING:
-            self._refuse(f"the next call may cost {estimate:.4g}, and {self.cost:.4g} of {limit:.4g} is spent")
+            self._refuse(f"the next call may cost ${estimate:.4g}, and ${self.cost:.4g} of ${limit:.4g} is spent")
 
     def _refuse(self, why: str) -> None:
         self._exhausted = True

@@ -23,7 +23,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0001"
+HEAD = "0002"
 """The newest migration; versions are ordered as text."""
 
 BigId = BigInteger().with_variant(Integer, "sqlite")
@@ -140,3 +140,13 @@ Index(
     sqlite_where=scores.c.turn.is_(None),
     postgresql_where=scores.c.turn.is_(None),
 )
+
+replies = Table(
+    "replies",
+    metadata,
+    Column("key", String, primary_key=True),
+    Column("model", String, nullable=False),
+    Column("reply", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+"""Replies of models by the hash of what was asked; they belong to no run, and any may be deleted."""

@@ -16,6 +16,7 @@ from vivavoce.store.decode import AnyRow, grading_of, run_of
 from vivavoce.store.encode import Encoder, escape, json_text
 from vivavoce.store.naming import find
 from vivavoce.store.reading import Reader
+from vivavoce.store.replies import ReplyStore
 from vivavoce.store.schema import attempts, gradings, runs
 from vivavoce.store.upgrade import upgrade
 from vivavoce.store.writer import OutcomeWriter
@@ -133,6 +134,10 @@ class Store:
     def writer(self, run_id: str, grading_id: str, fingerprints: Mapping[str, str]) -> OutcomeWriter:
         """Return what stores the outcomes of a run, with the scores of one grading; `fingerprints` are by grader."""
         return OutcomeWriter(self._engine, self.place, Encoder(run_id, grading_id, fingerprints))
+
+    def replies(self) -> ReplyStore:
+        """Return what keeps the replies of models; it is closed before the store."""
+        return ReplyStore(self._engine, self.place)
 
     def done(self, run_id: str) -> set[AttemptKey]:
         """Return which attempts of a run are stored, so that going on with it can leave them out."""

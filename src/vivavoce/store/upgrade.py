@@ -27,6 +27,11 @@ def upgrade(engine: Engine, place: object) -> None:
         if _is_current(connection, place):
             return
         connection.rollback()
+        if engine.url.query.get("mode") == "ro":
+            raise StoreError(
+                f"{place}: it is of an older vivavoce and cannot be upgraded where it is, for its folder is "
+                "read-only; copy it elsewhere"
+            )
         _use_wal(connection, place)
         with for_writing(connection).begin():
             if not _tables(connection):

@@ -153,7 +153,9 @@ class Client:
             limited = RateLimited(said, retry_after=retry_after(wait), evidence=evidence)
             limited.blame = self.fault.blame
             return limited
-        return self.fault(said, kind="http", evidence=evidence, retryable=repeatable and status >= 500)
+        refused = self.fault(said, kind="http", evidence=evidence, retryable=repeatable and status >= 500)
+        refused.status = status
+        return refused
 
     def _broken(self, error: Exception, source: str, repeatable: bool) -> Fault:
         import aiohttp

@@ -1,0 +1,286 @@
+"""Questions as files for a batch service, which answers within a day and at half the price, and its answers as replies.
+
+Source of both formats and of the limits: OpenAI's reference of `POST /batches`, as Azure, vLLM and others speak it. A
+line that asks is `{"custom_id", "method", "url", "body"}`, one that answers `{"custom_id", "response": {"status_code",
+"body"}, "error"}`. `custom_id` is the key that the reply will be kept under.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from vivavoce.errors import ModelFault, Problem, UsageError
+from vivavoce.models.cassette import KeptReplies
+from vivavoce.models.model import Model, ModelReply, Request
+from vivavoce.models.openai import OpenAIModel, json_answer
+from vivavoce.models.prices import Price, price_of
+from vivavoce.models.recording import encode_reply, reply_key
+from vivavoce.models.structured import read_structured
+from vivavoce.records.failure import shorten
+from vivavoce.records.reply import StoredReply
+from vivavoce.records.usage import Usage
+from vivavoce.samples.files import Row, read_rows
+from vivavoce.wire.chat import read_completion
+from vivavoce.wire.http import Answer
+
+MOST_REQUESTS = 50_000
+MOST_BYTES = 200_000_000
+URL = "/v1/chat/completions"
+DISCOUNT = 0.5
+"""The part of the usual price that a batch costs at OpenAI and Azure; what it costs elsewhere is not known."""
+_DISCOUNTED = ("openai:", "azure:")
+_CAUSE = 300
+"""Characters of a cause that are kept."""
+
+
+@dataclass(slots=True)
+class _Part:
+    """A file that is being written beside the place where it will be."""
+
+    place: Path
+    beside: Path
+    file: BinaryIO
+    requests: int = 0
+    size: int = 0
+
+
+class RequestFile:
+    """A model that writes down what it is asked, and never answers: each question fails with the kind `exported`.
+
+    The same question is written once. Around it, a `CachedModel` answers what is known already, so that only what is
+    missing is written. `files` are those that are there after `close`, and `asked` says how many requests they hold.
+    Where one file would hold more than the service takes, `NAME-2.jsonl` and so on follow.
+
+    Raises:
+        UsageError: the file is there already or cannot be written, or the model does not speak OpenAI's wire.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        model: Model,
+        *,
+        most_requests: int = MOST_REQUESTS,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
+        if not isinstance(model, OpenAIModel):
+            raise UsageError(f"{model.name} cannot be asked by a file: a batch takes models on OpenAI's wire alone")
+        self.name = model.name
+        self.settings = model.settings
+        self.asked = 0
+        self.files: list[Path] = []
+        self._model = model
+        self._path = Path(path)
+        self._most_requests, self._most_bytes = most_requests, most_bytes
+        self._keys: set[str] = set()
+        self._parts: list[_Part] = []
+        self._error: UsageError | None = None
+        _check_free(self._path)
+        if not self._path.parent.is_dir():
+            raise UsageError(Problem("cannot be written: there is no such folder", self._path))
+
+    async def complete(self, request: Request) -> ModelReply:
+        """Write a request down.
+
+        Raises:
+            ModelFault: always, of kind `exported`; of kind `unsupported` where JSON is not asked for natively, or tools
+                are offered, and so nothing is written.
+            UsageError: the file cannot be written.
+        """
+        key = reply_key(self.name, self.settings, request)
+        if key not in self._keys:
+            body = self._model.body(request)
+            if "response_format" not in body or "tools" in body:
+                said = "only questions that ask for JSON natively, and offer no tools, can be asked in a batch"
+                raise ModelFault(said, kind="unsupported")
+            self._write({"custom_id": key, "method": "POST", "url": URL, "body": body})
+            self._keys.add(key)
+        raise ModelFault(f"asked in {self._path}; import the responses", kind="exported")
+
+    async def close(self) -> None:
+        """Put the files in their places, unless nothing was asked; a later question begins another file.
+
+        Raises:
+            UsageError: something could not be written, and no file is left.
+        """
+        parts, self._parts = self._parts, []
+        try:
+            for part in parts:
+                part.file.close()
+            if self._error is not None:
+                raise self._error
+            for part in parts:
+                _check_free(part.place)
+            for part in parts:
+                os.replace(part.beside, part.place)
+                self.files.append(part.place)
+                self.asked += part.requests
+        except OSError as error:
+            raise _unwritable(self._path, error) from error
+        finally:
+            for part in parts:
+                part.beside.unlink(missing_ok=True)
+        await self._model.close()
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+        try:
+            part = self._parts[-1] if self._parts else self._begin()
+            full = part.requests == self._most_requests or part.size + len(data) > self._most_bytes
+            if part.requests and full:
+                part.file.close()
+                part = self._begin()
+            part.file.write(data)
+            part.requests, part.size = part.requests + 1, part.size + len(data)
+        except OSError as error:
+            self._error = _unwritable(self._path, error)
+            raise self._error from error
+
+    def _begin(self) -> _Part:
+        number = len(self.files) + len(self._parts) + 1
+        place = self._path if number == 1 else self._path.with_stem(f"{self._path.stem}-{number}")
+        beside = place.with_name(f".{secrets.token_hex(8)}.part")
+        self._parts.append(part := _Part(place, beside, beside.open("xb")))
+        return part
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """A question of a batch that has no answer to keep; `cause` is one line, partly in the words of the service."""
+
+    custom_id: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What a file of responses held: `answered` are kept, `added` of them were not there before.
+
+    `usage` is what the batch used and cost, answered or not, where the service says so.
+    """
+
+    answered: int
+    added: int
+    failed: tuple[Unanswered, ...]
+    usage: Usage
+
+
+def import_responses(path: str | os.PathLike[str], replies: KeptReplies, model: str) -> ImportReport:
+    """Keep the answers of a file that a batch service returned, all or none.
+
+    `model` is the name of the model that was asked, as records have it. A refusal, an answer that was cut off or is no
+    JSON object, and a request that failed are not kept: asked again, they are exported again. Whether an answer matches
+    its schema shows when it is used. A second import of the same file changes nothing.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is no response; it names file and line.
+        StoreError: the store cannot be written.
+    """
+    reading = _Responses(Path(path), model, _price(model))
+    added = replies.add(reading.replies())
+    return ImportReport(reading.answered, added, tuple(reading.failed), reading.usage)
+
+
+@dataclass(slots=True)
+class _Responses:
+    """One reading of a file, with what it counts on the way."""
+
+    path: Path
+    model: str
+    price: Price | None
+    answered: int = 0
+    failed: list[Unanswered] = field(default_factory=list[Unanswered])
+    usage: Usage = field(default_factory=Usage)
+
+    def replies(self) -> Iterator[StoredReply]:
+        """Yield the answers to keep."""
+        for line, row in read_rows(self.path, "jsonl"):
+            try:
+                key, outcome = _outcome(row)
+            except ValueError as error:
+                raise UsageError(Problem(str(error), self.path, line)) from error
+            try:
+                if isinstance(outcome, str):
+                    raise ModelFault(outcome, kind="http")
+                reply = self._reply(outcome)
+            except ModelFault as fault:
+                self.failed.append(Unanswered(key, _cause(fault)))
+            else:
+                self.answered += 1
+                yield StoredReply(key, self.model, encode_reply(reply), time.time())
+
+    def _reply(self, body: Mapping[str, Any]) -> ModelReply:
+        completion = read_completion(Answer("the batch", json.dumps(body).encode(), fault=ModelFault))
+        usage = completion.usage
+        if usage is not None and self.price is not None:
+            usage = usage.model_copy(update={"cost": self.price.cost(usage) * DISCOUNT})
+        self.usage += usage or Usage(calls=1)
+        text = json_answer(completion, "json_schema", {})
+        if text is None:
+            raise ModelFault("it calls a tool that was not offered", kind="format")
+        try:
+            parsed = read_structured(text, {})
+        except ValueError as error:
+            raise ModelFault(str(error), kind="format", evidence=text) from error
+        return ModelReply(text, parsed, usage=usage, applied={"mode": "batch"})
+
+
+def _outcome(row: Row) -> tuple[str, dict[str, Any] | str]:
+    """Return the key of a line with its chat completion, or with why there is none.
+
+    Raises:
+        ValueError: it is no line of a response.
+    """
+    key = row.get("custom_id")
+    if not isinstance(key, str) or not re.fullmatch("[0-9a-f]{32}", key):
+        raise ValueError(f"custom_id: 32 hexadecimal digits are needed, as vivavoce exports them, got {key!r:.60}")
+    match row:
+        case {"method": _}:
+            raise ValueError("is a request; the file that the service returned is needed")
+        case {"error": error} if error:
+            return key, _complaint(error)
+        case {"response": {"status_code": 200, "body": {**body}}}:
+            return key, cast("dict[str, Any]", body)
+        case {"response": {"status_code": int(status), **rest}}:
+            return key, f"status {status}: {_complaint(rest.get('body'))}"
+        case _:
+            raise ValueError("has neither a response with its status_code nor an error")
+
+
+def _complaint(said: Any) -> str:
+    """Return the words of a service, which may stand in an `error` with its code."""
+    match said:
+        case {"error": error} if error:
+            return _complaint(error)
+        case {"message": str(message), **rest}:
+            return f"{rest['code']}: {message}" if isinstance(rest.get("code"), str) else message
+        case str():
+            return said
+        case _:
+            return json.dumps(said)
+
+
+def _cause(fault: ModelFault) -> str:
+    words = f"{fault}: {fault.evidence}" if fault.evidence else str(fault)
+    return shorten(" ".join(words.split()), _CAUSE) or ""
+
+
+def _price(model: str) -> Price | None:
+    return price_of(model) if model.startswith(_DISCOUNTED) else None
+
+
+def _check_free(path: Path) -> None:
+    if path.exists():
+        raise UsageError(Problem("is there already; name another file, or remove it", path))
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return UsageError(Problem(f"cannot be written: {error.strerror or error}", path))

@@ -1,0 +1,138 @@
+"""`CachedModel`: asks a question once, and from then on answers it from what was kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, Protocol, cast
+
+from vivavoce.errors import ModelFault, StoreError
+from vivavoce.messages import HumanMessage
+from vivavoce.models.model import Model, ModelReply, Request, Schema
+from vivavoce.models.recording import decode_reply, encode_reply, reply_key
+from vivavoce.models.structured import read_structured
+from vivavoce.records.reply import StoredReply
+from vivavoce.records.usage import Usage
+
+_SHOWN = 60
+"""Characters of a question that an error shows."""
+
+
+class Replies(Protocol):
+    """Where replies are kept, such as `Store.replies()`."""
+
+    def get(self, key: str) -> str | None:
+        """Return the reply of a key, None where there is none."""
+        ...
+
+    async def put(self, reply: StoredReply) -> None:
+        """Keep a reply."""
+        ...
+
+
+class CachedModel:
+    """A model whose replies are kept, and given again to the same question; `trial` tells repetitions apart.
+
+    A kept reply has `cached` in `applied`, and a usage of no calls, no tokens and no cost, for nothing was spent. What
+    failed is never kept, nor is an empty reply, which is how some endpoints decline.
+
+    Of identical questions asked at the same time one is sent, and all get its reply or its failure. When the task that
+    sent it is cancelled, the next one sends it again. `offline` never asks the model: see `AbsentModel`.
+    """
+
+    def __init__(self, model: Model, replies: Replies, *, offline: bool = False) -> None:
+        self.name = model.name
+        self.settings = cast("Mapping[str, Any]", getattr(model, "settings", {}))
+        self._model = model
+        self._replies = replies
+        self._offline = offline
+        self._asking: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[str | Exception | None]] = {}
+
+    async def complete(self, request: Request) -> ModelReply:
+        """Answer from what is kept, or ask.
+
+        Raises:
+            ModelFault: the model failed; offline, no such question was asked before (kind `not_recorded`); what is kept
+                is outside the schema (kind `format`).
+            RateLimited: it asked to slow down, and kept asking.
+            StoreError: what is kept cannot be read, or the reply cannot be kept.
+        """
+        key = reply_key(self.name, self.settings, request)
+        kept = self._replies.get(key)
+        if kept is not None:
+            return self._again(kept, request.schema)
+        if self._offline:
+            raise not_recorded(self.name, request)
+        place = (asyncio.get_running_loop(), key)
+        while (asked := self._asking.get(place)) is not None:
+            outcome = await asyncio.shield(asked)
+            if isinstance(outcome, Exception):
+                raise outcome
+            if outcome is not None:
+                return self._again(outcome, request.schema)
+        return await self._ask(place, request)
+
+    async def close(self) -> None:
+        """Close the model; the replies belong to whoever opened them."""
+        await self._model.close()
+
+    async def _ask(self, place: tuple[asyncio.AbstractEventLoop, str], request: Request) -> ModelReply:
+        asked = self._asking[place] = place[0].create_future()
+        outcome: str | Exception | None = None
+        try:
+            reply = await self._model.complete(request)
+            outcome = encode_reply(reply)
+            if reply.text.strip() or reply.parsed is not None or reply.tool_calls:
+                await self._replies.put(StoredReply(place[1], self.name, outcome, time.time()))
+            return reply
+        except Exception as error:
+            outcome = error
+            raise
+        finally:
+            del self._asking[place]
+            asked.set_result(outcome)  # None where this task was cancelled: another one goes on
+
+    def _again(self, kept: str, schema: Schema | None) -> ModelReply:
+        """Return a kept reply; it may be of a file, so whether it matches the schema is not known before."""
+        try:
+            reply = decode_reply(kept)
+        except ValueError as error:
+            raise StoreError(f"a kept reply of {self.name} is damaged: {error}") from error
+        if schema is not None and reply.parsed is not None:
+            try:
+                read_structured(json.dumps(reply.parsed), schema)
+            except ValueError as error:
+                said = f"a kept reply of {self.name} is outside the JSON schema: {error}; ask again without the cache"
+                raise ModelFault(said, kind="format", evidence=reply.text) from error
+        applied = {**reply.applied, "cached": True}
+        return ModelReply(reply.text, reply.parsed, reply.tool_calls, Usage(cost=0.0), applied)
+
+
+class AbsentModel:
+    """A model by its name and its settings alone, which takes no key: for what is answered from a cache offline."""
+
+    def __init__(self, name: str, settings: Mapping[str, Any] | None = None) -> None:
+        self.name = name
+        self.settings = dict(settings or {})
+
+    async def complete(self, request: Request) -> ModelReply:
+        """Refuse.
+
+        Raises:
+            ModelFault: always, of kind `not_recorded`.
+        """
+        raise not_recorded(self.name, request)
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+def not_recorded(name: str, request: Request) -> ModelFault:
+    """Return the failure of a question that would have to be asked, and may not be."""
+    said = [message.text for message in request.messages if isinstance(message, HumanMessage)]
+    words = " ".join(said[-1].split()) if said else ""
+    shown = words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
+    trial = f" (trial {request.trial})" if request.trial else ""
+    return ModelFault(f"no recorded reply of {name} to {shown!r}{trial}", kind="not_recorded")

@@ -1,0 +1,111 @@
+"""A cassette: kept replies as a file, so that what was asked once can be answered elsewhere, offline.
+
+It is JSONL. The first line says what it is, `{"vivavoce_replies": 1}`; each other one is a reply with the key of its
+question: `{"key", "model", "created_at", "reply": {"text", "parsed", "tool_calls", "usage", "applied"}}`. The questions
+are not in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from vivavoce.errors import Problem, UsageError
+from vivavoce.models.recording import decode_reply
+from vivavoce.records.reply import StoredReply
+from vivavoce.samples.files import read_rows
+
+FORMAT = 1
+_HEAD = "vivavoce_replies"
+
+
+class KeptReplies(Protocol):
+    """Where the replies are, such as `Store.replies()`."""
+
+    def all(self, models: Sequence[str] = ()) -> Iterator[StoredReply]:
+        """Yield what is kept, of these models or of all."""
+        ...
+
+    def add(self, more: Iterable[StoredReply]) -> int:
+        """Keep replies, all or none, and return how many were not there before."""
+        ...
+
+
+def export_replies(store: KeptReplies, path: str | os.PathLike[str], models: Sequence[str] = ()) -> int:
+    """Write the replies of a store, or of the models of these names in it, and return how many they are.
+
+    A file that is there already is replaced once everything is written.
+
+    Raises:
+        UsageError: the file cannot be written.
+        StoreError: the store cannot be read.
+    """
+    place = Path(path)
+    beside = place.with_name(f".{secrets.token_hex(8)}.part")
+    count = 0
+    try:
+        try:
+            with beside.open("w", encoding="utf-8", newline="\n") as file:
+                file.write(_line({_HEAD: FORMAT}))
+                for kept in store.all(models):
+                    file.write(_line({**kept._asdict(), "reply": json.loads(kept.reply)}))
+                    count += 1
+            os.replace(beside, place)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise UsageError(Problem(f"cannot be written: {error.strerror or error}", place)) from error
+    return count
+
+
+def import_replies(store: KeptReplies, path: str | os.PathLike[str]) -> int:
+    """Keep the replies of a file in a store, all or none, and return how many were not there before.
+
+    A reply to a question that has one already changes nothing.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is broken; it names file and line.
+        StoreError: the store cannot be written.
+    """
+    return store.add(_read(Path(path)))
+
+
+def _read(path: Path) -> Iterator[StoredReply]:
+    rows = read_rows(path, "jsonl")
+    line, head = next(rows, (1, dict[str, Any]()))
+    version = head.get(_HEAD)
+    if not isinstance(version, int):
+        said = f'is no file of replies: its first line is not {{"{_HEAD}": {FORMAT}}}'
+        raise UsageError(Problem(said, path, line))
+    if version > FORMAT:
+        raise UsageError(Problem("is of a newer vivavoce; upgrade it: pip install --upgrade vivavoce", path, line))
+    for line, row in rows:
+        try:
+            yield _reply(row)
+        except ValueError as error:
+            raise UsageError(Problem(str(error), path, line)) from error
+
+
+def _reply(row: dict[str, Any]) -> StoredReply:
+    key, model, created_at = row.get("key"), row.get("model"), row.get("created_at")
+    if not isinstance(key, str) or not re.fullmatch("[0-9a-f]{32}", key):
+        raise ValueError(f"key: 32 hexadecimal digits are needed, got {key!r:.60}")
+    if not isinstance(model, str):
+        raise ValueError(f"model: a name is needed, got {model!r:.60}")
+    if not isinstance(created_at, int | float) or isinstance(created_at, bool):
+        raise ValueError(f"created_at: seconds are needed, got {created_at!r:.60}")
+    text = json.dumps(row.get("reply"))
+    try:
+        decode_reply(text)
+    except ValueError as error:
+        raise ValueError(f"reply: {error}") from error
+    return StoredReply(key, model, text, float(created_at))
+
+
+def _line(data: dict[str, Any]) -> str:
+    return json.dumps(data, separators=(",", ":")) + "\n"

@@ -1,0 +1,183 @@
+"""The port to embeddings: texts become vectors, and texts that mean alike get vectors of like direction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from pydantic import BaseModel, Field, FiniteFloat, ValidationError
+
+from vivavoce.errors import Fault, ModelFault, UsageError, did_you_mean
+from vivavoce.messages import describe
+from vivavoce.models.endpoints import ENDPOINTS
+from vivavoce.models.openai import BASE_URL
+from vivavoce.models.prices import Price, price_of
+from vivavoce.pacing.breaker import Breaker
+from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limiter import Limiter
+from vivavoce.pacing.retry import retrying
+from vivavoce.plugins import lazy
+from vivavoce.records.usage import Usage
+from vivavoce.wire.http import Answer, Client, Limits, checked_url
+
+Vector = Sequence[float]
+
+TEXTS_PER_REQUEST = 256
+"""Below what every known endpoint takes at once."""
+
+
+class Embedder(Protocol):
+    """What makes vectors of texts; `name` says which, with its provider."""
+
+    name: str
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Return a vector for each text, in their order and all of one length.
+
+        Raises:
+            ModelFault: no answer, or none that fits.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Release what it holds."""
+        ...
+
+
+EmbedderLike = str | Embedder
+"""What is accepted wherever an embedder is needed."""
+
+
+def as_embedder(thing: EmbedderLike) -> Embedder:
+    """Return an embedder as it is, or open the one of a name; nothing is sent before it is asked something.
+
+    `local` runs on this machine. `PROVIDER:NAME` takes address and key from the environment; `http://host/v1#NAME` asks
+    that endpoint, without a key.
+
+    Raises:
+        UsageError: the name has no known form, or an address or a key is missing.
+        MissingExtra: `local` needs `vivavoce[embed]`.
+    """
+    if not isinstance(thing, str):
+        return thing
+    if thing == "local":
+        return cast("Embedder", lazy("vivavoce.models.local_embedder:LocalEmbedder")())
+    if thing.startswith(("http://", "https://")):
+        base_url, _, model = thing.partition("#")
+        if not model:
+            raise UsageError(f"embedder '{thing}': the model is missing; write {base_url}#NAME")
+        return OpenAIEmbedder(model, base_url=base_url)
+    provider, _, model = thing.partition(":")
+    if not model:
+        raise UsageError(f"embedder '{thing}': a name is local, PROVIDER:NAME or http://host/v1#NAME")
+    if provider not in ENDPOINTS:
+        raise UsageError(f"embedder '{thing}': no provider '{provider}'{did_you_mean(provider, ENDPOINTS)}")
+    endpoint = ENDPOINTS[provider]
+    base_url = endpoint.base_url(thing)
+    return OpenAIEmbedder(model, base_url=base_url, api_key=endpoint.key(thing, base_url))
+
+
+class _Row(BaseModel):
+    index: int
+    embedding: list[FiniteFloat] = Field(min_length=1)
+
+
+class _Used(BaseModel):
+    prompt_tokens: int | None = None
+
+
+class _Payload(BaseModel):
+    data: list[_Row]
+    usage: _Used | None = None
+
+
+class OpenAIEmbedder:
+    """An embedding model behind an OpenAI-compatible `/embeddings` endpoint.
+
+    Failures that may pass are tried `tries` times in all. Each request holds a slot of its limiter and counts against
+    `budget`; what the endpoint cannot take, such as a text that is too long, is a failure and never cut.
+
+    Source of the format: OpenAI's reference of `POST /embeddings`.
+
+    Raises:
+        UsageError: `base_url` is no web address, or the cost is limited and the price of the model unknown.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str = BASE_URL,
+        api_key: str | None = None,
+        limits: Limits | None = None,
+        budget: Budget | None = None,
+        tries: int = 4,
+    ) -> None:
+        limits, key = limits or Limits(), (api_key or "").strip()
+        self.model = model
+        self.name = f"openai:{model}" if base_url == BASE_URL else f"{base_url}#{model}"
+        self._url = checked_url(base_url, "base_url").rstrip("/") + "/embeddings"
+        self._client = Client(limits, [key], ModelFault)
+        self._headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
+        self._limiter, self._breaker, self._tries = Limiter(limits.concurrency), Breaker(), tries
+        self._budget = budget or Budget()
+        self._price: Price | None = price_of(self.name)
+        if self._price is None and self._budget.limits_cost:
+            raise UsageError(f"the price of {self.name} is unknown, so its cost cannot be limited; limit the calls")
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Return a vector for each text, asking for `TEXTS_PER_REQUEST` at a time.
+
+        Raises:
+            ModelFault: the endpoint failed, or its answer does not fit (kind `format`).
+            RateLimited: it asked to slow down, and kept asking.
+            BudgetExhausted: it may cost more than is left.
+        """
+        vectors: list[Vector] = []
+        for start in range(0, len(texts), TEXTS_PER_REQUEST):
+            some = [_encodable(text) for text in texts[start : start + TEXTS_PER_REQUEST]]
+            answer = await retrying(
+                lambda some=some: self._once(some), tries=self._tries, limiter=self._limiter, breaker=self._breaker
+            )
+            vectors += answer
+        if len({len(vector) for vector in vectors}) > 1:
+            raise ModelFault(f"{self.name} gave vectors of different lengths", kind="format")
+        return vectors
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _once(self, texts: Sequence[str]) -> list[Vector]:
+        body = json.dumps({"model": self.model, "input": texts, "encoding_format": "float"}).encode()
+        bound = None if self._price is None else self._price.cost(Usage(input_tokens=-(-len(body) // 3)))
+        reservation = await self._budget.admit(bound if self._budget.limits_cost else 0.0)
+        cost = None
+        try:
+            answer = await self._client.request("POST", self._url, body, self._headers, repeatable=True)
+            vectors, tokens = _read(answer, len(texts))
+            cost = None if self._price is None or tokens is None else self._price.cost(Usage(input_tokens=tokens))
+            return vectors
+        except Fault as fault:
+            if fault.kind in ("http", "rate_limit", "connection"):
+                cost = 0.0  # nothing was computed, so nothing is charged
+            raise
+        finally:
+            self._budget.settle(reservation, cost)
+
+
+def _read(answer: Answer, count: int) -> tuple[list[Vector], int | None]:
+    try:
+        payload = _Payload.model_validate(answer.json())
+    except ValidationError as error:
+        raise answer.malformed(f"is not a list of embeddings: {describe(error)}") from error
+    rows = sorted(payload.data, key=lambda row: row.index)
+    if [row.index for row in rows] != list(range(count)):
+        raise answer.malformed(f"does not hold {count} embeddings, one for each text")
+    return [row.embedding for row in rows], payload.usage and payload.usage.prompt_tokens
+
+
+def _encodable(text: str) -> str:
+    """Return a text with half characters replaced, which no endpoint reads."""
+    return text.encode("utf-8", "replace").decode()

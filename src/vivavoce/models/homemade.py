@@ -1,0 +1,124 @@
+"""`as_model`: a model by its name, one that is a model already, or anything homemade that can `generate`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
+
+from pydantic import BaseModel
+
+from vivavoce.errors import ModelFault, UsageError, VivavoceError
+from vivavoce.models.model import Model, ModelReply, Request, Schema
+from vivavoce.models.names import open_model
+from vivavoce.models.structured import read_structured
+from vivavoce.pacing.waiting import call
+from vivavoce.records.failure import shorten
+
+
+@runtime_checkable
+class SupportsGenerate(Protocol):
+    """What can be adapted: `generate(prompt)`, and `generate(prompt, schema=…)` where the answer must match one.
+
+    It may be sync, and then block, or async. `schema` is a class of pydantic or a JSON schema, as it was asked for. It
+    returns a text or a dict.
+    """
+
+    generate: Callable[..., Any]
+
+
+ModelLike = str | Model | SupportsGenerate
+"""What is accepted wherever a model is needed."""
+
+
+def as_model(thing: ModelLike) -> Model:
+    """Return a thing as a model: a name is opened, a model passes, and what has a `generate` is adapted.
+
+    Raises:
+        UsageError: it is none of these, or the name cannot be opened.
+    """
+    if isinstance(thing, str):
+        return open_model(thing)
+    if not isinstance(thing, type):
+        if _is_model(thing):
+            return thing
+        if isinstance(thing, SupportsGenerate) and callable(thing.generate):
+            return HomemadeModel(thing)
+    got = f"the class {thing.__name__} itself" if isinstance(thing, type) else type(thing).__name__
+    raise UsageError(
+        f"a model is a name such as openai:gpt-4.1-mini, a vivavoce model, or an object with "
+        f"generate(prompt, schema=None); got {got}"
+    )
+
+
+class HomemadeModel:
+    """A model around an object that can `generate`: the prompt is the text of all messages, a blank line between.
+
+    It takes no settings, which `applied` says with None for each, and no tools.
+    """
+
+    def __init__(self, thing: SupportsGenerate) -> None:
+        self.name = _name(thing)
+        self._thing = thing
+
+    async def complete(self, request: Request) -> ModelReply:
+        """Ask it once; a dict is the structured answer, and a text is read as one where a schema was asked for.
+
+        Raises:
+            ModelFault: it raised something, which is the cause, or what it returned is no answer (kind `format`).
+        """
+        if request.tools:
+            raise ModelFault(f"{self.name} is homemade and cannot call tools", kind="unsupported")
+        answer = await self._ask(request)
+        applied: dict[str, Any] = {"mode": "homemade", **dict.fromkeys(request.settings)}
+        text = self._text(answer)
+        if request.schema is not None:
+            return ModelReply(text, parsed=self._parsed(text, request.schema), applied=applied)
+        parsed = None if isinstance(answer, str) else cast("dict[str, Any]", json.loads(text))
+        return ModelReply(text, parsed=parsed, applied=applied)
+
+    async def close(self) -> None:
+        """Do nothing: what is homemade belongs to whoever made it."""
+
+    async def _ask(self, request: Request) -> object:
+        prompt = "\n\n".join(message.text for message in request.messages)
+        wanted = {} if request.schema is None else {"schema": request.schema}
+        try:
+            return await call(self._thing.generate, prompt, **wanted)
+        except VivavoceError:
+            raise
+        except Exception as error:
+            raise ModelFault(f"{self.name} raised {type(error).__name__}: {error}") from error
+
+    def _text(self, answer: object) -> str:
+        if isinstance(answer, str):
+            return answer
+        if isinstance(answer, BaseModel):
+            return answer.model_dump_json()
+        if isinstance(answer, Mapping):
+            try:
+                return json.dumps(answer)
+            except (TypeError, ValueError, RecursionError) as error:
+                said = f"{self.name} returned a dict that is not JSON: {error}"
+                raise ModelFault(said, kind="format", evidence=shorten(repr(cast("object", answer)))) from error
+        said = f"{self.name} returned a {type(answer).__name__}; a text or a dict is needed"
+        raise ModelFault(said, kind="format", evidence=shorten(repr(answer)))
+
+    def _parsed(self, text: str, schema: Schema) -> dict[str, Any]:
+        try:
+            return read_structured(text, schema)
+        except ValueError as error:
+            said = f"{self.name} answered outside the JSON schema: {error}"
+            raise ModelFault(said, kind="format", evidence=text) from error
+
+
+def _is_model(thing: object) -> TypeGuard[Model]:
+    has_methods = callable(getattr(thing, "complete", None)) and callable(getattr(thing, "close", None))
+    return has_methods and isinstance(getattr(thing, "name", None), str)
+
+
+def _name(thing: SupportsGenerate) -> str:
+    """Return the name that it gives itself, or that of its class."""
+    ask = getattr(thing, "get_model_name", None)
+    said: object = ask() if callable(ask) else None
+    return said if isinstance(said, str) and said else type(thing).__name__

@@ -1,0 +1,78 @@
+"""What models cost: a dated table beside this file, and the user's own table over it."""
+
+from __future__ import annotations
+
+import os
+import re
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from vivavoce.errors import UsageError
+from vivavoce.messages import describe
+from vivavoce.records.usage import Usage
+
+VARIABLE = "VIVAVOCE_PRICES"
+"""The environment variable that names the user's own table, a JSON file of the shape of `prices.json`."""
+_OURS = Path(__file__).parent / "prices.json"
+_VERSION = re.compile(r"[-@](?:\d{4}-\d\d-\d\d|\d{8}|0\d\d|latest)$")
+"""How a name says which version of a model it means."""
+
+
+class Price(BaseModel):
+    """What a model costs, in US dollars per million tokens.
+
+    Where a provider states no price for cached input it costs as much as other input. Writing to a cache is not
+    counted.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached_input: float | None = Field(default=None, ge=0)
+
+    def cost(self, usage: Usage) -> float:
+        """Return what tokens cost, in US dollars; cached input is a part of the input, reasoning one of the output."""
+        cached = min(usage.cached_input_tokens, usage.input_tokens)
+        read = self.input if self.cached_input is None else self.cached_input
+        fresh = usage.input_tokens - cached
+        return (fresh * self.input + cached * read + usage.output_tokens * self.output) / 1e6
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    as_of: date | None = None
+    source: str = ""
+    models: dict[str, Price]
+
+
+def price_of(name: str) -> Price | None:
+    """Return the price of a model, None where it is not known.
+
+    `name` is that of the model, as in `openai:gpt-4.1-mini` or `http://localhost:8000/v1#NAME`. A name with a date or
+    another version at its end has the price of its family unless it has one of its own.
+
+    Raises:
+        UsageError: the user's table cannot be read.
+    """
+    prices = _prices(os.environ.get(VARIABLE) or None)
+    return prices.get(name) or prices.get(_VERSION.sub("", name))
+
+
+@cache
+def _prices(named: str | None) -> dict[str, Price]:
+    ours = _Table.model_validate_json(_OURS.read_text(encoding="utf-8")).models
+    return ours if named is None else {**ours, **_read(Path(named)).models}
+
+
+def _read(path: Path) -> _Table:
+    try:
+        return _Table.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{VARIABLE}: {path} cannot be read: {error.strerror}") from error
+    except ValidationError as error:
+        raise UsageError(f"{VARIABLE}: {path} is not a table of prices: {describe(error)}") from error

@@ -1,0 +1,286 @@
+"""`PydanticAIModel`: asks a model through pydantic-ai.
+
+The library translates to the wire of each provider and back. All the rest is done here, as for other models: it makes
+one request for each of ours, without retries of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any, Unpack, cast
+
+from pydantic_ai.direct import model_request
+from pydantic_ai.messages import ModelMessage, ModelMessagesTypeAdapter, ModelResponse
+from pydantic_ai.models import Model as LibraryModel
+from pydantic_ai.models import ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
+
+from vivavoce.errors import ModelFault, UsageError, did_you_mean
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
+from vivavoce.models.model import ModelReply, Request, Schema
+from vivavoce.models.openai import EXPECTED_OUTPUT, Pacing
+from vivavoce.models.prices import VARIABLE, price_of
+from vivavoce.models.providers.pydantic_ai.access import Access
+from vivavoce.models.providers.pydantic_ai.faults import fault_of
+from vivavoce.models.providers.pydantic_ai.translation import Answer, from_library, parameters, to_library, usage_of
+from vivavoce.models.structured import read_structured
+from vivavoce.pacing.breaker import Breaker
+from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.limiter import Limiter
+from vivavoce.pacing.retry import retrying
+from vivavoce.records.failure import shorten
+from vivavoce.records.usage import Usage
+from vivavoce.wire.http import Limits
+
+_SPELLINGS = {"max_completion_tokens": "max_tokens", "reasoning_effort": "thinking", "stop": "stop_sequences"}
+"""Settings by their names on OpenAI's wire, where the library has another."""
+_OURS = frozenset(("timeout", "request_timeout", "first_event_timeout", "max_retries"))
+"""What the library calls settings, and is decided by limits and tries here."""
+_MOVED = frozenset(("thinking", "cache"))
+"""Settings that the library takes out when it prepares a request, though they are sent."""
+_DEFAULTS: Mapping[str, Mapping[str, Any]] = {"anthropic": {"max_tokens": 16_384}}
+"""What is sent where nobody says otherwise: Anthropic's wire demands a bound, and answers one below 21,000 tokens in
+one piece."""
+_NOT_CHARGED = frozenset(("http", "rate_limit", "connection"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A request in the library's words; `size` is about its bytes, `applied` the record of how it was put."""
+
+    messages: list[ModelMessage]
+    parameters: ModelRequestParameters
+    settings: ModelSettings
+    applied: dict[str, Any]
+    size: int
+
+    def repaired(self, said: str, problem: str) -> _Question:
+        """Return the question that shows an answer and what is wrong with it."""
+        asked = HumanMessage(content=_repair_prompt().replace("{{ problem }}", problem))
+        more: list[AnyMessage] = [AIMessage(content=said), asked]
+        return replace(self, messages=[*self.messages, *to_library(more)], size=self.size + len(said))
+
+
+class PydanticAIModel:
+    """A model of a provider with a wire of its own, that answers in text, with tool calls, or in JSON.
+
+    JSON is asked for natively where the library knows that the model can, and otherwise as the arguments of a tool. An
+    answer outside the schema gets one chance to be repaired. Limits, retries, breaker and budget are those of
+    `OpenAIModel`. A setting keeps the name it has on OpenAI's wire; those of one provider begin with its name, as in
+    `anthropic_thinking`. It serves one event loop at a time; used from another one, it opens new connections there.
+
+    Raises:
+        UsageError: a setting is not known, the provider's package is not installed, or the cost is limited and the
+            price of the model unknown.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        access: Access,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        limits: Limits | None = None,
+        **pacing: Unpack[Pacing],
+    ) -> None:
+        access.check()
+        limits = limits or Limits()
+        self.name = name
+        self._access = access
+        self.settings = self._checked(settings or {})
+        self.limiter = pacing.get("limiter") or Limiter(limits.concurrency)
+        self._timeout = limits.timeout
+        self._rate = pacing.get("rate")
+        self._tries = pacing.get("tries", 4)
+        self._budget = pacing.get("budget") or Budget()
+        self._breaker = Breaker()
+        self._price = price_of(name)
+        if self._price is None and self._budget.limits_cost:
+            raise UsageError(
+                f"the price of {name} is unknown, so its cost cannot be limited; state it in a JSON file that "
+                f"{VARIABLE} names, or limit the calls instead"
+            )
+        self._opened: LibraryModel | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def complete(self, request: Request) -> ModelReply:
+        """Answer a request; the first answer counts unless a schema is asked for and missed.
+
+        Raises:
+            ModelFault: the provider failed, the model declined, or twice missed the schema (kind `format`).
+            RateLimited: it asked to slow down, and kept asking.
+            BudgetExhausted: it may cost more than is left.
+        """
+        question = self._question(request)
+        response = await self._ask(question)
+        usage = self._priced(response)
+        answer = self._read(response, question, request.schema)
+        if request.schema is None or (answer.calls and answer.json is None):
+            return _reply(question, response, answer, usage)
+        try:
+            parsed = read_structured(_json(answer), request.schema)
+            return _reply(question, response, answer, usage, parsed)
+        except ValueError as error:
+            question = question.repaired(_json(answer), str(error))
+        response = await self._ask(question)
+        usage = _sum(usage, self._priced(response))
+        answer = self._read(response, question, request.schema)
+        try:
+            parsed = read_structured(_json(answer), request.schema)
+        except ValueError as error:
+            said = f"{self.name} twice answered outside the JSON schema: {error}"
+            raise ModelFault(said, kind="format", evidence=_json(answer)) from error
+        return _reply(question, response, answer, usage, parsed, repaired=True)
+
+    async def close(self) -> None:
+        """Close the connections; a later request opens new ones."""
+        opened, self._opened = self._opened, None
+        if opened is not None and self._loop is asyncio.get_running_loop():
+            async with opened:  # leaving it is what closes
+                pass
+
+    def _model(self) -> LibraryModel:
+        loop = asyncio.get_running_loop()
+        if self._opened is None or self._loop is not loop:
+            self._opened, self._loop = self._access.connect(), loop
+        return self._opened
+
+    async def _ask(self, question: _Question) -> ModelResponse:
+        return await retrying(
+            lambda: self._once(question), tries=self._tries, limiter=self.limiter, breaker=self._breaker
+        )
+
+    async def _once(self, question: _Question) -> ModelResponse:
+        estimate = question.size / 4 + (question.settings.get("max_tokens") or 0)
+        if self._rate is not None:
+            await self._rate.acquire(estimate)
+        reservation = await self._budget.admit(self._bound(question))
+        cost, used = None, estimate
+        try:
+            response = await model_request(
+                self._model(),
+                question.messages,
+                model_settings=question.settings,
+                model_request_parameters=question.parameters,
+                instrument=False,
+            )
+            if usage := self._priced(response):
+                cost, used = usage.cost, usage.input_tokens + usage.output_tokens
+            return response
+        except UsageError:
+            raise
+        except Exception as error:
+            fault = fault_of(error, self.name)
+            if fault.kind in _NOT_CHARGED:
+                cost, used = 0.0, 0
+            fault.args = (self._access.hide_key(str(fault)),)
+            fault.evidence = fault.evidence and self._access.hide_key(fault.evidence)
+            raise fault from error
+        finally:
+            self._budget.settle(reservation, cost)
+            if self._rate is not None:
+                self._rate.settle(estimate, used)
+
+    def _bound(self, question: _Question) -> float:
+        """Return what a request may cost at most, in US dollars: no token is shorter than three bytes on average."""
+        if self._price is None or not self._budget.limits_cost:
+            return 0.0
+        output = question.settings.get("max_tokens") or EXPECTED_OUTPUT
+        return self._price.cost(Usage(input_tokens=-(-question.size // 3), output_tokens=output))
+
+    def _priced(self, response: ModelResponse) -> Usage | None:
+        usage = usage_of(response)
+        if usage is None or self._price is None:
+            return usage
+        return usage.model_copy(update={"cost": self._price.cost(usage)})
+
+    def _question(self, request: Request) -> _Question:
+        model = self._model()
+        native = model.profile.get("supports_json_schema_output", False) and not request.tools
+        asked = parameters(request, native)
+        given = {**_DEFAULTS.get(self._access.provider, {}), **self.settings, **self._checked(request.settings)}
+        sent = _taken(model, given, asked)
+        mode = ("json_schema" if native else "tool") if request.schema else "tools" if request.tools else "text"
+        applied = {"mode": mode, **{key: value if _spelled(key) in sent else None for key, value in given.items()}}
+        if "max_retries" not in model.unsupported_settings:
+            sent["max_retries"] = 0
+        settings = cast("ModelSettings", {**sent, "request_timeout": self._timeout})
+        messages = to_library(request.messages)
+        size = len(ModelMessagesTypeAdapter.dump_json(messages)) if self._rate or self._budget.limits_cost else 0
+        return _Question(messages, asked, settings, applied, size)
+
+    def _checked(self, settings: Mapping[str, Any]) -> dict[str, Any]:
+        known = {*ModelSettings.__annotations__, *_SPELLINGS} - _OURS
+        prefix = self._access.provider.partition("-")[0] + "_"
+        for key in settings:
+            if key not in known and not key.startswith(prefix):
+                raise UsageError(f"{self.name}: '{key}' is not a setting of a request{did_you_mean(key, known)}")
+        return dict(settings)
+
+    def _read(self, response: ModelResponse, question: _Question, schema: Schema | None) -> Answer:
+        answer = from_library(response, question.parameters)
+        if response.finish_reason == "content_filter":
+            raise ModelFault(f"{self.name} declined to answer", kind="refusal", evidence=shorten(answer.text))
+        if response.finish_reason == "length" and schema is not None:
+            said = f"the answer of {self.name} was cut off at the token limit"
+            raise ModelFault(said, kind="format", evidence=shorten(_json(answer)))
+        return answer
+
+
+def _spelled(key: str) -> str:
+    return _SPELLINGS.get(key, key)
+
+
+def _taken(model: LibraryModel, given: Mapping[str, Any], asked: ModelRequestParameters) -> dict[str, Any]:
+    """Return the settings that the model takes, by their names in the library, which drops the others."""
+    wanted = {_spelled(key): value for key, value in given.items()}
+    if isinstance(stop := wanted.get("stop_sequences"), str):
+        wanted["stop_sequences"] = [stop]
+    if not wanted:
+        return wanted
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is dropped stands in the record of the request
+        prepared, _ = model.prepare_request(cast("ModelSettings", wanted), asked)
+    kept = (set(prepared or ()) | _MOVED) - model.unsupported_settings
+    return {key: value for key, value in wanted.items() if key in kept}
+
+
+def _json(answer: Answer) -> str:
+    return answer.text if answer.json is None else answer.json
+
+
+def _reply(
+    question: _Question,
+    response: ModelResponse,
+    answer: Answer,
+    usage: Usage | None,
+    parsed: dict[str, Any] | None = None,
+    repaired: bool = False,
+) -> ModelReply:
+    *sent, received = ModelMessagesTypeAdapter.dump_python([*question.messages, response], mode="json")
+    return ModelReply(
+        text=answer.text if parsed is None else _json(answer),
+        parsed=parsed,
+        tool_calls=() if parsed is not None else answer.calls,
+        usage=usage,
+        applied=question.applied if parsed is None else {**question.applied, "repaired": repaired},
+        raw={"request": {"messages": sent, "settings": dict(question.settings)}, "response": received},
+    )
+
+
+@cache
+def _repair_prompt() -> str:
+    return files("vivavoce.models").joinpath("repair.txt").read_text(encoding="utf-8").strip()
+
+
+def _sum(first: Usage | None, second: Usage | None) -> Usage | None:
+    """Add up two calls of one answer; where one of them did not say what it used, the cost is unknown."""
+    if first and second:
+        return first + second
+    known = first or second
+    return known and known.model_copy(update={"cost": None})

@@ -1,0 +1,89 @@
+"""A question as the key that its reply is kept under, and a reply as the text that is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from hashlib import blake2b
+from typing import Any, cast
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError, to_json
+
+from vivavoce.messages import ToolCall, describe
+from vivavoce.models.model import ModelReply, Request, Schema
+from vivavoce.models.structured import wire_schema
+from vivavoce.records.usage import Usage
+from vivavoce.wire.chat import wire_messages
+
+
+def reply_key(model: str, settings: Mapping[str, Any], request: Request) -> str:
+    """Return the key of a request to a model with settings of its own: 32 hexadecimal digits.
+
+    It covers all that decides the answer: the name of the model, messages, schema, tools and settings as they would be
+    sent, and the trial. It does not cover how the answer is asked for in JSON, which the model decides by itself.
+    """
+    rest = {"settings": {**settings, **request.settings}, "tools": list(request.tools), "trial": request.trial}
+    parts = (_text(model), _text(wire_messages(request.messages)), _schema(request.schema), _sorted(rest))
+    return blake2b(b"\n".join(parts), digest_size=16).hexdigest()
+
+
+def encode_reply(reply: ModelReply) -> str:
+    """Return a reply as JSON text, without the raw exchange."""
+    kept = {
+        "text": reply.text,
+        "parsed": reply.parsed,
+        "tool_calls": [call.to_dict() for call in reply.tool_calls],
+        "usage": reply.usage and reply.usage.model_dump(),
+        "applied": dict(reply.applied),
+    }
+    return _text(kept).decode()
+
+
+def decode_reply(text: str) -> ModelReply:
+    """Read the text of `encode_reply`.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    data = json.loads(text)
+    try:
+        said, parsed, usage = data["text"], data["parsed"], data["usage"]
+        if not isinstance(said, str) or not isinstance(parsed, dict | None):
+            raise ValueError("the text must be text, and what is parsed an object")
+        return ModelReply(
+            text=said,
+            parsed=cast("dict[str, Any] | None", parsed),
+            tool_calls=[ToolCall.model_validate(call) for call in data["tool_calls"]],
+            usage=None if usage is None else Usage.model_validate(usage),
+            applied=dict(data["applied"]),
+        )
+    except KeyError as error:
+        raise ValueError(f"{error} is missing") from error
+    except TypeError as error:
+        raise ValueError("it has another shape") from error
+    except ValidationError as error:
+        raise ValueError(describe(error)) from error
+
+
+def _schema(schema: Schema | None) -> bytes:
+    return _class_schema(schema) if isinstance(schema, type) else _sorted(schema and dict(schema))
+
+
+@cache
+def _class_schema(shape: type[BaseModel]) -> bytes:
+    return _sorted(wire_schema(shape))
+
+
+def _sorted(value: object) -> bytes:
+    """Return the same JSON text for equal values; an object that JSON does not know is its `str`."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str).encode()
+
+
+def _text(value: object) -> bytes:
+    """Return JSON text, keys in their order: a conversation is long, and this is much faster."""
+    try:
+        return to_json(value, inf_nan_mode="constants", fallback=str)
+    except PydanticSerializationError:  # text that is not UTF-8: json escapes it
+        return json.dumps(value, default=str).encode()

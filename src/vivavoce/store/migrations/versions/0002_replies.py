@@ -1,0 +1,20 @@
+"""Replies of models, so that a question is paid for once."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    """Create the table; nothing refers to it."""
+    op.create_table(
+        "replies",
+        sa.Column("key", sa.String, primary_key=True),
+        sa.Column("model", sa.String, nullable=False),
+        sa.Column("reply", sa.Text, nullable=False),
+        sa.Column("created_at", sa.Double, nullable=False),
+    )
