@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Any
 from vivavoce.plugins import lazy
 
 if TYPE_CHECKING:
+    from vivavoce.metrics.composition import AllOf as AllOf
+    from vivavoce.metrics.composition import AnyOf as AnyOf
+    from vivavoce.metrics.composition import Cascade as Cascade
+    from vivavoce.metrics.composition import Chain as Chain
+    from vivavoce.metrics.composition import Weighted as Weighted
     from vivavoce.metrics.config import ConversationType as ConversationType
     from vivavoce.metrics.config import MetricConfig as MetricConfig
+    from vivavoce.metrics.custom import FunctionMetric as FunctionMetric
+    from vivavoce.metrics.custom import PromptMetric as PromptMetric
+    from vivavoce.metrics.custom import function_metric as function_metric
     from vivavoce.metrics.evaluation import EvaluationReport as EvaluationReport
     from vivavoce.metrics.evaluation import aevaluate_conversation as aevaluate_conversation
     from vivavoce.metrics.evaluation import evaluate_conversation as evaluate_conversation
@@ -29,8 +37,10 @@ if TYPE_CHECKING:
     from vivavoce.metrics.exact.topic_drift import TopicDriftMetric as TopicDriftMetric
     from vivavoce.metrics.factory import create_metric as create_metric
     from vivavoce.metrics.factory import metrics as metrics
+    from vivavoce.metrics.joint import JointJudge as JointJudge
     from vivavoce.metrics.judged.agent_goal_accuracy import AgentGoalAccuracy as AgentGoalAccuracy
     from vivavoce.metrics.judged.aspect_critic import AspectCritic as AspectCritic
+    from vivavoce.metrics.judged.coherence import CoherenceMetric as CoherenceMetric
     from vivavoce.metrics.judged.coherence import ConversationCoherenceMetric as ConversationCoherenceMetric
     from vivavoce.metrics.judged.context_retention import ContextRetentionMetric as ContextRetentionMetric
     from vivavoce.metrics.judged.conversation_completeness import (
@@ -56,14 +66,26 @@ if TYPE_CHECKING:
     from vivavoce.metrics.judging import JudgedMetric as JudgedMetric
     from vivavoce.metrics.measuring import ExactMetric as ExactMetric
     from vivavoce.metrics.metric import BaseMultiTurnMetric as BaseMultiTurnMetric
+    from vivavoce.metrics.pairwise import PairwiseJudge as PairwiseJudge
+    from vivavoce.metrics.pairwise import acompare_conversations as acompare_conversations
+    from vivavoce.metrics.pairwise import compare_conversations as compare_conversations
+    from vivavoce.metrics.panel import Panel as Panel
+    from vivavoce.metrics.presets import quality_metrics as quality_metrics
+    from vivavoce.metrics.presets import security_metrics as security_metrics
     from vivavoce.metrics.result import Evidence as Evidence
     from vivavoce.metrics.result import MetricResult as MetricResult
+    from vivavoce.metrics.streaming import StreamingEvaluator as StreamingEvaluator
     from vivavoce.metrics.types import MultiTurnEvaluationInput as MultiTurnEvaluationInput
 
 _EXPORTS = {
     "AgentGoalAccuracy": "judged.agent_goal_accuracy",
+    "AllOf": "composition",
+    "AnyOf": "composition",
     "AspectCritic": "judged.aspect_critic",
     "BaseMultiTurnMetric": "metric",
+    "Cascade": "composition",
+    "Chain": "composition",
+    "CoherenceMetric": "judged.coherence",
     "ContextRetentionMetric": "judged.context_retention",
     "ConversationCoherenceMetric": "judged.coherence",
     "ConversationCompletenessMetric": "judged.conversation_completeness",
@@ -74,8 +96,10 @@ _EXPORTS = {
     "Evidence": "result",
     "ExactMetric": "measuring",
     "FaithfulnessMetric": "judged.faithfulness",
+    "FunctionMetric": "custom",
     "GoalAchievementJudge": "judged.goal",
     "GuidelinesMetric": "judged.guidelines",
+    "JointJudge": "joint",
     "JudgedMetric": "judging",
     "KnowledgeRetentionMetric": "judged.knowledge_retention",
     "LanguageMetric": "exact.language",
@@ -83,9 +107,12 @@ _EXPORTS = {
     "MetricConfig": "config",
     "MetricResult": "result",
     "MultiTurnEvaluationInput": "types",
+    "PairwiseJudge": "pairwise",
+    "Panel": "panel",
     "PersonalDataMetric": "exact.personal_data",
     "ProfanityTermsMetric": "exact.profanity_terms",
     "PromptInjectionMetric": "judged.prompt_injection",
+    "PromptMetric": "custom",
     "RefusalMetric": "exact.refusal",
     "RepetitionMetric": "exact.repetition",
     "ResponseLengthMetric": "exact.response_length",
@@ -98,6 +125,7 @@ _EXPORTS = {
     "SentimentLexiconMetric": "exact.sentiment",
     "SentimentTrendMetric": "exact.sentiment",
     "SimpleCriteria": "judged.simple_criteria",
+    "StreamingEvaluator": "streaming",
     "ToolCallCountMetric": "exact.counts",
     "ToolUseMetric": "judged.tool_use",
     "TopicAdherenceMetric": "judged.topic_adherence",
@@ -107,15 +135,26 @@ _EXPORTS = {
     "TurnEfficiencyMetric": "judged.turn_efficiency",
     "TurnRelevancyMetric": "judged.turn_relevancy",
     "UserFrustrationMetric": "judged.user_frustration",
+    "Weighted": "composition",
+    "acompare_conversations": "pairwise",
     "aevaluate_conversation": "evaluation",
+    "compare_conversations": "pairwise",
     "create_metric": "factory",
     "evaluate_conversation": "evaluation",
+    "function_metric": "custom",
     "metrics": "factory",
+    "quality_metrics": "presets",
+    "security_metrics": "presets",
 }
 __all__ = [
     "AgentGoalAccuracy",
+    "AllOf",
+    "AnyOf",
     "AspectCritic",
     "BaseMultiTurnMetric",
+    "Cascade",
+    "Chain",
+    "CoherenceMetric",
     "ContextRetentionMetric",
     "ConversationCoherenceMetric",
     "ConversationCompletenessMetric",
@@ -126,8 +165,10 @@ __all__ = [
     "Evidence",
     "ExactMetric",
     "FaithfulnessMetric",
+    "FunctionMetric",
     "GoalAchievementJudge",
     "GuidelinesMetric",
+    "JointJudge",
     "JudgedMetric",
     "KnowledgeRetentionMetric",
     "LanguageMetric",
@@ -135,9 +176,12 @@ __all__ = [
     "MetricConfig",
     "MetricResult",
     "MultiTurnEvaluationInput",
+    "PairwiseJudge",
+    "Panel",
     "PersonalDataMetric",
     "ProfanityTermsMetric",
     "PromptInjectionMetric",
+    "PromptMetric",
     "RefusalMetric",
     "RepetitionMetric",
     "ResponseLengthMetric",
@@ -150,6 +194,7 @@ __all__ = [
     "SentimentLexiconMetric",
     "SentimentTrendMetric",
     "SimpleCriteria",
+    "StreamingEvaluator",
     "ToolCallCountMetric",
     "ToolUseMetric",
     "TopicAdherenceMetric",
@@ -159,10 +204,16 @@ __all__ = [
     "TurnEfficiencyMetric",
     "TurnRelevancyMetric",
     "UserFrustrationMetric",
+    "Weighted",
+    "acompare_conversations",
     "aevaluate_conversation",
+    "compare_conversations",
     "create_metric",
     "evaluate_conversation",
+    "function_metric",
     "metrics",
+    "quality_metrics",
+    "security_metrics",
 ]
 
 

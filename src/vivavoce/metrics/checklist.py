@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -46,7 +46,7 @@ class ChecklistReply(BaseModel):
         return self
 
 
-@cache
+@lru_cache(256)
 def checklist_reply(items: tuple[str, ...]) -> type[ChecklistReply]:
     """Return the class of an answer about these items, or about whatever items the judge lists itself, for none."""
     return type("ChecklistReply", (ChecklistReply,), {"asked": items, "__annotations__": {"asked": ClassVar[Any]}})
@@ -60,6 +60,7 @@ class ChecklistMetric(JudgedMetric):
     where nothing applies the metric is skipped.
     """
 
+    of_assistant: ClassVar[bool] = True
     own_variables: ClassVar[frozenset[str]] = frozenset(("items",))
 
     def items(self, given: MultiTurnEvaluationInput) -> Mapping[str, str]:
@@ -77,19 +78,15 @@ class ChecklistMetric(JudgedMetric):
 
     def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
         """Return the share of the applicable items that hold."""
-        reply = checklist_reply(tuple(self.items(asked.given))).model_validate(answer)
-        checks: list[dict[str, Any]] = []
-        for check in reply.checks:
-            found = [one.model_dump() for one in asked.checker.checked(check.evidence)]
-            checks.append({**check.model_dump(), "evidence": found})
+        reply = asked.shape.model_validate(answer, strict=True)
+        assert isinstance(reply, ChecklistReply)
+        checks = [asked.found(check) for check in reply.checks]
         worth = [WORTH[check.answer] for check in reply.checks if check.answer in WORTH]
         score = sum(worth) / len(worth) if worth else None
         evidence = asked.checker.checked(text for check in reply.checks for text in check.evidence)
         reasoning = reply.reasoning if worth else self.nothing
-        return Verdict(score, reasoning, reply.confidence, evidence, {"checks": checks}, asked.piece.judged)
-
-    nothing: ClassVar[str] = "nothing in this conversation is what this metric judges"
-    """Why the metric is skipped where no item applies."""
+        weight = asked.piece.judged if self.items(asked.given) else len(worth)
+        return Verdict(score, reasoning, reply.confidence, evidence, {"checks": checks}, weight)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the mean over the pieces, with the checks of all of them."""

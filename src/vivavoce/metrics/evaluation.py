@@ -3,22 +3,54 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypedDict, Unpack
 
 from vivavoce.errors import UsageError
-from vivavoce.metrics.factory import create_metric
+from vivavoce.metrics.factory import CLASSES, make_metric
+from vivavoce.metrics.factory import metrics as registry
 from vivavoce.metrics.metric import BaseMultiTurnMetric, Conversation, evaluation_input
 from vivavoce.metrics.result import MetricResult
-from vivavoce.models.homemade import ModelLike
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike, as_model
+from vivavoce.models.model import Model
 from vivavoce.pacing.waiting import wait_for
+from vivavoce.records.usage import Usage
 
 Named = str | BaseMultiTurnMetric
 """A metric, or its name."""
 
 
+class Known(TypedDict, total=False):
+    """What may be known about a conversation besides its goal, as `MultiTurnEvaluationInput` has it."""
+
+    instructions: str | None
+    context: dict[str, Any] | None
+    reference: str | None
+    must: Sequence[str]
+    must_not: Sequence[str]
+    turn_seconds: Sequence[float | None]
+
+
+class Several(Protocol):
+    """What measures a conversation by several metrics at once, as `JointJudge` does."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the metrics."""
+        ...
+
+    async def measured(self, given: MultiTurnEvaluationInput) -> Mapping[str, MetricResult]:
+        """Return the results by the names of the metrics; what breaks becomes a result."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections of what it asks."""
+        ...
+
+
 class EvaluationReport(Mapping[str, MetricResult]):
-    """The results of several metrics for one conversation, by the names of the metrics."""
+    """The results of several metrics for one conversation, by the names of the metrics, in the order of asking."""
 
     def __init__(self, results: Mapping[str, MetricResult]) -> None:
         self._results = dict(results)
@@ -51,42 +83,70 @@ class EvaluationReport(Mapping[str, MetricResult]):
 
     @property
     def all_passed(self) -> bool:
-        """Whether something was measured and everything passed; an error, or nothing at all, has not."""
-        return bool(self._results) and all(result.passed for result in self._results.values())
+        """Whether something was judged good enough, and nothing was not.
+
+        An error and a metric that was skipped have not passed. A score of a metric that says nothing of passing, such
+        as a count without a threshold, is left out; where nothing is left, nothing has passed.
+        """
+        verdicts = [one.passed for one in self._results.values() if one.state != "scored" or one.passed is not None]
+        return bool(verdicts) and all(verdicts)
+
+    @property
+    def usage(self) -> Usage | None:
+        """What all of them used together, None where no model said what it used."""
+        return spent(self._results.values())
+
+
+def spent(results: Iterable[MetricResult]) -> Usage | None:
+    """Return what results used together, None where none of them says so."""
+    used = [result.usage for result in results if result.usage is not None]
+    return sum(used, Usage()) if used else None
 
 
 def evaluate_conversation(
     conversation: Conversation,
-    metrics: Sequence[Named],
+    metrics: Sequence[Named | Several],
     goal: str | None = None,
     *,
     model: ModelLike | None = None,
-    **known: Any,
+    **known: Unpack[Known],
 ) -> EvaluationReport:
     """Measure one conversation with several metrics, given as such or by name; works inside a running loop too.
 
-    `model` judges for the metrics given by name; `known` is anything else that `MultiTurnEvaluationInput` holds.
+    `model` judges for the metrics given by name. Metrics that share one call are given as one `JointJudge`.
 
     Raises:
         UsageError: a name is unknown, or two metrics have the same.
         BudgetExhausted: a limit on calls or cost is reached.
     """
-    return wait_for(aevaluate_conversation(conversation, metrics, goal, model=model, **known))
+
+    async def once() -> EvaluationReport:
+        try:
+            return await aevaluate_conversation(conversation, metrics, goal, model=judge, **known)
+        finally:
+            for one in (judge, *metrics):
+                if one is not None and not isinstance(one, str):
+                    await one.close()
+
+    judge = None if model is None else as_model(model)
+    return wait_for(once())
 
 
 async def aevaluate_conversation(
     conversation: Conversation,
-    metrics: Sequence[Named],
+    metrics: Sequence[Named | Several],
     goal: str | None = None,
     *,
     model: ModelLike | None = None,
-    **known: Any,
+    **known: Unpack[Known],
 ) -> EvaluationReport:
     """Do as `evaluate_conversation`."""
-    chosen = choose(metrics, model)
+    judge = None if model is None else as_model(model)
+    chosen = [_made(one, judge) if isinstance(one, str) else one for one in metrics]
+    _check_names([name for one in chosen for name in _names(one)])
     given = evaluation_input(conversation, goal=goal, **known)
-    results = await asyncio.gather(*(metric.measured(given) for metric in chosen))
-    return EvaluationReport({metric.name: result for metric, result in zip(chosen, results, strict=True)})
+    measured = await asyncio.gather(*(_measured(one, given) for one in chosen))
+    return EvaluationReport({name: result for results in measured for name, result in results.items()})
 
 
 def choose(metrics: Sequence[Named], model: ModelLike | None = None) -> list[BaseMultiTurnMetric]:
@@ -95,12 +155,32 @@ def choose(metrics: Sequence[Named], model: ModelLike | None = None) -> list[Bas
     Raises:
         UsageError: a name is unknown, or two metrics have the same.
     """
-    chosen = [create_metric(one, model=model) if isinstance(one, str) else one for one in metrics]
-    names = [metric.name for metric in chosen]
+    judge = None if model is None else as_model(model)
+    chosen = [_made(one, judge) if isinstance(one, str) else one for one in metrics]
+    _check_names([metric.name for metric in chosen])
+    return chosen
+
+
+def _made(name: str, judge: Model | None) -> BaseMultiTurnMetric:
+    kind = registry.get(CLASSES.get(name, name))
+    options: dict[str, Any] = {"model": judge} if kind.judged else {}
+    return make_metric(kind, name, **options)
+
+
+async def _measured(one: BaseMultiTurnMetric | Several, given: MultiTurnEvaluationInput) -> Mapping[str, MetricResult]:
+    if isinstance(one, BaseMultiTurnMetric):
+        return {one.name: await one.measured(given)}
+    return await one.measured(given)
+
+
+def _names(one: BaseMultiTurnMetric | Several) -> Sequence[str]:
+    return [one.name] if isinstance(one, BaseMultiTurnMetric) else one.names
+
+
+def _check_names(names: Sequence[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"two metrics are called '{name}'; give one of them another name=")
-    return chosen
 
 
 def _shown(result: MetricResult) -> str:

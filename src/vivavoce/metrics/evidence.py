@@ -6,9 +6,9 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
-from vivavoce.conversation import split_turns
-from vivavoce.messages import AIMessage, AnyMessage
+from vivavoce.messages import AnyMessage, RefusalPart
 from vivavoce.metrics.result import Evidence
 from vivavoce.metrics.transcript import Transcript
 
@@ -23,62 +23,97 @@ _SAME = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"',
 class Checker:
     """Looks evidence up in one conversation.
 
-    A quote may differ in capitals, in white space, in the kind of quotation marks and dashes, and may leave words out
-    where it says `...`; beyond that it has to stand, from word to word, in one message, in what a tool was given, or in
-    what was retrieved for an answer.
+    A quote may differ in capitals, in white space, in the kind of quotation marks and dashes, may be escaped as in the
+    transcript, and may leave words out where it says `...`; beyond that it has to stand, from word to word, in one
+    message, in what a tool was given, or in what was retrieved for an answer. Messages may be added while it is in use:
+    it reads on from where it stopped.
     """
 
     def __init__(self, messages: Sequence[AnyMessage], written: Transcript) -> None:
         self._calls = written.calls
         self._messages = messages
-        self._texts: list[tuple[int | None, str]] | None = None
+        self._texts: list[tuple[int | None, str]] = []
+        self._plain: dict[int, str] = {}
+        self._known: dict[str, Evidence] = {}
+        self._read = 0
+        self._turn: int | None = None
 
     def checked(self, given: Iterable[str]) -> list[Evidence]:
         """Return pieces of evidence with where they stand, each once and in order."""
-        return [self.look_up(text) for text in dict.fromkeys(given) if text.strip()]
+        found = [self.look_up(text) for text in given if text.strip()]
+        return list({one.text: one for one in found}.values())
 
     def look_up(self, text: str) -> Evidence:
         """Return a piece of evidence with where it stands."""
+        if self._read < len(self._messages):
+            self._read_on()
+        known = self._known.get(text)
+        if known is None:
+            known = self._known[text] = self._looked_up(text)
+        return known
+
+    def _looked_up(self, text: str) -> Evidence:
         if named := _CALL.fullmatch(text):
             reference = named[1].lower()
             if reference in self._calls:
                 return Evidence(text=reference, kind="call", turn=self._calls[reference], verified=True)
             return Evidence(text=reference, kind="call")
-        parts = [part for piece in text.replace("…", "...").split("...") if (part := plain(piece).strip(_MARKS))]
-        if sum(map(str.isalnum, "".join(parts))) < SHORTEST_QUOTE:
-            return Evidence(text=text)
-        for turn, said in self._said():
-            if _in_order(parts, said):
-                return Evidence(text=text, turn=turn, verified=True)
+        for quote in (text, _unescaped(text)) if "\\" in text else (text,):
+            parts = [part for piece in quote.replace("…", "...").split("...") if (part := plain(piece).strip(_MARKS))]
+            if len(list(islice(filter(str.isalnum, "".join(parts)), SHORTEST_QUOTE))) < SHORTEST_QUOTE:
+                continue
+            for turn, said in self._holding(max(" ".join(parts).split(" "), key=len)):
+                if _in_order(parts, said):
+                    return Evidence(text=text, turn=turn, verified=True)
         return Evidence(text=text)
 
-    def _said(self) -> list[tuple[int | None, str]]:
-        if self._texts is None:
-            opening, turns = split_turns(self._messages)
-            self._texts = [(None, plain(words)) for message in opening for words in _words(message)]
-            self._texts += [
-                (i, plain(words)) for i, turn in enumerate(turns) for message in turn for words in _words(message)
-            ]
-        return self._texts
+    def _read_on(self) -> None:
+        self._known.clear()
+        for message in self._messages[self._read :]:
+            if message.role == "user":
+                self._turn = 0 if self._turn is None else self._turn + 1
+            self._texts += [(self._turn, _folded(words)) for words in _words(message) if words]
+        self._read = len(self._messages)
+
+    def _holding(self, word: str) -> Iterator[tuple[int | None, str]]:
+        """Yield the plain texts that hold a word; in the others nobody need straighten the white space."""
+        for place, (turn, said) in enumerate(self._texts):
+            if word in said:
+                if place not in self._plain:
+                    self._plain[place] = " ".join(said.split())
+                yield turn, self._plain[place]
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return str(json.loads(f'"{text}"'))
+    except ValueError:
+        return text
 
 
 def plain(text: str) -> str:
     """Return a text without what a faithful quote may change."""
+    return " ".join(_folded(text).split())
+
+
+def _folded(text: str) -> str:
+    """Return a text with one form of each letter and mark, its white space as it was."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", text).translate(_SAME)
-    return " ".join(text.split()).casefold()
+    return text.casefold()
 
 
-def _words(message: AnyMessage) -> Iterator[str]:
-    if message.text:
-        yield message.text
+def _words(message: AnyMessage) -> list[str]:
+    words = [message.text]
     for found in message.retrieval_context or ():
-        yield found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, default=str)
-    if isinstance(message, AIMessage):
-        if message.refusal:
-            yield message.refusal
+        words.append(found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, default=str))
+    if isinstance(message.content, list):
+        words += [part.refusal for part in message.content if isinstance(part, RefusalPart)]
+    if message.role == "assistant":
+        words.append(message.refusal or "")
         for call in message.tool_calls or ():
-            yield f"{call.name} {call.function.arguments}"
+            words.append(f"{call.name} {call.function.arguments}")
+    return words
 
 
 def _in_order(parts: Sequence[str], said: str) -> bool:
@@ -94,9 +129,16 @@ def _end(part: str, said: str, start: int) -> int:
     """Return where a part ends in what was said, -1 where it does not stand there as whole words."""
     while (found := said.find(part, start)) >= 0:
         end = found + len(part)
-        cuts_before = found > 0 and said[found - 1].isalnum() and part[0].isalnum()
-        cuts_after = end < len(said) and said[end].isalnum() and part[-1].isalnum()
+        cuts_before = found > 0 and _spelled(said[found - 1]) and _spelled(part[0])
+        cuts_after = end < len(said) and _spelled(said[end]) and _spelled(part[-1])
         if not cuts_before and not cuts_after:
             return end
         start = found + 1
     return -1
+
+
+def _spelled(letter: str) -> bool:
+    """Say whether a letter is of a script that sets words apart: not Thai, Lao, Burmese, Khmer, Chinese or Japanese."""
+    return letter.isalnum() and not (
+        "\u0e00" <= letter <= "\u109f" or "\u1780" <= letter <= "\u17ff" or "\u2e80" <= letter <= "\ua4cf"
+    )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import inspect
+from collections.abc import Mapping
+from typing import Any, get_type_hints
+
+from pydantic import PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
 from vivavoce.errors import UsageError
+from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.plugins import Registry
 
@@ -65,14 +70,44 @@ CLASSES = {place.partition(":")[2]: name for name, place in (_JUDGED | _EXACT).i
 """Short names by the names of classes."""
 
 
-def create_metric(name: str, **options: Any) -> BaseMultiTurnMetric:
-    """Return a new metric, by its short name or that of its class.
+def create_metric(name: str, /, *, judging: Mapping[str, Any] | None = None, **options: Any) -> BaseMultiTurnMetric:
+    """Return a new metric, by its short name or that of its class; `judging` are the settings of its judge, if any.
 
     Raises:
         UsageError: there is none of that name, or it takes no such option.
     """
-    found = metrics.get(CLASSES.get(name, name))
+    return make_metric(metrics.get(CLASSES.get(name, name)), name, judging=judging, **options)
+
+
+def make_metric(
+    kind: MetricClass, name: str, /, *, judging: Mapping[str, Any] | None = None, **options: Any
+) -> BaseMultiTurnMetric:
+    """Return a new metric of a class; `name` is what errors call it.
+
+    Raises:
+        UsageError: it takes no such option, or not with that value.
+    """
+    if judging is not None and issubclass(kind, JudgedMetric):
+        options["settings"] = judging
     try:
-        return found(**options)
+        return kind(**_checked(kind, options))
     except TypeError as error:
         raise UsageError(f"metric '{name}': {str(error).rpartition('__init__() ')[2]}") from error
+    except UsageError as error:
+        raise UsageError(f"metric '{name}': {error}") from error
+
+
+def _checked(kind: MetricClass, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Check the options that a class names itself; those that all metrics share are checked where they are read."""
+    hints = get_type_hints(kind.__init__)
+    named = {p.name for p in inspect.signature(kind).parameters.values() if p.kind is p.KEYWORD_ONLY}
+    checked = dict(options)
+    for name in named & options.keys():
+        try:
+            checked[name] = TypeAdapter(hints[name]).validate_python(options[name])
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise UsageError(f"option '{name}': {first['msg']}, got {first['input']!r}") from error
+        except PydanticSchemaGenerationError:
+            continue  # a type of somebody's own, which their constructor knows
+    return checked

@@ -10,19 +10,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, ClassVar, TypedDict, Unpack
+from typing import Any, ClassVar, Unpack
 
 from pydantic import BaseModel, ValidationError
+from typing_extensions import TypedDict
 
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import HumanMessage, SystemMessage
 from vivavoce.metrics.config import MetricConfig, Scope
 from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.options import read_options
 from vivavoce.metrics.pieces import Piece, cut
 from vivavoce.metrics.prompts import HERE, Prompt, Wording, read_prompt
 from vivavoce.metrics.result import Details, Evidence, MetricResult
-from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, transcript
+from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, acts, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.models.model import ModelReply, Request
@@ -62,7 +64,8 @@ class JudgingOptions(TypedDict, total=False):
 class Verdict:
     """What one answer of a judge comes to; `turns` is how many turns it is about.
 
-    The score is None where there was nothing to judge, and the reasoning says so.
+    The score is None where there was nothing to judge, and the reasoning says so. Where a conversation is judged in
+    pieces, `turns` is what this one weighs: its turns, or as many things as the judge found in it.
     """
 
     score: float | str | bool | None
@@ -83,9 +86,20 @@ class Asked:
     piece: Piece
 
     @property
+    def shape(self) -> type[BaseModel]:
+        """The class that the answer must match."""
+        assert isinstance(self.request.schema, type)
+        return self.request.schema
+
+    @property
     def prompt(self) -> str:
         """The words of the request."""
         return "\n\n".join(message.text for message in self.request.messages)
+
+    def found(self, item: BaseModel) -> dict[str, Any]:
+        """Return one thing of an answer as plain data, with its `evidence` looked up."""
+        plain = item.model_dump()
+        return {**plain, "evidence": [one.model_dump() for one in self.checker.checked(plain["evidence"])]}
 
 
 class JudgedMetric(BaseMultiTurnMetric):
@@ -100,8 +114,13 @@ class JudgedMetric(BaseMultiTurnMetric):
     template: ClassVar[str]
     version: ClassVar[str] = "1"
     needs: ClassVar[tuple[str, ...]] = ()
+    of_assistant: ClassVar[bool] = False
+    """Whether only what the assistant says and does is judged, so that without any of it there is nothing to judge."""
+    nothing: ClassVar[str] = "nothing in this conversation is what this metric judges"
+    """Why the metric is skipped where the conversation holds nothing that it judges."""
 
     def __init__(self, config: MetricConfig, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
+        options = read_options(JudgingOptions, options)
         super().__init__(_renamed(config, options), model)
         self.scope: Scope = options.get("scope", "conversation")
         self.window = options.get("window", 5)
@@ -136,6 +155,14 @@ class JudgedMetric(BaseMultiTurnMetric):
         del given
         return {}
 
+    def question(
+        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+    ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
+        """Return the class of an answer about a piece, and the prompt's own variables; None for nothing to judge."""
+        if self.of_assistant and not answered(written, piece):
+            return None
+        return self.shape(given), self.variables(given)
+
     def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
         """Say why this conversation cannot be judged, None when it can."""
         missing = [name for name in self.needs if not getattr(given, name)]
@@ -143,6 +170,8 @@ class JudgedMetric(BaseMultiTurnMetric):
             return f"needs a {missing[0]}, and none is given"
         if not any(message.role in ("user", "assistant") for message in given.messages):
             return "nobody says anything in this conversation" if given.messages else "the conversation is empty"
+        if self.of_assistant and not any(acts(message) for message in given.messages):
+            return "the assistant says and does nothing in this conversation"
         return None
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
@@ -164,10 +193,7 @@ class JudgedMetric(BaseMultiTurnMetric):
         if reason := self.skipping(evaluation_input):
             return self.skipped(reason)
         questions = self.questions(evaluation_input)
-        if len(questions) == 1:
-            replies = [await self.ask(questions[0])]
-        else:
-            replies = await asyncio.gather(*(self.ask(question) for question in questions))
+        replies = await self.answers(evaluation_input, questions)
         return self.result(evaluation_input, questions, replies)
 
     def skipping(self, given: MultiTurnEvaluationInput) -> str | None:
@@ -176,14 +202,36 @@ class JudgedMetric(BaseMultiTurnMetric):
             return reason
         return None if self.model else "needs a judge: give a model, or set VIVAVOCE_JUDGE"
 
-    def questions(self, given: MultiTurnEvaluationInput, written: Transcript | None = None) -> list[Asked]:
-        """Return what the judge is asked about a conversation, piece by piece."""
+    def questions(
+        self, given: MultiTurnEvaluationInput, written: Transcript | None = None, since: int = 0
+    ) -> list[Asked]:
+        """Return what the judge is asked about a conversation, for each piece of it that holds something to judge.
+
+        Of a conversation that is judged by turns or windows, `since` leaves out those of the first so many turns.
+        """
         written = written or transcript(given.messages, self.shown)
         checker = Checker(given.messages, written)
         values = self._values(given)
-        shape = self.shape(given)
-        pieces = cut(written, self.scope, self.window, self.tokens, self.overlap)
-        return [Asked(self._request(written, piece, values, shape), given, checker, piece) for piece in pieces]
+        asked: list[Asked] = []
+        for piece in cut(written, self.scope, self.window, self.tokens, self.overlap, since):
+            if question := self.question(given, written, piece):
+                shape, own = question
+                request = self._request(written, piece, {**values, **own}, shape)
+                asked.append(Asked(request, given, checker, piece))
+        return asked
+
+    async def answers(self, given: MultiTurnEvaluationInput, questions: list[Asked]) -> list[ModelReply]:
+        """Ask the judge all questions about a conversation.
+
+        A metric whose later questions depend on the first answer replaces them in the list.
+
+        Raises:
+            ModelFault: it failed, or did not answer in the shape asked for.
+        """
+        del given
+        if len(questions) == 1:
+            return [await self.ask(questions[0])]
+        return await asyncio.gather(*(self.ask(question) for question in questions))
 
     async def ask(self, asked: Asked) -> ModelReply:
         """Ask the judge one question.
@@ -202,6 +250,8 @@ class JudgedMetric(BaseMultiTurnMetric):
         Raises:
             ModelFault: one of them is outside the shape that was asked for.
         """
+        if not questions:
+            return self.skipped(self.nothing, fingerprint=self.fingerprint)
         verdicts = [self._verdict(reply, asked) for reply, asked in zip(replies, questions, strict=True)]
         verdict = verdicts[0] if len(verdicts) == 1 else self.merge(verdicts)
         score = verdict.score
@@ -252,12 +302,12 @@ class JudgedMetric(BaseMultiTurnMetric):
 
     def _values(self, given: MultiTurnEvaluationInput) -> dict[str, object]:
         asked = {name: getattr(given, name) for name in ("goal", "instructions", "context", "reference")}
-        return {**asked, "must": given.must, "must_not": given.must_not, "so_far": (), **self.variables(given)}
+        return {**asked, "must": given.must, "must_not": given.must_not, "so_far": ()}
 
     def _request(
         self, written: Transcript, piece: Piece, values: Mapping[str, object], shape: type[BaseModel]
     ) -> Request:
-        whole = len(written.turns) == piece.last - piece.first == piece.judged
+        whole = self.scope == "conversation" and len(written.turns) == piece.last - piece.first == piece.judged
         task = self.prompt.render({**values, "focus": None if whole else _focus(piece)}).rstrip()
         asked = HumanMessage(content=f"{written.text(piece.first, piece.last)}\n{task}")
         return Request([_judge(), asked], schema=shape, settings=self.settings, trial=self.trial)
@@ -272,6 +322,13 @@ class JudgedMetric(BaseMultiTurnMetric):
             raise ModelFault(
                 f"the judge's verdict is not one: {said}", kind="format", evidence=shorten(reply.text)
             ) from error
+
+
+def answered(written: Transcript, piece: Piece) -> list[int | None]:
+    """Return the judged turns in which the assistant says or does something, None for what precedes the first."""
+    first = piece.last - piece.judged
+    judged = range(first, piece.last) if first else (None, *range(piece.last))
+    return [turn for turn in judged if turn in written.answered]
 
 
 def merged(score: float | str | None, verdicts: Sequence[Verdict], **details: object) -> Verdict:

@@ -8,13 +8,16 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, TypedDict, Unpack
+from typing import Any, ClassVar, Unpack
+
+from typing_extensions import TypedDict
 
 from vivavoce.conversation import split_turns
 from vivavoce.errors import UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 from vivavoce.metrics.config import MetricConfig, Scope
 from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.options import read_options
 from vivavoce.metrics.result import Evidence, MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 
@@ -78,6 +81,7 @@ class ExactMetric(BaseMultiTurnMetric):
     version: ClassVar[str] = "1"
 
     def __init__(self, config: MetricConfig, **options: Unpack[MeasuringOptions]) -> None:
+        options = read_options(MeasuringOptions, options)
         told = {name: options.get(name) for name in ("name", "threshold") if name in options}
         super().__init__(config.model_copy(update=told) if told else config)
         self.scope: Scope = options.get("scope", "conversation")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from vivavoce.conversation import ConversationHistory
@@ -40,6 +43,16 @@ class BaseMultiTurnMetric(ABC):
         """The name of its results."""
         return self.config.name or self.config.class_name or type(self).__name__
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything that decides the scores: of a metric of your own, its code and its configuration."""
+        try:
+            code = inspect.getsource(type(self))
+        except (OSError, TypeError):
+            code = repr(type(self))
+        spelled = f"{code}\0{self.config.model_dump_json()}\0{self.model and self.model.name}"
+        return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
     @abstractmethod
     def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
         """Measure a conversation."""
@@ -58,13 +71,21 @@ class BaseMultiTurnMetric(ABC):
     ) -> MetricResult:
         """Measure a conversation, given as such or as messages; works where an event loop is running too.
 
+        Connections to the judge are closed at the end; for many conversations, `vivavoce.evaluate` keeps them.
         `known` is anything else that `MultiTurnEvaluationInput` holds, such as `reference` or `must`.
 
         Raises:
             ValueError: the messages are malformed.
             BudgetExhausted: a limit on calls or cost is reached.
         """
-        return wait_for(self.aevaluate(conversation_history, goal, instructions, context, **known))
+
+        async def once() -> MetricResult:
+            try:
+                return await self.aevaluate(conversation_history, goal, instructions, context, **known)
+            finally:
+                await self.close()
+
+        return wait_for(once())
 
     async def aevaluate(
         self,
@@ -77,6 +98,11 @@ class BaseMultiTurnMetric(ABC):
         """Do as `evaluate`."""
         given = evaluation_input(conversation_history, goal=goal, instructions=instructions, context=context, **known)
         return await self.measured(given)
+
+    async def close(self) -> None:
+        """Close the connections of what it asks; a later question opens new ones."""
+        if self.model is not None:
+            await self.model.close()
 
     async def measured(self, given: MultiTurnEvaluationInput) -> MetricResult:
         """Measure a conversation; what breaks becomes a result.

@@ -18,12 +18,13 @@ class Piece:
     judged: int
 
 
-def cut(written: Transcript, scope: Scope, window: int, tokens: int, overlap: int) -> list[Piece]:
+def cut(written: Transcript, scope: Scope, window: int, tokens: int, overlap: int, since: int = 0) -> list[Piece]:
     """Return the pieces of a conversation.
 
     For each turn: that turn with the ones before it as context, or a window of up to `window` turns that ends with it;
     else the whole. What takes more than `tokens` is cut: a context to its latest turns, a whole conversation into
-    pieces that share `overlap` turns. A turn that alone takes more is still one piece, for a turn is never cut.
+    pieces that share up to `overlap` turns. A turn that alone takes more is still one piece, for a turn is never cut.
+    `since` leaves out the pieces that end with one of the first so many turns; a whole conversation has none of these.
     """
     count = len(written.turns)
     if scope == "conversation":
@@ -31,7 +32,7 @@ def cut(written: Transcript, scope: Scope, window: int, tokens: int, overlap: in
     size = count if scope == "turn" else window
     whole = scope == "window"
     pieces: list[Piece] = []
-    for last in range(1, count + 1):
+    for last in range(since + 1, count + 1):
         first = _fitting(written, max(0, last - size), last, tokens)
         pieces.append(Piece(first, last, last - first if whole else 1))
     return pieces
@@ -39,13 +40,19 @@ def cut(written: Transcript, scope: Scope, window: int, tokens: int, overlap: in
 
 def _split(written: Transcript, tokens: int, overlap: int) -> Iterator[Piece]:
     count, room = len(written.turns), _room(written, tokens)
+    sizes = [written.size(turn) for turn in range(count)]
+    if sum(sizes) <= room:
+        yield Piece(0, count, count)
+        return
     first = judged_to = 0
     while True:
         last, taken = first, 0
-        while last < count and (last == first or taken + written.size(last) <= room):
-            taken += written.size(last)
+        while last < count and (last == first or taken + sizes[last] <= room):
+            taken += sizes[last]
             last += 1
-        last = max(last, min(judged_to + 1, count))
+        if last == judged_to < count:  # the overlap leaves no room for the next turn
+            first += 1
+            continue
         yield Piece(first, last, last - judged_to)
         if last >= count:
             return

@@ -8,12 +8,11 @@ replace on their own stand in `{% block … %}`.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.metrics.transcript import quoted
@@ -103,15 +102,17 @@ def _environment() -> Environment:
     from jinja2 import StrictUndefined
     from jinja2.sandbox import SandboxedEnvironment
 
-    return SandboxedEnvironment(
+    environment = SandboxedEnvironment(
         undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True, finalize=_quoted
     )
+    environment.globals.clear()  # no prompt may use one, and every rendering would copy them
+    return environment
 
 
 def _quoted(value: Any) -> Any:
     if isinstance(value, str):
         return value if isinstance(value, Wording) else quoted(value)
-    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, Mapping | list | tuple) else value
+    return quoted(cast("object", value)) if isinstance(value, Mapping | list | tuple) else value
 
 
 class Wording(str):

@@ -65,7 +65,7 @@ class MetricResult(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    score: bool | float | str | None = Field(union_mode="left_to_right")
+    score: bool | float | str | None
     details: dict[str, Any] = Field(default_factory=dict[str, Any])
     name: str = ""
     state: State = "scored"

@@ -11,9 +11,12 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring
+
+from pydantic_core import PydanticSerializationError, to_json
 
 from vivavoce.conversation import split_turns
-from vivavoce.messages import AIMessage, AnyMessage, ToolMessage
+from vivavoce.messages import AIMessage, AnyMessage, RefusalPart, ToolMessage
 
 CHARACTERS_PER_TOKEN = 4
 """A rule of thumb for English, good enough to split a conversation that is far too long."""
@@ -56,13 +59,15 @@ EVERYTHING = Shown()
 class Transcript:
     """The lines of a conversation: of what precedes the first user message, and of each turn.
 
-    `calls` maps the reference of each tool call, `c0` and on, to the turn it was made in, None before the first.
+    `calls` maps the reference of each tool call, `c0` and on, to the turn it was made in, None before the first;
+    `answered` holds the turns in which the assistant says or does something that is shown.
     """
 
     shown: Shown = EVERYTHING
     opening: list[str] = field(default_factory=list[str])
     turns: list[list[str]] = field(default_factory=list[list[str]])
     calls: dict[str, int | None] = field(default_factory=dict[str, int | None])
+    answered: set[int | None] = field(default_factory=set[int | None])
     _references: dict[str, str] = field(default_factory=dict[str, str])
 
     def text(self, first: int = 0, last: int | None = None) -> str:
@@ -81,6 +86,10 @@ class Transcript:
         number = len(self.turns)
         self.turns.append([f"turn {number}\n", *self._lines(messages, number)])
 
+    def extend_turn(self, messages: Sequence[AnyMessage]) -> None:
+        """Add what still belongs to the last turn."""
+        self.turns[-1] += self._lines(messages, len(self.turns) - 1)
+
     def add_opening(self, messages: Sequence[AnyMessage]) -> None:
         """Add what precedes the first user message."""
         self.opening += self._lines(messages, None)
@@ -97,7 +106,9 @@ class Transcript:
                 for found in message.retrieval_context:
                     yield f"retrieved: {quoted(_retrieved(found))}\n"
             calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
-            if message.content or not calls:
+            if acts(message, self.shown.tools):
+                self.answered.add(turn)
+            if message.content or not calls or (isinstance(message, AIMessage) and message.refusal):
                 yield f"{message.role}: {_said(message)}\n"
             for call in calls if self.shown.tools else ():
                 reference = f"c{len(self.calls)}"
@@ -121,10 +132,24 @@ def transcript(messages: Sequence[AnyMessage], shown: Shown = EVERYTHING) -> Tra
     return written
 
 
-def quoted(text: str) -> str:
-    """Return a text as a JSON string on one line."""
-    line = json.dumps(text, ensure_ascii=False)
-    return line if text.isascii() else _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
+def acts(message: AnyMessage, tools: bool = True) -> bool:
+    """Say whether the assistant says something in a message, or does something where `tools` count."""
+    if not isinstance(message, AIMessage):
+        return False
+    return bool(message.content or message.refusal or (tools and message.tool_calls))
+
+
+def quoted(value: object) -> str:
+    """Return a text, or anything else that JSON can hold, as JSON on one line."""
+    line = _text(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return line if line.isascii() else _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
+
+
+def _text(text: str) -> str:
+    try:
+        return to_json(text).decode()  # in a third of the time
+    except PydanticSerializationError:  # half a surrogate pair, which is no UTF-8
+        return encode_basestring(text)
 
 
 def _said(message: AnyMessage) -> str:
@@ -134,7 +159,11 @@ def _said(message: AnyMessage) -> str:
         if isinstance(message, AIMessage) and message.refusal:
             return f"{quoted(words)} [refusal] {quoted(message.refusal)}" if words else quoted(message.refusal)
         return quoted(words)
-    parts = [f"[{part.type}]" for part in content if part.type != "text"]
+    parts = [
+        f"[refusal] {quoted(part.refusal)}" if isinstance(part, RefusalPart) else f"[{part.type}]"
+        for part in content
+        if part.type != "text"
+    ]
     return " ".join([quoted(message.text), *parts])
 
 
@@ -149,7 +178,6 @@ def _named(name: str) -> str:
 def _arguments(arguments: str) -> str:
     """Return arguments on one line: as JSON where they are some, else quoted."""
     try:
-        written = json.dumps(json.loads(arguments or "{}"), ensure_ascii=False)
+        return quoted(json.loads(arguments or "{}"))
     except (ValueError, RecursionError):
         return quoted(arguments)
-    return written if written.isascii() else _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", written)

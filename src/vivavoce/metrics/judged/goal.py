@@ -8,15 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Unpack
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict
 from vivavoce.metrics.prompts import Wording
-from vivavoce.metrics.result import Evidence, MetricResult
+from vivavoce.metrics.result import Evidence
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
+from vivavoce.models.model import ModelReply
 
 LEVELS = ("not_achieved", "partially_achieved", "fully_achieved")
 
@@ -41,26 +42,35 @@ class Breach(BaseModel):
     evidence: list[str]
 
 
+def _without_older_form(schema: dict[str, Any]) -> None:
+    for name in ("evidence", "missing_criteria"):
+        del schema["properties"][name]
+
+
 class GoalReply(BaseModel):
-    """What the judge answers; subclasses know the levels, and how many criteria are given."""
+    """What the judge answers; subclasses know the levels, and how many criteria are given.
 
-    model_config = ConfigDict(extra="forbid")
+    Older interfaces have `evidence` and `missing_criteria` in place of the criteria. That form is read and never asked
+    for.
+    """
 
-    criteria: list[Criterion] = Field(min_length=1)
-    violations: list[Breach]
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_without_older_form)
+
+    given: ClassVar[int] = 0
+
+    criteria: list[Criterion] = Field(default_factory=list[Criterion])
+    violations: list[Breach] = Field(default_factory=list[Breach])
     reasoning: str
     achievement_level: str
     confidence: float = Field(ge=0, le=1)
-
-
-class GoalAchievementResponse(BaseModel):
-    """The answer of a judge that was not asked for criteria, as older interfaces have it."""
-
-    achievement_level: str
-    confidence: float = Field(ge=0, le=1)
-    reasoning: str
-    evidence: list[str]
+    evidence: list[str] | None = None
     missing_criteria: list[str] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _has_criteria(self) -> GoalReply:
+        if not self.criteria and (self.evidence is None or self.given):
+            raise ValueError("criteria are missing; judge each of them")
+        return self
 
 
 class GoalAchievementJudge(JudgedMetric):
@@ -112,13 +122,15 @@ class GoalAchievementJudge(JudgedMetric):
 
     def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
         """Return the level that the criteria come to."""
-        if "criteria" not in answer:
-            return self._holistic(GoalAchievementResponse.model_validate(answer), asked)
-        reply = GoalReply.model_validate(answer)
-        self._check_level(reply.achievement_level)
-        criteria = [_checked(one, one.evidence, asked) | told for one, told in _told(reply.criteria, asked.given)]
-        violations = [_checked(one, one.evidence, asked) for one in reply.violations]
-        return self._computed(criteria, violations, reply, asked.piece.judged)
+        given = asked.given
+        shape = goal_reply(tuple(self.categories), len(given.must), len(given.must_not))
+        reply = shape.model_validate(answer, strict=True)
+        if not reply.criteria:
+            return self._holistic(reply, asked)
+        criteria = [{**asked.found(one), **told} for one, told in _told(reply.criteria, given)]
+        violations = [asked.found(one) for one in reply.violations]
+        quoted = (text for one in (*reply.criteria, *reply.violations) for text in one.evidence)
+        return self._computed(criteria, violations, reply, asked.checker.checked(quoted), asked.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict over all pieces: an outcome is met if one piece shows it, and nothing may be violated."""
@@ -137,15 +149,13 @@ class GoalAchievementJudge(JudgedMetric):
             confidence=min(verdict.confidence or 0.0 for verdict in verdicts),
             achievement_level=str(last.details["judge_level"]),
         )
-        return self._computed(criteria, violations, reply, sum(verdict.turns for verdict in verdicts))
+        evidence = dict.fromkeys(one for verdict in verdicts for one in verdict.evidence)
+        turns = sum(verdict.turns for verdict in verdicts)
+        return self._computed(criteria, violations, reply, list(evidence), turns)
 
-    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
-        """Judge a conversation; where it takes several pieces, the outcomes that the first one lists hold for all."""
-        given = evaluation_input
-        if reason := self.skipping(given):
-            return self.skipped(reason)
-        questions = self.questions(given)
-        replies = [await self.ask(questions[0])]
+    async def answers(self, given: MultiTurnEvaluationInput, questions: list[Asked]) -> list[ModelReply]:
+        """Ask the judge; where it takes several pieces, the outcomes that the first one lists hold for all."""
+        replies = [await self.ask(one) for one in questions[:1]]
         if len(questions) > 1:
             if not given.must and replies[0].parsed is not None:
                 first = self._verdict(replies[0], questions[0])
@@ -153,17 +163,17 @@ class GoalAchievementJudge(JudgedMetric):
                 outcomes = tuple(str(one["outcome"]) for one in listed)
                 questions[1:] = self.questions(given.model_copy(update={"must": outcomes}))[1:]
             replies += await asyncio.gather(*(self.ask(question) for question in questions[1:]))
-        return self.result(given, questions, replies)
+        return replies
 
     def _computed(
         self,
         criteria: Sequence[Mapping[str, Any]],
         violations: Sequence[Mapping[str, Any]],
         reply: GoalReply,
+        evidence: Sequence[Evidence],
         turns: int,
     ) -> Verdict:
         missing = [str(one["outcome"]) for one in criteria if not one["met"]]
-        evidence = [Evidence.model_validate(one) for part in (*criteria, *violations) for one in part["evidence"]]
         level = self.level(1 - len(missing) / len(criteria), bool(violations), reply.achievement_level)
         details = {
             "missing_criteria": missing,
@@ -172,8 +182,7 @@ class GoalAchievementJudge(JudgedMetric):
             "judge_level": reply.achievement_level,
             **self._levels(),
         }
-        unique = list(dict.fromkeys(evidence))
-        return Verdict(level, reply.reasoning, reply.confidence, unique, details, turns)
+        return Verdict(level, reply.reasoning, reply.confidence, evidence, details, turns)
 
     def level(self, met: float, violated: bool, judged: str) -> str:
         """Return the level for the share of outcomes that are met; `judged` is what the judge itself would say."""
@@ -184,9 +193,8 @@ class GoalAchievementJudge(JudgedMetric):
             return self.categories[0]
         return self.categories[max(1, math.ceil(met * (lowest - 1)))] if lowest > 1 else self.categories[0]
 
-    def _holistic(self, reply: GoalAchievementResponse, asked: Asked) -> Verdict:
-        self._check_level(reply.achievement_level)
-        evidence = asked.checker.checked(reply.evidence)
+    def _holistic(self, reply: GoalReply, asked: Asked) -> Verdict:
+        evidence = asked.checker.checked(reply.evidence or ())
         details = {"missing_criteria": reply.missing_criteria, **self._levels()}
         return Verdict(
             reply.achievement_level, reply.reasoning, reply.confidence, evidence, details, asked.piece.judged
@@ -195,10 +203,6 @@ class GoalAchievementJudge(JudgedMetric):
     def _levels(self) -> dict[str, Any]:
         return {"categories": self.categories, "passing_categories": self.passing_categories}
 
-    def _check_level(self, level: str) -> None:
-        if level not in self.categories:
-            raise ValueError(f"'{level}' is none of the levels {', '.join(self.categories)}")
-
 
 @cache
 def goal_reply(levels: tuple[str, ...], must: int, must_not: int) -> type[GoalReply]:
@@ -206,12 +210,14 @@ def goal_reply(levels: tuple[str, ...], must: int, must_not: int) -> type[GoalRe
     least = must + must_not or 1
     count = Field(min_length=least + (must == 0 and must_not > 0), max_length=least if must else None)
     level: Any = Literal[levels]
-    return create_model(
+    shape = create_model(
         "GoalReply",
         __base__=GoalReply,
-        criteria=(Annotated[list[Criterion], count], ...),
+        criteria=(Annotated[list[Criterion], count], Field(default_factory=list)),
         achievement_level=(level, ...),
     )
+    shape.given = must + must_not
+    return shape
 
 
 def _told(criteria: Sequence[Criterion], given: MultiTurnEvaluationInput) -> Iterator[tuple[Criterion, dict[str, str]]]:
@@ -222,10 +228,6 @@ def _told(criteria: Sequence[Criterion], given: MultiTurnEvaluationInput) -> Ite
             yield one, {"outcome": given.must_not[i - listed], "kind": "never"}
         else:
             yield one, {"outcome": given.must[i]} if given.must else {}
-
-
-def _checked(one: Criterion | Breach, evidence: Sequence[str], asked: Asked) -> dict[str, Any]:
-    return {**one.model_dump(), "evidence": [found.model_dump() for found in asked.checker.checked(evidence)]}
 
 
 def _check_levels(categories: Sequence[str], passing: Sequence[str]) -> None:

@@ -1,0 +1,365 @@
+"""Metrics made of metrics: chain, all of, any of, weighted, cascade.
+
+A part that is skipped is left out; where all are, so is the whole. A part that is an error makes the whole an error
+unless the others decide alone: one that fails decides `AllOf` and `Chain`, one that passes decides `AnyOf`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar
+
+from vivavoce.errors import Fault, UsageError
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evaluation import Named, choose, spent
+from vivavoce.metrics.judging import JudgedMetric
+from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.pieces import cut
+from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.transcript import transcript
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+from vivavoce.pacing.waiting import wait_for
+
+Sure = tuple[float, float] | Callable[[MetricResult], bool]
+"""Where a cheap metric is sure: at most, or at least, these values from 0 to 1; or what somebody's function says."""
+
+_TOLD = frozenset(("score", "score_type", "is_successful", "confidence", "reasoning", "evidence"))
+"""Details that a result says outside its details too."""
+
+
+class Composition(BaseMultiTurnMetric):
+    """A metric made of others, its `parts`; what each of them said stands in the details."""
+
+    def __init__(self, config: MetricConfig, parts: Sequence[BaseMultiTurnMetric]) -> None:
+        super().__init__(config.model_copy(update={"class_name": config.class_name or type(self).__name__}))
+        if not parts:
+            raise UsageError(f"{self.name} is made of other metrics; give at least one")
+        self.parts = tuple(parts)
+        self.judged = any(part.judged for part in parts)
+
+    @abstractmethod
+    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Measure a conversation by the parts."""
+
+    def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Measure a conversation by the parts."""
+        return wait_for(self.aevaluate_conversation(evaluation_input))
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """What decides the scores besides the parts and the configuration."""
+        return {}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything that decides the scores: those of the parts, and how they are put together."""
+        parts = [fingerprint_of(part) for part in self.parts]
+        decided = [type(self).__name__, self.config.model_dump(mode="json"), self.parameters, parts]
+        return _hashed(decided)
+
+    def listed(self, results: Sequence[MetricResult]) -> dict[str, Any]:
+        """Return the details that say what each part said."""
+        return {"parts": [told(result) for result in results]}
+
+    def scored(
+        self,
+        given: MultiTurnEvaluationInput,
+        score: bool | float | str,
+        reasoning: str,
+        results: Sequence[MetricResult],
+        rests_on: Sequence[MetricResult],
+        passed: bool | None = None,
+        **more: Any,
+    ) -> MetricResult:
+        """Return a score; `rests_on` are the results that brought it about, `more` are details."""
+        passed = self.config.passes(score) if passed is None else passed
+        evidence = tuple(dict.fromkeys(one for result in rests_on for one in result.evidence))
+        sure = [result.confidence for result in rests_on if result.confidence is not None]
+        confidence = min(sure) if sure else None
+        details = {
+            "score": score,
+            "score_type": self.config.score_type,
+            "is_successful": passed,
+            "confidence": confidence,
+            "reasoning": reasoning,
+            "evidence": [one.text for one in evidence],
+            "conversation_length": len(given.messages),
+            **self.listed(results),
+            **more,
+        }
+        return MetricResult.model_construct(
+            name=self.name,
+            score=score,
+            state="scored",
+            value=self.config.normalised(score),
+            passed=passed,
+            confidence=confidence,
+            reasoning=reasoning,
+            evidence=evidence,
+            details=details,
+            error=None,
+            usage=spent(results),
+            fingerprint=self.fingerprint,
+        )
+
+    def unscored(self, results: Sequence[MetricResult], wrong: Sequence[MetricResult], **more: Any) -> MetricResult:
+        """Return the error that `wrong` parts make of the whole; where there are none, say that all were skipped."""
+        known: dict[str, Any] = {"usage": spent(results), "fingerprint": self.fingerprint}
+        if wrong:
+            result = self.failed(_fault(wrong), **known)
+        else:
+            said = "; ".join(dict.fromkeys(f"{one.name} was skipped: {one.reasoning}" for one in results))
+            result = self.skipped(said, **known)
+        result.details.update({**self.listed(results), **more})
+        return result
+
+
+class AllOf(Composition):
+    """Passes if every part does; one that fails decides, even where another is an error."""
+
+    word: ClassVar[str] = "all_of"
+    decisive: ClassVar[bool] = False
+    """The verdict of one part that decides for all."""
+
+    def __init__(self, *metrics: Named, name: str | None = None, model: ModelLike | None = None) -> None:
+        config = MetricConfig(name=name or self.word, description=type(self).__doc__ or "", score_type="binary")
+        super().__init__(config, choose(metrics, model))
+
+    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Measure by all parts at once."""
+        results = await asyncio.gather(*(part.measured(evaluation_input) for part in self.parts))
+        return self._decided(evaluation_input, results)
+
+    def _decided(self, given: MultiTurnEvaluationInput, results: Sequence[MetricResult]) -> MetricResult:
+        heard = [result for result in results if result.state != "skipped"]
+        deciding = [result for result in heard if _passed(result) is self.decisive]
+        unknown = [result for result in heard if _passed(result) is None]
+        if not deciding and (unknown or not heard):
+            return self.unscored(results, unknown)
+        score = self.decisive if deciding else not self.decisive
+        return self.scored(given, score, _spelled(results), results, deciding or heard)
+
+
+class AnyOf(AllOf):
+    """Passes if at least one part does; one that passes decides, even where another is an error."""
+
+    word: ClassVar[str] = "any_of"
+    decisive: ClassVar[bool] = True
+
+
+class Chain(AllOf):
+    """Passes if every part does, asked one after the other; after one that does not pass, the rest is not asked."""
+
+    word: ClassVar[str] = "chain"
+
+    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Measure by one part after the other."""
+        results: list[MetricResult] = []
+        stopped = ""
+        for part in self.parts:
+            if stopped:
+                results.append(part.skipped(f"not asked, for {stopped} did not pass"))
+                continue
+            result = await part.measured(evaluation_input)
+            results.append(result)
+            if result.state != "skipped" and not _passed(result):
+                stopped = part.name
+        return self._decided(evaluation_input, results)
+
+
+class Weighted(Composition):
+    """The mean of what parts say, each from 0, worst, to 1, best, and by its weight; needs all that are not skipped."""
+
+    def __init__(
+        self,
+        weights: Mapping[Named, float],
+        *,
+        threshold: float | None = None,
+        name: str = "weighted",
+        model: ModelLike | None = None,
+    ) -> None:
+        config = MetricConfig(name=name, description=type(self).__doc__ or "", threshold=threshold)
+        super().__init__(config, choose(list(weights), model))
+        self.weights = dict(zip([part.name for part in self.parts], weights.values(), strict=True))
+        for part, weight in self.weights.items():
+            if not (weight > 0 and math.isfinite(weight)):
+                raise UsageError(f"{name}: a weight is a number above 0; {part} has {weight}")
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The weights."""
+        return {"weights": list(self.weights.values())}
+
+    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Measure by all parts at once."""
+        results = await asyncio.gather(*(part.measured(evaluation_input) for part in self.parts))
+        measured = list(zip(self.parts, results, strict=True))
+        heard = [(part, result) for part, result in measured if result.state != "skipped"]
+        values = {part.name: value for part, result in heard if (value := _value(part, result)) is not None}
+        missing = [result for part, result in heard if part.name not in values]
+        if missing or not values:
+            return self.unscored(results, missing, weights=self.weights)
+        total = sum(self.weights[name] for name in values)
+        score = sum(self.weights[name] * value for name, value in values.items()) / total
+        counted = [result for _, result in heard]
+        return self.scored(evaluation_input, score, _spelled(results), results, counted, weights=self.weights)
+
+
+class Cascade(Composition):
+    """A cheap metric decides where it is sure; only where it is not is the expensive one asked.
+
+    The score is the value, from 0 to 1, of the one that decides; it passes by that one's own rule, or by `threshold`.
+    A cheap metric that is skipped or an error is not sure. `calls_saved` in the details is how many calls the expensive
+    one would have made. A function that says what is sure stands in the fingerprint by its name alone.
+    """
+
+    def __init__(
+        self,
+        cheap: Named,
+        expensive: Named,
+        *,
+        sure: Sure,
+        threshold: float | None = None,
+        name: str = "cascade",
+        model: ModelLike | None = None,
+    ) -> None:
+        config = MetricConfig(name=name, description="A cheap metric, then an expensive one.", threshold=threshold)
+        super().__init__(config, choose([cheap, expensive], model))
+        self.sure = sure
+        if not callable(sure) and not 0 <= sure[0] < sure[1] <= 1:
+            raise UsageError(f"{name}: sure is (low, high) with 0 ≤ low < high ≤ 1; got {sure}")
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """Where the cheap metric is sure."""
+        if not callable(self.sure):
+            return {"sure": self.sure}
+        kind = type(self.sure)
+        named = [getattr(self.sure, "__module__", kind.__module__), getattr(self.sure, "__qualname__", kind.__name__)]
+        return {"sure": named}
+
+    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Measure by the cheap part, and by the expensive one where that is not sure."""
+        cheap, expensive = self.parts
+        first = await cheap.measured(evaluation_input)
+        if first.state == "scored" and self._is_sure(first):
+            saved = planned_calls(expensive, evaluation_input)
+            results = [first, expensive.skipped(f"not asked, for {cheap.name} was sure")]
+            return self._by(cheap, first, evaluation_input, results, saved)
+        last = await expensive.measured(evaluation_input)
+        return self._by(expensive, last, evaluation_input, [first, last], 0)
+
+    def _is_sure(self, result: MetricResult) -> bool:
+        if callable(self.sure):
+            return bool(self.sure(result))
+        value = _value(self.parts[0], result)
+        return value is not None and (value <= self.sure[0] or value >= self.sure[1])
+
+    def _by(
+        self,
+        part: BaseMultiTurnMetric,
+        result: MetricResult,
+        given: MultiTurnEvaluationInput,
+        results: Sequence[MetricResult],
+        saved: int,
+    ) -> MetricResult:
+        if result.state == "skipped":
+            return self.unscored(results, [one for one in results if one.state == "error"], calls_saved=0)
+        more = {"decided_by": part.name, "calls_saved": saved}
+        value = _value(part, result)
+        if value is None:
+            return self.unscored(results, [result], **more)
+        passed = None if self.config.threshold is not None else result.passed
+        reasoning = f"{part.name} decided: {result.reasoning or result.score}"
+        return self.scored(given, value, reasoning, results, [result], passed, **more)
+
+
+def fingerprint_of(metric: BaseMultiTurnMetric) -> str:
+    """Return the fingerprint of a metric, or for one of somebody's own that has none, a hash of its configuration."""
+    known: object = getattr(metric, "fingerprint", None)
+    kind = type(metric)
+    own = [
+        kind.__module__,
+        kind.__qualname__,
+        metric.config.model_dump(mode="json"),
+        metric.model and metric.model.name,
+    ]
+    return known if isinstance(known, str) else _hashed(own)
+
+
+def planned_calls(metric: BaseMultiTurnMetric, given: MultiTurnEvaluationInput) -> int:
+    """Return how many calls a metric makes at most for a conversation."""
+    if isinstance(metric, Composition):
+        return sum(planned_calls(part, given) for part in metric.parts)
+    if not isinstance(metric, JudgedMetric):
+        return int(metric.judged)
+    if metric.skipping(given):
+        return 0
+    written = transcript(given.messages, metric.shown)
+    return len(cut(written, metric.scope, metric.window, metric.tokens, metric.overlap))
+
+
+def told(result: MetricResult, **more: object) -> dict[str, Any]:
+    """Return a result as plain data, each thing once."""
+    own = {name: value for name, value in result.details.items() if name not in _TOLD}
+    plain: dict[str, Any] = {
+        "name": result.name,
+        **more,
+        "score": result.score,
+        "state": result.state,
+        "value": result.value,
+        "passed": result.passed,
+        "confidence": result.confidence,
+        "reasoning": result.reasoning,
+        "evidence": [one.model_dump() for one in result.evidence],
+        "fingerprint": result.fingerprint,
+        "details": own,
+    }
+    if result.error is not None:
+        plain["error"] = result.error.model_dump(exclude_none=True)
+    if result.usage is not None:
+        plain["usage"] = result.usage.model_dump()
+    return plain
+
+
+def _passed(result: MetricResult) -> bool | None:
+    return result.passed if result.state == "scored" else None
+
+
+def _value(part: BaseMultiTurnMetric, result: MetricResult) -> float | None:
+    if result.value is not None or result.score is None or result.state != "scored":
+        return result.value
+    return part.config.normalised(result.score)
+
+
+def _fault(wrong: Sequence[MetricResult]) -> Fault:
+    """Return what parts that are errors, or say nothing that counts, are for the whole."""
+    said = "; ".join(f"{one.name}: {one.error.message if one.error else _useless(one)}" for one in wrong)
+    first = next((one.error for one in wrong if one.error), None)
+    fault = Fault(said, kind=first.kind if first else "verdict", evidence=first.evidence if first else None)
+    fault.blame = first.blame if first else "suite"
+    return fault
+
+
+def _useless(result: MetricResult) -> str:
+    return f"its score {result.score!r} neither passes nor fails, or has no range; give it a threshold or a range"
+
+
+def _spelled(results: Sequence[MetricResult]) -> str:
+    words = {True: " passed", False: " failed", None: ""}
+    return "; ".join(
+        f"{one.name} {one.score}{words[one.passed]}" if one.state == "scored" else f"{one.name}: {one.reasoning}"
+        for one in results
+    )
+
+
+def _hashed(decided: object) -> str:
+    spelled = json.dumps(decided, default=str)
+    return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -1,0 +1,324 @@
+"""Metrics of your own without a class: from a function, or from a prompt alone."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+import math
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from numbers import Real
+from typing import Annotated, Any, ClassVar, Literal, Self, Unpack, cast, overload
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError, model_validator
+from typing_extensions import TypedDict
+
+from vivavoce.errors import GraderFault, UsageError, did_you_mean
+from vivavoce.metrics.config import Direction, MetricConfig
+from vivavoce.metrics.judging import GIVEN, JudgingOptions
+from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.options import read_options
+from vivavoce.metrics.prompts import Wording, read_prompt
+from vivavoce.metrics.rating import RatingMetric
+from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+from vivavoce.pacing.waiting import call, wait_for
+from vivavoce.records.failure import shorten
+
+Function = Callable[..., Any]
+
+
+class ScoreKind(BaseModel):
+    """What kind of score a prompt asks for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class NumericScore(ScoreKind):
+    """A number from `min` to `max`; one on the right side of `threshold` passes."""
+
+    kind: Literal["numeric"] = "numeric"
+    min: FiniteFloat = 0.0
+    max: FiniteFloat = 1.0
+    threshold: FiniteFloat | None = None
+    direction: Direction = "higher_is_better"
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.min >= self.max:
+            raise ValueError(f"min is below max; got {self.min:g} and {self.max:g}")
+        if self.threshold is not None and not self.min <= self.threshold <= self.max:
+            raise ValueError(f"threshold lies from {self.min:g} to {self.max:g}; got {self.threshold:g}")
+        return self
+
+
+class CategoricalScore(ScoreKind):
+    """One of `categories`, given worst first; those in `passing` pass."""
+
+    kind: Literal["categorical"] = "categorical"
+    categories: tuple[str, ...] = Field(min_length=2)
+    passing: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        if len(set(self.categories)) < len(self.categories):
+            raise ValueError("a category stands twice")
+        for name in self.passing:
+            if name not in self.categories:
+                raise ValueError(f"passing: no category '{name}'{did_you_mean(name, self.categories)}")
+        return self
+
+
+class BinaryScore(ScoreKind):
+    """A yes or no; yes passes, unless lower is better."""
+
+    kind: Literal["binary"] = "binary"
+    direction: Direction = "higher_is_better"
+
+
+AnyScoreKind = Annotated[NumericScore | CategoricalScore | BinaryScore, Field(discriminator="kind")]
+_score_kind: TypeAdapter[NumericScore | CategoricalScore | BinaryScore] = TypeAdapter(AnyScoreKind)
+
+
+class PromptMetric(RatingMetric):
+    """A judged metric made of a prompt: it needs a `name`, a `prompt`, as text or as a path, and the kind of `score`.
+
+    The prompt says what is judged, and nothing else: the conversation stands before it, and the scores to choose from
+    after it. It is a Jinja template that may ask for `goal`, `instructions`, `context`, `reference`, `must` and
+    `must_not`; an unknown variable is an error here and now. An answer outside the kind of score is an error.
+
+    Raises:
+        UsageError: the name or the prompt is missing, or one of the three cannot be used.
+    """
+
+    template: ClassVar[str] = "custom.jinja"
+    own_variables: ClassVar[frozenset[str]] = frozenset(("kind", "minimum", "maximum", "best", "categories"))
+
+    def __init__(
+        self,
+        model: ModelLike | None = None,
+        *,
+        score: AnyScoreKind | Mapping[str, Any],
+        description: str = "",
+        **options: Unpack[JudgingOptions],
+    ) -> None:
+        options = read_options(JudgingOptions, options)
+        name, prompt = options.get("name"), options.pop("prompt", None)
+        if not name or prompt is None:
+            raise UsageError("a metric made of a prompt needs a name and a prompt")
+        task = read_prompt("", GIVEN, prompt, {}).text.strip()
+        if not task:
+            raise UsageError(f"the prompt of {name} is empty")
+        options["blocks"] = {**options.get("blocks", {}), "task": task}
+        config = MetricConfig(class_name=type(self).__name__, description=description, **_configured(score))
+        super().__init__(config, model, **options)
+
+    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+        """Return what the scores to choose from are."""
+        del given
+        config = self.config
+        best = config.maximum if config.direction == "higher_is_better" else config.minimum
+        return {
+            "kind": config.score_type,
+            "minimum": Wording(f"{config.minimum:g}"),
+            "maximum": Wording(f"{config.maximum:g}"),
+            "best": Wording(f"{best:g}"),
+            "categories": Wording(", ".join(config.categories)),
+        }
+
+
+def _configured(score: AnyScoreKind | Mapping[str, Any]) -> dict[str, Any]:
+    """Return a kind of score in the words of a metric's configuration."""
+    try:
+        kind = _score_kind.validate_python(score)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(["score", *(str(part) for part in first["loc"][1:])])
+        raise UsageError(f"{place}: {first['msg'].removeprefix('Value error, ')}") from error
+    if isinstance(kind, CategoricalScore):
+        told = {"categories": kind.categories, "passing_categories": kind.passing}
+    elif isinstance(kind, NumericScore):
+        told = {"minimum": kind.min, "maximum": kind.max, "threshold": kind.threshold, "direction": kind.direction}
+    else:
+        told = {"direction": kind.direction}
+    return {"score_type": kind.kind, **told}
+
+
+class FunctionOptions(TypedDict, total=False):
+    """What a metric made of a function may say about itself, in the words of `MetricConfig`."""
+
+    name: str
+    description: str
+    minimum: float
+    maximum: float | None
+    threshold: float | None
+    direction: Direction
+    categories: tuple[str, ...]
+    passing_categories: tuple[str, ...]
+
+
+KNOWN = ("conversation", "messages", *(MultiTurnEvaluationInput.model_fields.keys() - {"conversation_history"}))
+"""What a function may ask for: the conversation, its messages, and all else that is known about it."""
+
+
+class FunctionMetric(BaseMultiTurnMetric):
+    """A metric made of a function, sync or async, which is given what its parameters are called after.
+
+    `conversation` is a `ConversationHistory`, `messages` its messages; the others are the fields of
+    `MultiTurnEvaluationInput`. Where one without a default is not known of a conversation, the metric is skipped. The
+    function returns a number from `minimum`, 0, to `maximum`, 1; a bool; one of `categories`; or a `MetricResult`.
+    Anything else, as an exception, is an error and never a score.
+
+    Raises:
+        UsageError: it asks for something that nobody has, or the options contradict each other.
+    """
+
+    def __init__(self, function: Function, **options: Unpack[FunctionOptions]) -> None:
+        options = read_options(FunctionOptions, options)
+        self.function = function
+        self._needs = _parameters(function)
+        told = {"name": getattr(function, "__name__", ""), "description": _first_line(function), **options}
+        kind = "categorical" if options.get("categories") else "binary" if _says_bool(function) else "numeric"
+        config = MetricConfig(class_name=type(self).__name__, score_type=kind, **cast("dict[str, Any]", told))
+        _check_config(config)
+        super().__init__(config)
+
+    def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Measure a conversation."""
+        return wait_for(self.aevaluate_conversation(evaluation_input))
+
+    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Measure a conversation.
+
+        Raises:
+            GraderFault: what the function returned is no score.
+        """
+        given = evaluation_input
+        known = {"conversation": given.conversation_history, "messages": given.messages, **dict(given)}
+        missing = [name for name, needed in self._needs.items() if needed and known[name] is None]
+        if missing:
+            return self.skipped(f"needs a {missing[0]}, and none is given")
+        return self._result(await call(self.function, **{name: known[name] for name in self._needs}), given)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything that decides the scores: the source of the function, and the configuration."""
+        spelled = json.dumps([_source(self.function), self.config.model_dump(mode="json")])
+        return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+    def _result(self, returned: object, given: MultiTurnEvaluationInput) -> MetricResult:
+        own = returned if isinstance(returned, MetricResult) else None
+        if own is not None and own.state != "scored":
+            return own.model_copy(update={"name": own.name or self.name})
+        score = self._score(returned if own is None else own.score)
+        passed = self.config.passes(score) if own is None or own.passed is None else own.passed
+        details = {
+            "score": score,
+            "score_type": "binary" if isinstance(score, bool) else self.config.score_type,
+            "is_successful": passed,
+            "reasoning": own.reasoning if own else None,
+            "evidence": [one.text for one in own.evidence] if own else [],
+            "conversation_length": len(given.messages),
+            **(own.details if own else {}),
+        }
+        return MetricResult.model_construct(
+            name=(own and own.name) or self.name,
+            score=score,
+            state="scored",
+            value=self.config.normalised(score),
+            passed=passed,
+            confidence=own.confidence if own else None,
+            reasoning=own.reasoning if own else None,
+            evidence=own.evidence if own else (),
+            details=details,
+            error=None,
+            usage=own.usage if own else None,
+            fingerprint=self.fingerprint,
+        )
+
+    def _score(self, returned: object) -> bool | float | str:
+        """Return what a function returned as a score.
+
+        Raises:
+            GraderFault: it is none.
+        """
+        config = self.config
+        if isinstance(returned, str):
+            if returned in config.categories:
+                return returned
+        elif isinstance(returned, bool):
+            if not config.categories:
+                return returned
+        elif isinstance(returned, Real) and config.score_type == "numeric":
+            number = float(returned)
+            if math.isfinite(number) and config.minimum <= number <= self._highest:
+                return number
+        said = shorten(repr(returned), 80)
+        raise GraderFault(f"{self.name} returned {said}; it returns {self._wanted}", kind="format", evidence=said)
+
+    @property
+    def _highest(self) -> float:
+        return math.inf if self.config.maximum is None else self.config.maximum
+
+    @property
+    def _wanted(self) -> str:
+        if self.config.categories:
+            return f"one of {', '.join(self.config.categories)}"
+        if self.config.score_type == "binary":
+            return "a bool"
+        span = f"a number from {self.config.minimum:g} to {self._highest:g}, a bool or a MetricResult"
+        return f"{span}; minimum=, maximum= and categories= change that"
+
+
+@overload
+def function_metric(function: Function, /, **options: Unpack[FunctionOptions]) -> FunctionMetric: ...
+@overload
+def function_metric(**options: Unpack[FunctionOptions]) -> Callable[[Function], FunctionMetric]: ...
+def function_metric(
+    function: Function | None = None, /, **options: Unpack[FunctionOptions]
+) -> FunctionMetric | Callable[[Function], FunctionMetric]:
+    """Make a metric of a function: `@function_metric`, `@function_metric(name=…)` or `function_metric(function, …)`.
+
+    Raises:
+        UsageError: it asks for something that nobody has, or the options contradict each other.
+    """
+    if function is None:
+        return lambda decorated: FunctionMetric(decorated, **options)
+    return FunctionMetric(function, **options)
+
+
+def _parameters(function: Function) -> dict[str, bool]:
+    """Return what a function asks for, and whether it needs it."""
+    name, needs = getattr(function, "__name__", "the function"), dict[str, bool]()
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise UsageError(f"{name} is given everything by name; '{parameter.name}' cannot be")
+        if parameter.name not in KNOWN:
+            raise UsageError(f"{name} takes '{parameter.name}', and nobody has it{did_you_mean(parameter.name, KNOWN)}")
+        needs[parameter.name] = parameter.default is parameter.empty
+    return needs
+
+
+def _check_config(config: MetricConfig) -> None:
+    if config.maximum is not None and config.minimum >= config.maximum:
+        raise UsageError(f"{config.name}: minimum is below maximum; got {config.minimum:g} and {config.maximum:g}")
+    for name in config.passing_categories:
+        if name not in config.categories:
+            raise UsageError(f"{config.name}: no category '{name}'{did_you_mean(name, config.categories)}")
+
+
+def _says_bool(function: Function) -> bool:
+    return getattr(function, "__annotations__", {}).get("return") in (bool, "bool")
+
+
+def _first_line(function: Function) -> str:
+    return (inspect.getdoc(function) or "").partition("\n")[0]
+
+
+def _source(function: Function) -> str:
+    try:
+        return inspect.getsource(function)
+    except (OSError, TypeError):
+        return repr(function)

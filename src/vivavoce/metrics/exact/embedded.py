@@ -1,0 +1,77 @@
+"""`EmbeddedMetric`: computes from vectors of what was said, which an embedder makes."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from copy import copy
+from operator import mul
+from typing import Unpack
+
+from vivavoce.conversation import split_turns
+from vivavoce.errors import ModelFault
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.measuring import ExactMetric, MeasuringOptions, Part
+from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.embedder import Embedder, EmbedderLike, Vector, as_embedder
+from vivavoce.pacing.waiting import wait_for
+
+
+class EmbeddedMetric(ExactMetric):
+    """An exact metric over vectors: a subclass names the `texts` that it needs, and reads `vectors` in `measure`.
+
+    Every text is embedded once per conversation. Without an embedder the metric is skipped: words that are the same
+    are no substitute for words that mean the same.
+    """
+
+    def __init__(
+        self, config: MetricConfig, embedder: EmbedderLike | None, **options: Unpack[MeasuringOptions]
+    ) -> None:
+        super().__init__(config, **options)
+        self.embedder: Embedder | None = None if embedder is None else as_embedder(embedder)
+        self.vectors: Mapping[str, Vector] = {}
+
+    @abstractmethod
+    def texts(self, part: Part) -> Iterable[str]:
+        """Return the texts whose vectors `measure` needs."""
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The embedder."""
+        return {"embedder": None if self.embedder is None else self.embedder.name}
+
+    def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Measure a conversation."""
+        return wait_for(self.aevaluate_conversation(evaluation_input))
+
+    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Embed what is needed, and measure.
+
+        Raises:
+            ModelFault: the embedder failed.
+        """
+        if self.embedder is None:
+            return self.skipped("needs an embedder: embedder='local', or the name of a model such as openai:NAME")
+        opening, turns = split_turns(evaluation_input.messages)
+        whole = Part(evaluation_input, turns, 0, opening)
+        texts = list(dict.fromkeys(text for text in self.texts(whole)))
+        vectors = await self.embedder.embed(texts) if texts else []
+        if len(vectors) != len(texts):
+            raise ModelFault(f"{self.embedder.name} gave {len(vectors)} vectors for {len(texts)} texts", kind="format")
+        ready = copy(self)  # conversations are measured side by side
+        ready.vectors = dict(zip(texts, vectors, strict=True))
+        return super(EmbeddedMetric, ready).evaluate_conversation(evaluation_input)
+
+    async def close(self) -> None:
+        """Close the connections of the embedder."""
+        if self.embedder is not None:
+            await self.embedder.close()
+
+
+def similarity(one: Vector, other: Vector) -> float:
+    """Return the cosine of the angle between two vectors, from -1 to 1; 0 where one of them has no direction."""
+    dot = math.fsum(map(mul, one, other))
+    lengths = math.hypot(*one) * math.hypot(*other)
+    return max(-1.0, min(1.0, dot / lengths)) if lengths else 0.0

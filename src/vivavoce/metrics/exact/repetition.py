@@ -1,0 +1,88 @@
+"""`RepetitionMetric`: does somebody say nearly the same again?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+from vivavoce.errors import UsageError
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.exact.choice import chosen
+from vivavoce.metrics.exact.speakers import SPEAKERS, Said, Speaker, said
+from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
+
+_DENSE = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
+_WORD = re.compile(rf"[{_DENSE}]|[^\W{_DENSE}]+")
+
+
+class RepetitionMetric(ExactMetric):
+    """Gives the share of messages that nearly repeat an earlier one of the same speaker.
+
+    Two messages are nearly the same when at most 1 - `similarity` of their words would have to be deleted or inserted
+    to make one of the other, capitals and punctuation aside; every Chinese, Japanese or Korean sign is a word. Messages
+    of fewer than `fewest_words` words, such as "Yes, please.", may come as often as they like. Needs two longer ones.
+    From 0 to 1; lower is better, and with a `threshold` that share passes. `details["repeats"]` pairs each turn with
+    the earlier one.
+
+    Known failures: an answer in other words is not found, a long one that rightly differs in a single number is.
+    A loop within one message is not looked for.
+
+    Source: RapidFuzz, normalised indel similarity.
+    """
+
+    def __init__(
+        self,
+        *,
+        speaker: Speaker = "assistant",
+        similarity: float = 0.9,
+        fewest_words: int = 4,
+        **options: Unpack[MeasuringOptions],
+    ) -> None:
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="repetition",
+            description="What share of the messages nearly repeats an earlier one?",
+            direction="lower_is_better",
+        )
+        super().__init__(config, **options)
+        self.speaker: Speaker = chosen(self.name, "speaker", speaker, SPEAKERS)
+        self.similarity = similarity
+        self.fewest_words = fewest_words
+        if not 0 < similarity <= 1:
+            raise UsageError(f"{self.name}: similarity is above 0 and at most 1, got {similarity:g}")
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """Who is meant, and what is nearly the same."""
+        return {"speaker": self.speaker, "similarity": self.similarity, "fewest_words": self.fewest_words}
+
+    def measure(self, part: Part) -> Measured:
+        """Compare each message with all earlier ones."""
+        long = [one for one in said(part, self.speaker) if len(_words(one.text)) >= self.fewest_words]
+        if len(long) < 2:
+            return Measured(None, f"the {self.speaker} has fewer than two messages of {self.fewest_words} words")
+        repeats = self._repeats(long)
+        told = f"{len(repeats)} of {len(long)} messages of the {self.speaker} repeat an earlier one"
+        if repeats:
+            told += ": " + ", ".join(f"turn {where['turn']} that of turn {where['of']}" for _, where in repeats[:5])
+        evidence = [one.quote() for one, _ in repeats]
+        return Measured(len(repeats) / len(long), told, evidence, {"repeats": [where for _, where in repeats]})
+
+    def _repeats(self, long: list[Said]) -> list[tuple[Said, dict[str, Any]]]:
+        from rapidfuzz.distance import Indel
+        from rapidfuzz.process import extractOne
+
+        texts = [_words(one.text) for one in long]
+        found: list[tuple[Said, dict[str, Any]]] = []
+        for i in range(1, len(long)):
+            nearest = extractOne(texts[i], texts[:i], scorer=Indel.normalized_similarity, score_cutoff=self.similarity)
+            if nearest is not None:
+                _, near, earlier = nearest
+                where = {"turn": long[i].turn, "of": long[earlier].turn, "similarity": round(near, 4)}
+                found.append((long[i], where))
+        return found
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())

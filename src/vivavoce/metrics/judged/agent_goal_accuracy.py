@@ -1,0 +1,102 @@
+"""`AgentGoalAccuracy`: did the conversation reach what was wanted? Yes or no."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Unpack
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict, merged
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+
+
+class Outcome(BaseModel):
+    """One outcome that was wanted."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    outcome: str
+    evidence: list[str]
+    reached: bool
+
+
+class AccuracyReply(BaseModel):
+    """What the judge answers."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    outcomes: list[Outcome] = Field(min_length=1)
+    reasoning: str
+    confidence: float = Field(ge=0, le=1)
+
+
+class AgentGoalAccuracy(JudgedMetric):
+    """Judges whether the conversation reached what was wanted: true (1.0) when every outcome of it was, else false.
+
+    What was wanted is the conversation's `reference`; without one, its `goal`; without that, what the user asks for;
+    `details["compared_with"]` says which. `reference=True` needs a reference, `reference=False` never looks at it, as
+    Ragas' two metrics of this name do. In pieces of a conversation, one that shows all of the reference or the goal is
+    enough; what is inferred has to be reached in each piece.
+
+    Ragas infers an end state in a first call, and compares in a second that sees no word of the conversation. This one
+    takes one call that sees all of it, tool calls and results too, and shows each outcome with its evidence.
+    """
+
+    template: ClassVar[str] = "judged/agent_goal_accuracy.jinja"
+
+    def __init__(
+        self, model: ModelLike | None = None, *, reference: bool | None = None, **options: Unpack[JudgingOptions]
+    ) -> None:
+        self.reference = reference
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="agent_goal_accuracy",
+            description="Did the conversation reach what was wanted?",
+            score_type="binary",
+            requires_ground_truth=bool(reference),
+        )
+        super().__init__(config, model, **options)
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """Whether the reference counts."""
+        return {"reference": self.reference}
+
+    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
+        """Return the class of an answer."""
+        del given
+        return AccuracyReply
+
+    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+        """Return the reference, where it counts."""
+        return {"reference": None if self.reference is False else given.reference}
+
+    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
+        """Say why this conversation cannot be judged, None when it can."""
+        if self.reference and not given.reference:
+            return "needs a reference, and none is given"
+        return super().inapplicable(given)
+
+    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+        """Return whether every outcome was reached."""
+        reply = AccuracyReply.model_validate(answer, strict=True)
+        outcomes = [asked.found(outcome) for outcome in reply.outcomes]
+        evidence = asked.checker.checked(text for outcome in reply.outcomes for text in outcome.evidence)
+        reached = all(outcome.reached for outcome in reply.outcomes)
+        details = {"outcomes": outcomes, "compared_with": self._compared_with(asked.given)}
+        return Verdict(reached, reply.reasoning, reply.confidence, evidence, details, asked.piece.judged)
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """Return whether one piece, or each where the goal was inferred, reached what was wanted."""
+        compared_with = verdicts[0].details["compared_with"]
+        reached = (all if compared_with == "inferred" else any)(bool(verdict.score) for verdict in verdicts)
+        outcomes = [one for verdict in verdicts for one in verdict.details["outcomes"]]
+        return merged(reached, verdicts, outcomes=outcomes, compared_with=compared_with)
+
+    def _compared_with(self, given: MultiTurnEvaluationInput) -> str:
+        if given.reference and self.reference is not False:
+            return "reference"
+        return "goal" if given.goal else "inferred"

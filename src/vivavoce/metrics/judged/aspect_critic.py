@@ -1,0 +1,120 @@
+"""`AspectCritic`: does the conversation have an aspect that you define? Yes or no, by one vote or several."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Unpack
+
+from vivavoce.errors import UsageError
+from vivavoce.metrics.config import Direction, MetricConfig
+from vivavoce.metrics.judging import Asked, JudgingOptions, Verdict, merged
+from vivavoce.metrics.prompts import Wording
+from vivavoce.metrics.rating import RatingMetric
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+from vivavoce.models.model import ModelReply
+
+VOTING = {"temperature": 0.7}
+"""Settings with which votes can differ."""
+
+
+class AspectCritic(RatingMetric):
+    """Judges whether what `definition` says holds: true (1.0) or false.
+
+    It passes when it holds, or where `direction` is `lower_is_better`, for an aspect such as harmfulness, when it does
+    not. In pieces of a conversation the worst one decides.
+
+    `strictness` is how many votes the majority is of, an odd number. More than one are asked at temperature 0.7 unless
+    `settings` say otherwise, each as a trial of its own, and shown in `details["votes"]` with the share that agrees in
+    `details["agreement"]`; a vote that fails is an error of the whole. Ragas has this parameter, and asks once in any
+    case.
+    """
+
+    template: ClassVar[str] = "judged/aspect_critic.jinja"
+    own_variables: ClassVar[frozenset[str]] = frozenset(("definition",))
+
+    def __init__(
+        self,
+        model: ModelLike | None = None,
+        *,
+        definition: str,
+        strictness: int = 1,
+        direction: Direction = "higher_is_better",
+        **options: Unpack[JudgingOptions],
+    ) -> None:
+        if not definition.strip():
+            raise UsageError("definition says what has to hold; it is empty")
+        if strictness < 1 or strictness % 2 == 0:
+            raise UsageError(f"strictness is an odd number of votes, so that there is a majority; got {strictness}")
+        self.definition = definition.strip()
+        self.strictness = strictness
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="aspect_critic",
+            description=self.definition,
+            score_type="binary",
+            direction=direction,
+        )
+        if strictness > 1:
+            options["settings"] = {**VOTING, **options.get("settings", {})}
+        super().__init__(config, model, **options)
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The definition and the number of votes."""
+        return {"definition": self.definition, "strictness": self.strictness}
+
+    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+        """Return the definition, which its author wrote as a part of the prompt."""
+        del given
+        return {"definition": Wording(self.definition)}
+
+    async def ask(self, asked: Asked) -> ModelReply:
+        """Ask the judge for each vote.
+
+        Raises:
+            ModelFault: it failed, or did not answer in the shape asked for.
+        """
+        if self.strictness == 1:
+            return await super().ask(asked)
+        trials = range(self.trial * self.strictness, (self.trial + 1) * self.strictness)
+        votes = [replace(asked, request=replace(asked.request, trial=trial)) for trial in trials]
+        return _together(await asyncio.gather(*(super(AspectCritic, self).ask(vote) for vote in votes)))
+
+    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+        """Return the verdict, or that of the majority."""
+        if self.strictness == 1:
+            return super().read(answer, asked)
+        if "votes" not in answer:
+            raise ValueError(f"{self.strictness} votes are needed, got one")
+        votes = [super(AspectCritic, self).read(vote, asked) for vote in answer["votes"]]
+        verdict = sum(bool(vote.score) for vote in votes) * 2 > len(votes)
+        agreeing = [vote for vote in votes if vote.score == verdict]
+        told = [{"verdict": vote.score, "reasoning": vote.reasoning, "confidence": vote.confidence} for vote in votes]
+        details = {"votes": told, "agreement": len(agreeing) / len(votes)}
+        return replace(merged(verdict, agreeing), details=details, turns=asked.piece.judged)
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """Return what the worst piece is, with the votes on each."""
+        whole = super().merge(verdicts)
+        if self.strictness == 1:
+            return whole
+        agreement = min(verdict.details["agreement"] for verdict in verdicts)
+        votes = [vote for verdict in verdicts for vote in verdict.details["votes"]]
+        return replace(whole, details={"votes": votes, "agreement": agreement})
+
+
+def _together(replies: Sequence[ModelReply]) -> ModelReply:
+    """Return the replies as one; the first that has no verdict stands for all."""
+    for reply in replies:
+        if reply.parsed is None:
+            return reply
+    used = [reply.usage for reply in replies if reply.usage is not None]
+    return ModelReply(
+        "\n".join(reply.text for reply in replies),
+        parsed={"votes": [reply.parsed for reply in replies]},
+        usage=sum(used[1:], used[0]) if used else None,
+        applied=replies[0].applied,
+    )

@@ -1,0 +1,31 @@
+"""`ConversationCompletenessMetric`: does the user get everything that they wished for?"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Unpack
+
+from vivavoce.metrics.checklist import ChecklistMetric
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.judging import JudgingOptions
+from vivavoce.models.homemade import ModelLike
+
+
+class ConversationCompletenessMetric(ChecklistMetric):
+    """Judges, wish by wish, whether the user gets what they ask for; passes from `threshold`, 0.7, on.
+
+    What the user never voices is no wish here; the metric `goal_achievement` judges a goal that is given. A wish that
+    nobody answers is not satisfied.
+    """
+
+    template: ClassVar[str] = "judged/conversation_completeness.jinja"
+    of_assistant: ClassVar[bool] = False
+    nothing: ClassVar[str] = "the user voices no wish that could be satisfied"
+
+    def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="conversation_completeness",
+            description="Does the user get everything that they wished for?",
+            threshold=0.7,
+        )
+        super().__init__(config, model, **options)

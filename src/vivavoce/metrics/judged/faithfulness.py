@@ -1,0 +1,146 @@
+"""`FaithfulnessMetric`: is what the assistant claims supported by what it had retrieved, and by what tools returned?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, Unpack
+
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+
+from vivavoce.messages import AnyMessage, ToolMessage
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict, answered
+from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.transcript import Transcript
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+
+Support = Literal["supported", "partly", "unsupported", "contradicted"]
+WORTH: Mapping[str, float] = {"supported": 1.0, "partly": 0.5, "unsupported": 0.0, "contradicted": 0.0}
+
+
+class Claim(BaseModel):
+    """One claim of the assistant."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    turn: int
+    claim: str
+    evidence: list[str]
+    support: Support
+
+    @model_validator(mode="after")
+    def _has_evidence(self) -> Claim:
+        if self.support != "unsupported" and not self.evidence:
+            raise ValueError(f"what is {self.support} needs evidence")
+        return self
+
+
+class FaithfulnessReply(BaseModel):
+    """What the judge answers; a subclass knows the turns that it was asked about."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    asked: ClassVar[frozenset[int]] = frozenset()
+
+    claims: list[Claim]
+    reasoning: str
+    confidence: float = Field(ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _of_these_turns(self) -> FaithfulnessReply:
+        for claim in self.claims:
+            if claim.turn not in self.asked:
+                raise ValueError(f"turn {claim.turn} is none of those with findings: {sorted(self.asked)}")
+        return self
+
+
+@lru_cache(256)
+def faithfulness_reply(turns: frozenset[int]) -> type[FaithfulnessReply]:
+    """Return the class of an answer about the claims of these turns."""
+    shape = create_model("FaithfulnessReply", __base__=FaithfulnessReply)
+    shape.asked = turns
+    return shape
+
+
+class FaithfulnessMetric(JudgedMetric):
+    """Judges turn by turn whether the assistant's claims are supported by what it had found; passes from 0.7 on.
+
+    Findings are the `retrieval_context` of messages and the results of tools. The judge lists the claims of each turn
+    that has findings of its own, each with the finding that supports or contradicts it: supported counts 1, partly 0.5,
+    else 0. The score of a turn is the mean over its claims, that of a conversation the mean over its turns, 0 to 1.
+
+    Ragas' metric of this name splits one answer into statements and checks them in a second call. This one takes one
+    call for all turns, and is skipped where nothing was found or nothing is claimed, which others score as perfect.
+    """
+
+    template: ClassVar[str] = "judged/faithfulness.jinja"
+    of_assistant: ClassVar[bool] = True
+    own_variables: ClassVar[frozenset[str]] = frozenset(("turns",))
+    nothing: ClassVar[str] = "the assistant claims nothing in turns that retrieved something or called a tool"
+
+    def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="faithfulness",
+            description="Is what the assistant claims supported by what it had found?",
+            requires_context=True,
+            threshold=0.7,
+        )
+        super().__init__(config, model, **options)
+
+    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
+        """Return the class of an answer, of whichever turns."""
+        del given
+        return FaithfulnessReply
+
+    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
+        """Say why this conversation cannot be judged, None when it can."""
+        if reason := super().inapplicable(given):
+            return reason
+        found = any(map(self._is_finding, given.messages))
+        return None if found else "nothing was retrieved, and no result of a tool is shown"
+
+    def question(
+        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+    ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
+        """Return the class of an answer about the turns of a piece that have findings, and these turns."""
+        del given
+        turns = [turn for turn in answered(written, piece) if turn is not None and _has_findings(written, turn)]
+        return (faithfulness_reply(frozenset(turns)), {"turns": turns}) if turns else None
+
+    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+        """Return the mean over the turns."""
+        reply = asked.shape.model_validate(answer, strict=True)
+        assert isinstance(reply, FaithfulnessReply)
+        claims = [asked.found(claim) for claim in reply.claims]
+        evidence = asked.checker.checked(text for claim in reply.claims for text in claim.evidence)
+        turns = _by_turn(reply.claims)
+        score = sum(turn["score"] for turn in turns) / len(turns) if turns else None
+        reasoning = reply.reasoning if turns else self.nothing
+        return Verdict(score, reasoning, reply.confidence, evidence, {"claims": claims, "turns": turns}, len(turns))
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """Return the mean over the turns of all pieces, with their claims."""
+        whole = super().merge(verdicts)
+        details = {name: [one for v in verdicts for one in v.details[name]] for name in ("claims", "turns")}
+        reasoning = whole.reasoning if whole.score is not None else self.nothing
+        return Verdict(whole.score, reasoning, whole.confidence, whole.evidence, details, whole.turns)
+
+    def _is_finding(self, message: AnyMessage) -> bool:
+        if isinstance(message, ToolMessage):
+            return self.shown.tools
+        return self.shown.retrieved and bool(message.retrieval_context)
+
+
+def _has_findings(written: Transcript, turn: int) -> bool:
+    return any(line.startswith(("retrieved: ", "result ")) for line in written.turns[turn])
+
+
+def _by_turn(claims: Sequence[Claim]) -> list[dict[str, Any]]:
+    """Return the score of each turn that has claims."""
+    worth: dict[int, list[float]] = {}
+    for claim in claims:
+        worth.setdefault(claim.turn, []).append(WORTH[claim.support])
+    return [{"turn": turn, "score": sum(of) / len(of), "claims": len(of)} for turn, of in sorted(worth.items())]

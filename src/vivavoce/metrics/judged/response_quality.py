@@ -1,0 +1,41 @@
+"""`ResponseQualityMetric`: are the assistant's answers good ones?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Unpack
+
+from vivavoce.metrics.checklist import ChecklistMetric
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.judging import JudgingOptions
+from vivavoce.metrics.prompts import Wording
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+
+ITEMS: Mapping[str, str] = {
+    "relevance": Wording("Do they address what the user asks, without padding?"),
+    "grounding": Wording("Do they agree with the system messages, the tools' results and the retrieved texts?"),
+    "completeness": Wording("Do they hold all that the user needs in order to go on?"),
+    "clarity": Wording("Are they easy to understand for this user?"),
+    "honesty": Wording("Do they say what the assistant does not know or cannot do, and invent nothing?"),
+}
+
+
+class ResponseQualityMetric(ChecklistMetric):
+    """Judges whether the assistant's answers are good ones; passes from `threshold`, 0.7, on."""
+
+    template: ClassVar[str] = "judged/response_quality.jinja"
+
+    def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="response_quality",
+            description="Are the assistant's answers good ones?",
+            threshold=0.7,
+        )
+        super().__init__(config, model, **options)
+
+    def items(self, given: MultiTurnEvaluationInput) -> Mapping[str, str]:
+        """Return the five questions."""
+        del given
+        return ITEMS

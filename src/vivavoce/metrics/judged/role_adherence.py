@@ -1,0 +1,54 @@
+"""`RoleAdherenceMetric`: does the assistant keep to its role?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Unpack
+
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.judging import JudgingOptions
+from vivavoce.metrics.turn_checklist import TurnChecklistMetric
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+
+
+class RoleAdherenceMetric(TurnChecklistMetric):
+    """Judges, turn by turn, whether the assistant keeps to its role; passes from `threshold`, 0.7, on.
+
+    The role is `role`, else `context["role"]` of the conversation, else what its system messages say.
+    """
+
+    template: ClassVar[str] = "judged/role_adherence.jinja"
+    own_variables: ClassVar[frozenset[str]] = TurnChecklistMetric.own_variables | {"role"}
+    nothing: ClassVar[str] = "the assistant answers in no turn to which its role would matter"
+
+    def __init__(
+        self, model: ModelLike | None = None, *, role: str | None = None, **options: Unpack[JudgingOptions]
+    ) -> None:
+        self.role = role
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="role_adherence",
+            description="Does the assistant keep to its role?",
+            threshold=0.7,
+        )
+        super().__init__(config, model, **options)
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The role."""
+        return {"role": self.role}
+
+    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+        """Return the role, None where the system messages say it."""
+        return {**super().variables(given), "role": self._told(given)}
+
+    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
+        """Say why this conversation cannot be judged, which may be that nobody says what the role is."""
+        if reason := super().inapplicable(given):
+            return reason
+        said = self.shown.policy and any(message.role in ("system", "developer") for message in given.messages)
+        return None if said or self._told(given) else "needs a role: role=, context['role'], or a system message"
+
+    def _told(self, given: MultiTurnEvaluationInput) -> object:
+        return self.role or (given.context or {}).get("role")

@@ -1,0 +1,170 @@
+"""`ToolUseMetric`: are the tool calls needed, of the right tool, with the right arguments, and told truthfully?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, ClassVar, Unpack
+
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+
+from vivavoce.messages import AIMessage
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict, answered, merged
+from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.prompts import Wording
+from vivavoce.metrics.transcript import Transcript
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+
+QUESTIONS = ("needed", "right_tool", "right_arguments", "truthful")
+"""What is asked about each call; all of it makes a call right."""
+
+
+class Call(BaseModel):
+    """The verdict on one call, by its reference."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    call: str
+    evidence: list[str]
+    needed: bool
+    right_tool: bool
+    right_arguments: bool
+    truthful: bool
+
+
+class Missing(BaseModel):
+    """A call that was needed and never made."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    what: str
+    evidence: list[str] = Field(min_length=1)
+
+
+class ToolUseReply(BaseModel):
+    """What the judge answers; a subclass knows which calls it was asked about."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    asked: ClassVar[tuple[str, ...]] = ()
+
+    calls: list[Call]
+    missing: list[Missing]
+    reasoning: str
+    confidence: float = Field(ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _each_once(self) -> ToolUseReply:
+        got = [call.call for call in self.calls]
+        if sorted(got) != sorted(self.asked):
+            wanted = ", ".join(self.asked) or "none"
+            raise ValueError(f"judge each of these calls once: {wanted}; got {', '.join(got) or 'none'}")
+        return self
+
+
+@lru_cache(256)
+def tool_use_reply(calls: tuple[str, ...]) -> type[ToolUseReply]:
+    """Return the class of an answer about these calls."""
+    shape = create_model("ToolUseReply", __base__=ToolUseReply)
+    shape.asked = calls
+    return shape
+
+
+class ToolUseMetric(JudgedMetric):
+    """Judges every tool call, and which are missing; passes from `threshold`, 0.7, on.
+
+    A call is right when it was needed, of the right tool, with the right arguments, and what the assistant says of its
+    result is true. The score is the share of right calls among those made and those missing, 0 to 1; the share for each
+    of the four questions is in `details["shares"]`. `tools` are the tools the assistant has, as JSON schemas in any
+    form: without them only tools that were called are known.
+
+    It is skipped where no tool was called and none was missing; deepeval's ToolUse scores that 0. It takes one call,
+    where comparing with the calls you expect takes none: `trajectory_match` and its kin are for that.
+    """
+
+    template: ClassVar[str] = "judged/tool_use.jinja"
+    of_assistant: ClassVar[bool] = True
+    own_variables: ClassVar[frozenset[str]] = frozenset(("tools", "calls"))
+    nothing: ClassVar[str] = "no tool was called, and none was needed"
+
+    def __init__(
+        self,
+        model: ModelLike | None = None,
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        **options: Unpack[JudgingOptions],
+    ) -> None:
+        self.tools = [dict(tool) for tool in tools]
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="tool_use",
+            description="Are the tool calls needed, right, and told truthfully, and is none missing?",
+            threshold=0.7,
+        )
+        super().__init__(config, model, **options)
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The tools."""
+        return {"tools": self.tools}
+
+    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
+        """Say why this conversation cannot be judged, None when it can."""
+        if not self.shown.tools:
+            return "the tool calls are left out of what the judge sees"
+        if reason := super().inapplicable(given):
+            return reason
+        called = any(isinstance(message, AIMessage) and message.tool_calls for message in given.messages)
+        return None if called or self.tools else "no tool was called, and tools= names none that could have been"
+
+    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
+        """Return the class of an answer, about whichever calls."""
+        del given
+        return ToolUseReply
+
+    def question(
+        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+    ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
+        """Return the class of an answer about the calls of a piece, and these calls; None where there are none.
+
+        Where the tools are known, a piece without calls is judged too: one may be missing.
+        """
+        del given
+        judged = answered(written, piece)
+        calls = tuple(reference for reference, turn in written.calls.items() if turn in judged)
+        if not calls and not (self.tools and judged):
+            return None
+        return tool_use_reply(calls), {"tools": self.tools, "calls": Wording(", ".join(calls))}
+
+    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+        """Return the share of right calls."""
+        reply = asked.shape.model_validate(answer, strict=True)
+        assert isinstance(reply, ToolUseReply)
+        calls = [asked.found(call) for call in reply.calls]
+        missing = [asked.found(one) for one in reply.missing]
+        told = [text for call in reply.calls if not _right(dict(call)) for text in (call.call, *call.evidence)]
+        evidence = asked.checker.checked([*told, *(text for one in reply.missing for text in one.evidence)])
+        return self._scored(Verdict(None, reply.reasoning, reply.confidence, evidence), calls, missing)
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """Return the share over the calls of all pieces."""
+        calls = [one for verdict in verdicts for one in verdict.details["calls"]]
+        missing = [one for verdict in verdicts for one in verdict.details["missing"]]
+        return self._scored(merged(None, verdicts), calls, missing)
+
+    def _scored(
+        self, verdict: Verdict, calls: Sequence[Mapping[str, Any]], missing: Sequence[Mapping[str, Any]]
+    ) -> Verdict:
+        count = len(calls) + len(missing)
+        shares = {name: sum(one[name] for one in calls) / len(calls) for name in QUESTIONS} if calls else {}
+        details = {"calls": list(calls), "missing": list(missing), "shares": shares}
+        score = sum(map(_right, calls)) / count if count else None
+        reasoning = verdict.reasoning if count else self.nothing
+        return replace(verdict, score=score, reasoning=reasoning, details=details, turns=max(1, count))
+
+
+def _right(call: Mapping[str, Any]) -> bool:
+    return all(call[name] for name in QUESTIONS)

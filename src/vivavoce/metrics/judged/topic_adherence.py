@@ -1,0 +1,168 @@
+"""`TopicAdherenceMetric`: does the assistant answer what belongs to its topics, and refuse the rest?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, ClassVar, Literal, Unpack, cast
+
+from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+
+from vivavoce.errors import UsageError
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict, merged
+from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.transcript import Transcript
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+
+Mode = Literal["f1", "precision", "recall"]
+
+
+class UserRequest(BaseModel):
+    """One request of the user."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    turn: int
+    request: str
+    evidence: list[str]
+    on_topic: bool
+    answered: bool
+
+
+class TopicReply(BaseModel):
+    """What the judge answers; a subclass knows the turns that it was asked about."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    asked: ClassVar[range] = range(0)
+
+    requests: list[UserRequest]
+    reasoning: str
+    confidence: float = Field(ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _of_these_turns(self) -> TopicReply:
+        for request in self.requests:
+            if request.turn not in self.asked:
+                raise ValueError(f"turn {request.turn} is not judged; from {self.asked[0]} to {self.asked[-1]} are")
+        return self
+
+
+@lru_cache(256)
+def topic_reply(turns: range) -> type[TopicReply]:
+    """Return the class of an answer about the requests of these turns."""
+    shape = create_model("TopicReply", __base__=TopicReply)
+    shape.asked = turns
+    return shape
+
+
+class TopicAdherenceMetric(JudgedMetric):
+    """Judges whether the assistant answers what belongs to `topics` and nothing else; passes from `threshold`, 0.7, on.
+
+    Of what was answered, `precision` is the share on topic; of what was on topic, `recall` is the share answered; the
+    score is one of them or, by default, their `f1`, 0 to 1. It is 1 where all requests were off topic and refused.
+    Where a share has nothing to be of, as precision where nothing was answered, it is None, and the metric skipped.
+    Without `topics`, those of the conversation's `context` count.
+
+    Ragas' TopicAdherence has the same modes and range. It takes a call for each topic that a first call finds in the
+    conversation, and scores 0 where all requests were off topic and refused; this one takes one call in all, and shows
+    each request.
+    """
+
+    template: ClassVar[str] = "judged/topic_adherence.jinja"
+    own_variables: ClassVar[frozenset[str]] = frozenset(("topics",))
+    nothing: ClassVar[str] = "the user asks for nothing in this conversation"
+
+    def __init__(
+        self,
+        model: ModelLike | None = None,
+        *,
+        topics: Sequence[str] | None = None,
+        mode: Mode = "f1",
+        **options: Unpack[JudgingOptions],
+    ) -> None:
+        if topics is not None and (not topics or isinstance(topics, str)):
+            raise UsageError(f"topics are a list of at least one topic; got {topics!r}")
+        if mode not in ("f1", "precision", "recall"):
+            raise UsageError(f"mode is f1, precision or recall; got {mode!r}")
+        self.topics = None if topics is None else list(topics)
+        self.mode: Mode = mode
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="topic_adherence",
+            description="Does the assistant answer what belongs to its topics, and refuse the rest?",
+            threshold=0.7,
+        )
+        super().__init__(config, model, **options)
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The topics and the mode."""
+        return {"topics": self.topics, "mode": self.mode}
+
+    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
+        """Say why this conversation cannot be judged, None when it can."""
+        if not self._topics(given):
+            return "needs topics: give topics=, or a list of them in the context"
+        return super().inapplicable(given)
+
+    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
+        """Return the class of an answer, of whichever turns."""
+        del given
+        return TopicReply
+
+    def question(
+        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+    ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
+        """Return the class of an answer about the turns of a piece, and the topics; None where it has no turns."""
+        del written
+        turns = range(piece.last - piece.judged, piece.last)
+        return (topic_reply(turns), {"topics": self._topics(given)}) if turns else None
+
+    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+        """Return the share that the mode says."""
+        reply = asked.shape.model_validate(answer, strict=True)
+        assert isinstance(reply, TopicReply)
+        requests = [asked.found(request) for request in reply.requests]
+        evidence = asked.checker.checked(text for request in reply.requests for text in request.evidence)
+        return self._scored(Verdict(None, reply.reasoning, reply.confidence, evidence), requests)
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """Return the share over the requests of all pieces."""
+        return self._scored(merged(None, verdicts), [one for v in verdicts for one in v.details["requests"]])
+
+    def _scored(self, verdict: Verdict, requests: Sequence[Mapping[str, Any]]) -> Verdict:
+        shares = adherence([(one["on_topic"], one["answered"]) for one in requests])
+        score, reasoning = shares[self.mode], verdict.reasoning
+        if not requests:
+            reasoning = self.nothing
+        elif score is None:
+            reasoning = "nothing was answered" if self.mode == "precision" else "no request is on topic"
+        details = {"requests": list(requests), "mode": self.mode, **shares}
+        return replace(verdict, score=score, reasoning=reasoning, details=details, turns=max(1, len(requests)))
+
+    def _topics(self, given: MultiTurnEvaluationInput) -> list[str]:
+        if self.topics is not None:
+            return self.topics
+        told: object = (given.context or {}).get("topics")
+        return [str(topic) for topic in cast("list[object]", told)] if isinstance(told, list) else []
+
+
+def adherence(requests: Sequence[tuple[bool, bool]]) -> dict[str, float | None]:
+    """Return precision, recall and F1 of requests, each whether it is on topic and whether it was answered.
+
+    What was answered counts as found, what is on topic as wanted. Without a mistake all three are 1.
+    """
+    count = Counter(requests)
+    right, wrong, left = count[True, True], count[False, True], count[True, False]
+    if not wrong and not left:
+        return dict.fromkeys(("precision", "recall", "f1"), 1.0 if requests else None)
+    return {
+        "precision": right / (right + wrong) if right + wrong else None,
+        "recall": right / (right + left) if right + left else None,
+        "f1": 2 * right / (2 * right + wrong + left),
+    }

@@ -1,0 +1,40 @@
+"""`TurnEfficiencyMetric`: does the assistant need no more turns than it has to?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Unpack
+
+from vivavoce.metrics.checklist import ChecklistMetric
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.judging import JudgingOptions
+from vivavoce.metrics.prompts import Wording
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+
+ITEMS: Mapping[str, str] = {
+    "directness": Wording("Does it answer or act as soon as it can?"),
+    "questions": Wording("Does it ask only what it needs, and together what belongs together?"),
+    "repetition": Wording("Does it ask, say and do nothing again that was settled?"),
+    "precision": Wording("Does it get things right without being corrected or pressed by the user?"),
+}
+
+
+class TurnEfficiencyMetric(ChecklistMetric):
+    """Judges whether the assistant wastes no turns; passes from `threshold`, 0.7, on."""
+
+    template: ClassVar[str] = "judged/turn_efficiency.jinja"
+
+    def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="turn_efficiency",
+            description="Does the assistant need no more turns than it has to?",
+            threshold=0.7,
+        )
+        super().__init__(config, model, **options)
+
+    def items(self, given: MultiTurnEvaluationInput) -> Mapping[str, str]:
+        """Return the four questions."""
+        del given
+        return ITEMS

@@ -1,0 +1,26 @@
+"""`TurnRelevancyMetric`: does the assistant answer, in every turn, what the user said?"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Unpack
+
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.judging import JudgingOptions
+from vivavoce.metrics.turn_checklist import TurnChecklistMetric
+from vivavoce.models.homemade import ModelLike
+
+
+class TurnRelevancyMetric(TurnChecklistMetric):
+    """Judges, turn by turn, whether the assistant answers what the user said; passes from `threshold`, 0.7, on."""
+
+    template: ClassVar[str] = "judged/turn_relevancy.jinja"
+    nothing: ClassVar[str] = "the assistant answers in no turn of this conversation"
+
+    def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="turn_relevancy",
+            description="Does the assistant answer, in every turn, what the user said?",
+            threshold=0.7,
+        )
+        super().__init__(config, model, **options)

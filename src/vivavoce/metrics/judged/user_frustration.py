@@ -1,0 +1,88 @@
+"""`UserFrustrationMetric`: is the user frustrated with the assistant, and is it put right in the end?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Unpack
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.messages import HumanMessage
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict, merged
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+
+
+class Sign(BaseModel):
+    """One sign of frustration."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    what: str
+    evidence: list[str] = Field(min_length=1)
+
+
+class FrustrationReply(BaseModel):
+    """What the judge answers; no signs is an answer too."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    signs: list[Sign]
+    reasoning: str
+    settled: bool
+    confidence: float = Field(ge=0, le=1)
+
+
+class UserFrustrationMetric(JudgedMetric):
+    """Judges whether the user is frustrated with the assistant: `unresolved`, `resolved` or `none`; the first fails.
+
+    The judge quotes each sign of it, and says whether the user ends without. No sign is `none`; else that decides. The
+    turns with verified signs are in `details["turns"]`. MLflow's scorer of this name has the same three values, and
+    asks for one of them alone.
+    """
+
+    template: ClassVar[str] = "judged/user_frustration.jinja"
+
+    def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="user_frustration",
+            description="Is the user frustrated with the assistant, and is it put right in the end?",
+            score_type="categorical",
+            categories=("unresolved", "resolved", "none"),
+            passing_categories=("resolved", "none"),
+        )
+        super().__init__(config, model, **options)
+
+    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
+        """Return the class of an answer."""
+        del given
+        return FrustrationReply
+
+    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
+        """Say why this conversation cannot be judged, None when it can."""
+        if reason := super().inapplicable(given):
+            return reason
+        spoke = any(isinstance(message, HumanMessage) for message in given.messages)
+        return None if spoke else "the user says nothing in this conversation"
+
+    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+        """Return what the signs come to."""
+        reply = FrustrationReply.model_validate(answer, strict=True)
+        signs = [asked.found(sign) for sign in reply.signs]
+        evidence = asked.checker.checked(text for sign in reply.signs for text in sign.evidence)
+        verdict = Verdict(None, reply.reasoning, reply.confidence, evidence, turns=asked.piece.judged)
+        return _labelled(verdict, signs, reply.settled)
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """Return what the signs of all pieces come to; how the user ends is what the last one says."""
+        signs = [sign for verdict in verdicts for sign in verdict.details["signs"]]
+        return _labelled(merged(None, verdicts), signs, verdicts[-1].details["settled"])
+
+
+def _labelled(verdict: Verdict, signs: Sequence[Mapping[str, Any]], settled: bool) -> Verdict:
+    label = "none" if not signs else "resolved" if settled else "unresolved"
+    turns = sorted({one.turn for one in verdict.evidence if one.verified and one.turn is not None})
+    return replace(verdict, score=label, details={"signs": list(signs), "turns": turns, "settled": settled})

@@ -1,0 +1,36 @@
+"""Options that all metrics share: which there are, and of what type, checked when a metric is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from vivavoce.errors import UsageError, did_you_mean
+
+T = TypeVar("T")
+
+
+def read_options(kind: type[T], given: Mapping[str, Any]) -> T:
+    """Return options as their type has them; `kind` is a TypedDict.
+
+    Raises:
+        UsageError: an option is unknown, or of the wrong type.
+    """
+    known = kind.__annotations__
+    for name in given:
+        if name not in known:
+            raise UsageError(f"no option '{name}'{did_you_mean(name, known)}")
+    try:
+        return _reader(kind).validate_python(dict(given))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"option '{place}': {first['msg']}, got {first['input']!r}") from error
+
+
+@cache
+def _reader(kind: type[T]) -> TypeAdapter[T]:
+    return cast("TypeAdapter[T]", TypeAdapter(kind))

@@ -1,0 +1,166 @@
+"""`Panel`: one judged metric, asked several times or under several models, and how far the answers agree."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from typing import Any
+
+from typing_extensions import TypeIs
+
+from vivavoce.errors import Fault, UsageError
+from vivavoce.metrics.composition import Composition, told
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evaluation import Named, choose, spent
+from vivavoce.metrics.judging import JudgedMetric
+from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike, as_model
+from vivavoce.models.model import Model
+
+
+@dataclass(frozen=True, slots=True)
+class Majority:
+    """What votes come to: `share` of them say so; `tied` are the scores that had as many votes, the worst one first."""
+
+    score: bool | float | str
+    share: float | None
+    tied: Sequence[bool | float | str] = ()
+
+
+class Panel(Composition):
+    """Asks a judged metric for several votes: `votes` of each of `models`, or of the metric's own model.
+
+    The score is the category with the most votes, of a tie the worse one, or the median of numbers. `agreement` in the
+    details is the share of the scored votes that say the same: the same category, or for numbers, the same about
+    passing. A vote that is an error is shown and does not count; where more than half are, so is the whole.
+
+    Votes of one model differ only if it is asked with a `temperature` above 0: `settings={"temperature": 0.7}`. Each is
+    cast by a copy of the metric with the next `trial`.
+    """
+
+    def __init__(
+        self,
+        metric: Named,
+        *,
+        votes: int = 1,
+        models: Sequence[ModelLike] = (),
+        name: str | None = None,
+        model: ModelLike | None = None,
+    ) -> None:
+        (asked,) = choose([metric], model)
+        if not isinstance(asked, JudgedMetric):
+            raise UsageError(f"a panel votes by a metric that asks a model; {asked.name} is a {type(asked).__name__}")
+        judges = [as_model(one) for one in models] or [asked.model]
+        _check(asked.name, votes, judges)
+        seats = [_seat(asked, judge, trial) for judge in judges for trial in range(votes)]
+        super().__init__(asked.config.model_copy(update={"name": name or asked.name}), seats)
+        self.seats = seats
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """Which trial each vote is."""
+        return {"trials": [seat.trial for seat in self.seats]}
+
+    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Ask for all votes at once, and count them."""
+        results = await asyncio.gather(*(seat.measured(evaluation_input) for seat in self.seats))
+        valid = [result for result in results if result.state == "scored"]
+        broken = [result for result in results if result.state == "error"]
+        if len(broken) > len(valid):
+            return self._broken(results, broken)
+        return self._counted(evaluation_input, results, valid) if valid else self.unscored(results, ())
+
+    def listed(self, results: Sequence[MetricResult]) -> dict[str, Any]:
+        """Return every vote."""
+        cast = zip(self.seats, results, strict=True)
+        return {"votes": [told(one, model=seat.model and seat.model.name, trial=seat.trial) for seat, one in cast]}
+
+    def _counted(
+        self, given: MultiTurnEvaluationInput, results: Sequence[MetricResult], valid: Sequence[MetricResult]
+    ) -> MetricResult:
+        scores = [result.score for result in valid if result.score is not None]
+        majority = majority_of(scores, self.config)
+        same = [result for result in valid if _says(result, majority, self.config)]
+        numbers = [score for score in scores if _is_number(score)]
+        more: dict[str, Any] = {
+            "agreement": majority.share,
+            "counts": dict(Counter(str(score) for score in scores)),
+            "tie": list(majority.tied),
+            "spread": max(numbers) - min(numbers) if numbers else None,
+        }
+        return self.scored(given, majority.score, _spelled(majority, same, valid, results), results, same, **more)
+
+    def _broken(self, results: Sequence[MetricResult], broken: Sequence[MetricResult]) -> MetricResult:
+        first = broken[0].error
+        said = (
+            f"{len(broken)} of {len(results)} votes failed, the first with: {first.message if first else 'no reason'}"
+        )
+        fault = Fault(said, kind=first.kind if first else "crash", evidence=first.evidence if first else None)
+        fault.blame = "judge"
+        result = self.failed(fault, usage=spent(results), fingerprint=self.fingerprint)
+        result.details.update(self.listed(results))
+        return result
+
+
+def majority_of(scores: Sequence[bool | float | str], config: MetricConfig) -> Majority:
+    """Return what votes come to: the median of numbers, else the score with the most votes, of a tie the worse one."""
+    numbers = [score for score in scores if _is_number(score)]
+    if len(numbers) == len(scores):
+        middle = median(numbers)
+        verdict = config.passes(middle)
+        same = [score for score in numbers if config.passes(score) == verdict]
+        return Majority(middle, None if verdict is None else len(same) / len(numbers))
+    counts = Counter(scores)
+    most = max(counts.values())
+    tied = sorted((score for score, n in counts.items() if n == most), key=lambda score: _rank(score, config))
+    return Majority(tied[0], most / len(scores), tied if len(tied) > 1 else ())
+
+
+def _is_number(score: object) -> TypeIs[float]:
+    return isinstance(score, int | float) and not isinstance(score, bool)
+
+
+def _rank(score: bool | float | str, config: MetricConfig) -> tuple[float, str]:
+    return config.normalised(score) or 0.0, str(score)
+
+
+def _says(result: MetricResult, majority: Majority, config: MetricConfig) -> bool:
+    if _is_number(majority.score):
+        return result.score is not None and config.passes(result.score) == config.passes(majority.score)
+    return result.score == majority.score
+
+
+def _spelled(
+    majority: Majority, same: Sequence[MetricResult], valid: Sequence[MetricResult], results: Sequence[MetricResult]
+) -> str:
+    kind = "median" if _is_number(majority.score) else f"{len(same)} votes"
+    failed = f", {len(results) - len(valid)} without a score" if len(valid) < len(results) else ""
+    tie = f"; a tie of {' and '.join(map(str, majority.tied))} counts as the worst of them" if majority.tied else ""
+    reason = f": {same[0].reasoning}" if same else ""
+    return f"{majority.score} by {kind} of {len(valid)}{failed}{tie}{reason}"
+
+
+def _seat(metric: JudgedMetric, model: Model | None, trial: int) -> JudgedMetric:
+    """Return a copy of a metric that shares nothing with it that may change, nor what was computed for its model."""
+    seat = copy(metric)
+    for name, value in list(vars(seat).items()):
+        if isinstance(getattr(type(seat), name, None), cached_property):
+            delattr(seat, name)
+        elif isinstance(value, list | dict | set):
+            setattr(seat, name, copy(value))  # pyright: ignore[reportUnknownArgumentType]
+    seat.model, seat.trial = model, trial
+    return seat
+
+
+def _check(name: str, votes: int, judges: Sequence[Model | None]) -> None:
+    if votes < 1 or votes * len(judges) < 2:
+        raise UsageError(f"a panel has at least 2 votes; {name} would be asked {max(votes, 0) * len(judges)} times")
+    for judge, times in Counter(judge.name for judge in judges if judge).items():
+        if times > 1:
+            raise UsageError(f"{judge} sits on the panel {times} times; ask it more often with votes=")

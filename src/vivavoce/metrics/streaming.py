@@ -1,0 +1,315 @@
+"""`StreamingEvaluator`: a conversation is judged while it grows, and only what is new is paid for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Unpack
+
+from vivavoce.conversation import ConversationHistory
+from vivavoce.errors import BudgetExhausted, ModelFault, UsageError
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, Message, read_messages
+from vivavoce.metrics.composition import Composition
+from vivavoce.metrics.evaluation import EvaluationReport, Known, Named, choose, spent
+from vivavoce.metrics.evidence import Checker
+from vivavoce.metrics.judging import Asked, JudgedMetric
+from vivavoce.metrics.metric import BaseMultiTurnMetric, evaluation_input
+from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.transcript import Shown, Transcript
+from vivavoce.models.homemade import ModelLike
+from vivavoce.models.model import ModelReply
+from vivavoce.pacing.waiting import wait_for
+from vivavoce.records.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What was measured when a turn was complete; `turn` counts from 0, -1 where there was none yet.
+
+    `results` holds what is new: of a metric that judges by turns or windows, the verdict about those that were added.
+    """
+
+    turn: int
+    results: Mapping[str, MetricResult]
+
+
+class StreamingEvaluator:
+    """Judges one conversation while it grows; `feed` it message by message, turn by turn, or as it comes.
+
+    A turn is complete when the assistant has answered without calling a tool, or when the next turn begins. A metric
+    that judges by turns or windows is then asked about the new ones alone. One that judges the whole conversation is
+    asked again when `every` turns have come since, and by `finish` if anything has; one that asks no model is computed
+    anew. What the assistant adds to a complete turn is judged, with that turn, when the next one begins. Messages are
+    fed one call after the other, not at once.
+
+    Raises:
+        UsageError: a name is unknown, two metrics have the same, or one is made of others that judge by turns: these
+            would be paid for again with every turn.
+    """
+
+    def __init__(
+        self,
+        metrics: Sequence[Named],
+        goal: str | None = None,
+        *,
+        every: int = 1,
+        model: ModelLike | None = None,
+        **known: Unpack[Known],
+    ) -> None:
+        if every < 1:
+            raise UsageError(f"every is how many turns pass between two judgements, at least 1; got {every}")
+        chosen = choose(metrics, model)
+        self._stream = Stream(goal, known, {one.shown for one in chosen if isinstance(one, JudgedMetric)})
+        self.history: list[Moment] = []
+        self._tracks = {metric.name: _track(metric, every) for metric in chosen}
+        self._latest: dict[str, MetricResult] = {}
+
+    def feed(self, *messages: Mapping[str, Any] | Message) -> EvaluationReport | None:
+        """Add messages; works inside a running loop too.
+
+        Returns the latest result of each metric when a turn is complete, else None: about the new turns where a metric
+        judges by turns or windows, else about the conversation so far.
+
+        Raises:
+            ValueError: the messages are malformed.
+            BudgetExhausted: a limit on calls or cost is reached; what was not asked is asked with the next turn.
+        """
+        return wait_for(self.afeed(*messages))
+
+    async def afeed(self, *messages: Mapping[str, Any] | Message) -> EvaluationReport | None:
+        """Do as `feed`."""
+        if not self._stream.take(read_messages(messages)):
+            return None
+        await self._advance(final=False)
+        return EvaluationReport({name: self._latest[name] for name in self._tracks if name in self._latest})
+
+    def finish(self) -> EvaluationReport:
+        """Take the conversation as complete; return the results for the whole of it.
+
+        What a broken judge left open is asked once more.
+
+        Raises:
+            BudgetExhausted: a limit on calls or cost is reached.
+        """
+        return wait_for(self.afinish())
+
+    async def afinish(self) -> EvaluationReport:
+        """Do as `finish`."""
+        self._stream.close()
+        await self._advance(final=True)
+        return self.results
+
+    @property
+    def results(self) -> EvaluationReport:
+        """What is known so far, each metric over all that it has judged."""
+        told = {name: track.whole(self._stream) for name, track in self._tracks.items()}
+        return EvaluationReport({name: result for name, result in told.items() if result is not None})
+
+    @property
+    def usage(self) -> Usage | None:
+        """What all judgements used, those that later ones replaced too."""
+        return spent(result for moment in self.history for result in moment.results.values())
+
+    async def _advance(self, final: bool) -> None:
+        tracks = self._tracks.items()
+        new = await asyncio.gather(*(track.advance(self._stream, final) for _, track in tracks))
+        results = {name: result for (name, _), result in zip(tracks, new, strict=True) if result is not None}
+        if results:
+            self._latest |= results
+            self.history.append(Moment(self._stream.turns - 1, results))
+
+
+class Stream:
+    """A conversation that grows, with its transcripts; nothing of it is written twice.
+
+    `given` is what metrics are given: always of the turns that are complete so far. `reopened` lists the turns that
+    something was added to after they had been complete.
+    """
+
+    def __init__(self, goal: str | None, known: Known, shown: Iterable[Shown]) -> None:
+        self._messages: list[AnyMessage] = []
+        growing = ConversationHistory.model_construct(messages=self._messages)
+        given = evaluation_input([], goal=goal, **known)
+        self.given = given.model_copy(update={"conversation_history": growing})
+        self.turns = 0
+        self.reopened: list[int] = []
+        self._open: list[AnyMessage] = []
+        self._written = {one: Transcript(one) for one in shown}
+        self._checkers = {one: Checker(self._messages, written) for one, written in self._written.items()}
+
+    def questions(self, metric: JudgedMetric, since: int = 0) -> list[Asked]:
+        """Return what the judge is asked, of the turns from `since` on where it judges by turns or windows."""
+        asked = metric.questions(self.given, self._written[metric.shown], since)
+        return [replace(one, checker=self._checkers[metric.shown]) for one in asked]
+
+    def take(self, messages: Sequence[AnyMessage]) -> bool:
+        """Add messages; say whether a turn was completed."""
+        before = self.turns
+        for message in messages:
+            if isinstance(message, HumanMessage):
+                self.close()
+            self._open.append(message)
+        last = self._open[-1] if self._open else None
+        if isinstance(last, AIMessage) and not last.tool_calls and isinstance(self._open[0], HumanMessage):
+            self.close()
+        return self.turns > before
+
+    def close(self) -> None:
+        """Take as complete what was added last: a turn, what precedes the first one, or more of the last one."""
+        part, self._open = self._open, []
+        if not part:
+            return
+        self._messages += part
+        for written in self._written.values():
+            if isinstance(part[0], HumanMessage):
+                written.add_turn(part)
+            elif self.turns:
+                written.extend_turn(part)
+            else:
+                written.add_opening(part)
+        if isinstance(part[0], HumanMessage):
+            self.turns += 1
+        elif self.turns:
+            self.reopened.append(self.turns - 1)
+
+
+class _Track(Protocol):
+    """What one metric has said so far."""
+
+    async def advance(self, stream: Stream, final: bool) -> MetricResult | None:
+        """Measure what is due; return the result of that, None where nothing is."""
+        ...
+
+    def whole(self, stream: Stream) -> MetricResult | None:
+        """Return the result for all that was judged, None where nothing was."""
+        ...
+
+
+@dataclass(slots=True)
+class _Piece:
+    """A question, and what came of it: None where it has not been asked."""
+
+    asked: Asked
+    reply: ModelReply | Exception | None = None
+
+
+class _ByPiece:
+    """A metric that judges by turns or windows."""
+
+    def __init__(self, metric: JudgedMetric) -> None:
+        self._metric = metric
+        self._pieces: list[_Piece] = []
+        self._due: list[_Piece] = []
+        self._seen = self._reopened = 0
+        self._last: MetricResult | None = None
+
+    async def advance(self, stream: Stream, final: bool) -> MetricResult | None:
+        metric = self._metric
+        if reason := metric.skipping(stream.given):
+            before, self._last = self._last, metric.skipped(reason)
+            return self._last if before is None else None
+        self._add_new(stream)
+        for piece in self._pieces if final else ():
+            if isinstance(piece.reply, Exception):
+                piece.reply = None
+                self._due.append(piece)
+        await asyncio.gather(*(self._ask(piece) for piece in self._due if piece.reply is None))
+        due, self._due = self._due, []
+        self._last = _concluded(metric, stream, due)
+        return self._last if due else None
+
+    def whole(self, stream: Stream) -> MetricResult | None:
+        skipped = self._last is None or self._metric.skipping(stream.given)
+        return self._last if skipped else _concluded(self._metric, stream, self._pieces)
+
+    def _add_new(self, stream: Stream) -> None:
+        if changed := stream.reopened[self._reopened :]:
+            self._reopened = len(stream.reopened)
+            self._seen = min(self._seen, *changed)
+            self._pieces = [one for one in self._pieces if one.asked.piece.last <= self._seen]
+            self._due = [one for one in self._due if one.asked.piece.last <= self._seen]
+        new = [_Piece(asked) for asked in stream.questions(self._metric, self._seen)]
+        self._pieces += new
+        self._due += new
+        self._seen = stream.turns
+
+    async def _ask(self, piece: _Piece) -> None:
+        try:
+            piece.reply = await self._metric.ask(piece.asked)
+        except BudgetExhausted:
+            raise
+        except Exception as error:
+            piece.reply = error
+
+
+class _Whole:
+    """A metric that judges the conversation as a whole."""
+
+    def __init__(self, metric: BaseMultiTurnMetric, every: int) -> None:
+        self._metric = metric
+        self._every = every if metric.judged else 1
+        self._result: MetricResult | None = None
+        self._seen = (0, 0)
+
+    async def advance(self, stream: Stream, final: bool) -> MetricResult | None:
+        length = len(stream.given.messages)
+        turns, seen = self._seen
+        new = length > seen or self._result is None
+        broken = self._result is not None and self._result.state == "error"
+        if not ((new or broken) if final else new and stream.turns - turns >= self._every):
+            return None
+        self._result = await self._measured(stream)
+        self._seen = stream.turns, length
+        return self._result
+
+    def whole(self, stream: Stream) -> MetricResult | None:
+        del stream
+        return self._result
+
+    async def _measured(self, stream: Stream) -> MetricResult:
+        metric, given = self._metric, stream.given
+        if not isinstance(metric, JudgedMetric) or not _asks_as_all_do(metric) or metric.skipping(given):
+            return await metric.measured(given)
+        try:
+            questions = stream.questions(metric)
+            return metric.result(given, questions, await metric.answers(given, questions))
+        except BudgetExhausted:
+            raise
+        except Exception as error:
+            return metric.failed(error)
+
+
+def _track(metric: BaseMultiTurnMetric, every: int) -> _Track:
+    if isinstance(metric, JudgedMetric) and metric.scope != "conversation" and _asks_as_all_do(metric):
+        return _ByPiece(metric)
+    for part in _parts(metric):
+        if isinstance(part, JudgedMetric) and part.scope != "conversation":
+            raise UsageError(
+                f"{metric.name} would be asked about every turn again with each new one, for {part.name} judges by "
+                f"{part.scope}; give {part.name} itself"
+            )
+    return _Whole(metric, every)
+
+
+def _parts(metric: BaseMultiTurnMetric) -> list[BaseMultiTurnMetric]:
+    return [inner for part in metric.parts for inner in _parts(part)] if isinstance(metric, Composition) else [metric]
+
+
+def _asks_as_all_do(metric: JudgedMetric) -> bool:
+    return type(metric).aevaluate_conversation is JudgedMetric.aevaluate_conversation
+
+
+def _concluded(metric: JudgedMetric, stream: Stream, pieces: Sequence[_Piece]) -> MetricResult:
+    """Return the result of pieces; one that the judge failed on makes it an error, as it would all at once."""
+    try:
+        replies: list[ModelReply] = []
+        for piece in pieces:
+            if isinstance(piece.reply, Exception):
+                raise piece.reply
+            if piece.reply is None:
+                raise ModelFault(f"turn {piece.asked.piece.last - 1} has not been judged yet", kind="unasked")
+            replies.append(piece.reply)
+        return metric.result(stream.given, [piece.asked for piece in pieces], replies)
+    except Exception as error:
+        return metric.failed(error)

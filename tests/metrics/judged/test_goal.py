@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vivavoce.errors import UsageError
+from vivavoce.metrics.judged.goal import GoalAchievementJudge
+from vivavoce.testing import ScriptedModel
+
+CONVERSATION = [
+    {"role": "user", "content": "Cancel order 7, please."},
+    {"role": "assistant", "tool_calls": [{"id": "x", "name": "cancel", "arguments": {"order": 7}}]},
+    {"role": "tool", "tool_call_id": "x", "content": "cancelled"},
+    {"role": "assistant", "content": "Order 7 is cancelled."},
+    {"role": "user", "content": "And the refund?"},
+    {"role": "assistant", "content": "In five days."},
+]
+GOAL = "Order 7 is cancelled and the user knows when the refund comes."
+
+
+def criterion(outcome: str, met: bool, *evidence: str) -> dict[str, Any]:
+    return {"outcome": outcome, "kind": "fact", "evidence": list(evidence), "met": met}
+
+
+def verdict(
+    *criteria: dict[str, Any], level: str = "fully_achieved", violations: list[dict[str, Any]] | None = None
+) -> dict[str, Any]:
+    return {
+        "criteria": list(criteria),
+        "violations": violations or [],
+        "reasoning": "So it is.",
+        "achievement_level": level,
+        "confidence": 0.8,
+    }
+
+
+BOTH = (criterion("cancelled", True, "c0"), criterion("refund told", True, "In five days."))
+ONE = (criterion("cancelled", True, "c0"), criterion("refund told", False))
+BREACH = [{"what": "cancelled order 8 too", "evidence": ["c5"]}]
+
+
+@pytest.mark.parametrize(
+    ("reply", "level", "passed"),
+    [
+        (verdict(*BOTH), "fully_achieved", True),
+        (verdict(*BOTH, level="not_achieved"), "fully_achieved", True),
+        (verdict(*ONE), "partially_achieved", False),
+        (verdict(*BOTH, violations=BREACH), "partially_achieved", False),
+        (verdict(criterion("cancelled", False)), "not_achieved", False),
+    ],
+)
+def test_the_level_is_computed_and_never_taken_from_the_model(reply: dict[str, Any], level: str, passed: bool) -> None:
+    result = GoalAchievementJudge(model=ScriptedModel([reply])).evaluate(CONVERSATION, goal=GOAL)
+    assert (result.score, result.passed) == (level, passed)
+
+
+def test_calls_and_quotes_are_looked_up_and_what_is_missing_is_named() -> None:
+    reply = verdict(*ONE, violations=BREACH)
+    result = GoalAchievementJudge(model=ScriptedModel([reply])).evaluate(CONVERSATION, goal=GOAL)
+    assert [(one.text, one.kind, one.turn, one.verified) for one in result.evidence] == [
+        ("c0", "call", 0, True),
+        ("c5", "call", None, False),
+    ]
+    assert result.details["missing_criteria"] == ["refund told"]
+    assert result.details["violations"][0]["what"] == "cancelled order 8 too"
+
+
+def test_outcomes_that_are_given_keep_our_words_whatever_the_judge_calls_them() -> None:
+    reply = verdict(criterion("whatever", True), criterion("something", False))
+    judge = ScriptedModel([reply])
+    result = GoalAchievementJudge(model=judge).evaluate(
+        CONVERSATION, goal=GOAL, must=("order 7 cancelled",), must_not=("order 8 cancelled",)
+    )
+    assert result.details["missing_criteria"] == ["order 8 cancelled"]
+    asked = judge.requests[0].messages[-1].text
+    assert '1. "order 7 cancelled"\n' in asked
+    assert '- "order 8 cancelled"\n' in asked
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        verdict(*BOTH, level="splendid"),
+        verdict(),
+        verdict(*BOTH, BOTH[0]),
+        {**verdict(*BOTH), "confidence": 1.5},
+        {name: value for name, value in verdict(*BOTH).items() if name != "violations"} | {"bonus": 1},
+        {},
+    ],
+)
+def test_a_verdict_of_another_shape_is_an_error(wrong: dict[str, Any]) -> None:
+    judge = GoalAchievementJudge(model=ScriptedModel([wrong]))
+    result = judge.evaluate(CONVERSATION, goal=GOAL, must=("one", "two"))
+    assert (result.score, result.state, result.passed) == ("error", "error", None)
+
+
+def test_without_a_goal_there_is_nothing_to_judge() -> None:
+    result = GoalAchievementJudge(model=ScriptedModel([])).evaluate(CONVERSATION)
+    assert (result.state, result.reasoning) == ("skipped", "needs a goal, and none is given")
+
+
+def test_where_there_is_no_turn_to_judge_by_itself_it_is_skipped() -> None:
+    judge = GoalAchievementJudge(model=ScriptedModel([]), scope="turn")
+    assert judge.evaluate([{"role": "assistant", "content": "Hello?"}], goal=GOAL).state == "skipped"
+
+
+def test_in_pieces_the_outcomes_of_the_first_hold_for_all_and_one_that_shows_them_is_enough() -> None:
+    later = verdict(criterion("x", False), criterion("y", True, "In five days."))
+    judge = ScriptedModel([verdict(*ONE), later])
+    result = GoalAchievementJudge(model=judge, tokens=30, overlap=0).evaluate(CONVERSATION, goal=GOAL)
+    assert (result.score, len(result.details["pieces"])) == ("fully_achieved", 2)
+    assert '1. "cancelled"\n2. "refund told"\n' in judge.requests[1].messages[-1].text
+
+
+@given(
+    met=st.lists(st.booleans(), min_size=1, max_size=8),
+    violated=st.booleans(),
+    names=st.integers(2, 6).map(lambda count: [f"level{i}" for i in range(count)]),
+    data=st.data(),
+)
+def test_a_level_passes_only_when_everything_is_met_and_nothing_violated(
+    met: list[bool], violated: bool, names: list[str], data: st.DataObject
+) -> None:
+    passing = data.draw(st.sets(st.sampled_from(names[1:]), min_size=1).map(sorted))
+    said = data.draw(st.sampled_from(names))
+    judge = GoalAchievementJudge(categories=names, passing_categories=passing)
+    level = judge.level(sum(met) / len(met), violated, said)
+    lowest = min(names.index(name) for name in passing)
+    assert (names.index(level) >= lowest) == (all(met) and not violated)
+
+
+@pytest.mark.parametrize(
+    ("categories", "passing"), [(["a"], "a"), (["a", "a"], "a"), (["a", "b"], "c"), (["a", "b"], [])]
+)
+def test_levels_that_make_no_sense_are_refused(categories: list[str], passing: str | list[str]) -> None:
+    with pytest.raises(UsageError, match="categories"):
+        GoalAchievementJudge(categories=categories, passing_categories=passing)

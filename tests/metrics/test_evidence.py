@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from vivavoce.messages import AnyMessage, read_messages
+from vivavoce.metrics.evidence import SHORTEST_QUOTE, Checker
+from vivavoce.metrics.transcript import transcript
+
+CONVERSATION = read_messages(
+    [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Refund order 17, please – it’s “broken”."},
+        {"role": "assistant", "tool_calls": [{"id": "a", "name": "refund", "args": {"order": 17}}]},
+        {"role": "tool", "tool_call_id": "a", "content": "refunded 30 euros"},
+        {"role": "assistant", "content": "Done.\nYou get 30 euros back.", "retrieval_context": [{"rule": "in 5 days"}]},
+        {"role": "user", "content": "我想取消我的汽车保险。"},
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "That I must not do."}]},
+    ]
+)
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+SENTENCES = st.lists(WORDS, min_size=1, max_size=8).map(" ".join)
+
+
+def checker(messages: list[AnyMessage]) -> Checker:
+    return Checker(messages, transcript(messages))
+
+
+@pytest.mark.parametrize(
+    ("quote", "turn"),
+    [
+        ("Be brief.", None),
+        ("refund ORDER 17,   please", 0),
+        ('please - it\'s "broken"', 0),
+        ('"Refund order 17, please … broken"', 0),
+        ("refunded 30 euros", 0),
+        ("Done. You get 30 euros back.", 0),
+        ("Done.\\nYou get 30 euros back.", 0),
+        ("in 5 days", 0),
+        ('refund {"order": 17}', 0),
+        ("取消我的汽车", 1),
+        ("I must not do", 1),
+    ],
+)
+def test_a_faithful_quote_is_found_in_its_turn(quote: str, turn: int | None) -> None:
+    found = checker(CONVERSATION).look_up(quote)
+    assert (found.text, found.kind, found.turn, found.verified) == (quote, "quote", turn, True)
+
+
+@pytest.mark.parametrize(
+    "quote",
+    [
+        "You get 40 euros back.",
+        "fund order 17",
+        "order 1",
+        "broken … Refund",
+        "Done. ... Be brief.",
+        "please broken",
+        "",
+        "a",
+        "...",
+        "!?",
+        "取消我的房屋",
+        "\\",
+        'nobody said "\\n" this\\',
+    ],
+)
+def test_what_nobody_said_in_this_way_is_not_verified(quote: str) -> None:
+    found = checker(CONVERSATION).look_up(quote)
+    assert (found.turn, found.verified) == (None, False)
+
+
+@pytest.mark.parametrize("reference", ["c0", "C0", "#c0", "call c0", "result c0:", " (c0) "])
+def test_a_call_is_found_by_its_reference(reference: str) -> None:
+    found = checker(CONVERSATION).look_up(reference)
+    assert (found.text, found.kind, found.turn, found.verified) == ("c0", "call", 0, True)
+
+
+@given(st.integers(1, 10**6))
+def test_a_call_that_was_never_made_is_not_verified(number: int) -> None:
+    found = checker(CONVERSATION).look_up(f"c{number}")
+    assert (found.kind, found.turn, found.verified) == ("call", None, False)
+
+
+def test_each_piece_of_evidence_is_given_once() -> None:
+    found = checker(CONVERSATION).checked(["c0", "Be brief.", " ", "call c0", "Be brief."])
+    assert [one.text for one in found] == ["c0", "Be brief."]
+
+
+@given(st.lists(SENTENCES, min_size=1, max_size=5), st.data())
+def test_words_taken_from_a_message_are_verified_with_its_turn(texts: list[str], data: st.DataObject) -> None:
+    messages: list[dict[str, Any]] = [{"role": "user", "content": text} for text in texts]
+    turn = data.draw(st.integers(0, len(texts) - 1))
+    words = texts[turn].split()
+    start = data.draw(st.integers(0, len(words)))
+    quote = " ".join(words[start : data.draw(st.integers(start, len(words)))])
+    assume(sum(map(str.isalnum, quote.replace("…", ""))) >= SHORTEST_QUOTE)
+    found = checker(read_messages(messages)).look_up(quote)
+    if found.kind == "call":
+        assert not found.verified
+        return
+    assert found.verified
+    assert found.turn is not None
+    assert found.turn <= turn
+
+
+@given(st.lists(st.text("abcdefgh ", max_size=30), max_size=4), st.text("stuvwxyz", min_size=2, max_size=12))
+def test_words_that_nobody_used_are_never_verified(texts: list[str], quote: str) -> None:
+    messages = read_messages([{"role": "user", "content": text} for text in texts])
+    assert not checker(messages).look_up(quote).verified
+
+
+@given(st.text(max_size=60), SENTENCES)
+def test_looking_up_never_fails_and_keeps_the_words(quote: str, said: str) -> None:
+    found = checker(read_messages([{"role": "user", "content": said}])).look_up(quote)
+    assert found.kind == "call" or found.text == quote

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from vivavoce.conversation import ConversationHistory
+from vivavoce.errors import BudgetExhausted
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+
+CONVERSATION = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello!"}]
+
+
+class Own(BaseMultiTurnMetric):
+    """Measures with a function."""
+
+    def __init__(self, measure: Callable[[MultiTurnEvaluationInput], MetricResult], name: str = "own") -> None:
+        super().__init__(MetricConfig(name=name))
+        self.measure = measure
+
+    def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        return self.measure(evaluation_input)
+
+
+class OwnAsync(Own):
+    """Measures without holding anybody up."""
+
+    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        return self.measure(evaluation_input)
+
+
+def count(given: MultiTurnEvaluationInput) -> MetricResult:
+    return MetricResult(score=len(given.messages), details={"goal": given.goal, "reference": given.reference})
+
+
+@pytest.mark.parametrize("kind", [Own, OwnAsync])
+async def test_a_metric_of_your_own_measures_in_one_method_sync_or_async(kind: type[Own]) -> None:
+    result = kind(count).evaluate(CONVERSATION, goal="Greet", reference="Greeted")
+    assert (result.name, result.score, result.details) == ("own", 2, {"goal": "Greet", "reference": "Greeted"})
+    history = ConversationHistory.from_dict_list(CONVERSATION)
+    assert await kind(count).aevaluate(history, goal="Greet", reference="Greeted") == result
+
+
+def boom(given: MultiTurnEvaluationInput) -> MetricResult:
+    raise RuntimeError("boom")
+
+
+@pytest.mark.parametrize("kind", [Own, OwnAsync])
+def test_what_it_raises_becomes_an_error_that_is_no_score(kind: type[Own]) -> None:
+    result = kind(boom).evaluate(CONVERSATION)
+    assert (result.state, result.score, result.passed, result.value) == ("error", "error", None, None)
+    assert result.error is not None
+    assert (result.error.blame, result.error.kind, result.error.exception) == ("grader", "crash", "RuntimeError")
+    expected: dict[str, Any] = {"is_successful": False, "confidence": 0.0, "exception_type": "RuntimeError"}
+    assert {name: result.details[name] for name in expected} == expected
+    assert "boom" in result.details["error"]
+
+
+def test_a_limit_on_spending_is_raised() -> None:
+    def spend(given: MultiTurnEvaluationInput) -> MetricResult:
+        raise BudgetExhausted("enough")
+
+    with pytest.raises(BudgetExhausted):
+        Own(spend).evaluate(CONVERSATION)
+
+
+def test_a_malformed_conversation_is_the_callers_mistake() -> None:
+    with pytest.raises(ValueError, match="message 1: needs a role"):
+        Own(count).evaluate([CONVERSATION[0], {"content": "?"}])
+
+
+def test_a_name_of_its_own_in_a_result_stays() -> None:
+    def named(given: MultiTurnEvaluationInput) -> MetricResult:
+        return MetricResult(score=1.0, name="another")
+
+    assert Own(named).evaluate(CONVERSATION).name == "another"
+    assert Own(count, name="").name == "Own"
+
+
+def test_a_metric_that_does_not_apply_says_why() -> None:
+    skipped = Own(count).skipped("nothing to count")
+    assert (skipped.state, skipped.score, skipped.reasoning, skipped.passed) == (
+        "skipped",
+        None,
+        "nothing to count",
+        None,
+    )
+    assert skipped.details["is_successful"] is None
