@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from vivavoce.grading.rewards import RewardOutput, reward_composer
     from vivavoce.records.score import GradeResult
     from vivavoce.records.trajectory import Trajectory
+    from vivavoce.run.evaluation import aevaluate, evaluate
     from vivavoce.run.opening import arun_suite, run_suite
     from vivavoce.run.plan import RunOptions
     from vivavoce.run.result import RunResult
@@ -38,8 +39,10 @@ _EXPORTS = {
     "Trajectory": "records.trajectory",
     "UsageError": "errors",
     "VivavoceError": "errors",
+    "aevaluate": "run.evaluation",
     "agent_factory": "suites.hooks",
     "arun_suite": "run.opening",
+    "evaluate": "run.evaluation",
     "extractor": "grading.extractors",
     "grader": "grading.graders",
     "reward_composer": "grading.rewards",
@@ -62,8 +65,10 @@ __all__ = [
     "UsageError",
     "VivavoceError",
     "__version__",
+    "aevaluate",
     "agent_factory",
     "arun_suite",
+    "evaluate",
     "extractor",
     "grader",
     "reward_composer",

@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
-from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
+from vivavoce.cli.output import CostOption, NoCacheOption, ReplayOption, StoreOption, existing, notes, out, store_of
 from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.report.terminal import run_report
 from vivavoce.report.worst import worst
+from vivavoce.run.plan import RunOptions
 from vivavoce.run.regrade import Regrade
 from vivavoce.store.store import Store
 
@@ -23,6 +24,9 @@ def command(
     max_calls: Annotated[
         int | None, typer.Option(min=0, help="Stop before the judges got more calls than this.")
     ] = None,
+    max_cost: CostOption = None,
+    no_cache: NoCacheOption = False,
+    replay: ReplayOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; the summary only.")] = False,
     store: StoreOption = None,
 ) -> None:
@@ -33,7 +37,8 @@ def command(
     with Store.open(store_of(store), create=False) as opened:
         progress = RunProgress(notes())
         listeners = [] if quiet else [progress]
-        work = Regrade(opened, run, suite and existing(suite), listeners, max_calls)
+        options = RunOptions(max_calls=max_calls, max_cost=max_cost, cache=not no_cache, replay=replay)
+        work = Regrade(opened, run, suite and existing(suite), listeners, options)
         with progress:
             result = asyncio.run(interruptible(work, progress))
         if result.stopped_by is not None:

@@ -16,11 +16,13 @@ from vivavoce.plugins import lazy
 
 COMMANDS = {
     "run": "Hold the conversations of a suite and grade them.",
+    "judge": "Measure recorded conversations with metrics.",
     "grade": "Grade a run again; no target is called.",
     "show": "Show a run, or one of its conversations.",
     "runs": "List the runs of this workspace, newest first.",
     "compare": "Compare two runs of the same samples.",
     "export": "Write a run as a file for another program.",
+    "cache": "Show the kept replies of models, or carry them elsewhere as a cassette.",
     "init": "Write a small suite to start from.",
     "validate": "Check a suite and its dataset; nothing is run.",
     "list": "List what a suite may name.",

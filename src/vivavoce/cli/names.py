@@ -13,6 +13,7 @@ from vivavoce.cli.output import out
 from vivavoce.grading.extractors import extractors
 from vivavoce.grading.graders import graders
 from vivavoce.grading.options import option_names
+from vivavoce.metrics.factory import metrics as registered_metrics
 from vivavoce.suites.spec import (
     FunctionTargetSpec,
     HttpTargetSpec,
@@ -25,7 +26,7 @@ from vivavoce.suites.spec import (
     WeightedGateSpec,
 )
 
-Kind = Literal["extractors", "graders", "targets", "gates"]
+Kind = Literal["extractors", "graders", "metrics", "targets", "gates"]
 _TARGETS = (FunctionTargetSpec, OpenAITargetSpec, HttpTargetSpec, LettaTargetSpec, LettaCodeTargetSpec)
 _GATES = (SimpleGateSpec, WeightedGateSpec, LogicalGateSpec)
 
@@ -33,8 +34,8 @@ _GATES = (SimpleGateSpec, WeightedGateSpec, LogicalGateSpec)
 def command(
     kind: Annotated[Kind | None, typer.Argument(help="Only these.", show_default=False)] = None,
 ) -> None:
-    """List the extractors, graders, targets and gates that a suite may name, each with its options."""
-    for title in ("extractors", "graders", "targets", "gates") if kind is None else (kind,):
+    """List the extractors, graders, metrics, targets and gates that a suite may name, each with its options."""
+    for title in get_args(Kind) if kind is None else (kind,):
         table = Table(
             title=title, title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False
         )
@@ -51,6 +52,8 @@ def _rows(kind: Kind) -> list[tuple[str, str, str]]:
         return [_spec_row(spec) for spec in _TARGETS]
     if kind == "gates":
         return [_spec_row(spec) for spec in _GATES]
+    if kind == "metrics":
+        return [_metric_row(name) for name in registered_metrics.names()]
     registry = extractors if kind == "extractors" else graders
     found = [(name, registry.get(name)) for name in registry.names()]
     return [(name, _first(function.__doc__), ", ".join(option_names(function))) for name, function in found]
@@ -60,6 +63,12 @@ def _spec_row(spec: type[Spec]) -> tuple[str, str, str]:
     fields = spec.model_fields
     kind = get_args(fields["kind"].annotation)[0]
     return kind, _first(spec.__doc__), ", ".join(name for name in fields if name != "kind")
+
+
+def _metric_row(name: str) -> tuple[str, str, str]:
+    found = registered_metrics.get(name)
+    asks = "judged" if found.judged else "exact"
+    return name, f"{_first(found.__doc__)} ({asks})", ", ".join(option_names(found))
 
 
 def _first(docstring: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from pathlib import Path
@@ -16,6 +17,32 @@ from vivavoce.settings import settings
 StoreOption = Annotated[
     str | None,
     typer.Option("--store", help="The database file; .vivavoce/vivavoce.db unless VIVAVOCE_STORE names one."),
+]
+
+
+def _amount(given: float | None) -> float | None:
+    if given is not None and not math.isfinite(given):
+        raise UsageError(f"--max-cost is an amount of US dollars, got {given}")
+    return given
+
+
+CostOption = Annotated[
+    float | None,
+    typer.Option(
+        "--max-cost",
+        metavar="USD",
+        min=0,
+        callback=_amount,
+        help="Stop before the judges cost more US dollars than this.",
+    ),
+]
+
+
+NoCacheOption = Annotated[
+    bool, typer.Option("--no-cache", help="Ask the judges even what they answered before, and keep no answer.")
+]
+ReplayOption = Annotated[
+    bool, typer.Option("--replay", help="Ask no judge; take every verdict from the answers kept in the store.")
 ]
 
 

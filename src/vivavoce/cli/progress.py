@@ -37,7 +37,8 @@ class RunProgress:
             disable=not self._live,
         )
         self._task = self._bar.add_task("starting", total=None)
-        self.planned = self.ended = self.turns = self.failed = 0
+        self.ended = self.turns = self.failed = 0
+        self.planned: int | None = 0
         self._sum = 0.0
         self._scored = 0
         self._spoke_at = time.monotonic()
@@ -57,7 +58,8 @@ class RunProgress:
         if isinstance(event, RunStarted):
             self.planned, self.ended = event.planned, event.done
             left = f", {event.done} done already" if event.done else ""
-            self._console.print(f"run {event.run.id}: {count(event.planned, 'conversation')}{left}")
+            planned = "" if event.planned is None else f": {count(event.planned, 'conversation')}"
+            self._console.print(f"run {event.run.id}{planned}{left}")
         elif isinstance(event, TurnEnded):
             self.turns += 1
         elif isinstance(event, AttemptEnded):
@@ -76,7 +78,7 @@ class RunProgress:
             self._bar.update(self._task, total=self.planned, completed=self.ended, description=self.line())
         elif not self._live and now - self._spoke_at > EVERY:
             self._spoke_at = now
-            self._console.print(f"{self.ended}/{self.planned}  {self.line()}")
+            self._console.print(f"{self.ended}{'' if self.planned is None else f'/{self.planned}'}  {self.line()}")
 
     def line(self) -> str:
         """Return the figures so far."""

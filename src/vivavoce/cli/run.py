@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.forecast import forecast_line
-from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
+from vivavoce.cli.output import CostOption, NoCacheOption, ReplayOption, StoreOption, existing, notes, out, store_of
 from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.errors import UsageError
 from vivavoce.report.letta_layout import write_letta_layout
@@ -41,6 +41,9 @@ def command(
     max_calls: Annotated[
         int | None, typer.Option(min=0, help="Stop before the target and the judges got more calls than this.")
     ] = None,
+    max_cost: CostOption = None,
+    no_cache: NoCacheOption = False,
+    replay: ReplayOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and say what would be called.")] = False,
     resume: Annotated[str | None, typer.Option(help="Go on with this run; do only what is left.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write letta-evals files here.")] = None,
@@ -60,14 +63,18 @@ def command(
         samples=sample,
         max_concurrent=max_concurrent,
         max_calls=max_calls,
+        max_cost=max_cost,
+        cache=not no_cache,
+        replay=replay,
     )
     if suite is not None and resume is not None:
         raise UsageError("name a suite to run, or a run to go on with, not both")
     if suite is None and resume is None:
         raise UsageError("name a suite to run, or a run to go on with: viva run suite.yaml, viva run --resume RUN")
-    if resume is not None and (options != RunOptions(max_calls=max_calls) or target is not None or dry_run):
+    limits = RunOptions(max_calls=max_calls, max_cost=max_cost)
+    if resume is not None and (options != limits or target is not None or dry_run):
         raise UsageError(
-            "--resume goes on as the run began; of the other options only --max-calls, -o and -q go with it"
+            "--resume goes on as the run began; of the other options only --max-calls, --max-cost, -o and -q go with it"
         )
     if output is not None and output.exists() and not output.is_dir():
         raise UsageError(f"{output} is a file; -o names a folder")
@@ -80,13 +87,13 @@ def command(
         progress = RunProgress(notes())
         listeners = [] if quiet else [progress]
         if resume is not None:
-            run = reopen_run(resume, store=opened, listeners=listeners, max_calls=max_calls)
+            run = reopen_run(resume, store=opened, listeners=listeners, max_calls=max_calls, max_cost=max_cost)
         else:
             assert suite is not None
             run = open_run(existing(suite), options, target=target, store=opened, listeners=listeners)
         with progress:
             result = asyncio.run(interruptible(run, progress))
-        _report(opened, result, output or _output_of(run), ["--store", store] if store else [])
+        report_run(opened, result, output or _output_of(run), ["--store", store] if store else [])
     raise typer.Exit(result.exit_code)
 
 
@@ -95,7 +102,8 @@ def _output_of(run: SuiteRun) -> Path | None:
     return run.suite.base / named if named else None
 
 
-def _report(store: Store, result: RunResult, output: Path | None, options: list[str]) -> None:
+def report_run(store: Store, result: RunResult, output: Path | None, options: list[str]) -> None:
+    """Print what came out of a run, and write the files that were asked for."""
     console = out()
     for note in result.notes:
         notes().print(note, style="dim")

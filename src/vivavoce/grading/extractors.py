@@ -24,10 +24,11 @@ from vivavoce.records.trajectory import assistant_texts, tool_calls, tool_result
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a grader may see: the turns in its scope, and what the target remembered at the end."""
+    """What a grader may see: the turns in its scope, what the target remembered at the end, the seconds it took."""
 
     turns: Sequence[Sequence[AnyMessage]]
     state: Mapping[str, Any] | None = None
+    seconds: Sequence[float | None] = ()
 
     @property
     def messages(self) -> list[AnyMessage]:

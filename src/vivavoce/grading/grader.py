@@ -28,9 +28,10 @@ EMPTY = GradeResult(score=0.0, rationale="empty submission: the extractor found 
 class Grader:
     """One named grader of a suite.
 
-    `truth` says what it is measured against, and so, unless there is a `scope`, whether it works turn by turn.
-    `reads_silence` is for functions that look at more than the submission; the others give an empty submission 0
-    without being asked.
+    `truth` says what it is measured against, and so, unless there is a `scope`, whether it works turn by turn; one that
+    `asks_each_turn` sees the whole conversation and yet asks its judge about each turn. `reads_silence` is for
+    functions that look at more than the submission; the others give an empty submission 0 without being asked. A
+    conversation passes with a score of `passes_from`.
     """
 
     name: str
@@ -42,6 +43,8 @@ class Grader:
     scope: Scope | None = None
     label: str | None = None
     judged: bool = False
+    asks_each_turn: bool = False
+    passes_from: float = PASSED
     waits: bool = False
 
     def per_turn(self, sample: Sample) -> bool:
@@ -62,7 +65,8 @@ class Grader:
         if self.truth == "ground_truth" and sample.per_turn:
             return skipped("the sample has a truth for each turn, and this grader looks at the whole conversation")
         sample = sample.whole
-        view = View(_with_opening(trajectory), trajectory.state)
+        seconds = [turn.seconds for turn in trajectory.turns]
+        view = View(_with_opening(trajectory), trajectory.state, seconds)
         result, submission = await self._one(sample, view)
         return result.model_copy(update={"submission": submission, "ground_truth": truth})
 

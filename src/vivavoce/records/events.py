@@ -11,11 +11,11 @@ from vivavoce.records.trajectory import Turn
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """A run begins, or goes on; `planned` attempts are asked for, `done` are there already."""
+    """A run begins, or goes on; `planned` attempts are asked for, None for nobody knows, `done` are there already."""
 
     run: Run
     grading: Grading
-    planned: int
+    planned: int | None
     done: int
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TypeVar
 
 from vivavoce.errors import BudgetExhausted
@@ -23,6 +23,7 @@ class Crew:
         self._tasks: set[asyncio.Task[None]] = set()
         self.stopped_by: str | None = None
         self._dropped = False
+        self._one_at_a_time = asyncio.Lock()
 
     @property
     def at_work(self) -> int:
@@ -38,8 +39,8 @@ class Crew:
         for task in self._tasks:
             task.cancel()
 
-    async def run(self, items: Iterator[T], work: Callable[[T], Awaitable[None]]) -> None:
-        """Work on every item.
+    async def run(self, items: Iterator[T] | AsyncIterator[T], work: Callable[[T], Awaitable[None]]) -> None:
+        """Work on every item; one that is waited for is waited for by one worker at a time.
 
         Raises:
             Exception: the first one that `work` raised; the items in work at that moment are finished before.
@@ -54,10 +55,10 @@ class Crew:
             if isinstance(result, BaseException) and not (self._dropped and isinstance(result, asyncio.CancelledError)):
                 raise result
 
-    async def _work(self, items: Iterator[T], work: Callable[[T], Awaitable[None]]) -> None:
+    async def _work(self, items: Iterator[T] | AsyncIterator[T], work: Callable[[T], Awaitable[None]]) -> None:
         try:
             while self.stopped_by is None:
-                item = next(items, _END)
+                item = next(items, _END) if isinstance(items, Iterator) else await self._awaited(items)
                 if item is _END:
                     return
                 await work(item)  # pyright: ignore[reportArgumentType]
@@ -67,6 +68,10 @@ class Crew:
         except Exception as error:
             self.stopped_by = self.stopped_by or f"{type(error).__name__}: {error}"
             raise
+
+    async def _awaited(self, items: AsyncIterator[T]) -> object:
+        async with self._one_at_a_time:
+            return await anext(items, _END)
 
 
 _END = object()

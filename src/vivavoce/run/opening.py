@@ -49,9 +49,16 @@ def open_run(
 
 
 def reopen_run(
-    name: str, *, store: Store, listeners: Sequence[Listener] = (), max_calls: int | None = None
+    name: str,
+    *,
+    store: Store,
+    listeners: Sequence[Listener] = (),
+    max_calls: int | None = None,
+    max_cost: float | None = None,
 ) -> SuiteRun:
-    """Return an interrupted run, ready to do what is left; it may make `max_calls` more calls, None for no limit.
+    """Return an interrupted run, ready to do what is left.
+
+    It may make `max_calls` more calls, of models for `max_cost` more US dollars, None for no limit.
 
     Raises:
         UsageError: there is no such run, or nothing is left of it.
@@ -60,7 +67,7 @@ def reopen_run(
     if run.status == "finished":
         raise UsageError(f"run {run.id} is finished; nothing is left to resume. See it with: viva show {run.id}")
     kept = {key: value for key, value in run.options.items() if key in RunOptions.model_fields}
-    options = RunOptions.model_validate({**kept, "max_calls": max_calls})
+    options = RunOptions.model_validate({**kept, "max_calls": max_calls, "max_cost": max_cost})
     return SuiteRun(stored_suite(run), options, store, listeners, resumed=run)
 
 

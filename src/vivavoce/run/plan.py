@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.records.run import AttemptKey
 from vivavoce.run.attempt import Task
 from vivavoce.run.drivers import ScriptedDriver
+from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
+from vivavoce.samples.row import read_sample
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.dataset import dataset_path
@@ -21,6 +25,10 @@ from vivavoce.suites.load import Suite
 
 RECORDED = "recorded"
 """The name of the target in a replay: whoever it was that was recorded."""
+
+
+GivenRow = Mapping[str, Any] | Sample | MultiTurnSample | SingleTurnSample | ConversationHistory
+"""A recorded conversation with what is known about it."""
 
 
 class RunOptions(BaseModel):
@@ -34,6 +42,12 @@ class RunOptions(BaseModel):
     samples: list[str] | None = None
     max_concurrent: int | None = Field(default=None, ge=1)
     max_calls: int | None = Field(default=None, ge=0)
+    cache: bool = True
+    """Whether answers of judges are kept, and found again."""
+    replay: bool = False
+    """Whether judges are not asked at all: every answer comes from what was kept."""
+    max_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """US dollars that models may cost; a target's own cost is not known here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +75,11 @@ class Plan:
             if found == self.max_samples:
                 return
 
+    @property
+    def dataset(self) -> str:
+        """What tells this dataset from another: a hash of its file."""
+        return hash_file(self.path)
+
     def count(self, rows: int) -> int:
         """Return how many of the dataset's rows are chosen.
 
@@ -85,6 +104,80 @@ class Plan:
                     key, position = AttemptKey(sample.id, target, trial), next(places)
                     if key not in done:
                         yield Task(key, sample, driver, position)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPlan:
+    """The plan of recorded conversations that are given as they are, in memory or one after the other.
+
+    Raises:
+        UsageError: when it comes to a row that is no conversation, or to an id that was there already.
+    """
+
+    rows: Iterable[GivenRow] | AsyncIterable[GivenRow]
+    concurrency: int
+    replays: bool = True
+    trials: int = 1
+    dataset: str = "given in Python"
+
+    @property
+    def planned(self) -> int | None:
+        """How many rows there are, None where nobody knows before the end."""
+        return len(self.rows) if isinstance(self.rows, Sized) else None
+
+    def tasks(
+        self, drivers: Mapping[str, ScriptedDriver | None], done: set[AttemptKey]
+    ) -> Iterator[Task] | AsyncIterator[Task]:
+        """Yield the attempts that are left."""
+        (target,) = drivers
+        if isinstance(self.rows, AsyncIterable):
+            return self._awaited(self.rows, target, done)
+        tasks = _Tasks(target, done)
+        return (task for row in self.rows if (task := tasks.next(row)))
+
+    async def _awaited(self, rows: AsyncIterable[GivenRow], target: str, done: set[AttemptKey]) -> AsyncIterator[Task]:
+        tasks = _Tasks(target, done)
+        async for row in rows:
+            if task := tasks.next(row):
+                yield task
+
+
+class _Tasks:
+    """Makes tasks of rows, each with its place, and remembers a hash of each id."""
+
+    def __init__(self, target: str, done: set[AttemptKey]) -> None:
+        self._target, self._done = target, done
+        self._seen: set[int] = set()
+        self._position = -1
+
+    def next(self, row: GivenRow) -> Task | None:
+        """Return the task of the next row, None where it is done already."""
+        self._position += 1
+        sample = _sample_of(row, self._position)
+        key = AttemptKey(sample.id, self._target, sample.trial or 0)
+        if (mark := hash(key)) in self._seen:
+            raise UsageError(f"row {self._position}: the id '{sample.id}' was there before; give each row its own")
+        self._seen.add(mark)
+        return None if key in self._done else Task(key, sample, None, self._position)
+
+
+def _sample_of(row: GivenRow, position: int) -> Sample:
+    if isinstance(row, Sample):
+        sample = row
+    elif isinstance(row, ConversationHistory):
+        sample = _read({"id": row.conversation_id, "messages": row.messages}, position)
+    else:
+        sample = _read(row if isinstance(row, Mapping) else row.to_dict(), position)
+    if sample.messages is None:
+        raise UsageError(f"row {position} has no 'messages': there is no conversation to measure")
+    return sample
+
+
+def _read(row: Mapping[str, Any], position: int) -> Sample:
+    try:
+        return read_sample(row, line=position, position=position, base=Path())
+    except UsageError as error:
+        raise UsageError(*(f"row {position}: {problem.message}" for problem in error.problems)) from error
 
 
 def plan_of(suite: Suite, options: RunOptions) -> Plan:

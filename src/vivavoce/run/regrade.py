@@ -22,7 +22,7 @@ from vivavoce.run.crew import Crew
 from vivavoce.run.opening import stored_suite
 from vivavoce.run.plan import RunOptions, plan_of
 from vivavoce.run.result import RunResult
-from vivavoce.run.suite_run import dump_spec, ended, sum_up
+from vivavoce.run.suite_run import dump_spec, ended, kept_answers, sum_up
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
@@ -40,7 +40,7 @@ class Regrade:
     """One more set of scores of a finished run; `stop` ends it early, and then it counts for nothing.
 
     `path` brings another suite with other graders, and other truths for samples of the same id; without it the run's
-    own suite is used, with its grading functions as they are now.
+    own suite is used, with its grading functions as they are now. Of the options, those about judges count.
 
     Raises:
         UsageError: there is no such run, or it is not finished.
@@ -50,7 +50,7 @@ class Regrade:
     name: str
     path: Path | None = None
     listeners: Sequence[Listener] = ()
-    max_calls: int | None = None
+    options: RunOptions = field(default_factory=RunOptions)
     crew: Crew = field(default_factory=lambda: Crew(1))
 
     @cached_property
@@ -77,19 +77,22 @@ class Regrade:
         Raises:
             UsageError: the suite is wrong, or a sample of it asks something else than the run did.
         """
-        judges = JudgeOpener(Budget(max_calls=self.max_calls))
-        if self.path is None:
-            scoring, truths = Builder(self.suite, judges.open).scoring(), Truths()
-        else:
-            scoring, _ = prepare(self.suite, plan_of(self.suite, RunOptions()), judges)
-            truths = _truths(self.suite)
-        try:
-            for attempt in self.store.attempts(self.run.id):
-                sample_of(attempt, truths)
-            return await self._grade(scoring, truths)
-        finally:
-            for model in scoring.models:
-                await model.close()
+        budget = Budget(max_calls=self.options.max_calls, max_cost=self.options.max_cost)
+        concurrency = self.suite.spec.max_concurrent
+        async with kept_answers(self.store, cache=self.options.cache or self.options.replay) as answers:
+            judges = JudgeOpener(budget, answers, self.options.replay, concurrency)
+            if self.path is None:
+                scoring, truths = Builder(self.suite, judges.open).scoring(), Truths()
+            else:
+                scoring, _ = prepare(self.suite, plan_of(self.suite, RunOptions()), judges)
+                truths = _truths(self.suite)
+            try:
+                for attempt in self.store.attempts(self.run.id):
+                    sample_of(attempt, truths)
+                return await self._grade(scoring, truths)
+            finally:
+                for opened in scoring.opened:
+                    await opened.close()
 
     async def _grade(self, scoring: Scoring, truths: Truths) -> RunResult:
         run, store = self.run, self.store

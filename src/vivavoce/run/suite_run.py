@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.metadata import version
@@ -24,9 +24,10 @@ from vivavoce.run.claim import claimed
 from vivavoce.run.crew import Crew
 from vivavoce.run.drivers import ScriptedDriver
 from vivavoce.run.lane import open_lane
-from vivavoce.run.plan import RECORDED, Plan, RunOptions, hash_file, plan_of
+from vivavoce.run.plan import RECORDED, GivenPlan, Plan, RunOptions, hash_file, plan_of
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import Summary, summarise, tally
+from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 from vivavoce.store.writer import OutcomeWriter
 from vivavoce.suites.build import Scoring, needs_state
@@ -36,6 +37,8 @@ from vivavoce.suites.load import Suite
 from vivavoce.suites.spec import FunctionTargetSpec, LettaTargetSpec, SuiteSpec
 from vivavoce.suites.targets import build_targets
 from vivavoce.targets.target import Target
+
+AnyPlan = Plan | GivenPlan
 
 
 @dataclass
@@ -67,23 +70,26 @@ class SuiteRun:
             UsageError: the suite, its files or its dataset are wrong; nothing was run.
         """
         plan = plan_of(self.suite, self.options)
-        scoring, dataset = prepare(self.suite, plan, JudgeOpener(self.budget))
-        samples = plan.count(dataset.samples)
-        targets = [] if plan.replays else self.targets or build_targets(self.suite, plan.concurrency)
-        try:
-            await self._set_up(targets)
-            with claimed(self.store.place, self._run_id):
-                return await self._hold_all(plan, scoring, self._drivers(plan, targets), samples)
-        finally:
-            for closing in (*targets, *scoring.models):
-                await closing.close()
+        async with kept_answers(self.store, cache=self.options.cache or self.options.replay) as answers:
+            judges = JudgeOpener(self.budget, answers, self.options.replay, plan.concurrency)
+            scoring, dataset = prepare(self.suite, plan, judges)
+            samples = plan.count(dataset.samples)
+            targets = [] if plan.replays else self.targets or build_targets(self.suite, plan.concurrency)
+            try:
+                await self._set_up(targets)
+                drivers = self._drivers(plan, targets)
+                planned = samples * len(drivers) * (1 if plan.replays else plan.trials)
+                with claimed(self.store.place, self._run_id):
+                    return await self._hold_all(plan, scoring, drivers, planned)
+            finally:
+                for closing in (*targets, *scoring.opened):
+                    await closing.close()
 
     async def _hold_all(
-        self, plan: Plan, scoring: Scoring, drivers: dict[str, ScriptedDriver | None], samples: int
+        self, plan: AnyPlan, scoring: Scoring, drivers: dict[str, ScriptedDriver | None], planned: int | None
     ) -> RunResult:
         run, grading = self._records(plan, scoring)
         done = self.store.done(run.id) if self.resumed else set[AttemptKey]()
-        planned = samples * len(drivers) * (1 if plan.replays else plan.trials)
         await self._tell(RunStarted(run, grading, planned, len(done)))
         grades = Grades(scoring.graders, scoring.composer)
         self.crew = crew = Crew(1 if plan.replays and grades.at_once else 3 * plan.concurrency)
@@ -119,8 +125,8 @@ class SuiteRun:
 
     @cached_property
     def budget(self) -> Budget:
-        """The calls that this run may make."""
-        return Budget(max_calls=self.options.max_calls)
+        """The calls that this run may make, and what they may cost."""
+        return Budget(max_calls=self.options.max_calls, max_cost=self.options.max_cost)
 
     @cached_property
     def _run_id(self) -> str:
@@ -129,7 +135,7 @@ class SuiteRun:
         name = re.sub(r"[^a-z0-9]+", "-", self.suite.spec.name.lower()).strip("-")[:40] or "run"
         return f"{name}-{secrets.token_hex(3)}"
 
-    def _records(self, plan: Plan, scoring: Scoring) -> tuple[Run, Grading]:
+    def _records(self, plan: AnyPlan, scoring: Scoring) -> tuple[Run, Grading]:
         if self.resumed is not None:
             return self._records_again(self.resumed, plan, scoring)
         now, spec = time.time(), dump_spec(self.suite.spec)
@@ -141,7 +147,7 @@ class SuiteRun:
             options={
                 **self.options.model_dump(exclude_none=True),
                 "suite": self.suite.path.name,
-                "dataset": hash_file(plan.path),
+                "dataset": plan.dataset,
                 "code": self._code(),
             },
             started_at=now,
@@ -154,7 +160,7 @@ class SuiteRun:
         self.store.add_grading(grading)
         return run, grading
 
-    def _records_again(self, run: Run, plan: Plan, scoring: Scoring) -> tuple[Run, Grading]:
+    def _records_again(self, run: Run, plan: AnyPlan, scoring: Scoring) -> tuple[Run, Grading]:
         """Return the records of a run that goes on.
 
         Raises:
@@ -164,8 +170,8 @@ class SuiteRun:
         prints = scoring.fingerprints
         changed = [name for name in prints if grading.fingerprints.get(name) != prints[name]]
         what = f"'{changed[0]}' has" if changed else None
-        if hash_file(plan.path) != run.options["dataset"]:
-            what = f"the dataset {plan.path} has"
+        if plan.dataset != run.options["dataset"]:
+            what = f"the dataset {self.suite.spec.dataset.path} has"
         if self._code() != run.options["code"]:
             what = "the code of its target has"
         if what is not None:
@@ -202,10 +208,10 @@ class SuiteRun:
         ]
         return {lane.target.name: ScriptedDriver(lane, state) for lane in lanes}
 
-    async def _finish(self, run: Run, grading: Grading, scoring: Scoring, planned: int) -> RunResult:
+    async def _finish(self, run: Run, grading: Grading, scoring: Scoring, planned: int | None) -> RunResult:
         summary = sum_up(self.store, grading, scoring)
         stopped_by = self.crew.stopped_by if self.crew else None
-        if stopped_by is None and summary.attempts < planned:
+        if stopped_by is None and planned is not None and summary.attempts < planned:
             stopped_by = f"{planned - summary.attempts} of {planned} conversations were not held"
         status: Status = "finished" if stopped_by is None else "interrupted"
         if stopped_by is not None:
@@ -223,6 +229,17 @@ class SuiteRun:
             await listener.on(event)
 
 
+@asynccontextmanager
+async def kept_answers(store: Store, *, cache: bool) -> AsyncGenerator[ReplyStore | None]:
+    """Give the place where answers of judges are kept, None where they are not to be."""
+    answers = store.replies() if cache else None
+    try:
+        yield answers
+    finally:
+        if answers is not None:
+            await answers.close()
+
+
 def sum_up(store: Store, grading: Grading, scoring: Scoring) -> Summary:
     """Return the summary of a set of scores, read from the store."""
     attempts, failed = store.counts(grading.run_id)
@@ -232,7 +249,7 @@ def sum_up(store: Store, grading: Grading, scoring: Scoring) -> Summary:
         failed=failed,
         gate=scoring.gate,
         pairs=scoring.agreement,
-        labels={grader.name: grader.label for grader in scoring.graders if grader.label},
+        graders=scoring.graders,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.passes import passes
 
 if TYPE_CHECKING:  # what reads a summary need not load all that a suite may name
+    from vivavoce.grading.grader import Grader
     from vivavoce.suites.spec import AgreementSpec
 
 _RANK: dict[Verdict, int] = {"pass": 0, "inconclusive": 1, "fail": 2}
@@ -26,7 +27,8 @@ class GraderSummary(BaseModel):
     """One grader (or the reward) against one target.
 
     `label` is the name to display where the suite gives one. `low` and `high` are the 95 % interval of the mean,
-    clustered by sample; `pass_rate` is the share of scores of 1; `pass_at` and `pass_hat` map k to pass@k and pass^k
+    clustered by sample; `pass_rate` is the share of scores that pass, of 1 unless a metric says otherwise, with its
+    interval from `pass_low` to `pass_high`; `pass_at` and `pass_hat` map k to pass@k and pass^k
     over the samples, counted in `pass_samples`, that have so many scored trials.
     """
 
@@ -43,6 +45,8 @@ class GraderSummary(BaseModel):
     low: float | None = None
     high: float | None = None
     pass_rate: float | None = None
+    pass_low: float | None = None
+    pass_high: float | None = None
     pass_at: dict[int, float] = Field(default_factory=dict[int, float])
     pass_hat: dict[int, float] = Field(default_factory=dict[int, float])
     pass_samples: dict[int, int] = Field(default_factory=dict[int, int])
@@ -151,29 +155,32 @@ def summarise(
     failed: int,
     gate: Gate | None,
     pairs: Sequence[AgreementSpec] = (),
-    labels: Mapping[str, str] | None = None,
+    graders: Sequence[Grader] = (),
 ) -> Summary:
     """Return the summary of a run; a gate passes only where it passes for every target."""
     verdict, reasons = _decide(tallies, gate)
+    known = {grader.name: grader for grader in graders}
     return Summary(
         attempts=attempts,
         failed_attempts=failed,
-        graders=[_grader(target, name, found, (labels or {}).get(name)) for (target, name), found in tallies.items()],
+        graders=[_grader(target, name, found, known.get(name)) for (target, name), found in tallies.items()],
         agreement=[_agreement(tallies, pair) for pair in pairs],
         verdict=verdict,
         reasons=reasons,
     )
 
 
-def _grader(target: str, name: str, found: Tally, label: str | None) -> GraderSummary:
+def _grader(target: str, name: str, found: Tally, grader: Grader | None) -> GraderSummary:
+    passed = [value >= (grader.passes_from if grader else PASSED) for value in found.values]
     trials: dict[str, list[bool]] = defaultdict(list)
-    for sample, value in zip(found.samples, found.values, strict=True):
-        trials[sample].append(value >= PASSED)
+    for sample, one in zip(found.samples, passed, strict=True):
+        trials[sample].append(one)
+    rate = mean_interval([float(one) for one in passed], found.samples)
     estimate = mean_interval(found.values, found.samples)
     return GraderSummary(
         name=name,
         target=target,
-        label=label,
+        label=grader and grader.label,
         scored=len(found.values),
         errors=found.errors,
         skipped=found.skipped,
@@ -181,8 +188,10 @@ def _grader(target: str, name: str, found: Tally, label: str | None) -> GraderSu
         mean=estimate and estimate.mean,
         low=estimate and estimate.low,
         high=estimate and estimate.high,
-        pass_rate=sum(v >= PASSED for v in found.values) / len(found.values) if found.values else None,
-        **_passes([(sum(passed), len(passed)) for passed in trials.values()]),
+        pass_rate=rate and rate.mean,
+        pass_low=rate and rate.low,
+        pass_high=rate and rate.high,
+        **_passes([(sum(trial), len(trial)) for trial in trials.values()]),
     )
 
 

@@ -38,6 +38,8 @@ _NAMES: dict[str, tuple[str, ...]] = {
 _FIELDS = frozenset(Sample.model_fields) - {"metadata"}
 _NESTED = ("agent_args", "rubric_vars", "extra_vars")
 _RAGAS = frozenset(MultiTurnSample.model_fields) | frozenset(SingleTurnSample.model_fields)
+_OTHERS = _RAGAS | {"instruction"}
+"""Names that mean something of their own; `instruction` is what tau-bench tells its simulated user."""
 _KNOWN = sorted({*Sample.model_fields, *chain(*_NAMES.values()), "user_input", "rubric_path"})
 _TEXTS = frozenset(("id", "sample_id", "trial", "goal", "rubric", "rubric_path"))
 _TEXTS_OR_LISTS = frozenset(("input", "prompt", "user_input", "ground_truth", "reference"))
@@ -205,7 +207,7 @@ def _id(value: Any, position: int) -> Any:
 def _with_rest(metadata: dict[str, Any], left: Mapping[str, Any], read: set[str]) -> dict[str, Any]:
     """Keep in the metadata what no field took; a key that looks like a misspelt field is an error."""
     for key, value in left.items():
-        if key not in read and key not in _RAGAS and (meant := _misspelt(key)) is not None:
+        if key not in read and key not in _OTHERS and (meant := _misspelt(key)) is not None:
             raise ValueError(f"unknown key '{key}'; did you mean '{meant}'? (move it into 'metadata' if it is meant)")
         metadata[f"row.{key}" if key in metadata and metadata[key] != value else key] = value
     return metadata

@@ -26,7 +26,8 @@ class Sample(BaseModel):
 
     `input` is one message, or a list of messages that are sent one after the other, each waiting for the reply.
     With a list `input` and a list `ground_truth` of the same length, each turn is graded against its own truth; None
-    in that list skips the turn. `messages` is a recorded conversation, to be replayed.
+    in that list skips the turn. `messages` is a recorded conversation, to be replayed. `goal`, `instructions`,
+    `context`, `must` and `must_not` are for metrics: what the user wants, and what has to and must never happen.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=False)
@@ -38,6 +39,10 @@ class Sample(BaseModel):
     ground_truth: JsonScalar | dict[str, Any] | list[Any] = None
     reference_tool_calls: list[ToolCall] | list[list[ToolCall] | None] | None = None
     goal: str | None = None
+    instructions: str | None = None
+    context: dict[str, Any] | list[Any] | str | None = None
+    must: list[str] = Field(default_factory=list)
+    must_not: list[str] = Field(default_factory=list)
     rubric: str | None = None
     agent_args: dict[str, Any] = Field(default_factory=dict)
     rubric_vars: dict[str, Any] = Field(default_factory=dict)

@@ -17,14 +17,18 @@ from vivavoce.grading.gates import Gate, LogicalGate, SimpleGate, Threshold, Wei
 from vivavoce.grading.grader import Grader, Score, user_score
 from vivavoce.grading.graders import graders, truth_of
 from vivavoce.grading.judge import RESERVED, VERDICT_SCHEMA, ModelJudge
+from vivavoce.grading.metrics import metric_grader
 from vivavoce.grading.options import check_parameters, read_options
 from vivavoce.grading.rewards import Composer, CustomReward, WeightedReward, reward_composers
 from vivavoce.grading.rubric import Rubric, read_rubric
+from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.model import Model
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.samples.rows import SampleCount
+from vivavoce.settings import settings
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.load import Suite
+from vivavoce.suites.metric_names import metric_of
 from vivavoce.suites.spec import (
     AgreementSpec,
     AnyGateSpec,
@@ -33,25 +37,28 @@ from vivavoce.suites.spec import (
     ConditionSpec,
     CustomRewardSpec,
     FunctionGraderSpec,
+    GraderSpec,
     JudgeGraderSpec,
+    JudgeSpec,
     LogicalGateSpec,
+    MetricGraderSpec,
     MetricRewardSpec,
     WeightedGateSpec,
     WeightedRewardSpec,
 )
 
-OpenModel = Callable[[JudgeGraderSpec], Model]
+OpenModel = Callable[[str, JudgeSpec], Model]
 
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """What grades a run: the graders in the order of the suite, the reward, the gate, and the judges to close."""
+    """What grades a run: the graders in the order of the suite, the reward, the gate, and what to close at the end."""
 
     graders: tuple[Grader, ...]
     composer: Composer | None
     gate: Gate | None
     agreement: tuple[AgreementSpec, ...] = ()
-    models: tuple[Model, ...] = ()
+    opened: tuple[Model | BaseMultiTurnMetric, ...] = ()
     reward_fingerprint: str | None = None
 
     @property
@@ -73,6 +80,7 @@ class Builder:
     dataset: SampleCount | None = None
     problems: list[Problem] = field(default_factory=list[Problem])
     models: dict[str, Model] = field(default_factory=dict[str, Model])
+    metrics: list[BaseMultiTurnMetric] = field(default_factory=list[BaseMultiTurnMetric])
 
     @contextmanager
     def place(self, *at: str | int) -> Generator[None]:
@@ -103,11 +111,13 @@ class Builder:
             composer,
             gate,
             tuple(spec.agreement),
-            tuple(self.models.values()),
+            (*self.models.values(), *self.metrics),
             _reward_print(spec.reward, composer),
         )
 
     def _grader(self, name: str, spec: AnyGraderSpec) -> Grader | None:
+        if isinstance(spec, MetricGraderSpec):
+            return self._metric(name, spec)
         extract: Extract | None = None
         with self.place("graders", name, "extractor"):
             extract = build_extractor(spec.extractor, spec.extractor_config, self.suite.base)
@@ -150,14 +160,9 @@ class Builder:
         with self.place(*at, "prompt_path" if spec.prompt_path else "prompt"):
             rubric = self._rubric(spec)
             with self.place(*at, "model"):
-                key = f"{spec.model} {spec.timeout} {spec.max_retries}"
-                if key not in self.models:
-                    self.models[key] = self.open_model(spec)
-                settings = dict(spec.settings)
-                if spec.temperature is not None:
-                    settings.setdefault("temperature", spec.temperature)
-                judge = ModelJudge(self.models[key], rubric, settings, spec.system_prompt)
-                asked: list[Any] = [spec.model, rubric.hash, settings, spec.system_prompt, VERDICT_SCHEMA]
+                asked_with = spec.asked_with
+                judge = ModelJudge(self._opened(spec.model, spec), rubric, asked_with, spec.system_prompt)
+                asked: list[Any] = [spec.model, rubric.hash, asked_with, spec.system_prompt, VERDICT_SCHEMA]
                 parts = [*asked, _extractor_parts(spec, self.suite.base)]
                 return Grader(
                     name,
@@ -171,6 +176,24 @@ class Builder:
                     waits=True,
                 )
         return None
+
+    def _metric(self, name: str, spec: MetricGraderSpec) -> Grader | None:
+        at = ("graders", name)
+        with self.place(*at, "metric"):
+            made = metric_of(name, spec, self.suite.base)
+            model = spec.model or settings().judge
+            if made.judged and model is not None:
+                with self.place(*at, "model"):
+                    made.model = self._opened(model, spec)
+            self.metrics.append(made)
+            return metric_grader(name, made, spec.display_name)
+        return None
+
+    def _opened(self, model: str, spec: JudgeSpec) -> Model:
+        key = f"{model} {spec.api_key_env} {spec.timeout} {spec.max_retries}"
+        if key not in self.models:
+            self.models[key] = self.open_model(model, spec)
+        return self.models[key]
 
     def _rubric(self, spec: JudgeGraderSpec) -> Rubric:
         text, where = spec.prompt or "", "prompt"
@@ -244,7 +267,7 @@ def _registered(name: str, _base: Path) -> Callable[..., Any]:
     return reward_composers.get(name)
 
 
-def _extractor_parts(spec: AnyGraderSpec, base: Path) -> list[Any]:
+def _extractor_parts(spec: FunctionGraderSpec | JudgeGraderSpec, base: Path) -> list[Any]:
     version = "1"
     if is_file_reference(spec.extractor):
         version = _source(load_object(spec.extractor, base))
@@ -272,4 +295,4 @@ def needs_state(specs: Mapping[str, AnyGraderSpec], base: Path) -> bool:
             return name == "memory_block"
         return "agent_state" in inspect.signature(load_object(name, base)).parameters
 
-    return any(asks(spec.extractor) for spec in specs.values())
+    return any(asks(spec.extractor) for spec in specs.values() if isinstance(spec, GraderSpec))

@@ -83,13 +83,13 @@ class Document:
         return Problem(f"{problem.message} (asked for by {asked})", problem.file, problem.line, problem.column)
 
 
-def read_document(path: Path) -> Document:
-    """Read a YAML file whose top is a mapping.
+def read_document(path: Path, kind: str = "suite", keys: str = "name, dataset, target and graders") -> Document:
+    """Read a YAML file whose top is a mapping; `kind` is what errors call it, `keys` some that it has.
 
     Raises:
         UsageError: it is missing, of another kind, unreadable, not UTF-8, not YAML, too large, or not a mapping.
     """
-    text = _read_text(path)
+    text = _read_text(path, kind)
     reader = YAML(typ="rt")
     reader.Constructor = _Constructor
     try:
@@ -103,7 +103,7 @@ def read_document(path: Path) -> Document:
     except ValueError as error:
         raise UsageError(Problem(f"is not YAML: {str(error).splitlines()[0]}", path)) from error
     if not isinstance(loaded, Mapping):
-        raise UsageError(Problem("must be a mapping with keys such as name, dataset, target and graders", path, 1))
+        raise UsageError(Problem(f"must be a mapping with keys such as {keys}", path, 1))
     places: dict[KeyPath, tuple[int, int]] = {}
     data = _Plain(path, places).convert(cast("object", loaded), ())
     return Document(path, cast("dict[str, Any]", data), places)
@@ -124,16 +124,16 @@ def _unreadable(path: Path, error: Any) -> Problem:
     return Problem(f"is not YAML: {said}{hint}", path, line, column)
 
 
-def _read_text(path: Path) -> str:
+def _read_text(path: Path, kind: str) -> str:
     if what := _OTHER_FILES.get(path.suffix.lower()):
-        hint = "a suite is a YAML file that names it; viva init writes one to start from"
-        raise UsageError(Problem(f"is {what}, not a suite; {hint}", path))
+        hint = " that names it; viva init writes one to start from" if kind == "suite" else ""
+        raise UsageError(Problem(f"is {what}, not a {kind}; a {kind} is a YAML file{hint}", path))
     try:
         raw = path.read_bytes()
     except OSError as error:
         raise UsageError(Problem(f"cannot be read: {error.strerror}", path)) from error
     if len(raw) > MAX_BYTES:
-        raise UsageError(Problem(f"has {len(raw)} bytes; a suite has at most {MAX_BYTES}", path))
+        raise UsageError(Problem(f"has {len(raw)} bytes; a {kind} has at most {MAX_BYTES}", path))
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

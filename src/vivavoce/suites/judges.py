@@ -1,4 +1,4 @@
-"""Opening the judges that a suite names, each call counted against the budget of the run."""
+"""Opening the judges that a suite names: each call counts against the budget of the run, each answer is kept."""
 
 from __future__ import annotations
 
@@ -6,32 +6,42 @@ import os
 from dataclasses import dataclass
 
 from vivavoce.errors import UsageError
+from vivavoce.models.cache import AbsentModel, CachedModel
 from vivavoce.models.model import Model
-from vivavoce.models.names import open_model
+from vivavoce.models.names import model_name, open_model
 from vivavoce.pacing.budget import Budget
-from vivavoce.suites.spec import JudgeGraderSpec
+from vivavoce.store.replies import ReplyStore
+from vivavoce.suites.spec import JudgeSpec
 from vivavoce.wire.http import Limits
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeOpener:
-    """Opens judges by name; a check opens them without keys, for nothing is asked."""
+    """Opens judges by name; a check opens them without keys, for nothing is asked.
+
+    `replies` is where answers are kept and found again, None for nowhere. Offline, nothing else is asked.
+    """
 
     budget: Budget
+    replies: ReplyStore | None = None
+    offline: bool = False
+    concurrency: int = 64
     keys_needed: bool = True
 
-    def open(self, spec: JudgeGraderSpec) -> Model:
+    def open(self, name: str, spec: JudgeSpec) -> Model:
         """Return the judge of a grader, ready to be asked.
 
         Raises:
             UsageError: the name has no known form, or a key is missing.
         """
-        limits = Limits(timeout=spec.timeout)
-        return open_model(
-            spec.model, api_key=self._key(spec), limits=limits, budget=self.budget, tries=spec.max_retries + 1
-        )
+        if self.offline and self.replies is not None:
+            return CachedModel(AbsentModel(model_name(name)), self.replies, offline=True)
+        limits = Limits(timeout=spec.timeout, concurrency=self.concurrency)
+        key, tries = self._key(spec), spec.max_retries + 1
+        model = open_model(name, api_key=key, limits=limits, budget=self.budget, tries=tries)
+        return model if self.replies is None else CachedModel(model, self.replies)
 
-    def _key(self, spec: JudgeGraderSpec) -> str | None:
+    def _key(self, spec: JudgeSpec) -> str | None:
         if not self.keys_needed:
             return "unused"
         if spec.api_key_env is None:

@@ -35,16 +35,16 @@ _SECRET = {"api_key", "headers"}
 _EMPTY = ("too_short", "string_too_short")
 
 
-def mistakes_in(document: Document, error: ValidationError) -> list[Problem]:
-    """Return the mistakes that validation found, each at its place in the file."""
-    return [_problem(document, details) for details in error.errors(include_url=False)]
+def mistakes_in(document: Document, error: ValidationError, schema: type[BaseModel] = SuiteSpec) -> list[Problem]:
+    """Return the mistakes that validation found, each at its place in a file that must match `schema`."""
+    return [_problem(document, details, schema) for details in error.errors(include_url=False)]
 
 
-def _problem(document: Document, details: ErrorDetails) -> Problem:
+def _problem(document: Document, details: ErrorDetails, schema: type[BaseModel]) -> Problem:
     at = _in_file(document.data, details["loc"])
     kind = details["type"]
     if kind == "extra_forbidden":
-        known = _known_keys(details["loc"])
+        known = _known_keys(details["loc"], schema)
         return document.problem(at, f"unknown key{did_you_mean(str(at[-1]), known)}")
     if kind == "missing":
         return document.problem(at[:-1], f"the key '{at[-1]}' is missing")
@@ -115,19 +115,22 @@ def _got(value: object) -> str:
 def _in_file(data: Any, loc: Sequence[str | int]) -> KeyPath:
     """Return the path in the file: the tags of unions are steps of the schema and not of the file."""
     at: list[str | int] = []
-    for i, part in enumerate(loc):
+    tagged = False
+    for part in loc:
         here = cast("dict[str | int, Any]", data) if isinstance(data, dict) else {}
-        if i + 1 < len(loc) and here.get("kind") == part:
+        if not tagged and here.get("kind") == part:
+            tagged = True
             continue
+        tagged = False
         at.append(part)
         items = cast("list[Any]", data) if isinstance(data, list) else []
         data = items[part] if isinstance(part, int) and part < len(items) else here.get(part)
     return tuple(at)
 
 
-def _known_keys(loc: Sequence[str | int]) -> list[str]:
+def _known_keys(loc: Sequence[str | int], schema: type[BaseModel]) -> list[str]:
     """Return the keys that the schema knows where an unknown one stood."""
-    models: list[type[BaseModel]] = [SuiteSpec]
+    models = [schema]
     for part in loc[:-1]:
         models = _step(models, part)
     return [name for model in models for name in model.model_fields]

@@ -18,6 +18,7 @@ from pydantic import (
 
 from vivavoce.grading.gates import Aggregation, Bound, Operator
 from vivavoce.grading.grader import Scope
+from vivavoce.metrics.config import Scope as MetricScope
 from vivavoce.wire.http import USER_IN_ADDRESS, holds_user
 
 _SECRET = re.compile(
@@ -174,20 +175,30 @@ class FunctionGraderSpec(GraderSpec):
     timeout: float = Field(default=60.0, gt=0)
 
 
-class JudgeGraderSpec(GraderSpec):
+class JudgeSpec(Spec):
+    """How a judge is asked: seconds one answer may take, how often a failed call is repeated, and its settings."""
+
+    temperature: float | None = 0.0
+    settings: SettingsOfModel = Field(default_factory=dict)
+    api_key_env: str | None = None
+    max_retries: int = Field(default=5, ge=0, le=20)
+    timeout: float = Field(default=120.0, gt=0)
+
+    @property
+    def asked_with(self) -> dict[str, Any]:
+        """The settings with the temperature among them."""
+        return self.settings if self.temperature is None else {"temperature": self.temperature, **self.settings}
+
+
+class JudgeGraderSpec(GraderSpec, JudgeSpec):
     """A model that follows a rubric, given as text or as a file."""
 
     kind: Literal["model_judge"]
     prompt: str | None = None
     prompt_path: str | None = None
     model: Address
-    temperature: float | None = 0.0
-    settings: SettingsOfModel = Field(default_factory=dict)
     system_prompt: str | None = None
     rubric_vars: list[str] | None = None
-    api_key_env: str | None = None
-    max_retries: int = Field(default=5, ge=0, le=20)
-    timeout: float = Field(default=120.0, gt=0)
 
     @model_validator(mode="after")
     def _one_prompt(self) -> Self:
@@ -196,7 +207,22 @@ class JudgeGraderSpec(GraderSpec):
         return self
 
 
-AnyGraderSpec = Annotated[FunctionGraderSpec | JudgeGraderSpec, Field(discriminator="kind")]
+class MetricGraderSpec(JudgeSpec):
+    """A metric by its name, or one of your own as `file.py:name`; `config` holds its options.
+
+    It looks at the whole conversation; with a `scope` it judges each turn, or each window of turns, within it. A judged
+    metric asks `model`, or the judge that VIVAVOCE_JUDGE names.
+    """
+
+    kind: Literal["metric"]
+    metric: str
+    model: Address | None = None
+    config: dict[str, Any] = Field(default_factory=dict)
+    scope: MetricScope = "conversation"
+    display_name: str | None = None
+
+
+AnyGraderSpec = Annotated[FunctionGraderSpec | JudgeGraderSpec | MetricGraderSpec, Field(discriminator="kind")]
 
 
 class MetricRewardSpec(Spec):

@@ -1,0 +1,80 @@
+"""`viva judge`: metrics over recorded conversations, without a suite."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vivavoce.cli.forecast import forecast_line
+from vivavoce.cli.output import CostOption, NoCacheOption, ReplayOption, StoreOption, existing, notes, out, store_of
+from vivavoce.cli.progress import RunProgress, interruptible
+from vivavoce.cli.run import report_run
+from vivavoce.errors import UsageError
+from vivavoce.metrics.config import Scope
+from vivavoce.run.check import check_suite
+from vivavoce.run.plan import RunOptions
+from vivavoce.run.suite_run import SuiteRun
+from vivavoce.store.store import Store
+from vivavoce.suites.judging import judging_suite
+
+
+def command(
+    conversations: Annotated[Path, typer.Argument(help="A JSONL, JSON, CSV or Parquet file of conversations.")],
+    *,
+    metrics: Annotated[
+        str, typer.Option(help="Metrics, with commas between: names, file.py:name or file.yaml. See: viva list metrics")
+    ],
+    judge: Annotated[str | None, typer.Option(help="The model that judges; VIVAVOCE_JUDGE unless named.")] = None,
+    scope: Annotated[Scope, typer.Option(help="Judge each conversation, each turn, or each window of turns.")] = (
+        "conversation"
+    ),
+    field: Annotated[
+        list[str] | None, typer.Option(help="Where the rows keep something, as goal=metadata.wish; repeat for more.")
+    ] = None,
+    max_samples: Annotated[int | None, typer.Option(min=1, help="The first N conversations only.")] = None,
+    max_concurrent: Annotated[int, typer.Option(min=1, max=10_000, help="Conversations at a time.")] = 64,
+    max_calls: Annotated[
+        int | None, typer.Option(min=0, help="Stop before the judge got more calls than this.")
+    ] = None,
+    max_cost: CostOption = None,
+    no_cache: NoCacheOption = False,
+    replay: ReplayOption = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and say what would be asked.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; the summary only.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Measure recorded conversations with metrics; each row has `messages`, and what the metrics need, such as `goal`.
+
+    The records go to .vivavoce/vivavoce.db like those of any run: `viva show` reads them, `viva run --resume` goes on
+    with what an interruption left. Exit codes: 0 done, 2 wrong usage, 3 inconclusive, 130 interrupted.
+    """
+    options = RunOptions(
+        max_samples=max_samples, max_calls=max_calls, max_cost=max_cost, cache=not no_cache, replay=replay
+    )
+    named = [name.strip() for name in metrics.split(",") if name.strip()]
+    suite = judging_suite(
+        existing(conversations), named, judge, scope=scope, fields=_fields(field or []), max_concurrent=max_concurrent
+    )
+    if dry_run:
+        out().print(forecast_line(check_suite(suite, options, keys_needed=True)))
+        return
+    with Store.open(store_of(store)) as opened:
+        progress = RunProgress(notes())
+        run = SuiteRun(suite, options, opened, [] if quiet else [progress])
+        with progress:
+            result = asyncio.run(interruptible(run, progress))
+        report_run(opened, result, None, ["--store", store] if store else [])
+    raise typer.Exit(result.exit_code)
+
+
+def _fields(given: list[str]) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    for one in given:
+        name, _, path = one.partition("=")
+        if not path:
+            raise UsageError(f"--field {one}: write it as goal=metadata.wish")
+        fields[name] = path
+    return fields

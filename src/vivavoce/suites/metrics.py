@@ -1,0 +1,84 @@
+"""Metrics of your own in YAML: a name, a prompt, the kind of score. No Python needed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import Field, StringConstraints, ValidationError, model_validator
+
+from vivavoce.errors import UsageError
+from vivavoce.metrics.config import Scope
+from vivavoce.metrics.custom import AnyScoreKind, PromptMetric
+from vivavoce.metrics.transcript import Shown
+from vivavoce.models.homemade import ModelLike, as_model
+from vivavoce.suites.document import Document, read_document
+from vivavoce.suites.mistakes import mistakes_in
+from vivavoce.suites.spec import Address, SettingsOfModel, Spec
+
+_OPTIONS = ("settings", "scope", "window", "tokens", "overlap")
+"""What every judged metric takes too, in the same form."""
+
+
+class ShownSpec(Spec):
+    """What of the conversation the judge sees."""
+
+    policy: bool = True
+    tools: bool = True
+    retrieved: bool = True
+
+
+class MetricSpec(Spec):
+    """A metric made of a prompt; `prompt_path` is a file beside this one, `model` the judge unless another is given."""
+
+    name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+    description: str = ""
+    prompt: str | None = None
+    prompt_path: str | None = None
+    score: AnyScoreKind
+    model: Address | None = None
+    settings: SettingsOfModel = Field(default_factory=dict)
+    scope: Scope = "conversation"
+    window: int = Field(default=5, ge=1)
+    shown: ShownSpec = ShownSpec()
+    tokens: int = Field(default=100_000, ge=1)
+    overlap: int = Field(default=2, ge=0)
+
+    @model_validator(mode="after")
+    def _one_prompt(self) -> Self:
+        if (self.prompt is None) == (self.prompt_path is None):
+            raise ValueError("needs exactly one of prompt and prompt_path")
+        return self
+
+
+def load_metric(path: str | Path, model: ModelLike | None = None) -> PromptMetric:
+    """Read a metric from a YAML file; `model` is its judge in place of the file's own.
+
+    Raises:
+        UsageError: the file does not describe a metric, its prompt cannot be used, or its model cannot be opened; each
+            mistake has its place in the file.
+    """
+    document = read_document(Path(path), kind="metric", keys="name, prompt and score")
+    try:
+        spec = MetricSpec.model_validate(document.data)
+    except ValidationError as error:
+        raise UsageError(*mistakes_in(document, error, MetricSpec)) from error
+    judge = spec.model if model is None else model
+    try:
+        opened = None if judge is None else as_model(judge)
+    except UsageError as error:
+        raise error if judge is model else UsageError(*document.placed(("model",), error)) from error
+    return _metric(document, spec, opened)
+
+
+def _metric(document: Document, spec: MetricSpec, model: ModelLike | None) -> PromptMetric:
+    prompt = document.path.parent / spec.prompt_path if spec.prompt_path is not None else spec.prompt
+    options: dict[str, Any] = {name: getattr(spec, name) for name in _OPTIONS if name in spec.model_fields_set}
+    options["shown"] = Shown(**dict(spec.shown))
+    try:
+        return PromptMetric(
+            model, name=spec.name, prompt=prompt, score=spec.score, description=spec.description, **options
+        )
+    except UsageError as error:
+        at = "prompt" if spec.prompt_path is None else "prompt_path"
+        raise UsageError(*document.placed((at,), error)) from error
