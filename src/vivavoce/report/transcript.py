@@ -11,6 +11,7 @@ from vivavoce.messages import AIMessage, AnyMessage, AudioPart, ContentPart, Fil
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome, Reward
 from vivavoce.records.score import GradeResult, State, TurnGrade
+from vivavoce.report.findings import findings
 from vivavoce.report.tables import Labelled
 from vivavoce.report.text import one_line, safe
 
@@ -68,6 +69,7 @@ class _Transcript:
         failure = grade.failure
         if failure is None:
             yield _line(name, grade, grade.rationale or "")
+            yield from findings(grade.metadata)
         elif failure in self._told:
             yield _line(name, grade, _again(grade))
         else:
