@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import UsageError
 from vivavoce.grading.extractors import last_assistant
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.graders import Case
 from vivavoce.metrics.exact.embedded import EmbeddedMetric
+from vivavoce.metrics.material import material
 from vivavoce.metrics.measuring import ExactMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.records.score import PASSED, GradeResult, TurnGrade, failed, skipped
-from vivavoce.samples.sample import Sample
 
 _TYPED = frozenset(("score", "score_type", "is_successful", "confidence", "reasoning", "evidence", "pieces", "goal"))
 """Details that a grade holds elsewhere, or that the sample has."""
@@ -81,21 +79,6 @@ def metric_grader(name: str, metric: BaseMultiTurnMetric, label: str | None = No
         asks_each_turn=getattr(metric, "scope", "conversation") != "conversation",
         passes_from=measuring.passes_from,
         waits=metric.judged or not isinstance(metric, ExactMetric) or isinstance(metric, EmbeddedMetric),
-    )
-
-
-def material(sample: Sample, messages: Sequence[Any], seconds: Sequence[float | None] = ()) -> MultiTurnEvaluationInput:
-    """Return what a metric is given of a sample and the conversation that came of it."""
-    context, truth = sample.context, sample.ground_truth
-    return MultiTurnEvaluationInput.model_construct(
-        conversation_history=ConversationHistory.model_construct(messages=messages, conversation_id=sample.id),
-        goal=sample.goal,
-        instructions=sample.instructions,
-        context=context if context is None or isinstance(context, dict) else {"context": context},
-        reference=truth if isinstance(truth, str) else None,
-        must=tuple(sample.must),
-        must_not=tuple(sample.must_not),
-        turn_seconds=tuple(seconds),
     )
 
 

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from vivavoce.metrics.presets import security_metrics as security_metrics
     from vivavoce.metrics.result import Evidence as Evidence
     from vivavoce.metrics.result import MetricResult as MetricResult
+    from vivavoce.metrics.stored import evaluate_test_result as evaluate_test_result
     from vivavoce.metrics.streaming import StreamingEvaluator as StreamingEvaluator
     from vivavoce.metrics.types import MultiTurnEvaluationInput as MultiTurnEvaluationInput
 
@@ -141,6 +142,7 @@ _EXPORTS = {
     "compare_conversations": "pairwise",
     "create_metric": "factory",
     "evaluate_conversation": "evaluation",
+    "evaluate_test_result": "stored",
     "function_metric": "custom",
     "metrics": "factory",
     "quality_metrics": "presets",
@@ -210,6 +212,7 @@ __all__ = [
     "compare_conversations",
     "create_metric",
     "evaluate_conversation",
+    "evaluate_test_result",
     "function_metric",
     "metrics",
     "quality_metrics",

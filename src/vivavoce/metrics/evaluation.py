@@ -119,17 +119,7 @@ def evaluate_conversation(
         UsageError: a name is unknown, or two metrics have the same.
         BudgetExhausted: a limit on calls or cost is reached.
     """
-
-    async def once() -> EvaluationReport:
-        try:
-            return await aevaluate_conversation(conversation, metrics, goal, model=judge, **known)
-        finally:
-            for one in (judge, *metrics):
-                if one is not None and not isinstance(one, str):
-                    await one.close()
-
-    judge = None if model is None else as_model(model)
-    return wait_for(once())
+    return wait_for(evaluate_given(evaluation_input(conversation, goal=goal, **known), metrics, model, close=True))
 
 
 async def aevaluate_conversation(
@@ -140,12 +130,31 @@ async def aevaluate_conversation(
     model: ModelLike | None = None,
     **known: Unpack[Known],
 ) -> EvaluationReport:
-    """Do as `evaluate_conversation`."""
+    """Do as `evaluate_conversation`; connections stay open for the next one."""
+    return await evaluate_given(evaluation_input(conversation, goal=goal, **known), metrics, model)
+
+
+async def evaluate_given(
+    given: MultiTurnEvaluationInput,
+    metrics: Sequence[Named | Several],
+    model: ModelLike | None = None,
+    *,
+    close: bool = False,
+) -> EvaluationReport:
+    """Measure what metrics are given with several of them; `close` closes the connections of the judges at the end.
+
+    Raises:
+        UsageError: a name is unknown, or two metrics have the same.
+        BudgetExhausted: a limit on calls or cost is reached.
+    """
     judge = None if model is None else as_model(model)
     chosen = [_made(one, judge) if isinstance(one, str) else one for one in metrics]
     _check_names([name for one in chosen for name in _names(one)])
-    given = evaluation_input(conversation, goal=goal, **known)
-    measured = await asyncio.gather(*(_measured(one, given) for one in chosen))
+    try:
+        measured = await asyncio.gather(*(_measured(one, given) for one in chosen))
+    finally:
+        for one in chosen if close else ():
+            await one.close()
     return EvaluationReport({name: result for results in measured for name, result in results.items()})
 
 

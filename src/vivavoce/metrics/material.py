@@ -1,0 +1,27 @@
+"""What a metric is given of a sample and of the conversation that came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from vivavoce.conversation import ConversationHistory
+from vivavoce.messages import AnyMessage
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.samples.sample import Sample
+
+
+def material(
+    sample: Sample, messages: Sequence[AnyMessage], seconds: Sequence[float | None] = ()
+) -> MultiTurnEvaluationInput:
+    """Return what a metric is given of a sample and the conversation that came of it."""
+    context, truth = sample.context, sample.ground_truth
+    return MultiTurnEvaluationInput.model_construct(
+        conversation_history=ConversationHistory.model_construct(messages=messages, conversation_id=sample.id),
+        goal=sample.goal,
+        instructions=sample.instructions,
+        context=context if context is None or isinstance(context, dict) else {"context": context},
+        reference=truth if isinstance(truth, str) else None,
+        must=tuple(sample.must),
+        must_not=tuple(sample.must_not),
+        turn_seconds=tuple(seconds),
+    )

@@ -1,0 +1,71 @@
+"""Evaluating again what is in the store: one conversation of a run, with whatever metrics."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.metrics.evaluation import EvaluationReport, Named, Several, evaluate_given
+from vivavoce.metrics.material import material
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+from vivavoce.pacing.waiting import wait_for
+from vivavoce.records.run import Attempt
+from vivavoce.samples.sample import Sample
+from vivavoce.settings import settings
+from vivavoce.store.store import Store
+
+
+def evaluate_test_result(
+    test_result_id: str,
+    metrics: Sequence[Named | Several],
+    *,
+    model: ModelLike | None = None,
+    store: str | None = None,
+) -> EvaluationReport:
+    """Measure a stored conversation with several metrics; nothing in the store changes.
+
+    `test_result_id` is `RUN/SAMPLE`, or `RUN/SAMPLE#TRIAL` where there are several; the run may be `latest`. What the
+    sample knows, such as its goal, is what the metrics are given. `model` judges for the metrics given by name.
+
+    Raises:
+        UsageError: there is no such run, sample or trial; or a metric is unknown.
+        BudgetExhausted: a limit on calls or cost is reached.
+    """
+    with Store.open(store or settings().store, create=False) as opened:
+        given = stored_input(opened, test_result_id)
+    return wait_for(evaluate_given(given, metrics, model, close=True))
+
+
+def stored_input(store: Store, test_result_id: str) -> MultiTurnEvaluationInput:
+    """Return what a metric is given of a stored conversation.
+
+    Raises:
+        UsageError: there is no such run, sample or trial.
+    """
+    name, slash, sample = test_result_id.partition("/")
+    if not slash or not sample:
+        raise UsageError(f"'{test_result_id}' is no stored conversation; write RUN/SAMPLE, or RUN/SAMPLE#TRIAL")
+    run = store.run(name)
+    attempts = list(store.attempts(run.id, sample_id=sample))
+    trial = 0
+    if not attempts and "#" in sample:
+        sample, _, number = sample.rpartition("#")
+        attempts = list(store.attempts(run.id, sample_id=sample))
+        trial = int(number) if number.isdecimal() else -1
+    if not attempts:
+        known = {key.sample_id for key in store.done(run.id)}
+        raise UsageError(f"run {run.id} has no sample '{sample}'{did_you_mean(sample, known)}")
+    for attempt in attempts:
+        if attempt.key.trial == trial or len(attempts) == 1:
+            return _input(attempt)
+    trials = ", ".join(str(attempt.key.trial) for attempt in attempts)
+    raise UsageError(f"sample '{sample}' of run {run.id} has no such trial; its trials are {trials}")
+
+
+def _input(attempt: Attempt) -> MultiTurnEvaluationInput:
+    row = json.loads(attempt.sample)
+    messages = attempt.trajectory.messages
+    sample = Sample.model_validate(row if "input" in row else {**row, "messages": messages})
+    return material(sample, messages, [turn.seconds for turn in attempt.trajectory.turns])

@@ -1,0 +1,57 @@
+"""Evaluating again what is in the store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vivavoce import RunOptions, UsageError, evaluate
+from vivavoce.metrics import GoalAchievementJudge, TurnCountMetric, evaluate_test_result
+from vivavoce.testing import ScriptedModel
+
+VERDICT = {"achievement_level": "fully_achieved", "confidence": 0.9, "reasoning": "It was told.", "evidence": ["auto"]}
+
+
+def rows(**more: Any) -> list[dict[str, Any]]:
+    talk = [{"role": "user", "content": "What do you offer?"}, {"role": "assistant", "content": "We offer auto."}]
+    return [{"id": "one", "goal": "the user learns the offer", "messages": talk, **more}]
+
+
+def stored(given: list[dict[str, Any]]) -> str:
+    return evaluate(given, [TurnCountMetric(threshold=9)], options=RunOptions(cache=False)).run.id
+
+
+def test_a_stored_conversation_is_judged_by_the_goal_of_its_sample() -> None:
+    model = ScriptedModel([VERDICT])
+    report = evaluate_test_result(f"{stored(rows())}/one", [GoalAchievementJudge(model), TurnCountMetric()])
+    goal = report.get_metric("goal_achievement")
+    assert (goal.passed, goal.evidence[0].verified, report["turn_count"].score) == (True, True, 1.0)
+    assert "the user learns the offer" in model.requests[0].messages[-1].text
+
+
+def test_a_metric_by_name_is_judged_by_the_model_that_is_given() -> None:
+    stored(rows())
+    assert evaluate_test_result("latest/one", ["goal_achievement"], model=ScriptedModel([VERDICT])).all_passed
+
+
+def test_one_of_several_trials_is_named_after_a_hash() -> None:
+    run = stored([*rows(trial=0), *rows(trial=1)])
+    assert evaluate_test_result(f"{run}/one#1", ["turn_count"])["turn_count"].score == 1.0
+    with pytest.raises(UsageError, match="its trials are 0, 1"):
+        evaluate_test_result(f"{run}/one#7", ["turn_count"])
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nothing", "write RUN/SAMPLE"),
+        ("latest/", "write RUN/SAMPLE"),
+        ("latest/onne", "did you mean 'one'"),
+        ("x/one", "no run"),
+    ],
+)
+def test_what_is_not_there_is_told_with_what_is(name: str, said: str) -> None:
+    stored(rows())
+    with pytest.raises(UsageError, match=said):
+        evaluate_test_result(name, ["turn_count"])
