@@ -14,9 +14,15 @@ from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.cli.run import report_run
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import Scope
+from vivavoce.models.batch import import_responses as read_responses
+from vivavoce.models.names import model_name
+from vivavoce.report.text import count, one_line
 from vivavoce.run.check import check_suite
 from vivavoce.run.plan import RunOptions
+from vivavoce.run.requests import Export
+from vivavoce.run.requests import export_requests as write_requests
 from vivavoce.run.suite_run import SuiteRun
+from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.judging import judging_suite
 
@@ -42,6 +48,14 @@ def command(
     max_cost: CostOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
+    export_requests: Annotated[
+        Path | None,
+        typer.Option("--export-requests", help="Ask nobody; write the questions to this file, for OpenAI's Batch API."),
+    ] = None,
+    import_responses: Annotated[
+        Path | None,
+        typer.Option("--import-responses", help="Take the answers of this file, and judge by kept answers only."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and say what would be asked.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; the summary only.")] = False,
     store: StoreOption = None,
@@ -51,6 +65,7 @@ def command(
     The records go to .vivavoce/vivavoce.db like those of any run: `viva show` reads them, `viva run --resume` goes on
     with what an interruption left. Exit codes: 0 done, 2 wrong usage, 3 inconclusive, 130 interrupted.
     """
+    replay = replay or import_responses is not None
     options = RunOptions(
         max_samples=max_samples, max_calls=max_calls, max_cost=max_cost, cache=not no_cache, replay=replay
     )
@@ -62,12 +77,46 @@ def command(
         out().print(forecast_line(check_suite(suite, options, keys_needed=True)))
         return
     with Store.open(store_of(store)) as opened:
+        if export_requests is not None:
+            export = asyncio.run(write_requests(suite, _named(judge), export_requests, opened, options))
+            _tell_export(export)
+            return
+        if import_responses is not None:
+            _import(existing(import_responses), opened, _named(judge))
         progress = RunProgress(notes())
         run = SuiteRun(suite, options, opened, [] if quiet else [progress])
         with progress:
             result = asyncio.run(interruptible(run, progress))
         report_run(opened, result, None, ["--store", store] if store else [])
     raise typer.Exit(result.exit_code)
+
+
+def _named(judge: str | None) -> str:
+    named = judge or settings().judge
+    if named is None:
+        raise UsageError("name the judge that the questions are for with --judge, or in VIVAVOCE_JUDGE")
+    return named
+
+
+def _tell_export(export: Export) -> None:
+    for line in export.broken:
+        notes().print(one_line(line, 300))
+    files = ", ".join(str(file) for file in export.files) or "no file"
+    out().print(f"{count(export.asked, 'question')} in {files}; {count(export.answered, 'verdict')} needed none")
+    if export.asked:
+        out().print("have them answered, then give the answers back with --import-responses FILE")
+
+
+def _import(path: Path, store: Store, judge: str) -> None:
+    replies = store.replies()
+    try:
+        report = read_responses(path, replies, model_name(judge))
+    finally:
+        asyncio.run(replies.close())
+    for failed in report.failed:
+        notes().print(one_line(f"{failed.custom_id}: {failed.cause}", 300))
+    cost = "" if report.usage.cost is None else f", for {report.usage.cost:.4f} US dollars"
+    notes().print(f"{count(report.answered, 'answer')} taken, {report.added} of them new{cost}")
 
 
 def _fields(given: list[str]) -> dict[str, str]:

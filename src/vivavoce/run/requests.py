@@ -1,0 +1,88 @@
+"""Writing down what judges would be asked, so that the answers can be bought in bulk or given by somebody else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vivavoce.grading.grader import Grader
+from vivavoce.models.batch import RequestFile
+from vivavoce.models.cache import CachedModel
+from vivavoce.models.model import Model
+from vivavoce.models.names import open_model
+from vivavoce.pacing.budget import Budget
+from vivavoce.run.check import prepare
+from vivavoce.run.drivers import replay
+from vivavoce.run.plan import RunOptions, plan_of
+from vivavoce.run.suite_run import kept_answers
+from vivavoce.samples.sample import Sample
+from vivavoce.store.store import Store
+from vivavoce.suites.judges import JudgeOpener
+from vivavoce.suites.load import Suite
+from vivavoce.suites.spec import JudgeSpec
+
+EXPORTED = "exported"
+"""The kind of failure of a verdict whose question was written down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """What was written: `asked` questions, in `files`.
+
+    `answered` verdicts needed none, because their answers are there or nothing has to be asked. `broken` says of the
+    others, a line for each, why they cannot be had from an answer.
+    """
+
+    asked: int
+    files: tuple[Path, ...]
+    answered: int
+    broken: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOpener(JudgeOpener):
+    """Opens, in place of a judge, the file of the questions to it; what was answered before is not asked again."""
+
+    requests: RequestFile | None = None
+
+    def open(self, name: str, spec: JudgeSpec) -> Model:
+        """Return the file of the questions as a model."""
+        del name, spec
+        assert self.requests is not None
+        assert self.replies is not None
+        return CachedModel(self.requests, self.replies)
+
+
+async def export_requests(suite: Suite, model: str, path: Path, store: Store, options: RunOptions) -> Export:
+    """Write the questions about recorded conversations to files, in the line format of OpenAI's Batch API.
+
+    Raises:
+        UsageError: the suite is wrong, a file is there already, or the model does not speak OpenAI's wire.
+    """
+    plan = plan_of(suite, options)
+    requests = RequestFile(path, open_model(model, api_key="unused"))
+    async with kept_answers(store, cache=True) as replies:
+        try:
+            scoring, _ = prepare(suite, plan, RequestOpener(Budget(), replies, requests=requests))
+            answered, broken = await _ask(scoring.graders, plan.samples())
+        finally:
+            await requests.close()
+    return Export(requests.asked, tuple(requests.files), answered, broken)
+
+
+async def _ask(graders: Sequence[Grader], samples: Iterable[Sample]) -> tuple[int, tuple[str, ...]]:
+    """Grade everything; return how many verdicts came out, and what broke those that no answer can mend."""
+    answered = 0
+    broken: list[str] = []
+    for sample in samples:
+        trajectory = replay(sample)
+        for grader in graders:
+            grade = await grader.grade(sample, trajectory)
+            if grade.state != "error":
+                answered += 1
+            elif grade.failure is None or grade.failure.kind != EXPORTED:
+                broken.append(f"{sample.id}: {grader.name}: {grade.rationale}")
+        await asyncio.sleep(0)
+    return answered, tuple(broken)
