@@ -23,6 +23,7 @@ from vivavoce.run.check import prepare
 from vivavoce.run.claim import claimed
 from vivavoce.run.crew import Crew
 from vivavoce.run.drivers import ScriptedDriver
+from vivavoce.run.heap import heap_at_rest
 from vivavoce.run.lane import open_lane
 from vivavoce.run.plan import RECORDED, GivenPlan, Plan, RunOptions, hash_file, plan_of
 from vivavoce.run.result import RunResult
@@ -94,7 +95,8 @@ class SuiteRun:
         grades = Grades(scoring.graders, scoring.composer)
         self.crew = crew = Crew(1 if plan.replays and grades.at_once else 3 * plan.concurrency)
         async with self.store.writer(run.id, grading.id, scoring.fingerprints) as writer:
-            await crew.run(plan.tasks(drivers, done), partial(self._attempt, crew, grades, writer))
+            with heap_at_rest():
+                await crew.run(plan.tasks(drivers, done), partial(self._attempt, crew, grades, writer))
         return await self._finish(run, grading, scoring, planned)
 
     async def _attempt(self, crew: Crew, grades: Grades, writer: OutcomeWriter, task: Task) -> None:

@@ -1,0 +1,34 @@
+"""What exists before a run is left out of the search for garbage, and found again after it."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+from vivavoce.run.heap import heap_at_rest
+
+
+class Knot:
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_garbage_that_was_there_before_is_found_after_the_last_run() -> None:
+    before = Knot()
+    gone = weakref.ref(before)
+    with heap_at_rest():
+        with heap_at_rest():
+            del before
+        gc.collect()
+        assert gone() is not None
+    gc.collect()
+    assert gone() is None
+
+
+def test_garbage_made_during_a_run_is_found_during_it() -> None:
+    with heap_at_rest():
+        made = Knot()
+        gone = weakref.ref(made)
+        del made
+        gc.collect()
+        assert gone() is None
