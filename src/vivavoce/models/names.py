@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.models.endpoints import ENDPOINTS, key_of
 from vivavoce.models.model import Model
-from vivavoce.models.openai import BASE_URL, OpenAIModel
-from vivavoce.pacing.budget import Budget
+from vivavoce.models.modes import Mode
+from vivavoce.models.openai import BASE_URL, OpenAIModel, Pacing
 from vivavoce.plugins import lazy
 from vivavoce.wire.http import Limits
 
@@ -46,22 +46,25 @@ def open_model(
     api_key: str | None = None,
     settings: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
-    budget: Budget | None = None,
-    tries: int = 4,
+    structured: Mode | None = None,
+    **pacing: Unpack[Pacing],
 ) -> Model:
     """Return the model of a name; nothing is sent before it is asked something.
 
     `PROVIDER:NAME` or `PROVIDER/NAME` takes address and key from the environment, where they have the names that the
     providers' own tools use. `http://host/v1#NAME` asks that endpoint with `api_key`; no key of the environment is sent
-    there, for it belongs to somebody else.
+    there, for it belongs to somebody else. `structured` is the way to ask for JSON, found out unless it is given.
 
     Raises:
-        UsageError: the name has no known form, or an address or a key is missing.
+        UsageError: the name has no known form, an address or a key is missing, or `structured` is asked of a provider
+            whose way is not ours to choose.
         MissingExtra: the provider needs `vivavoce[providers]`.
     """
     provider, model = _read(name)
-    how: dict[str, Any] = {"settings": settings, "limits": limits, "budget": budget, "tries": tries}
+    how: dict[str, Any] = {"settings": settings, "limits": limits, **pacing}
     if provider in _LIBRARY:
+        if structured is not None:
+            raise UsageError(f"model '{name}': the way to structured answers is that of the provider; leave it out")
         library = _LIBRARY[provider]
         key = api_key or key_of(name, library.keys_in)
         access = lazy("vivavoce.models.providers.pydantic_ai.access:Access")(library.provider, model, key)
@@ -69,7 +72,7 @@ def open_model(
     base_url = _base_url(name, provider)
     if provider in ENDPOINTS and not api_key:
         api_key = ENDPOINTS[provider].key(name, base_url)
-    return OpenAIModel(model, base_url=base_url, api_key=api_key, name=model_name(name), **how)
+    return OpenAIModel(model, base_url=base_url, api_key=api_key, structured=structured, name=model_name(name), **how)
 
 
 def model_name(name: str) -> str:

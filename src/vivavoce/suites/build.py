@@ -47,6 +47,8 @@ from vivavoce.suites.spec import (
     WeightedRewardSpec,
 )
 
+_OPENED = {"api_key_env", "timeout", "max_retries", "structured", "requests_per_minute", "tokens_per_minute"}
+"""What of a judge two graders share where they say the same; settings go with each question."""
 OpenModel = Callable[[str, JudgeSpec], Model]
 
 
@@ -190,7 +192,7 @@ class Builder:
         return None
 
     def _opened(self, model: str, spec: JudgeSpec) -> Model:
-        key = f"{model} {spec.api_key_env} {spec.timeout} {spec.max_retries}"
+        key = f"{model} {spec.model_dump(include=_OPENED)}"
         if key not in self.models:
             self.models[key] = self.open_model(model, spec)
         return self.models[key]

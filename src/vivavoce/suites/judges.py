@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from vivavoce.errors import UsageError
 from vivavoce.models.cache import AbsentModel, CachedModel
 from vivavoce.models.model import Model
 from vivavoce.models.names import model_name, open_model
 from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.rate import RateLimit
 from vivavoce.store.replies import ReplyStore
 from vivavoce.suites.spec import JudgeSpec
 from vivavoce.wire.http import Limits
@@ -27,6 +28,9 @@ class JudgeOpener:
     offline: bool = False
     concurrency: int = 64
     keys_needed: bool = True
+    rates: dict[tuple[str, float | None, float | None], RateLimit] = field(
+        default_factory=dict[tuple[str, float | None, float | None], RateLimit]
+    )
 
     def open(self, name: str, spec: JudgeSpec) -> Model:
         """Return the judge of a grader, ready to be asked.
@@ -37,9 +41,24 @@ class JudgeOpener:
         if self.offline and self.replies is not None:
             return CachedModel(AbsentModel(model_name(name)), self.replies, offline=True)
         limits = Limits(timeout=spec.timeout, concurrency=self.concurrency)
-        key, tries = self._key(spec), spec.max_retries + 1
-        model = open_model(name, api_key=key, limits=limits, budget=self.budget, tries=tries)
+        model = open_model(
+            name,
+            api_key=self._key(spec),
+            limits=limits,
+            structured=spec.structured,
+            budget=self.budget,
+            tries=spec.max_retries + 1,
+            rate=self._rate(name, spec),
+        )
         return model if self.replies is None else CachedModel(model, self.replies)
+
+    def _rate(self, name: str, spec: JudgeSpec) -> RateLimit | None:
+        """Return what the provider of a model takes in a minute, one for all that state the same numbers."""
+        numbers = (spec.requests_per_minute, spec.tokens_per_minute)
+        if numbers == (None, None):
+            return None
+        provider = model_name(name).partition("#" if "#" in model_name(name) else ":")[0]
+        return self.rates.setdefault((provider, *numbers), RateLimit(*numbers))
 
     def _key(self, spec: JudgeSpec) -> str | None:
         if not self.keys_needed:

@@ -19,6 +19,7 @@ from pydantic import (
 from vivavoce.grading.gates import Aggregation, Bound, Operator
 from vivavoce.grading.grader import Scope
 from vivavoce.metrics.config import Scope as MetricScope
+from vivavoce.models.modes import Mode
 from vivavoce.wire.http import USER_IN_ADDRESS, holds_user
 
 _SECRET = re.compile(
@@ -176,13 +177,20 @@ class FunctionGraderSpec(GraderSpec):
 
 
 class JudgeSpec(Spec):
-    """How a judge is asked: seconds one answer may take, how often a failed call is repeated, and its settings."""
+    """How a judge is asked: its settings, seconds one answer may take, how often a failed call is repeated.
+
+    `structured` is the way to ask for JSON, found out unless it is given. What a provider takes in a minute is shared
+    by all of its models that state the same numbers.
+    """
 
     temperature: float | None = 0.0
     settings: SettingsOfModel = Field(default_factory=dict)
     api_key_env: str | None = None
     max_retries: int = Field(default=5, ge=0, le=20)
     timeout: float = Field(default=120.0, gt=0)
+    structured: Mode | None = None
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    tokens_per_minute: float | None = Field(default=None, gt=0)
 
     @property
     def asked_with(self) -> dict[str, Any]:
