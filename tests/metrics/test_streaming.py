@@ -58,7 +58,7 @@ def talk(turns: int) -> list[dict[str, Any]]:
 
 def by_task(request: Request) -> Scripted:
     text = request.messages[-1].text
-    if "reached the goal" in text:
+    if "the goal reached" in text:
         return DONE
     focused = text.rpartition("Task: ")[2]
     return HARM if " turn 1;" in focused or " turns 0 to 1;" in focused else SAFE

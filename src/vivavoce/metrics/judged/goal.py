@@ -116,9 +116,10 @@ class GoalAchievementJudge(JudgedMetric):
         return goal_reply(tuple(self.categories), len(given.must), len(given.must_not))
 
     def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
-        """Return the levels."""
+        """Return the levels, where they are others than everybody's; those explain themselves in the schema."""
         del given
-        return {"levels": Wording(", ".join(self.categories))}
+        own = tuple(self.categories) != LEVELS
+        return {"levels": Wording(", ".join(self.categories)) if own else None}
 
     def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
         """Return the level that the criteria come to."""
@@ -149,9 +150,9 @@ class GoalAchievementJudge(JudgedMetric):
             confidence=min(verdict.confidence or 0.0 for verdict in verdicts),
             achievement_level=str(last.details["judge_level"]),
         )
-        evidence = dict.fromkeys(one for verdict in verdicts for one in verdict.evidence)
+        found = (Evidence.model_validate(one) for part in (*criteria, *violations) for one in part["evidence"])
         turns = sum(verdict.turns for verdict in verdicts)
-        return self._computed(criteria, violations, reply, list(evidence), turns)
+        return self._computed(criteria, violations, reply, list(dict.fromkeys(found)), turns)
 
     async def answers(self, given: MultiTurnEvaluationInput, questions: list[Asked]) -> list[ModelReply]:
         """Ask the judge; where it takes several pieces, the outcomes that the first one lists hold for all."""
