@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Builds a virtual environment: setup.sh FOLDER WHAT-PIP-INSTALLS…
+# ALONE names a package that is installed without what it asks for.
 set -euo pipefail
 folder=$1
 shift
@@ -29,4 +30,5 @@ echo "building $folder with $($python --version) …"
 # Twice quiet says no warnings of package indexes; errors are said.
 "$folder/bin/python" -m pip install --quiet --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 "$folder/bin/python" -m pip install --quiet --quiet --disable-pip-version-check "$@"
+[ -z "${ALONE:-}" ] || "$folder/bin/python" -m pip install --quiet --quiet --disable-pip-version-check --no-deps "$ALONE"
 touch "$folder/ready"
