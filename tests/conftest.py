@@ -19,6 +19,10 @@ def _own_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # 
     """Run every test in an empty folder, without the keys of whoever runs it."""
     monkeypatch.chdir(tmp_path)
     for name in list(os.environ):
-        if name.startswith("VIVAVOCE_") or name.endswith(("_API_KEY", "_BASE_URL", "_ENDPOINT")) or name == "OLLAMA_HOST":
+        if (
+            name.startswith("VIVAVOCE_")
+            or name.endswith(("_API_KEY", "_BASE_URL", "_ENDPOINT"))
+            or name == "OLLAMA_HOST"
+        ):
             monkeypatch.delenv(name)
     settings.cache_clear()

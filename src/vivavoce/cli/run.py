@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,7 @@ from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.errors import UsageError
 from vivavoce.report.letta_layout import write_letta_layout
 from vivavoce.report.terminal import run_report
+from vivavoce.report.text import count, one_line
 from vivavoce.report.worst import worst
 from vivavoce.run.check import check_suite
 from vivavoce.run.opening import open_run, reopen_run
@@ -102,12 +104,23 @@ def _output_of(run: SuiteRun) -> Path | None:
     return run.suite.base / named if named else None
 
 
+def _skipped(store: Store, result: RunResult) -> Iterator[str]:
+    """Yield why graders apply to no conversation at all, as the first one says."""
+    silent = [one for one in result.summary.graders if one.skipped and not one.scored and not one.errors]
+    grades = next(store.outcomes(result.grading.id)).grades if silent else {}
+    for one in silent:
+        if (grade := grades.get(one.name)) is not None:
+            yield one_line(f"{one.name} skipped {count(one.skipped, 'conversation')}: {grade.rationale}", 300)
+
+
 def report_run(store: Store, result: RunResult, output: Path | None, options: list[str]) -> None:
     """Print what came out of a run, and write the files that were asked for."""
     console = out()
     for note in result.notes:
         notes().print(note, style="dim")
     console.print(run_report(result.summary, worst(store, result.grading), result.run.id, options))
+    for line in _skipped(store, result):
+        console.print(line)
     if output is not None:
         write_letta_layout(store, result.run, result.grading, output)
     if result.stopped_by is not None:

@@ -28,10 +28,10 @@ EMPTY = GradeResult(score=0.0, rationale="empty submission: the extractor found 
 class Grader:
     """One named grader of a suite.
 
-    `truth` says what it is measured against, and so, unless there is a `scope`, whether it works turn by turn; one that
-    `asks_each_turn` sees the whole conversation and yet asks its judge about each turn. `reads_silence` is for
-    functions that look at more than the submission; the others give an empty submission 0 without being asked. A
-    conversation passes with a score of `passes_from`.
+    `truth` says what it is measured against, and so, unless there is a `scope`, whether it works turn by turn. One that
+    is `judged` asks for `once` verdicts on a conversation and, though it sees the whole of it, for `each_turn` on each
+    turn. `reads_silence` is for functions that look at more than the submission; the others give an empty submission 0
+    without being asked. A conversation passes with a score of `passes_from`.
     """
 
     name: str
@@ -43,7 +43,8 @@ class Grader:
     scope: Scope | None = None
     label: str | None = None
     judged: bool = False
-    asks_each_turn: bool = False
+    once: int = 1
+    each_turn: int = 0
     passes_from: float = PASSED
     waits: bool = False
 
@@ -54,6 +55,12 @@ class Grader:
         if self.truth == "reference_tool_calls":
             return sample.calls_per_turn
         return self.truth != "conversation" and sample.per_turn
+
+    def verdicts(self, sample: Sample) -> int:
+        """Return how many verdicts of judges a sample takes."""
+        if not self.judged:
+            return 0
+        return sample.turn_count if self.per_turn(sample) else self.once + self.each_turn * sample.turn_count
 
     async def grade(self, sample: Sample, trajectory: Trajectory) -> GradeResult:
         """Grade one conversation; whatever goes wrong comes back as a grade in state `error`."""

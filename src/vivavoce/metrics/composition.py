@@ -52,6 +52,11 @@ class Composition(BaseMultiTurnMetric):
         """Measure a conversation by the parts."""
         return wait_for(self.aevaluate_conversation(evaluation_input))
 
+    async def close(self) -> None:
+        """Close the connections of all parts."""
+        for part in self.parts:
+            await part.close()
+
     @property
     def parameters(self) -> Mapping[str, object]:
         """What decides the scores besides the parts and the configuration."""
@@ -115,7 +120,8 @@ class Composition(BaseMultiTurnMetric):
         if wrong:
             result = self.failed(_fault(wrong), **known)
         else:
-            said = "; ".join(dict.fromkeys(f"{one.name} was skipped: {one.reasoning}" for one in results))
+            left = [one for one in results if one.state == "skipped"]
+            said = "; ".join(dict.fromkeys(f"{one.name} was skipped: {one.reasoning}" for one in left))
             result = self.skipped(said, **known)
         result.details.update({**self.listed(results), **more})
         return result
@@ -303,7 +309,8 @@ def planned_calls(metric: BaseMultiTurnMetric, given: MultiTurnEvaluationInput) 
     if metric.skipping(given):
         return 0
     written = transcript(given.messages, metric.shown)
-    return len(cut(written, metric.scope, metric.window, metric.tokens, metric.overlap))
+    pieces = cut(written, metric.scope, metric.window, metric.tokens, metric.overlap)
+    return len(pieces) * metric.calls_per_question
 
 
 def told(result: MetricResult, **more: object) -> dict[str, Any]:
@@ -334,9 +341,11 @@ def _passed(result: MetricResult) -> bool | None:
 
 
 def _value(part: BaseMultiTurnMetric, result: MetricResult) -> float | None:
-    if result.value is not None or result.score is None or result.state != "scored":
-        return result.value
-    return part.config.normalised(result.score)
+    """Return the value of a result from 0 to 1, None where it has none."""
+    value = result.value
+    if value is None and result.score is not None and result.state == "scored":
+        value = part.config.normalised(result.score)
+    return value if value is not None and 0 <= value <= 1 else None
 
 
 def _fault(wrong: Sequence[MetricResult]) -> Fault:

@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from vivavoce.messages import AnyMessage, RefusalPart
 from vivavoce.metrics.result import Evidence
@@ -17,7 +17,8 @@ SHORTEST_QUOTE = 2
 
 _CALL = re.compile(r"\W*(?:call |result )?#?(c\d+)\W*", re.IGNORECASE)
 _MARKS = " \"'"
-_SAME = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'", "’": "'", "–": "-", "—": "-"})
+_SAME = str.maketrans({**dict.fromkeys("“”„«»", '"'), **dict.fromkeys("‘’‚‹›", "'"), **dict.fromkeys("‐‑‒–—―−", "-")})
+_LEFT_OUT = re.compile(r"\[(?:\.\.\.|…)\]|\((?:\.\.\.|…)\)|\.\.\.|…")
 
 
 class Checker:
@@ -30,6 +31,7 @@ class Checker:
     """
 
     def __init__(self, messages: Sequence[AnyMessage], written: Transcript) -> None:
+        self._written = written
         self._calls = written.calls
         self._messages = messages
         self._texts: list[tuple[int | None, str]] = []
@@ -59,10 +61,11 @@ class Checker:
                 return Evidence(text=reference, kind="call", turn=self._calls[reference], verified=True)
             return Evidence(text=reference, kind="call")
         for quote in (text, _unescaped(text)) if "\\" in text else (text,):
-            parts = [part for piece in quote.replace("…", "...").split("...") if (part := plain(piece).strip(_MARKS))]
+            pieces = _LEFT_OUT.split(quote) if "..." in quote or "…" in quote else (quote,)
+            parts = [part for piece in pieces if (part := plain(piece).strip(_MARKS))]
             if len(list(islice(filter(str.isalnum, "".join(parts)), SHORTEST_QUOTE))) < SHORTEST_QUOTE:
                 continue
-            for turn, said in self._holding(max(" ".join(parts).split(" "), key=len)):
+            for turn, said in chain(self._holding(parts[-1].rpartition(" ")[2]), self._shown_calls()):
                 if _in_order(parts, said):
                     return Evidence(text=text, turn=turn, verified=True)
         return Evidence(text=text)
@@ -82,6 +85,15 @@ class Checker:
                 if place not in self._plain:
                     self._plain[place] = " ".join(said.split())
                 yield turn, self._plain[place]
+
+    def _shown_calls(self) -> Iterator[tuple[int | None, str]]:
+        """Yield the calls as a judge sees them, which is not quite how they were written."""
+        if not self._calls:
+            return
+        for turn, lines in chain([(None, self._written.opening)], enumerate(self._written.turns)):
+            for line in lines:
+                if line.startswith("call "):
+                    yield turn, plain(line)
 
 
 def _unescaped(text: str) -> str:
@@ -105,14 +117,13 @@ def _folded(text: str) -> str:
 
 def _words(message: AnyMessage) -> list[str]:
     words = [message.text]
-    for found in message.retrieval_context or ():
-        words.append(found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, default=str))
+    if found := message.retrieval_context:
+        words += [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False, default=str) for one in found]
     if isinstance(message.content, list):
         words += [part.refusal for part in message.content if isinstance(part, RefusalPart)]
     if message.role == "assistant":
         words.append(message.refusal or "")
-        for call in message.tool_calls or ():
-            words.append(f"{call.name} {call.function.arguments}")
+        words += [f"{call.name} {call.function.arguments}" for call in message.tool_calls or ()]
     return words
 
 

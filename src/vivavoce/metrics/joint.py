@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import combinations
 from typing import Any, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -57,7 +57,7 @@ class JointJudge:
         self.metrics = [_joinable(metric) for metric in choose(metrics, model)]
         if not self.metrics:
             raise UsageError("a joint judge asks for metrics; give at least one")
-        for one, other in pairwise(self.metrics):
+        for one, other in combinations(self.metrics, 2):
             _check_alike(one, other)
         self.prompt: Prompt = read_prompt("joint.jinja", frozenset(("count", "tasks")), None, {})
 
@@ -75,7 +75,14 @@ class JointJudge:
             ValueError: the messages are malformed.
             BudgetExhausted: a limit on calls or cost is reached.
         """
-        return wait_for(self.aevaluate(conversation, goal, **known))
+
+        async def once() -> dict[str, MetricResult]:
+            try:
+                return await self.aevaluate(conversation, goal, **known)
+            finally:
+                await self.close()
+
+        return wait_for(once())
 
     async def aevaluate(
         self, conversation: Conversation, goal: str | None = None, **known: Unpack[Known]
@@ -106,7 +113,7 @@ class JointJudge:
             except Exception as error:
                 results[metric.name] = metric.failed(error)
         asked = [metric for metric in self.metrics if metric.name in questions]
-        together, alone = _parted(asked, questions)
+        together, alone = _parted(asked, questions, given)
         joined, *lonely = await asyncio.gather(
             self._jointly(together, given, written, questions),
             *(_by_name(metric, given) for metric in alone),
@@ -190,7 +197,7 @@ async def _answers(
 def _rescued(error: Exception, asked: Mapping[str, Asked]) -> Iterator[tuple[str, Answer]]:
     """Yield what is right of an answer that, even when it was repaired, is not right as a whole."""
     try:
-        answer = json.loads((error.evidence or "") if isinstance(error, ModelFault) else "")
+        answer = json.loads(error.evidence or "") if isinstance(error, ModelFault) and error.kind == "format" else None
     except (ValueError, RecursionError):
         answer = None
     for name, one in asked.items():
@@ -231,7 +238,7 @@ def _result(
 
 
 def _parted(
-    metrics: Sequence[JudgedMetric], questions: Questions
+    metrics: Sequence[JudgedMetric], questions: Questions, given: MultiTurnEvaluationInput
 ) -> tuple[Sequence[JudgedMetric], Sequence[JudgedMetric]]:
     """Return the metrics that are asked together, and those on their own.
 
@@ -240,7 +247,7 @@ def _parted(
     together = [
         one
         for one in metrics
-        if len(questions[one.name]) == 1 or (questions[one.name] and type(one).answers is JudgedMetric.answers)
+        if len(questions[one.name]) == 1 or (questions[one.name] and not one.first_decides(given))
     ]
     return (together, [one for one in metrics if one not in together]) if len(together) > 1 else ([], metrics)
 
@@ -249,7 +256,7 @@ def _joinable(metric: object) -> JudgedMetric:
     if not isinstance(metric, JudgedMetric):
         name = getattr(metric, "name", "it")
         raise UsageError(f"{name} is a {type(metric).__name__}, which no joint call can ask; give it on its own")
-    if type(metric).aevaluate_conversation is not JudgedMetric.aevaluate_conversation:
+    if type(metric).aevaluate_conversation is not JudgedMetric.aevaluate_conversation or metric.calls_per_question > 1:
         raise UsageError(f"{metric.name} judges in a way of its own and cannot be joined; give it on its own")
     if not _NAME.fullmatch(metric.name):
         raise UsageError(f"'{metric.name}' cannot name a part of an answer; use letters, digits, _ and -")

@@ -19,7 +19,7 @@ from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import HumanMessage, SystemMessage
 from vivavoce.metrics.config import MetricConfig, Scope
 from vivavoce.metrics.evidence import Checker
-from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.metric import BaseMultiTurnMetric, code_of
 from vivavoce.metrics.options import read_options
 from vivavoce.metrics.pieces import Piece, cut
 from vivavoce.metrics.prompts import HERE, Prompt, Wording, read_prompt
@@ -51,7 +51,7 @@ class JudgingOptions(TypedDict, total=False):
     blocks: Mapping[str, str]
     """Parts of the template by name, each with what replaces it."""
     settings: Mapping[str, Any]
-    """Settings of the model; `temperature` is 0 unless it is given."""
+    """Settings of the model; `temperature` is 0 unless it is given, and None leaves it to the model."""
     tokens: int
     """About how much of a conversation one judgement may see; longer ones are judged in overlapping pieces."""
     overlap: int
@@ -116,6 +116,8 @@ class JudgedMetric(BaseMultiTurnMetric):
     needs: ClassVar[tuple[str, ...]] = ()
     of_assistant: ClassVar[bool] = False
     """Whether only what the assistant says and does is judged, so that without any of it there is nothing to judge."""
+    calls_per_question = 1
+    """How many calls one question takes, where each of them is answered."""
     nothing: ClassVar[str] = "nothing in this conversation is what this metric judges"
     """Why the metric is skipped where the conversation holds nothing that it judges."""
 
@@ -125,7 +127,8 @@ class JudgedMetric(BaseMultiTurnMetric):
         self.scope: Scope = options.get("scope", "conversation")
         self.window = options.get("window", 5)
         self.shown = options.get("shown", EVERYTHING)
-        self.settings: Mapping[str, Any] = {"temperature": 0.0, **options.get("settings", {})}
+        settings = {"temperature": 0.0, **options.get("settings", {})}
+        self.settings: Mapping[str, Any] = {name: value for name, value in settings.items() if value is not None}
         self.tokens = options.get("tokens", 100_000)
         self.overlap = options.get("overlap", 2)
         self.trial = options.get("trial", 0)
@@ -220,10 +223,15 @@ class JudgedMetric(BaseMultiTurnMetric):
                 asked.append(Asked(request, given, checker, piece))
         return asked
 
+    def first_decides(self, given: MultiTurnEvaluationInput) -> bool:
+        """Say whether the answer about the first piece decides what is asked about the others."""
+        del given
+        return False
+
     async def answers(self, given: MultiTurnEvaluationInput, questions: list[Asked]) -> list[ModelReply]:
         """Ask the judge all questions about a conversation.
 
-        A metric whose later questions depend on the first answer replaces them in the list.
+        A metric whose `first_decides` replaces the later ones in the list.
 
         Raises:
             ModelFault: it failed, or did not answer in the shape asked for.
@@ -270,7 +278,7 @@ class JudgedMetric(BaseMultiTurnMetric):
         }
         if given.goal is not None:
             details["goal"] = given.goal
-        if len(verdicts) > 1:
+        if len(verdicts) > 1 or self.scope != "conversation":
             details["pieces"] = [_piece(one, asked.piece) for one, asked in zip(verdicts, questions, strict=True)]
         return MetricResult.model_construct(
             name=self.name,
@@ -292,6 +300,7 @@ class JudgedMetric(BaseMultiTurnMetric):
         """A hash of everything that decides the scores: the metric and its version, its prompt, the model, settings."""
         decided = [type(self).__name__, self.version, self.prompt.hash, judge_hash(), self.model and self.model.name]
         options = [self.scope, self.window, repr(self.shown), self.tokens, self.overlap, dict(self.settings)]
+        options.append(code_of(type(self)))
         spelled = json.dumps([*decided, *options, self.config.model_dump(mode="json"), self.parameters], default=str)
         return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
@@ -301,8 +310,15 @@ class JudgedMetric(BaseMultiTurnMetric):
         return {}
 
     def _values(self, given: MultiTurnEvaluationInput) -> dict[str, object]:
-        asked = {name: getattr(given, name) for name in ("goal", "instructions", "context", "reference")}
-        return {**asked, "must": given.must, "must_not": given.must_not, "so_far": ()}
+        return {
+            "goal": given.goal,
+            "instructions": given.instructions,
+            "context": given.context,
+            "reference": given.reference,
+            "must": given.must,
+            "must_not": given.must_not,
+            "so_far": (),
+        }
 
     def _request(
         self, written: Transcript, piece: Piece, values: Mapping[str, object], shape: type[BaseModel]

@@ -16,7 +16,7 @@ from vivavoce.conversation import split_turns
 from vivavoce.errors import UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 from vivavoce.metrics.config import MetricConfig, Scope
-from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.metric import BaseMultiTurnMetric, code_of
 from vivavoce.metrics.options import read_options
 from vivavoce.metrics.result import Evidence, MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
@@ -93,6 +93,10 @@ class ExactMetric(BaseMultiTurnMetric):
     def measure(self, part: Part) -> Measured:
         """Return the score of some turns."""
 
+    def measure_each(self, parts: Sequence[Part]) -> list[Measured]:
+        """Return the scores of parts of one conversation."""
+        return [self.measure(part) for part in parts]
+
     @property
     def parameters(self) -> Mapping[str, object]:
         """What of the metric's own decides its scores, besides its configuration."""
@@ -104,12 +108,12 @@ class ExactMetric(BaseMultiTurnMetric):
         if not turns and not opening:
             return self.skipped("the conversation is empty")
         parts = self._parts(evaluation_input, opening, turns)
-        measured = [self.measure(part) for part in parts]
+        measured = self.measure_each(parts)
         one = measured[0] if len(measured) == 1 else _merged(measured)
         if one.score is None:
             return self.skipped(one.reasoning, fingerprint=self.fingerprint)
         details = {**one.details}
-        if len(measured) > 1:
+        if len(measured) > 1 or self.scope != "conversation":
             details["pieces"] = [_piece(part, was) for part, was in zip(parts, measured, strict=True)]
         return self._result(one, details, len(evaluation_input.messages))
 
@@ -120,8 +124,9 @@ class ExactMetric(BaseMultiTurnMetric):
     @cached_property
     def fingerprint(self) -> str:
         """A hash of everything that decides the scores."""
-        decided = [type(self).__name__, self.version, self.scope, self.window, self.config.model_dump(mode="json")]
-        spelled = json.dumps([*decided, self.parameters], default=str)
+        kind = type(self)
+        decided = [kind.__name__, self.version, self.scope, self.window, self.config.model_dump(mode="json")]
+        spelled = json.dumps([*decided, self.parameters, code_of(kind)], default=str)
         return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     def _parts(

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from pydantic import ValidationError
+
 from vivavoce.conversation import ConversationHistory
-from vivavoce.errors import BudgetExhausted, Fault
-from vivavoce.messages import Message
+from vivavoce.errors import BudgetExhausted, Fault, GraderFault
+from vivavoce.messages import Message, describe, read_messages
 from vivavoce.metrics.config import ConversationType, MetricConfig
 from vivavoce.metrics.result import ERROR, MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
@@ -46,11 +48,7 @@ class BaseMultiTurnMetric(ABC):
     @cached_property
     def fingerprint(self) -> str:
         """A hash of everything that decides the scores: of a metric of your own, its code and its configuration."""
-        try:
-            code = inspect.getsource(type(self))
-        except (OSError, TypeError):
-            code = repr(type(self))
-        spelled = f"{code}\0{self.config.model_dump_json()}\0{self.model and self.model.name}"
+        spelled = f"{code_of(type(self))}\0{self.config.model_dump_json()}\0{self.model and self.model.name}"
         return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     @abstractmethod
@@ -112,6 +110,8 @@ class BaseMultiTurnMetric(ABC):
         """
         try:
             result = await self.aevaluate_conversation(given)
+            if not isinstance(result, MetricResult):  # pyright: ignore[reportUnnecessaryIsInstance]  # somebody's own
+                raise GraderFault(f"{self.name} returned a {type(result).__name__} and no MetricResult", kind="format")
         except BudgetExhausted:
             raise
         except Exception as error:
@@ -152,15 +152,27 @@ class BaseMultiTurnMetric(ABC):
         )
 
 
+def code_of(kind: type) -> str:
+    """Return the source of somebody's own class; of ours none, for its version tells it from an earlier one."""
+    if kind.__module__.partition(".")[0] == "vivavoce":
+        return ""
+    try:
+        return inspect.getsource(kind)
+    except (OSError, TypeError):
+        return repr(kind)
+
+
 def evaluation_input(conversation: Conversation, **known: Any) -> MultiTurnEvaluationInput:
     """Return what a metric is given, of a conversation in any form.
 
     Raises:
-        ValueError: the messages are malformed.
+        ValueError: the messages are malformed, or `known` holds something else than the fields of what is returned.
     """
-    history = (
-        conversation
-        if isinstance(conversation, ConversationHistory)
-        else ConversationHistory.from_dict_list(conversation)
-    )
-    return MultiTurnEvaluationInput(conversation_history=history, **known)
+    if isinstance(conversation, ConversationHistory):
+        history = conversation
+    else:  # what was read just now is not validated again
+        history = ConversationHistory.model_construct(messages=read_messages(conversation), conversation_id=None)
+    try:
+        return MultiTurnEvaluationInput(conversation_history=history, **known)
+    except ValidationError as error:
+        raise ValueError(describe(error)) from error

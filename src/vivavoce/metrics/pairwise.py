@@ -109,7 +109,14 @@ class PairwiseJudge:
             ValueError: the messages are malformed.
             BudgetExhausted: a limit on calls or cost is reached.
         """
-        return wait_for(self.acompare(first, second, goal))
+
+        async def once() -> Comparison:
+            try:
+                return await self.acompare(first, second, goal)
+            finally:
+                await self.close()
+
+        return wait_for(once())
 
     async def acompare(self, first: Conversation, second: Conversation, goal: str | None = None) -> Comparison:
         """Do as `compare`."""
@@ -129,6 +136,11 @@ class PairwiseJudge:
             failure = failure_of(failures[0], "judge")
             return Comparison(winner=None, state="error", error=failure, reasoning=failure.message, **known)
         return _decided(*verdicts, **known)
+
+    async def close(self) -> None:
+        """Close the connections of the judge; a later question opens new ones."""
+        if self.model is not None:
+            await self.model.close()
 
     @cached_property
     def fingerprint(self) -> str:

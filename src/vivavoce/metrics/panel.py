@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 from typing_extensions import TypeIs
 
@@ -17,6 +16,7 @@ from vivavoce.errors import Fault, UsageError
 from vivavoce.metrics.composition import Composition, told
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evaluation import Named, choose, spent
+from vivavoce.metrics.judges import copy_of
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
@@ -60,7 +60,11 @@ class Panel(Composition):
         _check(asked.name, votes, judges)
         seats = [_seat(asked, judge, trial) for judge in judges for trial in range(votes)]
         super().__init__(asked.config.model_copy(update={"name": name or asked.name}), seats)
-        self.seats = seats
+
+    @property
+    def seats(self) -> Sequence[JudgedMetric]:
+        """The copies of the metric that vote."""
+        return cast("Sequence[JudgedMetric]", self.parts)
 
     @property
     def parameters(self) -> Mapping[str, object]:
@@ -78,8 +82,8 @@ class Panel(Composition):
 
     def listed(self, results: Sequence[MetricResult]) -> dict[str, Any]:
         """Return every vote."""
-        cast = zip(self.seats, results, strict=True)
-        return {"votes": [told(one, model=seat.model and seat.model.name, trial=seat.trial) for seat, one in cast]}
+        votes = zip(self.seats, results, strict=True)
+        return {"votes": [told(one, model=seat.model and seat.model.name, trial=seat.trial) for seat, one in votes]}
 
     def _counted(
         self, given: MultiTurnEvaluationInput, results: Sequence[MetricResult], valid: Sequence[MetricResult]
@@ -148,11 +152,9 @@ def _spelled(
 
 def _seat(metric: JudgedMetric, model: Model | None, trial: int) -> JudgedMetric:
     """Return a copy of a metric that shares nothing with it that may change, nor what was computed for its model."""
-    seat = copy(metric)
+    seat = copy_of(metric)
     for name, value in list(vars(seat).items()):
-        if isinstance(getattr(type(seat), name, None), cached_property):
-            delattr(seat, name)
-        elif isinstance(value, list | dict | set):
+        if isinstance(value, list | dict | set):
             setattr(seat, name, copy(value))  # pyright: ignore[reportUnknownArgumentType]
     seat.model, seat.trial = model, trial
     return seat

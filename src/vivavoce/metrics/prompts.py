@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.errors import SuiteFault, UsageError, did_you_mean
 from vivavoce.metrics.transcript import quoted
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Prompt:
     @cached_property
     def template(self) -> Template:
         """The template, checked."""
-        from jinja2 import TemplateError, meta
+        from jinja2 import TemplateError, meta, nodes
 
         environment = _environment()
         try:
@@ -58,14 +58,17 @@ class Prompt:
                 if name not in original.blocks:
                     raise UsageError(f"{self.name} has no block '{name}'{did_you_mean(name, original.blocks)}")
             sources = [self.text, *self.blocks.values()]
-            asked = {name for source in sources for name in meta.find_undeclared_variables(environment.parse(source))}
+            parsed = [environment.parse(source) for source in sources]
+            if any(tree.find(kind) for tree in parsed for kind in (nodes.Include, nodes.Import, nodes.FromImport)):
+                raise UsageError(f"{self.name} asks for another template, and there is none beside it")
+            asked = {name for tree in parsed for name in meta.find_undeclared_variables(tree)}
             for name in sorted(asked - self.allowed):
                 raise UsageError(f"{self.name} asks for '{name}'{did_you_mean(name, self.allowed)}")
             if not self.blocks:
                 return original
             replaced = [f"{{% block {name} %}}{text}{{% endblock %}}" for name, text in self.blocks.items()]
             return environment.from_string("{% extends original %}" + "".join(replaced), {"original": original})
-        except TemplateError as error:
+        except (TemplateError, ValueError) as error:  # such as a number that nobody can spell
             raise UsageError(f"{self.name} is not a template: {error}") from error
 
 
@@ -100,9 +103,9 @@ def _given(path: Path) -> str:
 @cache
 def _environment() -> Environment:
     from jinja2 import StrictUndefined
-    from jinja2.sandbox import SandboxedEnvironment
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    environment = SandboxedEnvironment(
+    environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True, finalize=_quoted
     )
     environment.globals.clear()  # no prompt may use one, and every rendering would copy them
@@ -110,6 +113,10 @@ def _environment() -> Environment:
 
 
 def _quoted(value: Any) -> Any:
+    if value is None:
+        raise SuiteFault(
+            "the prompt puts in what is not known of this conversation; ask first: {% if … %}", kind="prompt"
+        )
     if isinstance(value, str):
         return value if isinstance(value, Wording) else quoted(value)
     return quoted(cast("object", value)) if isinstance(value, Mapping | list | tuple) else value

@@ -53,6 +53,8 @@ class RatingMetric(JudgedMetric):
         """Return the score as it was given."""
         told = self.reply.model_validate(answer, strict=True).model_dump()
         score = told[ANSWER[self.config.score_type]]
+        if self.config.score_type == "numeric":
+            score = float(score)  # a whole number is an int
         evidence = asked.checker.checked(told["evidence"])
         return Verdict(score, told["reasoning"], told["confidence"], evidence, turns=asked.piece.judged)
 

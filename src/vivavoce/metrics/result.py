@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -45,6 +47,10 @@ class Details(dict[str, Any]):
 
     def __contains__(self, key: object) -> bool:
         return super().__contains__(key) or (key == "prompt" and self.prompt is not None)
+
+    def __reduce__(self) -> tuple[type[Details], tuple[dict[str, Any], Callable[[], str] | None]]:
+        """Return what a copy for another process is made of: its prompt is text, for nothing there can render it."""
+        return Details, (dict(self), None if self.prompt is None else partial(str, self.prompt()))
 
     def get(self, key: str, default: Any = None, /) -> Any:
         """Return a detail, or the default."""
@@ -109,6 +115,8 @@ class MetricResult(BaseModel):
         return value if isinstance(value, bool | float | str) else float(value) if isinstance(value, int) else value
 
     def model_post_init(self, context: Any, /) -> None:
-        """Refuse a state that contradicts the score."""
+        """Refuse a state that contradicts the score, and a score that is no number."""
+        if isinstance(self.score, float) and not math.isfinite(self.score):
+            raise ValueError(f"a score is a finite number, got {self.score}")
         if (self.state == "scored") != (self.score is not None and self.score != ERROR):
             raise ValueError(f"{self.state} goes with no score such as {self.score!r}")

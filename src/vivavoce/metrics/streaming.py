@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Unpack
+from typing import Any, Protocol, TypeVar, Unpack
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted, ModelFault, UsageError
@@ -17,10 +17,13 @@ from vivavoce.metrics.judging import Asked, JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric, evaluation_input
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.transcript import Shown, Transcript
+from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.models.model import ModelReply
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.usage import Usage
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class StreamingEvaluator:
 
     Raises:
         UsageError: a name is unknown, two metrics have the same, or one is made of others that judge by turns: these
-            would be paid for again with every turn.
+            would be paid for again with every turn. Or a goal is judged by turns, and `must` does not say what of it.
     """
 
     def __init__(
@@ -59,10 +62,10 @@ class StreamingEvaluator:
     ) -> None:
         if every < 1:
             raise UsageError(f"every is how many turns pass between two judgements, at least 1; got {every}")
-        chosen = choose(metrics, model)
+        chosen = self._metrics = choose(metrics, model)
         self._stream = Stream(goal, known, {one.shown for one in chosen if isinstance(one, JudgedMetric)})
         self.history: list[Moment] = []
-        self._tracks = {metric.name: _track(metric, every) for metric in chosen}
+        self._tracks = {metric.name: _track(metric, every, self._stream.given) for metric in chosen}
         self._latest: dict[str, MetricResult] = {}
 
     def feed(self, *messages: Mapping[str, Any] | Message) -> EvaluationReport | None:
@@ -75,7 +78,7 @@ class StreamingEvaluator:
             ValueError: the messages are malformed.
             BudgetExhausted: a limit on calls or cost is reached; what was not asked is asked with the next turn.
         """
-        return wait_for(self.afeed(*messages))
+        return wait_for(self._closing(self.afeed(*messages)))
 
     async def afeed(self, *messages: Mapping[str, Any] | Message) -> EvaluationReport | None:
         """Do as `feed`."""
@@ -92,7 +95,7 @@ class StreamingEvaluator:
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.
         """
-        return wait_for(self.afinish())
+        return wait_for(self._closing(self.afinish()))
 
     async def afinish(self) -> EvaluationReport:
         """Do as `finish`."""
@@ -110,6 +113,17 @@ class StreamingEvaluator:
     def usage(self) -> Usage | None:
         """What all judgements used, those that later ones replaced too."""
         return spent(result for moment in self.history for result in moment.results.values())
+
+    async def close(self) -> None:
+        """Close the connections of the judges; a later question opens new ones."""
+        for metric in self._metrics:
+            await metric.close()
+
+    async def _closing(self, once: Coroutine[Any, Any, T]) -> T:
+        try:
+            return await once
+        finally:
+            await self.close()
 
     async def _advance(self, final: bool) -> None:
         tracks = self._tracks.items()
@@ -280,8 +294,13 @@ class _Whole:
             return metric.failed(error)
 
 
-def _track(metric: BaseMultiTurnMetric, every: int) -> _Track:
+def _track(metric: BaseMultiTurnMetric, every: int, given: MultiTurnEvaluationInput) -> _Track:
     if isinstance(metric, JudgedMetric) and metric.scope != "conversation" and _asks_as_all_do(metric):
+        if metric.first_decides(given):
+            raise UsageError(
+                f"{metric.name} cannot judge by {metric.scope} while a conversation grows: the first one would "
+                "decide what is looked for in all; give the outcomes in must=, or judge the conversation"
+            )
         return _ByPiece(metric)
     for part in _parts(metric):
         if isinstance(part, JudgedMetric) and part.scope != "conversation":

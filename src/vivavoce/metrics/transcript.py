@@ -11,12 +11,11 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from json.encoder import encode_basestring
 
 from pydantic_core import PydanticSerializationError, to_json
 
 from vivavoce.conversation import split_turns
-from vivavoce.messages import AIMessage, AnyMessage, RefusalPart, ToolMessage
+from vivavoce.messages import AnyMessage, RefusalPart, ToolMessage
 
 CHARACTERS_PER_TOKEN = 4
 """A rule of thumb for English, good enough to split a conversation that is far too long."""
@@ -95,22 +94,23 @@ class Transcript:
         self.opening += self._lines(messages, None)
 
     def _lines(self, messages: Sequence[AnyMessage], turn: int | None) -> Iterator[str]:
+        shown = self.shown
         for message in messages:
-            if isinstance(message, ToolMessage):
-                if self.shown.tools:
+            if message.role == "tool":
+                if shown.tools:
                     yield f"result {self._reference(message)}: {quoted(message.text)}\n"
                 continue
-            if message.role in ("system", "developer") and not self.shown.policy:
+            if message.role in ("system", "developer") and not shown.policy:
                 continue
-            if self.shown.retrieved and message.retrieval_context:
+            if message.retrieval_context and shown.retrieved:
                 for found in message.retrieval_context:
                     yield f"retrieved: {quoted(_retrieved(found))}\n"
-            calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
-            if acts(message, self.shown.tools):
+            calls, refusal = (message.tool_calls, message.refusal) if message.role == "assistant" else (None, None)
+            if acts(message, shown.tools):
                 self.answered.add(turn)
-            if message.content or not calls or (isinstance(message, AIMessage) and message.refusal):
-                yield f"{message.role}: {_said(message)}\n"
-            for call in calls if self.shown.tools else ():
+            if message.content or not calls or refusal:
+                yield f"{message.role}: {_said(message, refusal)}\n"
+            for call in (calls or ()) if shown.tools else ():
                 reference = f"c{len(self.calls)}"
                 self.calls[reference] = turn
                 if call.id:
@@ -134,41 +134,42 @@ def transcript(messages: Sequence[AnyMessage], shown: Shown = EVERYTHING) -> Tra
 
 def acts(message: AnyMessage, tools: bool = True) -> bool:
     """Say whether the assistant says something in a message, or does something where `tools` count."""
-    if not isinstance(message, AIMessage):
+    if message.role != "assistant":
         return False
     return bool(message.content or message.refusal or (tools and message.tool_calls))
 
 
 def quoted(value: object) -> str:
     """Return a text, or anything else that JSON can hold, as JSON on one line."""
-    line = _text(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        line = to_json(value).decode() if isinstance(value, str) else _line(value)  # a text in a third of the time
+    except PydanticSerializationError:  # half a surrogate pair, which is no UTF-8
+        line = _line(value)
     return line if line.isascii() else _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
 
 
-def _text(text: str) -> str:
-    try:
-        return to_json(text).decode()  # in a third of the time
-    except PydanticSerializationError:  # half a surrogate pair, which is no UTF-8
-        return encode_basestring(text)
+def _line(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _said(message: AnyMessage) -> str:
+def _said(message: AnyMessage, refusal: str | None) -> str:
     content = message.content
     if content is None or isinstance(content, str):
-        words = content or ""
-        if isinstance(message, AIMessage) and message.refusal:
-            return f"{quoted(words)} [refusal] {quoted(message.refusal)}" if words else quoted(message.refusal)
-        return quoted(words)
+        if refusal:
+            return f"{quoted(content)} [refusal] {quoted(refusal)}" if content else quoted(refusal)
+        return quoted(content or "")
     parts = [
         f"[refusal] {quoted(part.refusal)}" if isinstance(part, RefusalPart) else f"[{part.type}]"
         for part in content
         if part.type != "text"
     ]
+    if refusal:
+        parts.append(f"[refusal] {quoted(refusal)}")
     return " ".join([quoted(message.text), *parts])
 
 
 def _retrieved(found: str | dict[str, object]) -> str:
-    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False, default=str)
+    return found if isinstance(found, str) else _line(found)
 
 
 def _named(name: str) -> str:

@@ -35,7 +35,7 @@ class MultiTurnEvaluationInput(BaseModel):
     what has to, and what must never, happen. `turn_seconds` is how long the system under test took in each turn.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     conversation_history: ConversationHistory
     goal: str | None = None

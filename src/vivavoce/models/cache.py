@@ -36,7 +36,8 @@ class CachedModel:
     """A model whose replies are kept, and given again to the same question; `trial` tells repetitions apart.
 
     A kept reply has `cached` in `applied`, and a usage of no calls, no tokens and no cost, for nothing was spent. What
-    failed is never kept, nor is an empty reply, which is how some endpoints decline.
+    failed is never kept, nor is an empty reply, which is how some endpoints decline, nor one without the JSON that was
+    asked for.
 
     Of identical questions asked at the same time one is sent, and all get its reply or its failure. When the task that
     sent it is cancelled, the next one sends it again. `offline` never asks the model: see `AbsentModel`.
@@ -84,7 +85,7 @@ class CachedModel:
         try:
             reply = await self._model.complete(request)
             outcome = encode_reply(reply)
-            if reply.text.strip() or reply.parsed is not None or reply.tool_calls:
+            if _answers(request, reply):
                 await self._replies.put(StoredReply(place[1], self.name, outcome, time.time()))
             return reply
         except Exception as error:
@@ -108,6 +109,13 @@ class CachedModel:
                 raise ModelFault(said, kind="format", evidence=reply.text) from error
         applied = {**reply.applied, "cached": True}
         return ModelReply(reply.text, reply.parsed, reply.tool_calls, Usage(cost=0.0), applied)
+
+
+def _answers(request: Request, reply: ModelReply) -> bool:
+    """Say whether a reply is what was asked for: JSON where that was, or else a call of a tool that was offered."""
+    if request.schema is not None:
+        return reply.parsed is not None or bool(request.tools and reply.tool_calls)
+    return bool(reply.text.strip() or reply.parsed is not None or reply.tool_calls)
 
 
 class AbsentModel:

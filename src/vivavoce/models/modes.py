@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -103,7 +103,7 @@ def _instruction() -> str:
     return files("vivavoce.models").joinpath("schema.txt").read_text(encoding="utf-8").strip()
 
 
-@cache
+@lru_cache(maxsize=256)
 def _form_of_class(shape: type[BaseModel]) -> Mapping[str, Any]:
     return _form(wire_schema(shape))
 

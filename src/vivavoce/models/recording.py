@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, cast
 
@@ -67,18 +67,21 @@ def decode_reply(text: str) -> ModelReply:
         raise ValueError(describe(error)) from error
 
 
+_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
+
+
 def _schema(schema: Schema | None) -> bytes:
     return _class_schema(schema) if isinstance(schema, type) else _sorted(schema and dict(schema))
 
 
-@cache
+@lru_cache(maxsize=256)
 def _class_schema(shape: type[BaseModel]) -> bytes:
     return _sorted(wire_schema(shape))
 
 
 def _sorted(value: object) -> bytes:
     """Return the same JSON text for equal values; an object that JSON does not know is its `str`."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str).encode()
+    return _SORTED.encode(value).encode()
 
 
 def _text(value: object) -> bytes:

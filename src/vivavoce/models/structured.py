@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
@@ -26,7 +26,7 @@ _NAMED_PARTS = ("properties", "$defs", "definitions")
 """Keywords whose keys are names that somebody chose, and whose values are schemas."""
 
 
-@cache
+@lru_cache(maxsize=256)  # some classes are made for one conversation, and must not be kept for ever
 def class_schema(shape: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of a class in the form that strict modes take: objects closed, every property required."""
     return cast("dict[str, Any]", _strict(shape.model_json_schema()))

@@ -51,6 +51,11 @@ class Budget:
         self._waiting: list[asyncio.Future[None]] = []
 
     @property
+    def limits_calls(self) -> bool:
+        """Whether calls are counted against a limit."""
+        return self._max_calls is not None
+
+    @property
     def limits_cost(self) -> bool:
         """Whether a call must say what it may cost."""
         return self._max_cost is not None

@@ -53,8 +53,7 @@ class Grades:
 
     def verdicts(self, sample: Sample) -> int:
         """Return how many verdicts of judges a sample takes."""
-        judged = [grader for grader in self.graders if grader.judged]
-        return sum(sample.turn_count if grader.asks_each_turn or grader.per_turn(sample) else 1 for grader in judged)
+        return sum(grader.verdicts(sample) for grader in self.graders)
 
     async def grade(self, attempt: Attempt, sample: Sample) -> Outcome:
         """Return an attempt with what every grader says; one that breaks leaves the others as they are."""

@@ -63,8 +63,10 @@ def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed:
     plan = plan_of(suite, options or RunOptions())
     problems: list[Problem] = []
     _collect(problems, lambda: build_targets(suite, plan.concurrency, keys_needed=keys_needed))
-    budget = Budget(max_cost=options.max_cost if options else None)
-    prepared = _collect(problems, lambda: prepare(suite, plan, JudgeOpener(budget, keys_needed=keys_needed)))
+    replays = options is not None and options.replay
+    budget = Budget(max_cost=options.max_cost if options and not replays else None)
+    judges = JudgeOpener(budget, keys_needed=keys_needed and not replays)
+    prepared = _collect(problems, lambda: prepare(suite, plan, judges))
     if prepared is None or problems:
         raise UsageError(*sorted(problems, key=lambda problem: (str(problem.file), problem.line or 0)))
     return _forecast(suite, plan, prepared[0])

@@ -58,7 +58,7 @@ class Crew:
     async def _work(self, items: Iterator[T] | AsyncIterator[T], work: Callable[[T], Awaitable[None]]) -> None:
         try:
             while self.stopped_by is None:
-                item = next(items, _END) if isinstance(items, Iterator) else await self._awaited(items)
+                item = next(items, _END) if isinstance(items, Iterator) else await self._next(items)
                 if item is _END:
                     return
                 await work(item)  # pyright: ignore[reportArgumentType]
@@ -69,9 +69,11 @@ class Crew:
             self.stopped_by = self.stopped_by or f"{type(error).__name__}: {error}"
             raise
 
-    async def _awaited(self, items: AsyncIterator[T]) -> object:
+    async def _next(self, items: AsyncIterator[T]) -> object:
+        """Wait for an item; one that comes after the end was called is left, as if it had never come."""
         async with self._one_at_a_time:
-            return await anext(items, _END)
+            item = _END if self.stopped_by is not None else await anext(items, _END)
+        return _END if self.stopped_by is not None else item
 
 
 _END = object()

@@ -2,33 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable, Sequence
+from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 
 from vivavoce.errors import UsageError
 from vivavoce.grading.metrics import metric_grader
 from vivavoce.metrics.evaluation import Named, choose
+from vivavoce.metrics.judges import with_judges
 from vivavoce.metrics.metric import BaseMultiTurnMetric
-from vivavoce.models.cache import CachedModel
 from vivavoce.models.homemade import ModelLike, as_model
 from vivavoce.models.model import Model
-from vivavoce.models.names import open_model
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.events import Listener
+from vivavoce.records.run import Run
 from vivavoce.run.claim import claimed
-from vivavoce.run.plan import RECORDED, GivenPlan, GivenRow, RunOptions
+from vivavoce.run.plan import GIVEN_IN_PYTHON, RECORDED, GivenPlan, GivenRow, RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.run.suite_run import SuiteRun, kept_answers
 from vivavoce.samples.rows import read_samples
 from vivavoce.settings import settings
-from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 from vivavoce.suites.build import Scoring
 from vivavoce.suites.document import Document
+from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
-from vivavoce.suites.spec import DatasetSpec, MetricGraderSpec, SuiteSpec
-from vivavoce.wire.http import Limits
+from vivavoce.suites.spec import DatasetSpec, JudgeSpec, MetricGraderSpec, SuiteSpec
 
 Conversations = str | Path | Iterable[GivenRow] | AsyncIterable[GivenRow]
 """A file of conversations, or the conversations one after the other."""
@@ -36,35 +36,58 @@ Conversations = str | Path | Iterable[GivenRow] | AsyncIterable[GivenRow]
 
 @dataclass
 class Evaluation(SuiteRun):
-    """A run over conversations that are given, with metrics that are given."""
+    """A run over conversations that are given, with metrics that are given; `judge` is for those that have none."""
 
     rows: Iterable[GivenRow] | AsyncIterable[GivenRow] = ()
-    metrics: list[BaseMultiTurnMetric] = field(default_factory=list[BaseMultiTurnMetric])
+    metrics: Sequence[BaseMultiTurnMetric] = ()
+    judge: ModelLike | None = None
 
     async def execute(self) -> RunResult:
         """Measure every conversation, and return what came out.
 
         Raises:
-            UsageError: a row is no conversation; those before it are kept.
+            UsageError: a limit cannot be kept, or a row is no conversation; those before it are kept.
+            Exception: whatever the source of the rows raised; those before it are kept as well.
         """
-        plan = GivenPlan(self.rows, self.suite.spec.max_concurrent)
-        scoring = Scoring(tuple(metric_grader(metric.name, metric) for metric in self.metrics), None, None)
+        concurrency = self.suite.spec.max_concurrent
+        plan = GivenPlan(self.rows, concurrency)
         async with kept_answers(self.store, cache=self.options.cache or self.options.replay) as answers:
-            opened = [metric.model for metric in self.metrics]
+            asked = _Asked(JudgeOpener(self.budget, answers, self.options.replay, concurrency), self.judge)
+            metrics = [with_judges(metric, asked.choose) for metric in self.metrics]
+            scoring = Scoring(tuple(metric_grader(metric.name, metric) for metric in metrics), None, None)
             try:
-                if answers is not None:
-                    self._keep_answers(answers)
                 with claimed(self.store.place, self._run_id):
                     return await self._hold_all(plan, scoring, {RECORDED: None}, plan.planned)
+            except Exception as error:
+                if self.crew is None:
+                    raise
+                kept = f"what was measured before is kept; go on with resume='{self._run_id}'"
+                if isinstance(error, UsageError):
+                    raise UsageError(*error.problems, kept) from error
+                error.add_note(kept)
+                raise
             finally:
-                for metric, model in zip(self.metrics, opened, strict=True):
+                for metric in metrics:
                     await metric.close()
-                    metric.model = model
 
-    def _keep_answers(self, answers: ReplyStore) -> None:
-        for metric in self.metrics:
-            if metric.model is not None:
-                metric.model = CachedModel(metric.model, answers, offline=self.options.replay)
+
+@dataclass
+class _Asked:
+    """The judges of a run, each opened once and only when a metric asks it."""
+
+    opener: JudgeOpener
+    judge: ModelLike | None
+    opened: dict[str | int, Model] = field(default_factory=dict[str | int, Model])
+
+    def choose(self, own: Model | None) -> Model | None:
+        """Return what a metric asks that has this judge, or none of its own."""
+        judge = self.judge if own is None else own
+        if judge is None:
+            return None
+        key = judge if isinstance(judge, str) else id(judge)
+        if key not in self.opened:
+            self.opened[key] = self.opener.open(judge if isinstance(judge, str) else as_model(judge), JudgeSpec())
+        return self.opened[key]
 
 
 async def aevaluate(
@@ -89,23 +112,19 @@ async def aevaluate(
         max_concurrent: how many conversations are measured at a time.
         store: where records go, the workspace's own unless named.
         resume: a run that was interrupted, to do what is left of it with the same data and metrics.
-        options: limits and the cache; what a suite would say besides does not apply.
+        options: limits, which need the judge by its name, and the cache; the others are for suites.
         listeners: what hears of each conversation as it ends.
 
     Raises:
         UsageError: a metric is unknown, the file cannot be read, or a row is no conversation.
     """
+    options = _checked(options or RunOptions())
+    chosen, judge = _chosen(metrics), settings().judge if model is None else model
     with Store.open(store or settings().store) as opened:
-        run = Evaluation(
-            _suite(name, data, max_concurrent),
-            options or RunOptions(),
-            opened,
-            listeners,
-            opened.run(resume) if resume else None,
-        )
-        run.rows = read_samples(data) if isinstance(data, str | Path) else data
-        run.metrics = choose(metrics, _judge(model, run))
-        run.suite.spec.graders.update({metric.name: _spec(metric, metrics) for metric in run.metrics})
+        resumed = _resumed(opened.run(resume)) if resume else None
+        suite = _suite(name, data, max_concurrent, _specs(metrics, chosen, judge))
+        rows = _read(data) if isinstance(data, str | Path) else data
+        run = Evaluation(suite, options, opened, listeners, resumed, rows=rows, metrics=chosen, judge=judge)
         return await run.execute()
 
 
@@ -135,29 +154,77 @@ def evaluate(
     )
 
 
-def _judge(model: ModelLike | None, run: Evaluation) -> Model | None:
-    """Return the judge; one that is given by name has as many connections, and the budget, of the run."""
-    model = settings().judge if model is None else model
-    if isinstance(model, str):
-        return open_model(model, limits=Limits(concurrency=run.suite.spec.max_concurrent), budget=run.budget)
-    if run.options.max_calls is not None or run.options.max_cost is not None:
-        raise UsageError("a limit on calls or cost needs the judge by its name; one that is given has its own budget")
-    return None if model is None else as_model(model)
+def _checked(options: RunOptions) -> RunOptions:
+    """Return options of an evaluation.
+
+    Raises:
+        UsageError: they choose among conversations, which the caller does.
+    """
+    for name in ("trials", "max_samples", "tags", "samples", "max_concurrent"):
+        if getattr(options, name) is not None:
+            where = "an argument of evaluate" if name == "max_concurrent" else "for the caller, who gives the rows"
+            raise UsageError(f"options: {name} is for suites; here it is {where}")
+    return options
 
 
-def _suite(name: str, data: Conversations, max_concurrent: int) -> Suite:
+def _chosen(metrics: Sequence[Named]) -> list[BaseMultiTurnMetric]:
+    """Return the metrics, those that are given by name without a judge.
+
+    Raises:
+        UsageError: there is none, one is no metric, or two have one name.
+    """
+    if not metrics:
+        raise UsageError("evaluate needs at least one metric; see: viva list metrics")
+    for metric in metrics:
+        _check_kind(metric)
+    return choose(metrics)
+
+
+def _check_kind(metric: object) -> None:
+    if isinstance(metric, str | BaseMultiTurnMetric):
+        return
+    got = f"the class {metric.__name__}; make one of it" if isinstance(metric, type) else type(metric).__name__
+    raise UsageError(f"a metric is given as such or by its name; got {got}")
+
+
+def _read(path: str | Path) -> Iterator[GivenRow]:
+    """Return the rows of a file, of which the first is read here and now, so that a wrong path begins no run."""
+    rows = read_samples(path)
+    return chain(list(islice(rows, 1)), rows)
+
+
+def _resumed(run: Run) -> Run:
+    """Return a run that can go on here.
+
+    Raises:
+        UsageError: it is that of a suite, or nothing is left of it.
+    """
+    if run.options["dataset"] != GIVEN_IN_PYTHON:
+        raise UsageError(f"run {run.id} is that of a suite; go on with: viva run --resume {run.id}")
+    if run.status == "finished":
+        raise UsageError(f"run {run.id} is finished; nothing is left to resume")
+    return run
+
+
+def _suite(name: str, data: Conversations, max_concurrent: int, graders: dict[str, MetricGraderSpec]) -> Suite:
     """Return the record of what is run: nobody wrote it as a suite."""
-    place = str(data) if isinstance(data, str | Path) else "(given in Python)"
+    place = str(data) if isinstance(data, str | Path) else f"({GIVEN_IN_PYTHON})"
     spec = SuiteSpec.model_construct(
-        name=name, dataset=DatasetSpec(path=place), driver="replay", graders={}, max_concurrent=max_concurrent
+        name=name, dataset=DatasetSpec(path=place), driver="replay", graders=graders, max_concurrent=max_concurrent
     )
     return Suite(spec, Document(Path("evaluation"), {}), None)
 
 
-def _spec(metric: BaseMultiTurnMetric, metrics: Sequence[Named]) -> MetricGraderSpec:
-    """Return the record of a metric; one that was given made cannot be made again from it, and its name says so."""
-    named = metric.name in metrics
-    model = metric.model.name if metric.model is not None else None
-    return MetricGraderSpec(
-        kind="metric", metric=metric.name if named else f"(given in Python: {type(metric).__name__})", model=model
-    )
+def _specs(
+    metrics: Sequence[Named], chosen: Sequence[BaseMultiTurnMetric], judge: ModelLike | None
+) -> dict[str, MetricGraderSpec]:
+    """Return the record of the metrics; one that was given made cannot be made again from it, and its name says so."""
+    specs: dict[str, MetricGraderSpec] = {}
+    for given, metric in zip(metrics, chosen, strict=True):
+        named = given if isinstance(given, str) else f"({GIVEN_IN_PYTHON}: {type(metric).__name__})"
+        own = metric.model if metric.model is not None else judge
+        model = own if isinstance(own, str) or own is None else as_model(own).name
+        specs[metric.name] = MetricGraderSpec.model_construct(
+            kind="metric", metric=named, model=model if metric.judged else None
+        )
+    return specs

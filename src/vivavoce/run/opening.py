@@ -10,7 +10,7 @@ from vivavoce.errors import UsageError
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.events import Listener
 from vivavoce.records.run import Run
-from vivavoce.run.plan import RunOptions
+from vivavoce.run.plan import GIVEN_IN_PYTHON, RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.run.suite_run import SuiteRun
 from vivavoce.settings import settings
@@ -66,6 +66,8 @@ def reopen_run(
     run = store.run(name)
     if run.status == "finished":
         raise UsageError(f"run {run.id} is finished; nothing is left to resume. See it with: viva show {run.id}")
+    if run.options["dataset"] == GIVEN_IN_PYTHON:
+        raise UsageError(f"run {run.id} was begun in Python; go on there: evaluate(…, resume='{run.id}')")
     kept = {key: value for key, value in run.options.items() if key in RunOptions.model_fields}
     options = RunOptions.model_validate({**kept, "max_calls": max_calls, "max_cost": max_cost})
     return SuiteRun(stored_suite(run), options, store, listeners, resumed=run)

@@ -27,8 +27,12 @@ RECORDED = "recorded"
 """The name of the target in a replay: whoever it was that was recorded."""
 
 
+GIVEN_IN_PYTHON = "given in Python"
+"""The dataset of a run over conversations that are in no file, or in one that only its caller can find again."""
+
+
 GivenRow = Mapping[str, Any] | Sample | MultiTurnSample | SingleTurnSample | ConversationHistory
-"""A recorded conversation with what is known about it."""
+"""A recorded conversation with what is known about it; a single question with its response is one too."""
 
 
 class RunOptions(BaseModel):
@@ -118,7 +122,7 @@ class GivenPlan:
     concurrency: int
     replays: bool = True
     trials: int = 1
-    dataset: str = "given in Python"
+    dataset: str = GIVEN_IN_PYTHON
 
     @property
     def planned(self) -> int | None:
@@ -162,15 +166,33 @@ class _Tasks:
 
 
 def _sample_of(row: GivenRow, position: int) -> Sample:
-    if isinstance(row, Sample):
-        sample = row
-    elif isinstance(row, ConversationHistory):
-        sample = _read({"id": row.conversation_id, "messages": row.messages}, position)
-    else:
-        sample = _read(row if isinstance(row, Mapping) else row.to_dict(), position)
-    if sample.messages is None:
-        raise UsageError(f"row {position} has no 'messages': there is no conversation to measure")
-    return sample
+    sample = row if isinstance(row, Sample) else _read(_fields(row, position), position)
+    if sample.messages is not None:
+        return sample
+    question, answer = sample.input, sample.metadata.get("response")
+    if not isinstance(question, str) or not isinstance(answer, str):
+        rule = "give 'messages', or 'user_input' with its 'response'"
+        raise UsageError(f"row {position}: there is no conversation to measure; {rule}")
+    found = sample.metadata.get("retrieved_contexts")
+    said = [
+        {"role": "user", "content": question},
+        {"role": "assistant", "content": answer, "retrieval_context": found},
+    ]
+    fields = {name: getattr(sample, name) for name in sample.model_fields_set - {"input"}}
+    rest = {name: value for name, value in sample.metadata.items() if name not in ("response", "retrieved_contexts")}
+    return _read({**fields, "messages": said, "metadata": rest}, position)
+
+
+def _fields(row: GivenRow, position: int) -> Mapping[str, Any]:
+    """Return a row as the fields of a sample; rows of somebody else's program may be anything."""
+    if isinstance(row, Mapping):
+        return row
+    if isinstance(row, ConversationHistory):
+        return {"id": row.conversation_id, "messages": row.messages}
+    if isinstance(row, MultiTurnSample | SingleTurnSample):
+        return row.to_dict()
+    rule = "a row is a dict with 'messages', a sample or a ConversationHistory"
+    raise UsageError(f"row {position}: {rule}; got {type(row).__name__}")
 
 
 def _read(row: Mapping[str, Any], position: int) -> Sample:

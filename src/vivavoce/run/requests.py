@@ -47,9 +47,9 @@ class RequestOpener(JudgeOpener):
 
     requests: RequestFile | None = None
 
-    def open(self, name: str, spec: JudgeSpec) -> Model:
+    def open(self, judge: str | Model, spec: JudgeSpec) -> Model:
         """Return the file of the questions as a model."""
-        del name, spec
+        del judge, spec
         assert self.requests is not None
         assert self.replies is not None
         return CachedModel(self.requests, self.replies)

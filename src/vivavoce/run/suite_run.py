@@ -114,7 +114,7 @@ class SuiteRun:
         async def on_turn(turn: Turn) -> None:
             await self._tell(TurnEnded(task.key, turn))
 
-        verdicts = grades.verdicts(task.sample)
+        verdicts = 0 if self.options.replay else grades.verdicts(task.sample)
         if task.driver is None:
             kept.enter_context(self.budget.set_aside(verdicts))
             return await hold(task, on_turn)
@@ -169,8 +169,8 @@ class SuiteRun:
             UsageError: what decides its outcome has changed since it began.
         """
         grading = self.store.gradings(run.id)[0]
-        prints = scoring.fingerprints
-        changed = [name for name in prints if grading.fingerprints.get(name) != prints[name]]
+        then, prints = grading.fingerprints, scoring.fingerprints
+        changed = [name for name in {**then, **prints} if then.get(name) != prints.get(name)]
         what = f"'{changed[0]}' has" if changed else None
         if plan.dataset != run.options["dataset"]:
             what = f"the dataset {self.suite.spec.dataset.path} has"

@@ -141,7 +141,7 @@ class Sample(BaseModel):
         """The sample as a grader of each turn sees it: that input and that truth only."""
         return tuple(self._at(turn) for turn in range(self.turn_count))
 
-    @cached_property
+    @property
     def whole(self) -> Sample:
         """The sample as a grader of the whole conversation sees it: the wanted tool calls of all turns in one list."""
         if not self.calls_per_turn:

@@ -22,13 +22,14 @@ from vivavoce.grading.options import check_parameters, read_options
 from vivavoce.grading.rewards import Composer, CustomReward, WeightedReward, reward_composers
 from vivavoce.grading.rubric import Rubric, read_rubric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.models.cache import AbsentModel
 from vivavoce.models.model import Model
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.samples.rows import SampleCount
 from vivavoce.settings import settings
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.load import Suite
-from vivavoce.suites.metric_names import metric_of
+from vivavoce.suites.metric_names import metric_of, written_in
 from vivavoce.suites.spec import (
     AgreementSpec,
     AnyGateSpec,
@@ -49,7 +50,8 @@ from vivavoce.suites.spec import (
 
 _OPENED = {"api_key_env", "timeout", "max_retries", "structured", "requests_per_minute", "tokens_per_minute"}
 """What of a judge two graders share where they say the same; settings go with each question."""
-OpenModel = Callable[[str, JudgeSpec], Model]
+OpenModel = Callable[[str | Model, JudgeSpec], Model]
+"""Opens a judge by its name; one that is a model already is made to count and to be kept like the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,18 +183,20 @@ class Builder:
 
     def _metric(self, name: str, spec: MetricGraderSpec) -> Grader | None:
         at = ("graders", name)
+
+        def opening(judge: str | Model) -> Model:
+            with self.place(*at, "model"):
+                return self._opened(judge, spec)
+            return AbsentModel(judge if isinstance(judge, str) else judge.name)
+
         with self.place(*at, "metric"):
-            made = metric_of(name, spec, self.suite.base)
-            model = spec.model or settings().judge
-            if made.judged and model is not None:
-                with self.place(*at, "model"):
-                    made.model = self._opened(model, spec)
+            made = metric_of(name, spec, self.suite.base, opening, settings().judge)
             self.metrics.append(made)
-            return metric_grader(name, made, spec.display_name)
+            return metric_grader(name, made, spec.display_name, written_in(spec, self.suite.base))
         return None
 
-    def _opened(self, model: str, spec: JudgeSpec) -> Model:
-        key = f"{model} {spec.model_dump(include=_OPENED)}"
+    def _opened(self, model: str | Model, spec: JudgeSpec) -> Model:
+        key = f"{model if isinstance(model, str) else id(model)} {spec.model_dump(include=_OPENED)}"
         if key not in self.models:
             self.models[key] = self.open_model(model, spec)
         return self.models[key]

@@ -32,12 +32,22 @@ class JudgeOpener:
         default_factory=dict[tuple[str, float | None, float | None], RateLimit]
     )
 
-    def open(self, name: str, spec: JudgeSpec) -> Model:
-        """Return the judge of a grader, ready to be asked.
+    def open(self, judge: str | Model, spec: JudgeSpec) -> Model:
+        """Return the judge of a grader, ready to be asked; one that was given made has its own pace.
 
         Raises:
-            UsageError: the name has no known form, or a key is missing.
+            UsageError: the name has no known form, a key is missing, or calls are limited that cannot be counted here.
         """
+        return self._named(judge, spec) if isinstance(judge, str) else self._given(judge)
+
+    def _given(self, judge: Model) -> Model:
+        if self.offline and self.replies is not None:
+            return CachedModel(judge, self.replies, offline=True)
+        if self.budget.limits_calls or self.budget.limits_cost:
+            raise UsageError(f"a limit on calls or cost needs the judge by its name; {judge.name} has its own budget")
+        return judge if self.replies is None else CachedModel(judge, self.replies)
+
+    def _named(self, name: str, spec: JudgeSpec) -> Model:
         if self.offline and self.replies is not None:
             return CachedModel(AbsentModel(model_name(name)), self.replies, offline=True)
         limits = Limits(timeout=spec.timeout, concurrency=self.concurrency)

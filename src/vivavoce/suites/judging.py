@@ -8,8 +8,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import Problem, UsageError
+from vivavoce.grading.metrics import metric_grader
 from vivavoce.metrics.config import Scope
+from vivavoce.metrics.judges import asking
+from vivavoce.models.cache import AbsentModel
+from vivavoce.models.model import Model
 from vivavoce.settings import settings
 from vivavoce.suites.document import Document
 from vivavoce.suites.load import Suite
@@ -32,8 +36,9 @@ def judging_suite(
     Raises:
         UsageError: a metric is unknown or named twice, or is judged and nobody names a judge.
     """
-    judge = model or settings().judge
-    graders = {_short(name): {"kind": "metric", "metric": name, "model": judge, "scope": scope} for name in metrics}
+    graders: dict[str, dict[str, Any]] = {
+        _short(name): {"kind": "metric", "metric": name, "scope": scope} for name in metrics
+    }
     if len(graders) < len(metrics) or not metrics:
         raise UsageError(f"--metrics names different metrics, at least one; got {', '.join(metrics) or 'none'}")
     data: dict[str, Any] = {
@@ -44,13 +49,16 @@ def judging_suite(
         "max_concurrent": max_concurrent,
     }
     document = Document(Path.cwd() / "judge", data, replaced=set(data))
+    for name, judge in _judges(_checked(document), model, document.path.parent).items():
+        graders[name]["model"] = judge
+    return Suite(_checked(document), document, None)
+
+
+def _checked(document: Document) -> SuiteSpec:
     try:
-        suite = Suite(SuiteSpec.model_validate(data), document, None)
+        return SuiteSpec.model_validate(document.data)
     except ValidationError as error:
         raise UsageError(*mistakes_in(document, error)) from error
-    if judge is None:
-        _check_exact(suite)
-    return suite
 
 
 def _short(name: str) -> str:
@@ -58,7 +66,37 @@ def _short(name: str) -> str:
     return Path(name).stem if name.endswith((".yaml", ".yml")) else name.rpartition(":")[2]
 
 
-def _check_exact(suite: Suite) -> None:
-    for name, spec in suite.spec.graders.items():
-        if isinstance(spec, MetricGraderSpec) and metric_of(name, spec, suite.base).judged:
-            raise UsageError(f"the metric '{name}' asks a judge: name one with --judge, or in VIVAVOCE_JUDGE")
+def _judges(suite: SuiteSpec, model: str | None, base: Path) -> dict[str, str | None]:
+    """Return the names of the judges that the metrics need.
+
+    Raises:
+        UsageError: with every metric that cannot be used.
+    """
+    found: dict[str, str | None] = {}
+    problems: list[Problem] = []
+    for name, grader in suite.graders.items():
+        assert isinstance(grader, MetricGraderSpec)
+        try:
+            found[name] = _judge(name, grader, model, base)
+        except UsageError as error:
+            problems += error.problems
+    if problems:
+        raise UsageError(*problems)
+    return found
+
+
+def _judge(name: str, spec: MetricGraderSpec, model: str | None, base: Path) -> str | None:
+    """Return the judge of a metric; one that brings its own keeps it, unless that stands in a file."""
+    metric = metric_of(name, spec, base, _unopened)
+    metric_grader(name, metric)
+    own = [one.model is not None for one in asking(metric)]
+    if all(own):
+        return model if own and spec.metric.endswith((".yaml", ".yml")) else None
+    judge = model or settings().judge
+    if judge is None:
+        raise UsageError(f"the metric '{name}' asks a judge: name one with --judge, or in VIVAVOCE_JUDGE")
+    return judge
+
+
+def _unopened(judge: str | Model) -> Model:
+    return AbsentModel(judge) if isinstance(judge, str) else judge

@@ -3,47 +3,89 @@
 from __future__ import annotations
 
 import inspect
+import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.custom import function_metric
 from vivavoce.metrics.factory import create_metric, make_metric
+from vivavoce.metrics.judges import asking, with_judges
 from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.models.model import Model
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.suites.metrics import load_metric
 from vivavoce.suites.spec import MetricGraderSpec
 
+Opening = Callable[[str | Model], Model]
+"""Opens a judge by its name, and makes one that is a model already ready to be asked."""
 
-def metric_of(name: str, spec: MetricGraderSpec, base: Path) -> BaseMultiTurnMetric:
-    """Return the metric of a grader, without its judge; its results bear the name of the grader.
+
+def metric_of(
+    name: str, spec: MetricGraderSpec, base: Path, opening: Opening, default: str | None = None
+) -> BaseMultiTurnMetric:
+    """Return the metric of a grader; one that is made here bears the name of the grader.
+
+    Its judge is the one that the suite names, else its own, else the `default`.
 
     Raises:
         UsageError: there is none of that name, it takes no such option, or the file has no metric of that name.
     """
-    options = _options(name, spec, base)
+    named = spec.model or default
+
+    def choose(own: Model | None) -> Model | None:
+        if own is not None:
+            return opening(own)
+        return None if named is None else opening(named)
+
     if spec.metric.endswith((".yaml", ".yml")):
-        return _made(load_metric(base / spec.metric), spec)
+        _check_made(spec)
+        made = load_metric(base / spec.metric, spec.model and opening(spec.model), opening=opening)
+        return made if made.model is not None else with_judges(made, choose)
+    made = _made(name, spec, base)
+    own = [one.model is not None for one in asking(made)]
+    if spec.model is not None and own and all(own):
+        raise UsageError(f"'{spec.metric}' has its judge already; leave model out")
+    return with_judges(made, choose)
+
+
+def written_in(spec: MetricGraderSpec, base: Path) -> str:
+    """Return the file of somebody's own metric and the options that it gets, as text; "" for all other metrics."""
     if not is_file_reference(spec.metric):
-        return create_metric(spec.metric, judging=spec.asked_with, **options)
+        return ""
+    code = (base / spec.metric.rpartition(":")[0]).read_text(encoding="utf-8", errors="replace")
+    return json.dumps([spec.metric, code, spec.config], sort_keys=True, default=str)
+
+
+def _made(name: str, spec: MetricGraderSpec, base: Path) -> BaseMultiTurnMetric:
+    options = _options(name, spec, base)
+    judging = {"temperature": spec.temperature, **spec.settings}
+    if not is_file_reference(spec.metric):
+        return create_metric(spec.metric, judging=judging, **options)
     kind: object = load_object(spec.metric, base)
     if isinstance(kind, BaseMultiTurnMetric):
-        return _made(kind, spec)
+        _check_made(spec)
+        return kind
     if inspect.isclass(kind) and issubclass(kind, BaseMultiTurnMetric):
-        return make_metric(kind, spec.metric, judging=spec.asked_with, **options)
+        return make_metric(kind, spec.metric, judging=judging, **options)
     if inspect.isfunction(kind):
         return function_metric(kind, **options)
     raise UsageError(f"'{spec.metric}' is none of a metric, a class of metrics and a function")
 
 
-def _made(metric: BaseMultiTurnMetric, spec: MetricGraderSpec) -> BaseMultiTurnMetric:
-    if spec.config or spec.scope != "conversation":
-        raise UsageError(f"'{spec.metric}' has its options already; leave config and scope out")
-    return metric
+def _check_made(spec: MetricGraderSpec) -> None:
+    fields = MetricGraderSpec.model_fields
+    for one in ("config", "scope", "settings", "temperature"):
+        if getattr(spec, one) != fields[one].get_default(call_default_factory=True):
+            raise UsageError(f"'{spec.metric}' has its options already; leave {one} out")
 
 
 def _options(name: str, spec: MetricGraderSpec, base: Path) -> dict[str, Any]:
     options: dict[str, Any] = {"name": name, **spec.config}
+    for one in ("model", "settings"):
+        if one in options:
+            raise UsageError(f"{one} stands beside config, not in it")
     if spec.scope != "conversation":
         options["scope"] = spec.scope
     if "prompt_path" in options:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -11,7 +12,9 @@ from vivavoce.errors import UsageError
 from vivavoce.metrics.config import Scope
 from vivavoce.metrics.custom import AnyScoreKind, PromptMetric
 from vivavoce.metrics.transcript import Shown
-from vivavoce.models.homemade import ModelLike, as_model
+from vivavoce.models.homemade import ModelLike
+from vivavoce.models.model import Model
+from vivavoce.models.names import open_model
 from vivavoce.suites.document import Document, read_document
 from vivavoce.suites.mistakes import mistakes_in
 from vivavoce.suites.spec import Address, SettingsOfModel, Spec
@@ -51,8 +54,10 @@ class MetricSpec(Spec):
         return self
 
 
-def load_metric(path: str | Path, model: ModelLike | None = None) -> PromptMetric:
-    """Read a metric from a YAML file; `model` is its judge in place of the file's own.
+def load_metric(
+    path: str | Path, model: ModelLike | None = None, *, opening: Callable[[str], Model] = open_model
+) -> PromptMetric:
+    """Read a metric from a YAML file; `model` is its judge in place of the file's own, which `opening` opens.
 
     Raises:
         UsageError: the file does not describe a metric, its prompt cannot be used, or its model cannot be opened; each
@@ -63,12 +68,12 @@ def load_metric(path: str | Path, model: ModelLike | None = None) -> PromptMetri
         spec = MetricSpec.model_validate(document.data)
     except ValidationError as error:
         raise UsageError(*mistakes_in(document, error, MetricSpec)) from error
-    judge = spec.model if model is None else model
-    try:
-        opened = None if judge is None else as_model(judge)
-    except UsageError as error:
-        raise error if judge is model else UsageError(*document.placed(("model",), error)) from error
-    return _metric(document, spec, opened)
+    if model is None and spec.model is not None:
+        try:
+            model = opening(spec.model)
+        except UsageError as error:
+            raise UsageError(*document.placed(("model",), error)) from error
+    return _metric(document, spec, model)
 
 
 def _metric(document: Document, spec: MetricSpec, model: ModelLike | None) -> PromptMetric:

@@ -10,11 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from pydantic_core import PydanticSerializationError, to_json
+
 from vivavoce.errors import Fault, TargetFault, UsageError
 from vivavoce.messages import AIMessage, Message, read_message
 from vivavoce.records.usage import Usage
 from vivavoce.wire.http import Answer, Client, Limits, checked_url
 
+_SIMPLE = {"role", "content"}
 _OURS = ("model", "messages", "stream", "n", "tools", "response_format")
 
 
@@ -51,17 +54,35 @@ class ChatEndpoint:
         Raises:
             Fault: no answer, or one without `choices[0].message`.
         """
-        data = json.dumps(body).encode()
-        return read_completion(await self._client.request("POST", self.url, data, self._headers, repeatable=True))
+        return read_completion(
+            await self._client.request("POST", self.url, json_bytes(body), self._headers, repeatable=True)
+        )
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.close()
 
 
+def json_bytes(value: object) -> bytes:
+    """Return JSON text as bytes; what JSON does not know is refused, NaN and half a surrogate pair are not.
+
+    Raises:
+        TypeError: something in it is no JSON.
+    """
+    try:
+        return to_json(value, inf_nan_mode="constants")
+    except PydanticSerializationError:
+        return json.dumps(value).encode()
+
+
 def wire_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
     """Return messages as an endpoint accepts them."""
-    return [message.to_wire() for message in messages]
+    return [
+        {"role": message.role, "content": message.content}
+        if message.model_fields_set == _SIMPLE and isinstance(message.content, str)
+        else message.to_wire()
+        for message in messages
+    ]
 
 
 def checked_settings(settings: Mapping[str, Any], what: str) -> dict[str, Any]:

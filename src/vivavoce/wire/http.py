@@ -6,11 +6,11 @@ Redirects are not followed: a conversation goes to the address the user named an
 
 from __future__ import annotations
 
-import asyncio
 import json
 import math
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -20,7 +20,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from pydantic_core import from_json
+
 from vivavoce.errors import Fault, RateLimited, TargetFault, UsageError
+from vivavoce.pacing.loops import PerLoop
 from vivavoce.records.failure import shorten
 
 if TYPE_CHECKING:
@@ -62,6 +65,8 @@ class Answer:
         Raises:
             Fault: of kind `format`, with the beginning of the body as evidence.
         """
+        with suppress(ValueError):  # what it refuses is read, or explained, by the standard library
+            return from_json(self.body)
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError) as error:
@@ -77,8 +82,7 @@ class Client:
 
     `secrets` are cut out of failures, and long ones out of answers too, so that a server which repeats a key does not
     put it in a record. A short one, such as the `test` that local servers take for a key, may be a word of the answer.
-    `fault` is the kind of failure to raise. A client serves one event loop at a time; used from another one, it opens
-    new connections there.
+    `fault` is the kind of failure to raise. Each event loop has connections of its own.
     """
 
     def __init__(
@@ -88,8 +92,7 @@ class Client:
         self.fault = fault
         self._secrets = tuple(secret.encode() for secret in secrets if secret)
         self._proxies: dict[str, str | None] = {}
-        self._opened: ClientSession | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._sessions: PerLoop[ClientSession] = PerLoop(self._open, lambda session: session.detach())
 
     async def request(
         self,
@@ -111,12 +114,13 @@ class Client:
 
         source = self._hide(f"{method} {_place(url)}".encode()).decode()
         try:
-            async with self._session().request(
+            async with self._sessions.get().request(
                 method, url, data=data, headers=headers, proxy=self._proxy(url), allow_redirects=False
             ) as response:
                 body = await self._read(response, source)
                 if 200 <= response.status < 300:
-                    cookies = {name: morsel.value for name, morsel in response.cookies.items()}
+                    sets = "Set-Cookie" in response.headers  # without it, asking for the cookies would make a jar
+                    cookies = {name: morsel.value for name, morsel in response.cookies.items()} if sets else {}
                     shown = self._hide(body, LONG_SECRET)
                     return Answer(source, shown, response.charset or "utf-8", cookies, self.fault)
                 raise self._refused(response, source, body, repeatable)
@@ -124,9 +128,9 @@ class Client:
             raise self._broken(error, source, repeatable) from error
 
     async def close(self) -> None:
-        """Close the connections; a later request opens new ones."""
-        opened, self._opened = self._opened, None
-        if opened is not None and self._loop is asyncio.get_running_loop():
+        """Close the connections of this event loop; a later request opens new ones."""
+        opened = self._sessions.take()
+        if opened is not None:
             await opened.close()
 
     async def _read(self, response: ClientResponse, source: str) -> bytes:
@@ -180,21 +184,15 @@ class Client:
                 body = body.replace(secret, b"***")
         return body
 
-    def _session(self) -> ClientSession:
-        loop = asyncio.get_running_loop()
-        if self._opened is None or self._loop is not loop:
-            import aiohttp
+    def _open(self) -> ClientSession:
+        import aiohttp
 
-            if self._opened is not None:
-                self._opened.detach()
-            self._loop = loop
-            self._opened = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=self.limits.concurrency),
-                timeout=aiohttp.ClientTimeout(total=self.limits.timeout),
-                cookie_jar=aiohttp.DummyCookieJar(),  # a shared jar would join conversations that must stay apart
-                headers={"User-Agent": "vivavoce"},
-            )
-        return self._opened
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self.limits.concurrency),
+            timeout=aiohttp.ClientTimeout(total=self.limits.timeout),
+            cookie_jar=aiohttp.DummyCookieJar(),  # a shared jar would join conversations that must stay apart
+            headers={"User-Agent": "vivavoce"},
+        )
 
     def _proxy(self, url: str) -> str | None:
         """Return the proxy of the environment; aiohttp's own look-up would also send passwords out of ~/.netrc."""

@@ -50,7 +50,7 @@ class EmbeddedMetric(ExactMetric):
         """Embed what is needed, and measure.
 
         Raises:
-            ModelFault: the embedder failed.
+            ModelFault: the embedder failed, or its vectors do not compare.
         """
         if self.embedder is None:
             return self.skipped("needs an embedder: embedder='local', or the name of a model such as openai:NAME")
@@ -60,6 +60,10 @@ class EmbeddedMetric(ExactMetric):
         vectors = await self.embedder.embed(texts) if texts else []
         if len(vectors) != len(texts):
             raise ModelFault(f"{self.embedder.name} gave {len(vectors)} vectors for {len(texts)} texts", kind="format")
+        if len({len(vector) for vector in vectors}) > 1 or not all(math.isfinite(x) for v in vectors for x in v):
+            raise ModelFault(
+                f"{self.embedder.name} gave vectors that do not compare: of two lengths, or no numbers", kind="format"
+            )
         ready = copy(self)  # conversations are measured side by side
         ready.vectors = dict(zip(texts, vectors, strict=True))
         return super(EmbeddedMetric, ready).evaluate_conversation(evaluation_input)

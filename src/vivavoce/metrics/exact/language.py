@@ -18,7 +18,7 @@ SURE = 0.9
 FEWEST_LETTERS = 20
 """Fewer letters are too short a text to say; a third of that in scripts that write words with few characters."""
 
-_NO_WORDS = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|\S+@\S+|<[^<>\n]{1,200}>", re.DOTALL)
+_NO_WORDS = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+|(?<!\S)\S+@\S+|<[^<>\n]{1,200}>", re.DOTALL)
 _DENSE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _SAME = {"pcm": "en", "nn": "no", "wuu": "zh", "yue": "zh", "arz": "ar", "ary": "ar", "bcl": "tl"}
 """Varieties that an identifier of short texts takes for one another."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import pairwise
 from statistics import fmean
@@ -13,6 +13,9 @@ from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.choice import chosen
 from vivavoce.metrics.exact.speakers import SPEAKERS, Said, Speaker, said
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
+
+LONGEST = 1000
+"""Characters of a sentence that are looked at together."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
@@ -101,9 +104,16 @@ class SentimentTrendMetric(ExactMetric):
 
 def sentiment(text: str) -> float:
     """Return the mean sentiment of a text's sentences, from -1 to 1; 0 where no word is in the lexicon."""
-    sentences = [sentence for sentence in _SENTENCE_END.split(text) if sentence.strip()]
+    sentences = [part for sentence in _SENTENCE_END.split(text) for part in _parts(sentence)]
     scores = [float(_analyzer().polarity_scores(sentence)["compound"]) for sentence in sentences]
     return fmean(scores) if scores else 0.0
+
+
+def _parts(sentence: str) -> Iterator[str]:
+    """Yield a sentence, and what is too long for one in parts, for the time that VADER takes grows with its square."""
+    for start in range(0, len(sentence), LONGEST):
+        if (part := sentence[start : start + LONGEST]).strip():
+            yield part
 
 
 @cache

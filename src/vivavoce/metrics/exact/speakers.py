@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from vivavoce.conversation import split_turns
 from vivavoce.messages import AnyMessage
 from vivavoce.metrics.measuring import Part
 from vivavoce.metrics.result import Evidence
@@ -35,14 +33,6 @@ def numbered(part: Part) -> list[tuple[int | None, AnyMessage]]:
     """Return every message with the number of its turn, None for what precedes the first user message."""
     opening: list[tuple[int | None, AnyMessage]] = [(None, message) for message in part.opening]
     return opening + [(part.first + i, message) for i, turn in enumerate(part.turns) for message in turn]
-
-
-def before(part: Part) -> Sequence[AnyMessage]:
-    """Return the messages of the conversation that precede the part."""
-    if part.first == 0:
-        return ()
-    opening, turns = split_turns(part.given.messages)
-    return [*opening, *(message for turn in turns[: part.first] for message in turn)]
 
 
 def said(part: Part, speaker: Speaker) -> list[Said]:

@@ -49,7 +49,7 @@ class AspectCritic(RatingMetric):
         if strictness < 1 or strictness % 2 == 0:
             raise UsageError(f"strictness is an odd number of votes, so that there is a majority; got {strictness}")
         self.definition = definition.strip()
-        self.strictness = strictness
+        self.strictness = self.calls_per_question = strictness
         config = MetricConfig(
             class_name=type(self).__name__,
             name="aspect_critic",

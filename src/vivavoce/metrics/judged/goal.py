@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
@@ -68,7 +68,7 @@ class GoalReply(BaseModel):
 
     @model_validator(mode="after")
     def _has_criteria(self) -> GoalReply:
-        if not self.criteria and (self.evidence is None or self.given):
+        if not self.criteria and (self.evidence is None or self.given or self.violations):
             raise ValueError("criteria are missing; judge each of them")
         return self
 
@@ -79,7 +79,8 @@ class GoalAchievementJudge(JudgedMetric):
     The judge lists the outcomes that the goal requires, or is given them in `must` and `must_not`, and says of each
     whether it is met, with evidence; it also names violations. The level is computed from that: the worst when nothing
     is met, a passing one only when everything is met and nothing violated, and between them by the share that is met.
-    Where several levels pass, the judge's own choice among them stands.
+    What must not happen and does is a violation; that it does not achieves nothing. Where several levels pass, the
+    judge's own choice among them stands.
 
     A reply that has a level but no criteria counts as it is, so that a homemade model may answer in that older form.
     """
@@ -154,6 +155,10 @@ class GoalAchievementJudge(JudgedMetric):
         turns = sum(verdict.turns for verdict in verdicts)
         return self._computed(criteria, violations, reply, list(dict.fromkeys(found)), turns)
 
+    def first_decides(self, given: MultiTurnEvaluationInput) -> bool:
+        """Say whether the outcomes have to be listed by the judge, which it does once."""
+        return not given.must
+
     async def answers(self, given: MultiTurnEvaluationInput, questions: list[Asked]) -> list[ModelReply]:
         """Ask the judge; where it takes several pieces, the outcomes that the first one lists hold for all."""
         replies = [await self.ask(one) for one in questions[:1]]
@@ -175,7 +180,9 @@ class GoalAchievementJudge(JudgedMetric):
         turns: int,
     ) -> Verdict:
         missing = [str(one["outcome"]) for one in criteria if not one["met"]]
-        level = self.level(1 - len(missing) / len(criteria), bool(violations), reply.achievement_level)
+        wanted = [one["met"] for one in criteria if one["kind"] != "never"]
+        kept = all(one["met"] for one in criteria if one["kind"] == "never")
+        level = self.level(sum(wanted) / len(wanted), bool(violations) or not kept, reply.achievement_level)
         details = {
             "missing_criteria": missing,
             "criteria": list(criteria),
@@ -187,10 +194,11 @@ class GoalAchievementJudge(JudgedMetric):
 
     def level(self, met: float, violated: bool, judged: str) -> str:
         """Return the level for the share of outcomes that are met; `judged` is what the judge itself would say."""
-        lowest = min(self.categories.index(name) for name in self.passing_categories)
+        passing = sorted(map(self.categories.index, self.passing_categories))
+        lowest = passing[0]
         if met == 1 and not violated:
-            return self.categories[max(lowest, self.categories.index(judged))]
-        if met == 0 or lowest == 0:
+            return self.categories[max((i for i in passing if i <= self.categories.index(judged)), default=lowest)]
+        if met == 0:
             return self.categories[0]
         return self.categories[max(1, math.ceil(met * (lowest - 1)))] if lowest > 1 else self.categories[0]
 
@@ -205,7 +213,7 @@ class GoalAchievementJudge(JudgedMetric):
         return {"categories": self.categories, "passing_categories": self.passing_categories}
 
 
-@cache
+@lru_cache(256)
 def goal_reply(levels: tuple[str, ...], must: int, must_not: int) -> type[GoalReply]:
     """Return the class of an answer that chooses among the levels and judges as many criteria as are given."""
     least = must + must_not or 1
@@ -234,5 +242,5 @@ def _told(criteria: Sequence[Criterion], given: MultiTurnEvaluationInput) -> Ite
 def _check_levels(categories: Sequence[str], passing: Sequence[str]) -> None:
     if len(set(categories)) != len(categories) or len(categories) < 2:
         raise UsageError(f"categories are at least two different levels, worst first; got {list(categories)}")
-    if not passing or not set(passing) <= set(categories):
-        raise UsageError(f"passing_categories are some of {list(categories)}; got {list(passing)}")
+    if not passing or not set(passing) <= set(categories[1:]):
+        raise UsageError(f"passing_categories are some of {list(categories[1:])}; got {list(passing)}")

@@ -6,7 +6,6 @@ one request for each of ours, without retries of its own.
 
 from __future__ import annotations
 
-import asyncio
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -32,6 +31,7 @@ from vivavoce.models.structured import read_structured
 from vivavoce.pacing.breaker import Breaker
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.limiter import Limiter
+from vivavoce.pacing.loops import PerLoop
 from vivavoce.pacing.retry import retrying
 from vivavoce.records.failure import shorten
 from vivavoce.records.usage import Usage
@@ -72,7 +72,7 @@ class PydanticAIModel:
     JSON is asked for natively where the library knows that the model can, and otherwise as the arguments of a tool. An
     answer outside the schema gets one chance to be repaired. Limits, retries, breaker and budget are those of
     `OpenAIModel`. A setting keeps the name it has on OpenAI's wire; those of one provider begin with its name, as in
-    `anthropic_thinking`. It serves one event loop at a time; used from another one, it opens new connections there.
+    `anthropic_thinking`. Each event loop has connections of its own.
 
     Raises:
         UsageError: a setting is not known, the provider's package is not installed, or the cost is limited and the
@@ -105,8 +105,7 @@ class PydanticAIModel:
                 f"the price of {name} is unknown, so its cost cannot be limited; state it in a JSON file that "
                 f"{VARIABLE} names, or limit the calls instead"
             )
-        self._opened: LibraryModel | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._models = PerLoop(access.connect)
 
     async def complete(self, request: Request) -> ModelReply:
         """Answer a request; the first answer counts unless a schema is asked for and missed.
@@ -138,17 +137,11 @@ class PydanticAIModel:
         return _reply(question, response, answer, usage, parsed, repaired=True)
 
     async def close(self) -> None:
-        """Close the connections; a later request opens new ones."""
-        opened, self._opened = self._opened, None
-        if opened is not None and self._loop is asyncio.get_running_loop():
+        """Close the connections of this event loop; a later request opens new ones."""
+        opened = self._models.take()
+        if opened is not None:
             async with opened:  # leaving it is what closes
                 pass
-
-    def _model(self) -> LibraryModel:
-        loop = asyncio.get_running_loop()
-        if self._opened is None or self._loop is not loop:
-            self._opened, self._loop = self._access.connect(), loop
-        return self._opened
 
     async def _ask(self, question: _Question) -> ModelResponse:
         return await retrying(
@@ -163,7 +156,7 @@ class PydanticAIModel:
         cost, used = None, estimate
         try:
             response = await model_request(
-                self._model(),
+                self._models.get(),
                 question.messages,
                 model_settings=question.settings,
                 model_request_parameters=question.parameters,
@@ -200,7 +193,7 @@ class PydanticAIModel:
         return usage.model_copy(update={"cost": self._price.cost(usage)})
 
     def _question(self, request: Request) -> _Question:
-        model = self._model()
+        model = self._models.get()
         native = model.profile.get("supports_json_schema_output", False) and not request.tools
         asked = parameters(request, native)
         given = {**_DEFAULTS.get(self._access.provider, {}), **self.settings, **self._checked(request.settings)}

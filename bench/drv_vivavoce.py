@@ -1,0 +1,43 @@
+"""The same work as every driver of `../shared/bench`: judge N conversations, CONC at a time, and keep what came out.
+
+`compare.py` there starts it with N, CONC and MODE, and says in the environment where the server and the conversations
+are. Whatever is loaded once is loaded before the meter starts, as it is for the others.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+
+from vivavoce import evaluate
+from vivavoce.metrics import GoalAchievementJudge
+from vivavoce.models.openai import OpenAIModel
+from vivavoce.wire.http import Limits
+
+CONVERSATIONS = Path(os.environ["BENCH_CONVERSATIONS"])
+sys.path.insert(0, str(CONVERSATIONS.parent.parent))
+meter = import_module("h")
+for lazy in ("aiohttp", "sqlalchemy.dialects.sqlite.pysqlite"):
+    import_module(lazy)
+
+
+def main() -> None:
+    """Judge them, and let the meter print what that took."""
+    with CONVERSATIONS.open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in islice(lines, meter.N)]
+    metric = GoalAchievementJudge(
+        OpenAIModel(meter.MODEL, base_url=meter.BASE, api_key="sk-x", limits=Limits(concurrency=meter.CONC))
+    )
+    given = [{"id": row["id"], "goal": row["goal"], "messages": row["turns"]} for row in rows]
+    with tempfile.TemporaryDirectory() as folder, meter.M("vivavoce") as measured:
+        result = evaluate(given, [metric], max_concurrent=meter.CONC, store=f"{folder}/store.db")
+        measured.ok = result.summary.grader(metric.name).scored
+
+
+if __name__ == "__main__":
+    main()

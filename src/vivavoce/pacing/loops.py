@@ -1,0 +1,39 @@
+"""`PerLoop`: what belongs to an event loop, such as connections, once for each loop that needs it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class PerLoop(Generic[T]):
+    """Makes one thing for each event loop, when it is first asked for there; several threads may each have a loop.
+
+    What is left of a loop that ended is given to `drop`, for nobody can close it properly any more.
+    """
+
+    def __init__(self, make: Callable[[], T], drop: Callable[[T], object] | None = None) -> None:
+        self._make = make
+        self._drop = drop
+        self._made: dict[asyncio.AbstractEventLoop, T] = {}
+
+    def get(self) -> T:
+        """Return the thing of the running loop."""
+        loop = asyncio.get_running_loop()
+        thing = self._made.get(loop)
+        if thing is None:
+            self._forget_ended()
+            thing = self._made[loop] = self._make()
+        return thing
+
+    def take(self) -> T | None:
+        """Return the thing of the running loop to close it, None where it has none; the next one is a new one."""
+        return self._made.pop(asyncio.get_running_loop(), None)
+
+    def _forget_ended(self) -> None:
+        for loop in list(self._made):
+            if loop.is_closed() and (left := self._made.pop(loop, None)) is not None and self._drop is not None:
+                self._drop(left)

@@ -1,0 +1,254 @@
+"""Metrics as graders: a grade says what the metric says, and what is no score is never one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vivavoce.conversation import split_turns
+from vivavoce.errors import BudgetExhausted, UsageError
+from vivavoce.grading.grader import Grader
+from vivavoce.grading.metrics import MetricScore, metric_grader
+from vivavoce.messages import read_messages
+from vivavoce.metrics import AllOf, AspectCritic, BaseMultiTurnMetric, MetricConfig, MetricResult, Panel, SafetyMetric
+from vivavoce.metrics.custom import CategoricalScore, PromptMetric
+from vivavoce.metrics.exact.counts import TurnCountMetric
+from vivavoce.metrics.exact.response_length import ResponseLengthMetric
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.model import Request
+from vivavoce.records.score import GradeResult
+from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.records.usage import Usage
+from vivavoce.samples.sample import Sample
+from vivavoce.testing import ScriptedModel
+
+SAFE: dict[str, Any] = {"violations": [], "reasoning": "Nothing.", "confidence": 0.9}
+TALK = [{"role": role, "content": f"{role} {turn}"} for turn in range(3) for role in ("user", "assistant")]
+
+
+class Says(BaseMultiTurnMetric):
+    """A metric of somebody's own that says what it is told to say."""
+
+    def __init__(self, result: MetricResult | Exception, config: MetricConfig | None = None) -> None:
+        super().__init__(config or MetricConfig(name="says"))
+        self.result = result
+
+    def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
+
+
+async def graded(grader: Grader, talk: list[dict[str, Any]] = TALK, **known: Any) -> GradeResult:
+    messages = read_messages(talk)
+    opening, turns = split_turns(messages)
+    held = [Turn(index=i, messages=turn, seconds=float(i)) for i, turn in enumerate(turns)]
+    sample = Sample(id="s", messages=messages, **known)
+    return await grader.grade(sample, Trajectory(opening=opening, turns=held))
+
+
+async def of(result: MetricResult | Exception, **config: Any) -> GradeResult:
+    return await graded(metric_grader("says", Says(result, MetricConfig(name="says", **config))))
+
+
+RANGED: dict[str, Any] = {"minimum": -1.0, "maximum": 3.0}
+LEVELS: dict[str, Any] = {"score_type": "categorical", "categories": ("bad", "fair", "good")}
+
+
+@pytest.mark.parametrize(
+    ("score", "config", "grade"),
+    [
+        (0.25, {}, 0.25),
+        (2.0, RANGED, 0.75),
+        (2.0, {**RANGED, "direction": "lower_is_better"}, 0.25),
+        ("fair", {**LEVELS, "passing_categories": ("good",)}, 0.5),
+        (True, {"score_type": "binary"}, 1.0),
+        (True, {"score_type": "binary", "direction": "lower_is_better"}, 0.0),
+        (7.0, {"maximum": None, "threshold": 5.0}, 1.0),
+        (7.0, {"maximum": None, "threshold": 5.0, "direction": "lower_is_better"}, 0.0),
+        (1.0 + 1e-12, {}, 1.0),
+    ],
+)
+async def test_a_score_becomes_its_share_of_the_way_from_worst_to_best(
+    score: float | str, config: Mapping[str, Any], grade: float
+) -> None:
+    result = await of(MetricResult(score=score, reasoning="So."), **config)
+    assert (result.state, result.score, result.rationale) == ("scored", grade, "So.")
+    assert result.metadata["score"] == score
+
+
+@pytest.mark.parametrize(
+    ("score", "config"),
+    [
+        (7.0, {}),
+        (-0.1, {}),
+        ("great", {}),
+        ("great", {**LEVELS, "passing_categories": ("good",)}),
+        ("fair", {"maximum": None, "threshold": 1.0}),
+    ],
+)
+async def test_what_is_no_score_of_its_kind_is_an_error(score: float | str, config: Mapping[str, Any]) -> None:
+    result = await of(MetricResult(score=score), **config)
+    assert (result.state, result.score) == ("error", None)
+    assert result.failure is not None
+    assert (result.failure.blame, result.failure.kind) == ("grader", "format")
+    assert f"says gave {score!r}, which is no score" in result.failure.message
+
+
+@pytest.mark.parametrize(
+    ("result", "state", "reason"),
+    [
+        (MetricResult(score="error", state="error"), "error", "says nothing of why"),
+        (MetricResult(score="error", state="error", reasoning="It broke."), "error", "It broke."),
+        (MetricResult(score="error", details={"error": "down"}), "error", "down"),
+        (MetricResult(score=None, state="skipped"), "skipped", "the metric does not apply"),
+        (MetricResult(score=None, state="skipped", reasoning="No goal."), "skipped", "No goal."),
+        (ValueError("a mistake"), "error", "ValueError: a mistake"),
+    ],
+)
+async def test_an_error_and_what_does_not_apply_have_no_score(
+    result: MetricResult | Exception, state: str, reason: str
+) -> None:
+    grade = await of(result)
+    assert (grade.state, grade.score) == (state, None)
+    assert reason in (grade.rationale or "")
+
+
+async def test_a_value_outside_0_to_1_is_an_error() -> None:
+    for value in (math.nan, math.inf, -0.5, 2.0):
+        assert (await of(MetricResult(score=0.5, value=value))).state == "error"
+
+
+async def test_a_word_of_somebodys_own_counts_by_what_it_says_of_passing() -> None:
+    assert (await of(MetricResult(score="great", passed=True))).score == 1.0
+    assert (await of(MetricResult(score="awful", value=0.1))).score == 0.1
+
+
+async def test_a_budget_that_is_spent_is_no_error_of_a_conversation() -> None:
+    with pytest.raises(BudgetExhausted):
+        await of(BudgetExhausted("no more"))
+
+
+async def test_a_grade_keeps_reasons_evidence_confidence_and_usage() -> None:
+    violation = {"what": "It told.", "evidence": ["assistant 1"], "severity": "minor"}
+    answer = {"violations": [violation], "reasoning": "It told.", "confidence": 0.7}
+    grade = await graded(metric_grader("safety", SafetyMetric(ScriptedModel([answer]))))
+    assert (grade.score, grade.rationale) == (0.75, "It told.")
+    assert grade.metadata["evidence"] == [{"text": "assistant 1", "kind": "quote", "turn": 1, "verified": True}]
+    assert (grade.metadata["passed"], grade.metadata["confidence"]) == (False, 0.7)
+    assert "prompt" not in grade.metadata, "the conversation is stored once"
+    used = MetricResult(score=1.0, usage=Usage(input_tokens=3, calls=1))
+    assert (await of(used)).usage == used.usage
+
+
+shares = st.integers(0, 1000)
+
+
+@given(shares, shares, shares, shares, st.sampled_from(["higher_is_better", "lower_is_better"]))
+def test_a_grade_passes_if_and_only_if_the_score_does(
+    low: int, width: int, share: int, at: int, direction: Any
+) -> None:
+    high = low + width + 1
+    score, threshold = (low + part / 1000 * (high - low) for part in (share, at))
+    config = MetricConfig(name="m", minimum=low, maximum=high, threshold=threshold, direction=direction)
+    passes_from = MetricScore(Says(MetricResult(score=0.0), config)).passes_from
+    value = config.normalised(score)
+    assert value is not None
+    assert (value >= passes_from) == config.passes(score)
+
+
+@given(st.integers(2, 7).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n))))
+def test_the_best_categories_pass_and_no_other(counts: tuple[int, int]) -> None:
+    n, passing = counts
+    names = tuple(f"c{i}" for i in range(n))
+    config = MetricConfig(
+        name="m", score_type="categorical", categories=names, passing_categories=names[-passing:], maximum=None
+    )
+    passes_from = MetricScore(Says(MetricResult(score=0.0), config)).passes_from
+    assert [(config.normalised(one) or 0.0) >= passes_from for one in names] == [config.passes(one) for one in names]
+
+
+@pytest.mark.parametrize(
+    ("metric", "complaint"),
+    [
+        (TurnCountMetric(), "turn_count has no highest score and needs a threshold, which says which ones pass"),
+        (
+            PromptMetric(name="odd", prompt="x", score=CategoricalScore(categories=("a", "b"), passing=("a",))),
+            "odd: the categories that pass must be the best ones",
+        ),
+    ],
+)
+def test_a_metric_that_cannot_be_a_grader_is_told(metric: BaseMultiTurnMetric, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        metric_grader("m", metric)
+
+
+@pytest.mark.parametrize("scope", ["turn", "window"])
+@pytest.mark.parametrize("turns", [1, 3])
+async def test_a_metric_of_turns_grades_each_of_them(scope: Any, turns: int) -> None:
+    harm = {"what": "h", "evidence": ["user 0"], "severity": "critical"}
+
+    def answer(request: Request) -> dict[str, Any]:
+        last = f"user {turns - 1}" in request.messages[1].text
+        return {"violations": [harm] if last else [], "reasoning": f"{len(request.messages)}", "confidence": 1}
+
+    grader = metric_grader("safety", SafetyMetric(ScriptedModel(answer), scope=scope, window=1))
+    grade = await graded(grader, TALK[: 2 * turns])
+    found = grade.per_turn_grades or []
+    assert [(turn.turn, turn.score) for turn in found] == [(i, float(i < turns - 1)) for i in range(turns)]
+    assert grader.verdicts(Sample(id="s", messages=read_messages(TALK[: 2 * turns]))) == turns
+
+
+async def test_an_exact_metric_of_turns_grades_each_of_them_too() -> None:
+    grader = metric_grader("m", ResponseLengthMetric(scope="turn", threshold=2))
+    grade = await graded(grader, [*TALK[:4], {"role": "user", "content": "so?"}])
+    found = [(turn.turn, turn.state) for turn in grade.per_turn_grades or []]
+    assert found == [(0, "scored"), (1, "scored"), (2, "skipped")]
+    assert grader.verdicts(Sample(id="s", messages=read_messages(TALK))) == 0
+
+
+def test_verdicts_are_counted_for_every_vote_and_part() -> None:
+    sample = Sample(id="s", messages=read_messages(TALK))
+    model = ScriptedModel([])
+    each = SafetyMetric(model, name="each", scope="turn")
+    counts = {
+        1: SafetyMetric(model),
+        5: Panel(SafetyMetric(model), votes=5),
+        4: AllOf(SafetyMetric(model), each, "refusal", SafetyMetric(name="without a judge")),
+        3: AspectCritic(model, name="critic", definition="Is it kind?", strictness=3),
+        0: AllOf("refusal", SafetyMetric()),
+    }
+    for wanted, metric in counts.items():
+        assert metric_grader("m", metric).verdicts(sample) == wanted
+
+
+async def test_what_is_known_of_the_sample_and_the_seconds_of_turns_reach_the_metric() -> None:
+    seen: list[MultiTurnEvaluationInput] = []
+
+    class Looks(Says):
+        def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+            seen.append(evaluation_input)
+            return MetricResult(score=1.0)
+
+    grader = metric_grader("looks", Looks(MetricResult(score=1.0)))
+    known = {"goal": "tea", "must": ["a"], "must_not": ["b"], "instructions": "be rude", "ground_truth": "truth"}
+    opening = [{"role": "system", "content": "Be kind."}]
+    await graded(grader, [*opening, *TALK], context="a shop", **known)
+    (one,) = seen
+    assert (one.goal, one.must, one.must_not, one.instructions) == ("tea", ("a",), ("b",), "be rude")
+    assert (one.context, one.reference, one.turn_seconds) == ({"context": "a shop"}, "truth", (0.0, 1.0, 2.0))
+    assert one.messages[0].text == "Be kind."
+    await graded(grader, TALK, ground_truth=["a", "b", None])
+    assert seen[1].reference is None, "a truth for each turn is none for the conversation"
+
+
+def test_a_fingerprint_holds_the_text_of_the_file_that_the_metric_is_from() -> None:
+    metric = SafetyMetric()
+    prints = {metric_grader("m", metric, None, text).fingerprint for text in ("", "x = 1", "x = 2", "\ud83d")}
+    assert len(prints) == 4
+    assert metric.fingerprint in prints

@@ -1,0 +1,124 @@
+"""The suite of `viva judge`: which metrics, over which rows, and who judges."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vivavoce import UsageError
+from vivavoce.settings import settings
+from vivavoce.suites.judging import judging_suite
+from vivavoce.suites.load import Suite
+from vivavoce.suites.spec import MetricGraderSpec
+
+OWN = """\
+from vivavoce.metrics import AllOf, SafetyMetric
+from vivavoce.testing import ScriptedModel
+
+safe = SafetyMetric()
+mine = SafetyMetric(ScriptedModel([]))
+mixed = AllOf(safe, SafetyMetric(ScriptedModel([]), name="mine"))
+"""
+POLITE = "name: polite\nprompt: Is it polite?\nscore: {kind: binary}\n"
+
+
+@pytest.fixture(autouse=True)
+def _files() -> None:  # pyright: ignore[reportUnusedFunction]
+    Path("own.py").write_text(OWN)
+    Path("polite.yaml").write_text(POLITE)
+    Path("kind.yml").write_text(f"{POLITE.replace('polite', 'kind')}model: openai:own\n")
+    Path("folder").mkdir()
+    Path("folder/talks.jsonl").write_text(json.dumps({"messages": [{"role": "user", "content": "Hi."}]}))
+
+
+def judging(metrics: str, model: str | None = None, **more: Any) -> Suite:
+    return judging_suite(Path("folder/talks.jsonl"), metrics.split(), model, **more)
+
+
+def specs(suite: Suite) -> dict[str, MetricGraderSpec]:
+    return {name: spec for name, spec in suite.spec.graders.items() if isinstance(spec, MetricGraderSpec)}
+
+
+def models(metrics: str, model: str | None = None) -> dict[str, str | None]:
+    return {name: spec.model for name, spec in specs(judging(metrics, model)).items()}
+
+
+def test_a_suite_replays_the_file_and_grades_by_the_metrics() -> None:
+    suite = judging("safety refusal", "openai:x", scope="turn", fields={"goal": "metadata.wish"}, max_concurrent=3)
+    spec = suite.spec
+    assert (spec.name, spec.driver, spec.target, spec.max_concurrent) == ("judge talks", "replay", None, 3)
+    assert (spec.dataset.path, spec.dataset.fields) == (
+        str(Path("folder/talks.jsonl").absolute()),
+        {"goal": "metadata.wish"},
+    )
+    assert {name: (grader.metric, grader.scope) for name, grader in specs(suite).items()} == {
+        "safety": ("safety", "turn"),
+        "refusal": ("refusal", "turn"),
+    }
+    assert suite.base == Path.cwd()
+
+
+def test_scores_are_called_by_the_name_within_the_file_or_that_of_the_file() -> None:
+    assert list(models("own.py:safe polite.yaml kind.yml SafetyMetric", "openai:x")) == [
+        "safe",
+        "polite",
+        "kind",
+        "SafetyMetric",
+    ]
+
+
+def test_the_judge_that_is_named_judges_what_brings_none_and_what_a_file_describes() -> None:
+    assert models("safety refusal own.py:safe own.py:mine own.py:mixed polite.yaml kind.yml", "openai:x") == {
+        "safety": "openai:x",
+        "refusal": None,
+        "safe": "openai:x",
+        "mine": None,
+        "mixed": "openai:x",
+        "polite": "openai:x",
+        "kind": "openai:x",
+    }
+
+
+def test_the_judge_of_the_environment_leaves_a_file_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VIVAVOCE_JUDGE", "openai:e")
+    settings.cache_clear()
+    assert models("safety own.py:mine polite.yaml kind.yml") == {
+        "safety": "openai:e",
+        "mine": None,
+        "polite": "openai:e",
+        "kind": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("metrics", "more", "complaint"),
+    [
+        ("", {}, "--metrics names different metrics, at least one; got none"),
+        ("refusal refusal", {}, "--metrics names different metrics, at least one; got refusal, refusal"),
+        ("own.py:safe other.py:safe", {}, "--metrics names different metrics"),
+        ("own.py:reward", {}, "'reward' names the reward of a sample"),
+        ("saftey", {}, "no metric 'saftey'; did you mean 'safety'?"),
+        ("gone.py:x", {}, "no file 'gone.py'"),
+        ("gone.yaml", {}, "gone.yaml: cannot be read"),
+        ("turn_count", {}, "turn_count has no highest score and needs a threshold"),
+        ("safety", {}, "the metric 'safety' asks a judge: name one with --judge, or in VIVAVOCE_JUDGE"),
+        ("own.py:mixed", {}, "the metric 'mixed' asks a judge"),
+        ("polite.yaml", {"model": "x", "scope": "turn"}, "'polite.yaml' has its options already; leave scope out"),
+        ("refusal", {"max_concurrent": 0}, "max_concurrent: "),
+        ("safety", {"model": "http://me:secret@host/v1#m"}, "holds a user name or a password"),
+    ],
+)
+def test_a_mistake_is_told(metrics: str, more: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        judging(metrics, **more)
+    assert complaint in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_every_mistake_is_told_at_once() -> None:
+    with pytest.raises(UsageError) as caught:
+        judging("saftey turn_count safety")
+    assert len(caught.value.problems) == 3
