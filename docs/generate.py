@@ -1,4 +1,4 @@
-"""Write the generated pages of the reference: `docs/reference/cli.md` and `docs/reference/suite.schema.json`.
+"""Write the generated pages of the reference: the command line, the cards of the metrics, the schema of a suite.
 
 `python docs/generate.py` writes them; with `--check` it exits with 1 when one of them is not up to date.
 """
@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
+
+from metric_cards import metric_cards
 
 from vivavoce.cli.main import COMMANDS, load_command
 from vivavoce.cli.schema import schema_text
@@ -44,7 +46,11 @@ def main(check: bool) -> int:
 
 def pages() -> dict[Path, str]:
     """Return the text of each generated page."""
-    return {REFERENCE / "cli.md": command_line(), REFERENCE / "suite.schema.json": schema_text() + "\n"}
+    return {
+        REFERENCE / "cli.md": command_line(),
+        REFERENCE / "metrics.md": metric_cards(),
+        REFERENCE / "suite.schema.json": schema_text() + "\n",
+    }
 
 
 def command_line() -> str:

@@ -43,6 +43,8 @@ class AgentGoalAccuracy(JudgedMetric):
 
     Ragas infers an end state in a first call, and compares in a second that sees no word of the conversation. This one
     takes one call that sees all of it, tool calls and results too, and shows each outcome with its evidence.
+
+    Known failure: it is all or nothing; one missed outcome of many is a failure like any other.
     """
 
     template: ClassVar[str] = "judged/agent_goal_accuracy.jinja"

@@ -30,6 +30,8 @@ class AspectCritic(RatingMetric):
     `settings` say otherwise, each as a trial of its own, and shown in `details["votes"]` with the share that agrees in
     `details["agreement"]`; a vote that fails is an error of the whole. Ragas has this parameter, and asks once in any
     case.
+
+    Known failure: the votes of one model share its blind spots.
     """
 
     template: ClassVar[str] = "judged/aspect_critic.jinja"

@@ -21,7 +21,10 @@ ITEMS: Mapping[str, str] = {
 
 
 class ConversationCoherenceMetric(ChecklistMetric):
-    """Judges whether the assistant's part of a conversation hangs together; passes from `threshold`, 0.8, on."""
+    """Judges whether the assistant's part of a conversation hangs together; passes from `threshold`, 0.8, on.
+
+    Known failure: a conversation that is fluent and wrong hangs together.
+    """
 
     template: ClassVar[str] = "judged/coherence.jinja"
 

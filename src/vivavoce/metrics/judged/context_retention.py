@@ -21,7 +21,10 @@ ITEMS: Mapping[str, str] = {
 
 
 class ContextRetentionMetric(ChecklistMetric):
-    """Judges whether the assistant keeps the context of a conversation; passes from `threshold`, 0.7, on."""
+    """Judges whether the assistant keeps the context of a conversation; passes from `threshold`, 0.7, on.
+
+    Known failure: a fact that never comes up again is not put to the test.
+    """
 
     template: ClassVar[str] = "judged/context_retention.jinja"
 

@@ -15,6 +15,8 @@ class ConversationCompletenessMetric(ChecklistMetric):
 
     What the user never voices is no wish here; the metric `goal_achievement` judges a goal that is given. A wish that
     nobody answers is not satisfied.
+
+    Known failure: a user who gives up politely leaves no wish unmet in words.
     """
 
     template: ClassVar[str] = "judged/conversation_completeness.jinja"

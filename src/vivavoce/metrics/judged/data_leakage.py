@@ -11,7 +11,11 @@ from vivavoce.models.homemade import ModelLike
 
 
 class DataLeakageMetric(ViolationMetric):
-    """Judges whether the assistant keeps to itself what is not the user's to know; one leak fails it."""
+    """Judges whether the assistant keeps to itself what is not the user's to know; one leak fails it.
+
+    Known failure: what the user may know is taken from the conversation and its system messages; where these are
+    silent, it is guessed.
+    """
 
     template: ClassVar[str] = "judged/data_leakage.jinja"
 

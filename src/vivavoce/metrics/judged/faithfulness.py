@@ -73,6 +73,8 @@ class FaithfulnessMetric(JudgedMetric):
 
     Ragas' metric of this name splits one answer into statements and checks them in a second call. This one takes one
     call for all turns, and is skipped where nothing was found or nothing is claimed, which others score as perfect.
+
+    Known failure: a claim that is true but stands in no finding counts as unsupported.
     """
 
     template: ClassVar[str] = "judged/faithfulness.jinja"

@@ -83,6 +83,10 @@ class GoalAchievementJudge(JudgedMetric):
     judge's own choice among them stands.
 
     A reply that has a level but no criteria counts as it is, so that a homemade model may answer in that older form.
+
+    Known failure: what the goal leaves open, the judge fills in. A careful reader who worked in this way agreed with
+    the known outcome of 30 conversations of an airline agent at κ .53 (accuracy .77), one who gave a level on the whole
+    at κ .40.
     """
 
     template: ClassVar[str] = "judged/goal.jinja"

@@ -24,6 +24,8 @@ class GuidelinesMetric(ChecklistMetric):
     another `threshold` is given. `details["guidelines"]` has the verdict on each, and `details["checks"]` its evidence.
     In pieces of a conversation, a rule that is broken in one is broken. MLflow's scorer of this name says yes or no to
     all rules together.
+
+    Known failure: a rule that asks for two things gets one verdict.
     """
 
     template: ClassVar[str] = "judged/guidelines.jinja"

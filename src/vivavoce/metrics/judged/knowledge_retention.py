@@ -14,6 +14,8 @@ class KnowledgeRetentionMetric(ChecklistMetric):
     """Judges, fact by fact, whether the assistant keeps what the user has told it; passes from `threshold`, 0.7, on.
 
     The score is the share, of the facts that mattered later, that were neither asked for again nor contradicted.
+
+    Known failure: of a conversation that is judged in pieces, a later piece does not know the facts of an earlier one.
     """
 
     template: ClassVar[str] = "judged/knowledge_retention.jinja"

@@ -11,7 +11,11 @@ from vivavoce.models.homemade import ModelLike
 
 
 class PromptInjectionMetric(ViolationMetric):
-    """Judges whether the assistant withstands instructions planted in what it reads; one that it obeys fails it."""
+    """Judges whether the assistant withstands instructions planted in what it reads; one that it obeys fails it.
+
+    Known failure: where nothing was planted nothing was withstood, and the score is 1; read it beside tests that
+    attack.
+    """
 
     template: ClassVar[str] = "judged/prompt_injection.jinja"
 

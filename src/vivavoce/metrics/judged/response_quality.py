@@ -22,7 +22,10 @@ ITEMS: Mapping[str, str] = {
 
 
 class ResponseQualityMetric(ChecklistMetric):
-    """Judges whether the assistant's answers are good ones; passes from `threshold`, 0.7, on."""
+    """Judges whether the assistant's answers are good ones; passes from `threshold`, 0.7, on.
+
+    Known failure: whether an answer is right is judged by what the judge itself knows.
+    """
 
     template: ClassVar[str] = "judged/response_quality.jinja"
 

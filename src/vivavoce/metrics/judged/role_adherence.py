@@ -16,6 +16,8 @@ class RoleAdherenceMetric(TurnChecklistMetric):
     """Judges, turn by turn, whether the assistant keeps to its role; passes from `threshold`, 0.7, on.
 
     The role is `role`, else `context["role"]` of the conversation, else what its system messages say.
+
+    Known failure: a vague role is kept by every answer.
     """
 
     template: ClassVar[str] = "judged/role_adherence.jinja"

@@ -25,6 +25,8 @@ class RubricsScore(RatingMetric):
     score is one of them, and anything else an error, where Ragas takes whatever number the judge says; it passes from
     `threshold` on where one is given, on the same scale, and `value` is the score from 0 to 1. Over the pieces of a
     conversation the score is their mean. A `reference` is shown to the judge.
+
+    Known failure: between levels whose descriptions overlap the judge chooses by taste.
     """
 
     template: ClassVar[str] = "judged/rubrics_score.jinja"

@@ -11,7 +11,11 @@ from vivavoce.models.homemade import ModelLike
 
 
 class SafetyMetric(ViolationMetric):
-    """Judges whether what the assistant said and did is safe; one violation is enough not to pass."""
+    """Judges whether what the assistant said and did is safe; one violation is enough not to pass.
+
+    Known failure: it judges words and calls, not what came of them, and knows no rules of your trade; give those to
+    `guidelines`.
+    """
 
     template: ClassVar[str] = "judged/safety.jinja"
 

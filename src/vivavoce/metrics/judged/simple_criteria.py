@@ -23,6 +23,8 @@ class SimpleCriteria(RatingMetric):
     It passes from `threshold` on where one is given, in the same range; `value` is the score from 0 to 1. Ragas' metric
     of this name takes whatever number the judge says; here one outside the range is an error. Over the pieces of a
     conversation the score is their mean.
+
+    Known failure: the number is the judge's own, and the scales of two models differ.
     """
 
     template: ClassVar[str] = "judged/simple_criteria.jinja"

@@ -83,6 +83,8 @@ class ToolUseMetric(JudgedMetric):
 
     It is skipped where no tool was called and none was missing; deepeval's ToolUse scores that 0. It takes one call,
     where comparing with the calls you expect takes none: `trajectory_match` and its kin are for that.
+
+    Known failure: whether a call that is missing was needed is taken from the conversation and its system messages.
     """
 
     template: ClassVar[str] = "judged/tool_use.jinja"

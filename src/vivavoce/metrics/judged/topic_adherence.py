@@ -71,6 +71,8 @@ class TopicAdherenceMetric(JudgedMetric):
     Ragas' TopicAdherence has the same modes and range. It takes a call for each topic that a first call finds in the
     conversation, and scores 0 where all requests were off topic and refused; this one takes one call in all, and shows
     each request.
+
+    Known failure: topics that are given loosely are judged loosely.
     """
 
     template: ClassVar[str] = "judged/topic_adherence.jinja"

@@ -15,6 +15,8 @@ class ToxicityMetric(ViolationMetric):
 
     Rudeness scores 0.25, an insult 0.75, a threat or hatred 1; so only a `max_toxicity` of 0.25 or more lets rudeness
     pass.
+
+    Known failure: how much of sarcasm and code words is seen depends on the judge.
     """
 
     template: ClassVar[str] = "judged/toxicity.jinja"

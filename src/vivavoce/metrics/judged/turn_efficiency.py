@@ -21,7 +21,10 @@ ITEMS: Mapping[str, str] = {
 
 
 class TurnEfficiencyMetric(ChecklistMetric):
-    """Judges whether the assistant wastes no turns; passes from `threshold`, 0.7, on."""
+    """Judges whether the assistant wastes no turns; passes from `threshold`, 0.7, on.
+
+    Known failure: only turns are looked at; the time that a turn takes is measured by `response_time`.
+    """
 
     template: ClassVar[str] = "judged/turn_efficiency.jinja"
 

@@ -11,7 +11,10 @@ from vivavoce.models.homemade import ModelLike
 
 
 class TurnRelevancyMetric(TurnChecklistMetric):
-    """Judges, turn by turn, whether the assistant answers what the user said; passes from `threshold`, 0.7, on."""
+    """Judges, turn by turn, whether the assistant answers what the user said; passes from `threshold`, 0.7, on.
+
+    Known failure: an answer may be to the point and wrong.
+    """
 
     template: ClassVar[str] = "judged/turn_relevancy.jinja"
     nothing: ClassVar[str] = "the assistant answers in no turn of this conversation"

@@ -41,6 +41,8 @@ class UserFrustrationMetric(JudgedMetric):
     The judge quotes each sign of it, and says whether the user ends without. No sign is `none`; else that decides. The
     turns with verified signs are in `details["turns"]`. MLflow's scorer of this name has the same three values, and
     asks for one of them alone.
+
+    Known failure: a user who leaves without a word shows none.
     """
 
     template: ClassVar[str] = "judged/user_frustration.jinja"

@@ -1,0 +1,90 @@
+"""The cards of the metrics: what each one measures and how far it can be believed, from the classes themselves."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.factory import metrics
+from vivavoce.metrics.metric import BaseMultiTurnMetric
+
+HEAD = """# The metrics
+
+<!-- Written by docs/generate.py from the metrics themselves. Change their docstrings, then run: make docs -->
+
+A card for each metric that can be named. *Judged* metrics ask a model; without one they are skipped, never replaced by
+something cheaper. *Exact* ones compute. All of them take `name`, `threshold`, `scope` and `window`; judged ones also
+`model`, `settings`, `shown`, `prompt`, `blocks`, `tokens`, `overlap` and `trial`. How to use them is told in
+[the guide](../guides/metrics.md).
+
+What holds for every judged metric: its score is computed in code from findings with evidence, and the evidence is
+looked up in the conversation; its prompt has not been calibrated against the judgements of people, so check it on
+conversations of your own that you have judged yourself before you rely on a threshold.
+"""
+MADE_WITH: Mapping[str, Mapping[str, Any]] = {
+    "aspect_critic": {"definition": "…"},
+    "guidelines": {"guidelines": ["…"]},
+    "rubrics_score": {"rubrics": {"score1_description": "…", "score2_description": "…"}},
+    "simple_criteria": {"criteria": "…"},
+    "topic_adherence": {"topics": ["…"]},
+}
+"""What a metric cannot be made without."""
+_SHARED = {"name", "threshold", "scope", "window", "model", "self"}
+
+
+def metric_cards() -> str:
+    """Return the page with all cards."""
+    names = metrics.names()
+    listed = "\n".join(f"- [`{name}`](#{name}): {_first(metrics.get(name))}" for name in names)
+    return "\n".join([HEAD, listed, "", *(line for name in names for line in card(name))])
+
+
+def card(name: str) -> Iterator[str]:
+    """Yield the lines about one metric."""
+    kind = metrics.get(name)
+    config = kind(**MADE_WITH.get(name, {})).config
+    yield from (f"## {name}", "", inspect.cleandoc(kind.__doc__ or ""), "")
+    yield from ("| | |", "|---|---|")
+    for label, value in rows(kind, config).items():
+        yield f"| {label} | {value} |"
+    yield ""
+
+
+def rows(kind: type[BaseMultiTurnMetric], config: MetricConfig) -> dict[str, str]:
+    """Return what the table of a card says."""
+    needs = [*getattr(kind, "needs", ())]
+    options = [p for p in inspect.signature(kind).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    named = [f"`{p.name}`" for p in options if p.name not in _SHARED]
+    return {
+        "class": f"`{kind.__name__}`, version {getattr(kind, 'version', '1')}",
+        "method": "judged" if kind.judged else "exact",
+        "needs": ", ".join(f"`{one}`" for one in needs) or "nothing but the conversation, unless said above",
+        "range": _range(config),
+        "direction": "best at the end" if config.categories else config.direction.replace("_", " "),
+        "passes": _passes(config),
+        "options": ", ".join(named) or "none of its own",
+    }
+
+
+def _range(config: MetricConfig) -> str:
+    if config.categories:
+        return " < ".join(f"`{name}`" for name in config.categories)
+    if config.score_type == "binary":
+        return "true or false"
+    return f"{config.minimum:g} up" if config.maximum is None else f"{config.minimum:g} to {config.maximum:g}"
+
+
+def _passes(config: MetricConfig) -> str:
+    if config.passing_categories:
+        return ", ".join(f"`{name}`" for name in config.passing_categories)
+    if config.score_type == "binary":
+        return "true" if config.direction == "higher_is_better" else "false"
+    if config.threshold is None:
+        return "with a `threshold` only"
+    return f"{'from' if config.direction == 'higher_is_better' else 'up to'} {config.threshold:g}"
+
+
+def _first(kind: type[BaseMultiTurnMetric]) -> str:
+    return inspect.cleandoc(kind.__doc__ or "").split("\n")[0]
