@@ -10,6 +10,7 @@ from hypothesis import settings as hypothesis_settings
 
 from vivavoce.settings import settings
 
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side, each on one core
 hypothesis_settings.register_profile("shared machine", deadline=None, derandomize=True)
 hypothesis_settings.load_profile("shared machine")
 

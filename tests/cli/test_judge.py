@@ -18,6 +18,7 @@ import pytest
 from vivavoce import Store
 from vivavoce.cli.main import main
 from vivavoce.testing import LoopbackServer
+from vivavoce.testing.loopback import completion
 
 from .conftest import Viva
 
@@ -176,6 +177,10 @@ def test_a_limit_stops_it_and_it_can_be_gone_on_with_or_replayed(
         (["talks.jsonl", "--metrics", "refusal", "--field", "gaol=x"], "no such field; did you mean 'goal'?"),
         (["talks.jsonl", "--metrics", "refusal", "--field", "goal=x.y"], "talks.jsonl:1 this row has no 'x.y'"),
         (["talks.jsonl", "--metrics", "refusal", "--scope", "turns"], "--scope"),
+        (["talks.jsonl", "--metrics", "refusal", "--max-cost", "inf"], "--max-cost is an amount of US dollars"),
+        (["talks.jsonl", "--metrics", "safety", "--judge", "http://h/v1#m", "--max-cost", "1"], "#m is unknown"),
+        (["talks.jsonl", "--metrics", "safety", "--export-requests", "q.jsonl"], "asks a judge: name one with --judge"),
+        (["talks.jsonl", "--metrics", "refusal", "--import-responses", "a.jsonl"], "a.jsonl: there is no such file"),
         (["bad.jsonl", "--metrics", "refusal"], "bad.jsonl:2"),
         (["asked.jsonl", "--metrics", "refusal"], "1 rows have no 'messages' to replay"),
     ],
@@ -195,6 +200,27 @@ def test_a_mistake_is_told_and_begins_no_run(
     if (tmp_path / ".vivavoce").exists():
         with Store.open(".vivavoce/vivavoce.db") as store:
             assert store.runs() == []
+
+
+def test_the_questions_travel_in_a_file_and_the_answers_come_back_in_another(
+    viva: Viva, model: str, tmp_path: Path, server: LoopbackServer
+) -> None:
+    options = ["judge", "talks.jsonl", "--metrics", "safety,refusal", "--judge", model]
+    asked = viva(*options, "--export-requests", "questions.jsonl")
+    assert (asked.returncode, asked.stderr) == (0, "")
+    assert asked.stdout.startswith("8 questions in questions.jsonl; 8 verdicts needed none")
+    questions = [json.loads(line) for line in (tmp_path / "questions.jsonl").read_text().splitlines()]
+    assert server.requests == []
+    with (tmp_path / "answers.jsonl").open("w") as file:
+        for question in questions[:-1]:
+            body = completion(judge(question["body"]), question["body"])
+            answer = {"custom_id": question["custom_id"], "response": {"status_code": 200, "body": body}, "error": None}
+            file.write(json.dumps(answer) + "\n")
+    done = viva(*options, "--import-responses", "answers.jsonl")
+    assert "7 answers taken, 7 of them new" in done.stderr
+    found = summary()["safety"]
+    assert (found["scored"], found["errors"], server.requests) == (7, 1, [])
+    assert "no recorded reply" in done.stdout
 
 
 def test_ctrl_c_keeps_what_was_judged_and_the_rest_can_follow(

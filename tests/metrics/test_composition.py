@@ -10,6 +10,7 @@ from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted, UsageError
 from vivavoce.metrics.composition import AllOf, AnyOf, Cascade, Chain, Composition, Weighted, planned_calls
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.judged.aspect_critic import AspectCritic
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.metrics.judged.safety import SafetyMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
@@ -279,3 +280,18 @@ async def test_evidence_of_what_decided_is_the_evidence_of_the_whole() -> None:
     result = await AllOf(SafetyMetric(model), good()).measured(GIVEN)
     assert [(one.text, one.turn, one.verified) for one in result.evidence] == [("Good day", 0, True)]
     assert result.details["parts"][0]["details"]["violations"][0]["what"] == "rude"
+
+
+def test_of_a_cascade_without_a_score_only_what_was_skipped_is_said_to_be() -> None:
+    result = Cascade(Fixed("cheap", 0.5), skipped("dear"), sure=(0.2, 0.8)).evaluate(SAID)
+    assert (result.state, result.reasoning) == ("skipped", "dear was skipped: does not apply")
+
+
+def test_a_score_outside_the_range_of_its_metric_has_no_weight() -> None:
+    result = Weighted({Fixed("seven", 7.0): 1.0, good(): 1.0}).evaluate(SAID)
+    assert (result.state, result.score) == ("error", "error")
+
+
+def test_each_vote_of_a_critic_is_a_call() -> None:
+    critic = AspectCritic(ScriptedModel([]), definition="It is polite.", strictness=3)
+    assert planned_calls(critic, GIVEN) == 3

@@ -117,3 +117,28 @@ def test_words_that_nobody_used_are_never_verified(texts: list[str], quote: str)
 def test_looking_up_never_fails_and_keeps_the_words(quote: str, said: str) -> None:
     found = checker(read_messages([{"role": "user", "content": said}])).look_up(quote)
     assert found.kind == "call" or found.text == quote
+
+
+@pytest.mark.parametrize(
+    ("quote", "turn"),
+    [
+        ('"order_id": "A1"', 0),
+        ('{"order_id": "A1", "name": "Zoë"}', 0),
+        ('call c0 cancel {"order_id": "A1", "name": "Zoë"}', 0),
+        ("non-refundable", 0),
+        ("Your order [...] cancelled", 0),
+        ("Your order (…) cancelled", 0),
+    ],
+)
+def test_what_a_judge_sees_in_another_spelling_is_found(quote: str, turn: int) -> None:
+    call = {"id": "a", "name": "cancel", "arguments": '{"order_id":"A1","name":"Zo\\u00eb"}'}
+    messages = read_messages(
+        [
+            {"role": "user", "content": "Cancel it"},
+            {"role": "assistant", "tool_calls": [call]},
+            {"role": "assistant", "content": "Your order, non\u2011refundable, is cancelled."},
+        ]
+    )
+    found = checker(messages).look_up(quote)
+    assert (found.turn, found.verified) == (turn, True)
+    assert not checker(messages).look_up('"order_id": "A2"').verified

@@ -11,6 +11,7 @@ from vivavoce.errors import BudgetExhausted, ModelFault, UsageError
 from vivavoce.metrics.evaluation import evaluate_conversation
 from vivavoce.metrics.exact.counts import TurnCountMetric
 from vivavoce.metrics.joint import JointJudge, joint_reply
+from vivavoce.metrics.judged.aspect_critic import AspectCritic
 from vivavoce.metrics.judged.context_retention import ITEMS, ContextRetentionMetric
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.metrics.judged.safety import SafetyMetric
@@ -22,6 +23,7 @@ from vivavoce.models.model import ModelReply, Request
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.models.structured import allows_strict, class_schema
 from vivavoce.records.usage import Usage
+from vivavoce.testing import misbehaviour
 from vivavoce.testing.loopback import LoopbackServer
 from vivavoce.testing.scripted import ScriptedModel
 
@@ -263,3 +265,38 @@ def test_a_conversation_cannot_forge_a_task() -> None:
     lines = model.requests[0].messages[-1].text.splitlines()
     assert [lines.count(name) for name in NAMES] == [1, 1, 1]
     assert sum(line.startswith("Task: ") for line in lines) == 3
+
+
+async def test_why_a_call_failed_is_told_even_where_the_server_speaks_json() -> None:
+    async with LoopbackServer(lambda body: misbehaviour.status(401, '{"error": {"message": "no such key"}}')) as server:
+        model = OpenAIModel("m", base_url=server.base_url)
+        results = await JointJudge(NAMES, model).aevaluate(SAID, GOAL)
+        await model.close()
+    for result in results.values():
+        assert result.error is not None
+        assert (result.error.kind, "answered 401" in result.error.message) == ("http", True)
+
+
+def test_nothing_is_taken_from_an_answer_that_was_withheld() -> None:
+    withheld = ModelFault("the model declined to answer", kind="refusal", evidence=json.dumps(ALL))
+    results = JointJudge(NAMES, ScriptedModel([withheld])).evaluate(SAID, GOAL)
+    assert [result.error and result.error.kind for result in results.values()] == ["refusal"] * 3
+
+
+def test_a_metric_that_takes_several_votes_cannot_be_joined() -> None:
+    critic = AspectCritic(ScriptedModel([]), definition="It is polite.", strictness=3, settings={"temperature": 0})
+    with pytest.raises(UsageError, match="aspect_critic judges in a way of its own"):
+        JointJudge([critic, "safety"], ScriptedModel([]))
+
+
+def test_models_are_compared_even_where_a_metric_between_has_none() -> None:
+    one, other = SafetyMetric(ScriptedModel([], "one")), GoalAchievementJudge(ScriptedModel([], "other"))
+    with pytest.raises(UsageError, match="their models differ"):
+        JointJudge([one, ContextRetentionMetric(), other])
+
+
+def test_connections_are_closed_after_each_conversation() -> None:
+    with LoopbackServer(lambda body: {name: ALL[name] for name in NAMES[1:]}) as server:
+        judge = JointJudge(NAMES[1:], OpenAIModel("m", base_url=server.base_url))
+        for _ in range(2):
+            assert [result.state for result in judge.evaluate(SAID).values()] == ["scored", "scored"]

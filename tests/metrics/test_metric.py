@@ -8,6 +8,8 @@ import pytest
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evaluation import aevaluate_conversation
+from vivavoce.metrics.exact.counts import TurnCountMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
@@ -90,3 +92,20 @@ def test_a_metric_that_does_not_apply_says_why() -> None:
         None,
     )
     assert skipped.details["is_successful"] is None
+
+
+@pytest.mark.parametrize("returned", [None, 0.5, {"score": 1.0}])
+async def test_what_is_no_result_is_an_error_and_the_others_go_on(returned: Any) -> None:
+    metric = Own(lambda given: returned)
+    report = await aevaluate_conversation(CONVERSATION, [metric, TurnCountMetric()])
+    assert report["own"].error is not None
+    assert (report["own"].error.kind, report["own"].error.blame) == ("format", "grader")
+    assert "no MetricResult" in report["own"].error.message
+    assert report["turn_count"].score == 1
+
+
+def test_what_no_metric_knows_is_refused_and_not_left_out() -> None:
+    with pytest.raises(ValueError, match="refrence: unknown field"):
+        Own(count).evaluate(CONVERSATION, refrence="Greeted")
+    with pytest.raises(ValueError, match="must: "):
+        Own(count).evaluate(CONVERSATION, must="greet")

@@ -17,7 +17,9 @@ from vivavoce.metrics.pairwise import (
 )
 from vivavoce.metrics.transcript import Shown
 from vivavoce.models.model import ModelReply, Request
+from vivavoce.models.openai import OpenAIModel
 from vivavoce.records.usage import Usage
+from vivavoce.testing import LoopbackServer
 from vivavoce.testing.scripted import Scripted, ScriptedModel
 
 WAS = [{"role": "user", "content": "Where is my order?"}, {"role": "assistant", "content": "No idea."}]
@@ -169,3 +171,9 @@ def test_position_bias_is_counted_over_many_comparisons() -> None:
     results = [compare_conversations(WAS, IS, model=ScriptedModel(pair)) for pair in replies]
     results += [compare_conversations(WAS, IS), compare_conversations(WAS, IS, model=ScriptedModel([]))]
     assert position_bias(results) == {"agreed": 1, "A": 1, "B": 1, "undecided": 1, "error": 1, "skipped": 1}
+
+
+def test_connections_are_closed_after_each_comparison() -> None:
+    with LoopbackServer(lambda body: says("tie")) as server:
+        judge = PairwiseJudge(OpenAIModel("m", base_url=server.base_url))
+        assert [judge.compare(WAS, IS).winner for _ in range(2)] == ["tie", "tie"]

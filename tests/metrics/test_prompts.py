@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jinja2.exceptions import SecurityError
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import SuiteFault, UsageError
 from vivavoce.metrics.prompts import HERE, Prompt, Wording, read_prompt
 
 ALLOWED = frozenset(("goal", "items", "focus"))
@@ -112,3 +113,24 @@ def test_the_hash_is_of_the_words_that_are_used() -> None:
     hashes = {prompt(text).hash, prompt(text + " ").hash, prompt(text, rules="y").hash, prompt(text, rules="z").hash}
     assert len(hashes) == 4
     assert prompt(text, rules="y").hash == Prompt(text, "elsewhere", frozenset(), {"rules": "y"}).hash
+
+
+@pytest.mark.parametrize("text", ["{% include 'goal' %}", "{% import 'x' as x %}", "{% from 'x' import y %}"])
+def test_a_template_asks_for_no_other(text: str) -> None:
+    with pytest.raises(UsageError, match="asks for another template"):
+        _ = prompt(text).template
+    with pytest.raises(UsageError, match="asks for another template"):
+        _ = prompt("{% block x %}{% endblock %}", x=text).template
+
+
+def test_a_template_changes_no_value() -> None:
+    values = {"goal": {"role": "clerk"}}
+    with pytest.raises(SecurityError):
+        prompt("{{ goal.update({'role': 'king'}) }}").render(values)
+    assert values == {"goal": {"role": "clerk"}}
+
+
+def test_what_is_not_known_of_a_conversation_is_an_error_and_never_the_word_none() -> None:
+    with pytest.raises(SuiteFault, match="not known of this conversation"):
+        prompt("{{ goal }}").render({"goal": None})
+    assert prompt("{% if goal %}{{ goal }}{% endif %}.").render({"goal": None}) == "."

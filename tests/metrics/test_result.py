@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from typing import Any
 
 import pytest
@@ -77,3 +78,15 @@ def test_a_result_survives_a_round_through_json() -> None:
         score="good", name="tone", passed=True, evidence=(Evidence(text="c1", kind="call", turn=2, verified=True),)
     )
     assert MetricResult.model_validate_json(result.model_dump_json()) == result
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), float("-inf")])
+def test_a_score_that_is_no_finite_number_is_refused(score: float) -> None:
+    with pytest.raises(ValidationError, match="a finite number"):
+        MetricResult(score=score)
+
+
+def test_what_is_sent_to_another_process_takes_its_prompt_along() -> None:
+    details = Details({"score": 1.0}, lambda: "the prompt")
+    sent = pickle.loads(pickle.dumps(details))
+    assert (sent, sent["prompt"], list(sent)) == (details, "the prompt", ["score"])

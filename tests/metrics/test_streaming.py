@@ -20,7 +20,9 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.streaming import StreamingEvaluator
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.models.model import ModelReply, Request
+from vivavoce.models.openai import OpenAIModel
 from vivavoce.records.usage import Usage
+from vivavoce.testing import LoopbackServer
 from vivavoce.testing.scripted import Scripted, ScriptedModel
 
 GOAL = "The order is cancelled"
@@ -337,3 +339,20 @@ def test_malformed_messages_are_refused_and_change_nothing() -> None:
     report = stream.feed(*turn(0))
     assert report is not None
     assert report["turn_count"].score == 1
+
+
+def test_a_goal_is_judged_by_turns_where_its_outcomes_are_known_before() -> None:
+    model = ScriptedModel(by_task)
+    stream = StreamingEvaluator([GoalAchievementJudge(model, scope="turn")], GOAL, must=["it is cancelled"])
+    stream.feed(*talk(2))
+    assert stream.finish()["goal_achievement"].score == "fully_achieved"
+    with pytest.raises(UsageError, match="goal_achievement cannot judge by turn while a conversation grows"):
+        StreamingEvaluator([GoalAchievementJudge(model, scope="turn")], GOAL)
+
+
+def test_connections_are_closed_after_each_feed() -> None:
+    with LoopbackServer(lambda body: SAFE) as server:
+        stream = StreamingEvaluator([SafetyMetric(OpenAIModel("m", base_url=server.base_url))])
+        for message in talk(2):
+            stream.feed(message)
+        assert stream.finish()["safety"].score == 1.0

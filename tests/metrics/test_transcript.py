@@ -146,3 +146,13 @@ def test_arguments_too_deep_for_json_are_quoted() -> None:
     call = {"name": "dig", "arguments": deep}
     written = transcript(read_messages([{"role": "assistant", "tool_calls": [call]}])).text()
     assert written == f'call c0 dig "{deep}"\n'
+
+
+@pytest.mark.parametrize("content", [[], None, ""])
+def test_a_refusal_is_seen_beside_any_content(content: Any) -> None:
+    asked = {"role": "user", "content": "Do it"}
+    (message,) = transcript(read_messages([asked, {"role": "assistant", "content": content, "refusal": "No."}])).turns
+    assert '"No."' in message[-1]
+    said = [{"type": "text", "text": "Hm."}]
+    (message,) = transcript(read_messages([asked, {"role": "assistant", "content": said, "refusal": "No."}])).turns
+    assert message[-1] == 'assistant: "Hm." [refusal] "No."\n'

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import ModelFault, StoreError
-from vivavoce.messages import HumanMessage
+from vivavoce.messages import HumanMessage, ToolCall
 from vivavoce.models.cache import AbsentModel, CachedModel
+from vivavoce.models.homemade import as_model
 from vivavoce.models.model import Model, ModelReply, Request
 from vivavoce.models.names import model_name, open_model
 from vivavoce.models.recording import reply_key
@@ -176,3 +177,42 @@ async def test_a_damaged_reply_is_an_error_of_the_store(replies: ReplyStore) -> 
     await replies.put(StoredReply(reply_key("m", {}, ASKED), "m", "{}", 1.0))
     with pytest.raises(StoreError, match="a kept reply of m is damaged: 'text' is missing"):
         await CachedModel(AbsentModel("m"), replies).complete(ASKED)
+
+
+async def test_an_answer_without_the_json_that_was_asked_for_is_not_kept(replies: ReplyStore) -> None:
+    call = ToolCall(name="look", args={})
+    model = ScriptedModel([[call], {"fine": True}])
+    cached = CachedModel(model, replies)
+    assert (await cached.complete(ASKED)).tool_calls == [call]
+    assert (await cached.complete(ASKED)).parsed == {"fine": True}
+    offered = replace(ASKED, tools=[{"type": "function", "function": {"name": "look"}}])
+    model = ScriptedModel([[call]])
+    for _ in range(2):
+        assert (await CachedModel(model, replies).complete(offered)).tool_calls == [call]
+
+
+class Homemade:
+    """Answers what it was made to answer."""
+
+    def __init__(self, answer: int) -> None:
+        self.answer = answer
+
+    def generate(self, prompt: str, schema: object = None) -> dict[str, int]:
+        return {"answer": self.answer}
+
+
+class Named(Homemade):
+    """Says which one it is."""
+
+    def get_model_name(self) -> str:
+        return f"answers {self.answer}"
+
+
+@pytest.mark.parametrize("kind", [Homemade, Named])
+async def test_nobody_gets_the_kept_answer_of_another_object_of_the_same_class(
+    replies: ReplyStore, kind: type[Homemade]
+) -> None:
+    for answer in (1, 2):
+        cached = CachedModel(as_model(kind(answer)), replies)
+        assert (await cached.complete(ASKED)).parsed == {"answer": answer}
+        assert ("cached" in (await cached.complete(ASKED)).applied) == (kind is Named)

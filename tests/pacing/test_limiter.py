@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -197,4 +198,50 @@ async def test_a_wait_that_is_abandoned_takes_no_slot() -> None:
     waiting.send(None)
     waiting.close()
     limiter.release()
+    assert limiter.in_flight == 0
+
+
+async def test_who_comes_when_a_pause_just_ended_overtakes_nobody() -> None:
+    limiter = Limiter(1)
+    limiter.slow_down(5)
+    waiting = asyncio.create_task(hold(limiter, 1))
+    await asyncio.sleep(5)
+    assert [await hold(limiter, 1), await waiting] == [6, 5]
+
+
+def test_a_pause_outlives_the_loop_that_it_began_in() -> None:
+    limiter = Limiter(1)
+
+    async def pause() -> None:
+        async with limiter:
+            limiter.slow_down(0.01)
+
+    async def wait() -> None:
+        async with asyncio.timeout(20), limiter:
+            pass
+
+    asyncio.run(pause())
+    asyncio.run(wait())
+
+
+def test_threads_share_a_limiter_and_none_is_forgotten() -> None:
+    limiter = Limiter(2)
+    done: list[int] = []
+
+    async def work(name: int) -> None:
+        async with limiter:
+            await asyncio.sleep(0.001)
+            limiter.slow_down(0.001) if name % 7 == 0 else limiter.succeeded()
+        done.append(name)
+
+    async def all_of(names: range) -> None:
+        tasks = [asyncio.create_task(work(name)) for name in names]
+        tasks[-1].cancel()
+        await asyncio.wait(tasks, timeout=60)
+
+    with ThreadPoolExecutor(4) as pool:
+        running = [pool.submit(asyncio.run, all_of(range(first, first + 10))) for first in range(0, 80, 10)]
+        for thread in running:
+            thread.result(timeout=60)
+    assert sorted(done) == [name for name in range(80) if name % 10 != 9]
     assert limiter.in_flight == 0

@@ -19,6 +19,7 @@ from vivavoce.metrics import AllOf, Panel, SafetyMetric
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.records.events import AttemptEnded, Event
 from vivavoce.run.opening import reopen_run, run_suite
+from vivavoce.run.regrade import Regrade
 from vivavoce.settings import settings
 from vivavoce.testing import LoopbackServer, ScriptedModel
 
@@ -60,6 +61,48 @@ async def test_a_run_gone_on_with_equals_an_undisturbed_one(server: LoopbackServ
     assert result.summary == calm.summary
     for name in ("safety", "refusal"):
         assert scores(result, name) == scores(calm, name)
+
+
+async def test_a_run_that_was_cancelled_keeps_what_it_had_and_is_gone_on_with(
+    server: LoopbackServer, model: str
+) -> None:
+    server.delay = 0.01
+    uncached = RunOptions(cache=False)
+
+    class Cancelling:
+        left = 4
+
+        async def on(self, event: Event) -> None:
+            self.left -= isinstance(event, AttemptEnded)
+            if not self.left:
+                running.cancel()
+
+    measuring = aevaluate(
+        rows(20), ["safety"], model=model, options=uncached, max_concurrent=2, listeners=[Cancelling()]
+    )
+    running = asyncio.create_task(measuring)
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    with Store.open(settings().store) as store:
+        run = store.run("latest").id
+        assert 4 <= store.counts(run)[0] < 20
+    server.delay = 0.0
+    result = await aevaluate(rows(20), ["safety"], model=model, options=uncached, resume=run)
+    assert [state for state, _ in scores(result).values()] == ["scored"] * 20
+    assert result.summary.grader("safety").pass_rate == 0.75
+
+
+async def test_an_evaluation_can_be_graded_again_where_its_metrics_have_names(
+    server: LoopbackServer, model: str
+) -> None:
+    first = await aevaluate(rows(4), ["SafetyMetric", "refusal"], model=model)
+    with Store.open(settings().store) as store:
+        again = await Regrade(store, first.run.id).execute()
+        assert scores(again) == scores(first)
+        assert len(server.requests) == 4
+        own = await aevaluate(rows(4), [SafetyMetric(name="own")], model=model)
+        with pytest.raises(UsageError, match=r"no metric '\(given in Python: SafetyMetric\)'"):
+            await Regrade(store, own.run.id).execute()
 
 
 def test_what_cannot_be_gone_on_with_is_told(model: str) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -245,3 +246,17 @@ async def test_a_short_key_may_be_a_word_of_the_answer(server: LoopbackServer) -
     server.answer = lambda body: "this is a test"
     assert "this is a test" in (await client.request("GET", server.url)).text
     await client.close()
+
+
+def test_threads_share_a_client_each_with_connections_of_its_own() -> None:
+    client = Client()
+
+    async def ask() -> str:
+        try:
+            return (await client.request("GET", server.url)).text
+        finally:
+            await client.close()
+
+    with LoopbackServer(lambda body: "hello") as server, ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(asyncio.run, ask()) for _ in range(80)]
+        assert [thread.result(timeout=60) for thread in asked] == ["hello"] * 80

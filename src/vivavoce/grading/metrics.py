@@ -21,7 +21,7 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.records.failure import Failure, shorten
 from vivavoce.records.score import PASSED, GradeResult, TurnGrade, failed, skipped
 
-_TYPED = frozenset(("score", "score_type", "is_successful", "confidence", "reasoning", "evidence", "pieces", "goal"))
+_TYPED = frozenset(("score", "score_type", "is_successful", "confidence", "reasoning", "evidence", "goal"))
 """Details that a grade holds elsewhere, or that the sample has."""
 
 _ROUNDING = 1e-9
@@ -102,7 +102,9 @@ def grade_of(result: MetricResult, metric: BaseMultiTurnMetric) -> GradeResult:
         return failed(result.error or unsaid, usage=result.usage)
     if result.state == "skipped":
         return skipped(result.reasoning or "the metric does not apply", usage=result.usage)
-    own = {name: value for name, value in result.details.items() if name not in _TYPED}
+    turns = _turns(result, metric)
+    told_apart = _TYPED if turns is None else _TYPED | {"pieces"}
+    own = {name: value for name, value in result.details.items() if name not in told_apart}
     told = {"score": result.score, "passed": result.passed, "confidence": result.confidence}
     metadata = {**{name: value for name, value in told.items() if value is not None}, **own}
     if result.evidence:
@@ -111,7 +113,7 @@ def grade_of(result: MetricResult, metric: BaseMultiTurnMetric) -> GradeResult:
         score=_score(result, metric),
         rationale=result.reasoning,
         metadata=metadata,
-        per_turn_grades=_turns(result, metric),
+        per_turn_grades=turns,
         usage=result.usage,
     )
 

@@ -8,7 +8,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
 
@@ -90,11 +90,6 @@ class Asked:
         """The class that the answer must match."""
         assert isinstance(self.request.schema, type)
         return self.request.schema
-
-    @property
-    def prompt(self) -> str:
-        """The words of the request."""
-        return "\n\n".join(message.text for message in self.request.messages)
 
     def found(self, item: BaseModel) -> dict[str, Any]:
         """Return one thing of an answer as plain data, with its `evidence` looked up."""
@@ -289,7 +284,7 @@ class JudgedMetric(BaseMultiTurnMetric):
             confidence=verdict.confidence,
             reasoning=verdict.reasoning,
             evidence=tuple(verdict.evidence),
-            details=Details(details, lambda: "\n\n".join(asked.prompt for asked in questions)),
+            details=Details(details, partial(_words, [asked.request for asked in questions])),
             error=None,
             usage=_usage(replies),
             fingerprint=self.fingerprint,
@@ -385,6 +380,10 @@ def _piece(verdict: Verdict, piece: Piece) -> dict[str, Any]:
         "reasoning": verdict.reasoning,
         "evidence": [one.text for one in verdict.evidence],
     }
+
+
+def _words(requests: Sequence[Request]) -> str:
+    return "\n\n".join(message.text for request in requests for message in request.messages)
 
 
 def _usage(replies: Sequence[ModelReply]) -> Usage | None:

@@ -33,7 +33,7 @@ class Evidence(BaseModel):
 
 
 class Details(dict[str, Any]):
-    """The details of a result; the prompt is rendered when it is asked for, because nobody keeps it."""
+    """The details of a result; the prompt is put together when it is asked for, and never stored."""
 
     def __init__(self, values: Mapping[str, Any], prompt: Callable[[], str] | None = None) -> None:
         super().__init__(values)

@@ -40,7 +40,8 @@ class CachedModel:
     asked for.
 
     Of identical questions asked at the same time one is sent, and all get its reply or its failure. When the task that
-    sent it is cancelled, the next one sends it again. `offline` never asks the model: see `AbsentModel`.
+    sent it is cancelled, the next one sends it again. `offline` never asks the model: see `AbsentModel`. One that is
+    `anonymous` is always asked, for nobody knows whose a reply of that name would be.
     """
 
     def __init__(self, model: Model, replies: Replies, *, offline: bool = False) -> None:
@@ -49,6 +50,7 @@ class CachedModel:
         self._model = model
         self._replies = replies
         self._offline = offline
+        self._anonymous = bool(getattr(model, "anonymous", False))
         self._asking: dict[tuple[asyncio.AbstractEventLoop, str], asyncio.Future[str | Exception | None]] = {}
 
     async def complete(self, request: Request) -> ModelReply:
@@ -60,6 +62,8 @@ class CachedModel:
             RateLimited: it asked to slow down, and kept asking.
             StoreError: what is kept cannot be read, or the reply cannot be kept.
         """
+        if self._anonymous and not self._offline:
+            return await self._model.complete(request)
         key = reply_key(self.name, self.settings, request)
         kept = self._replies.get(key)
         if kept is not None:

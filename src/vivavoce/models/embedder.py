@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 from vivavoce.errors import Fault, ModelFault, UsageError, did_you_mean
 from vivavoce.messages import describe
 from vivavoce.models.endpoints import ENDPOINTS
-from vivavoce.models.openai import BASE_URL
+from vivavoce.models.openai import BASE_URL, NOT_CHARGED
 from vivavoce.models.prices import Price, price_of
 from vivavoce.pacing.breaker import Breaker
 from vivavoce.pacing.budget import Budget
@@ -160,8 +160,8 @@ class OpenAIEmbedder:
             cost = None if self._price is None or tokens is None else self._price.cost(Usage(input_tokens=tokens))
             return vectors
         except Fault as fault:
-            if fault.kind in ("http", "rate_limit", "connection"):
-                cost = 0.0  # nothing was computed, so nothing is charged
+            if fault.kind in NOT_CHARGED:
+                cost = 0.0
             raise
         finally:
             self._budget.settle(reservation, cost)

@@ -54,11 +54,13 @@ def as_model(thing: ModelLike) -> Model:
 class HomemadeModel:
     """A model around an object that can `generate`: the prompt is the text of all messages, a blank line between.
 
-    It takes no settings, which `applied` says with None for each, and no tools.
+    It takes no settings, which `applied` says with None for each, and no tools. One that does not name itself is called
+    after its class and `anonymous`: another object of that class may answer otherwise, so its answers are never kept.
     """
 
     def __init__(self, thing: SupportsGenerate) -> None:
         self.name = _name(thing)
+        self.anonymous = self.name == type(thing).__name__
         self._thing = thing
 
     async def complete(self, request: Request) -> ModelReply:

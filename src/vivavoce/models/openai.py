@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from functools import cache, partial
-from importlib.resources import files
+from functools import partial
 from typing import Any, TypedDict, Unpack
 
 from vivavoce.errors import Fault, ModelFault, UsageError
-from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.models.model import ModelReply, Request, Schema
 from vivavoce.models.modes import Mode, ask_for, json_text, step_down
 from vivavoce.models.prices import VARIABLE, price_of
+from vivavoce.models.repair import asked_again, used_together
 from vivavoce.models.structured import read_structured
 from vivavoce.pacing.breaker import Breaker
 from vivavoce.pacing.budget import Budget
@@ -30,7 +29,7 @@ _FIXED_TEMPERATURE = re.compile(r"(?:.*/)?(?:o[134]|gpt-5)(?![0-9a-z])")
 """Families of reasoning models, which refuse a request that sets a temperature."""
 EXPECTED_OUTPUT = 4096
 """Tokens that an answer is taken to have at most, for a limit of the cost, where no setting bounds them."""
-_NOT_CHARGED = frozenset(("http", "rate_limit", "connection"))
+NOT_CHARGED = frozenset(("http", "rate_limit", "connection"))
 """Kinds of failure for which no tokens are charged; an answer that came too late or was not understood was made."""
 
 
@@ -137,7 +136,7 @@ class OpenAIModel:
                     raise ModelFault(said, kind="format", evidence=text) from error
                 body, repaired = _with_repair(body, text, str(error)), True
             completion = await self._ask(body)
-            usage = _sum(usage, self._priced(completion))
+            usage = used_together(usage, self._priced(completion))
         message = completion.message
         return ModelReply(
             text=message.text if text is None or mode == "prompted" else text,
@@ -173,7 +172,7 @@ class OpenAIModel:
         try:
             completion = await self._paid(body)
         except Fault as fault:
-            if fault.kind in _NOT_CHARGED:
+            if fault.kind in NOT_CHARGED:
                 rate.settle(estimate, 0)
             raise
         if usage := completion.usage:
@@ -188,7 +187,7 @@ class OpenAIModel:
             cost = self._price and completion.usage and self._price.cost(completion.usage)
             return completion
         except Fault as fault:
-            if fault.kind in _NOT_CHARGED:
+            if fault.kind in NOT_CHARGED:
                 cost = 0.0
             self._advise(fault)
             raise
@@ -250,14 +249,7 @@ def json_answer(completion: Completion, mode: Mode, body: Mapping[str, Any]) -> 
 
 
 def _with_repair(body: dict[str, Any], text: str, problem: str) -> dict[str, Any]:
-    said = AIMessage(content=text)
-    asked = HumanMessage(content=_repair_prompt().replace("{{ problem }}", problem))
-    return {**body, "messages": [*body["messages"], *wire_messages([said, asked])]}
-
-
-@cache
-def _repair_prompt() -> str:
-    return files("vivavoce.models").joinpath("repair.txt").read_text(encoding="utf-8").strip()
+    return {**body, "messages": [*body["messages"], *wire_messages(asked_again(text, problem))]}
 
 
 def _size(body: Mapping[str, Any]) -> int:
@@ -267,11 +259,3 @@ def _size(body: Mapping[str, Any]) -> int:
 
 def _most_output(body: Mapping[str, Any]) -> int | None:
     return body.get("max_completion_tokens") or body.get("max_tokens")
-
-
-def _sum(first: Usage | None, second: Usage | None) -> Usage | None:
-    """Add up two calls of one answer; where one of them did not say what it used, the cost is unknown."""
-    if first and second:
-        return first + second
-    known = first or second
-    return known and known.model_copy(update={"cost": None})

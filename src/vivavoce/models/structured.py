@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, cast
@@ -13,6 +14,8 @@ from vivavoce.errors import UsageError
 from vivavoce.models.model import Schema
 from vivavoce.records.failure import shorten
 
+_ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""What half a surrogate pair looks like in JSON; a judge that quotes a damaged conversation may write it."""
 _SILENT = frozenset(("title", "default"))
 """What pydantic writes into a schema and strict modes do not take, or a model need not read."""
 _STRICT_KEYWORDS = frozenset(
@@ -52,13 +55,16 @@ def _strict(part: object) -> object:
 
 
 def read_structured(text: str, schema: Schema) -> dict[str, Any]:
-    """Read the JSON object in a reply.
+    """Read the JSON object in a reply; half a surrogate pair, which is no text, becomes a replacement character.
 
     Raises:
         ValueError: it is not JSON, not an object, or does not match; the text says where and which rule.
     """
     try:
         value = _DECODER.decode(text)
+        if _ESCAPED_HALF.search(text):
+            text = _whole(value)
+            value = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -67,6 +73,11 @@ def read_structured(text: str, schema: Schema) -> dict[str, Any]:
     if problem := _class_mismatch(text, schema) if isinstance(schema, type) else mismatch(parsed, schema):
         raise ValueError(problem)
     return parsed
+
+
+def _whole(value: object) -> str:
+    spelled = json.dumps(value, ensure_ascii=False)
+    return spelled.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _class_mismatch(text: str, shape: type[BaseModel]) -> str | None:

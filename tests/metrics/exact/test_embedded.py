@@ -112,3 +112,21 @@ def test_a_vector_without_a_direction_is_like_nothing() -> None:
     assert similarity([0, 0], [1, 0]) == 0
     assert similarity([2, 0], [5, 0]) == 1
     assert similarity([1, 0], [-1, 0]) == -1
+
+
+class Broken(Letters):
+    """An embedder whose vectors do not compare."""
+
+    def __init__(self, *vectors: Vector) -> None:
+        super().__init__()
+        self.vectors = list(vectors)
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        return self.vectors
+
+
+@pytest.mark.parametrize("vectors", [([1.0, float("nan")], [1.0, 0.0]), ([1.0, 0.0], [1.0])])
+def test_vectors_that_do_not_compare_are_an_error_and_not_alike(vectors: Sequence[Vector]) -> None:
+    result = TopicDriftMetric(embedder=Broken(*vectors)).evaluate(said("a", "b"))
+    assert result.error is not None
+    assert (result.state, result.error.kind) == ("error", "format")

@@ -107,3 +107,8 @@ def test_english_answers_are_taken_for_english_or_left_undecided(file: str) -> N
     said = [language_of(text) for text in answers]
     assert set(said) <= {"en", None}
     assert said.count(None) < 0.1 * len(said)
+
+
+@pytest.mark.parametrize("piece", ["a", "0", "ab:", "<", "!", "中"])
+def test_a_hostile_text_takes_no_longer_than_its_length_explains(piece: str) -> None:
+    assert language_of(f"{piece * 300_000} is what we have on offer for you today.") in (None, "en", "zh")

@@ -62,3 +62,9 @@ def test_the_share_is_one_less_for_every_message_that_is_new(texts: list[str]) -
         assert result.state == "skipped"
     else:
         assert result.score == pytest.approx(1 - len(set(kept)) / len(kept))
+
+
+def test_thousands_of_messages_in_a_language_of_many_words_are_compared() -> None:
+    talk = [{"role": "assistant", "content": " ".join(f"w{i * n}" for n in range(1, 9))} for i in range(1, 3000)]
+    result = RepetitionMetric().evaluate([*talk, talk[7]])
+    assert [(one["turn"], one["similarity"]) for one in result.details["repeats"]] == [(None, 1.0)]

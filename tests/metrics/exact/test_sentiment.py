@@ -86,3 +86,7 @@ def test_users_who_rant_sound_worse_than_users_who_book_flights() -> None:
         return fmean(score for score in scores if isinstance(score, float))
 
     assert mean("diasafety/diasafety.jsonl") < 0 < mean("tau_bench_airline/sierra__gpt-4o__airline.jsonl")
+
+
+def test_a_text_without_sentences_takes_no_longer_than_its_length_explains() -> None:
+    assert sentiment("good but " * 20_000) > 0.5

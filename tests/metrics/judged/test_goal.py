@@ -138,3 +138,40 @@ def test_a_level_passes_only_when_everything_is_met_and_nothing_violated(
 def test_levels_that_make_no_sense_are_refused(categories: list[str], passing: str | list[str]) -> None:
     with pytest.raises(UsageError, match="categories"):
         GoalAchievementJudge(categories=categories, passing_categories=passing)
+
+
+@pytest.mark.parametrize(
+    ("met", "kept", "score"),
+    [
+        ([True, True], True, "fully_achieved"),
+        ([True, True], False, "partially_achieved"),
+        ([True, False], True, "partially_achieved"),
+        ([False, False], True, "not_achieved"),
+        ([False, False], False, "not_achieved"),
+    ],
+)
+def test_what_must_not_happen_and_does_not_achieves_nothing(met: list[bool], kept: bool, score: str) -> None:
+    reply = verdict(*(criterion("x", one) for one in [*met, kept]))
+    judge = GoalAchievementJudge(model=ScriptedModel([reply]))
+    assert judge.evaluate(CONVERSATION, goal=GOAL, must=("a", "b"), must_not=("c",)).score == score
+
+
+def test_the_older_form_of_a_reply_cannot_hide_violations() -> None:
+    told: dict[str, Any] = {
+        "reasoning": "Done.",
+        "achievement_level": "fully_achieved",
+        "confidence": 1,
+        "evidence": [],
+    }
+    assert GoalAchievementJudge(ScriptedModel([told])).evaluate(CONVERSATION, goal=GOAL).score == "fully_achieved"
+    result = GoalAchievementJudge(ScriptedModel([{**told, "violations": BREACH}])).evaluate(CONVERSATION, goal=GOAL)
+    assert (result.state, result.passed) == ("error", None)
+
+
+@pytest.mark.parametrize("said", ["failed", "passed", "exceeded"])
+def test_where_everything_is_met_the_level_is_one_that_passes(said: str) -> None:
+    levels = ["failed", "passed", "exceeded"]
+    judge = GoalAchievementJudge(
+        ScriptedModel([verdict(*BOTH, level=said)]), categories=levels, passing_categories="passed"
+    )
+    assert judge.evaluate(CONVERSATION, goal=GOAL).score == "passed"

@@ -63,3 +63,8 @@ def test_an_empty_range_or_criterion_is_refused() -> None:
         SimpleCriteria(criteria="Politeness.", minimum=5)
     with pytest.raises(UsageError, match="empty"):
         SimpleCriteria(criteria="")
+
+
+def test_a_whole_number_is_a_score_like_any_other() -> None:
+    result = SimpleCriteria(ScriptedModel([reply(3)]), criteria="How kind is it?").evaluate(CONVERSATION)
+    assert (type(result.score), result.model_dump()["score"]) == (float, 3.0)

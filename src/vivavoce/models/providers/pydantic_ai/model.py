@@ -9,8 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
 from typing import Any, Unpack, cast
 
 from pydantic_ai.direct import model_request
@@ -20,13 +18,13 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
 from vivavoce.errors import ModelFault, UsageError, did_you_mean
-from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 from vivavoce.models.model import ModelReply, Request, Schema
-from vivavoce.models.openai import EXPECTED_OUTPUT, Pacing
+from vivavoce.models.openai import EXPECTED_OUTPUT, NOT_CHARGED, Pacing
 from vivavoce.models.prices import VARIABLE, price_of
 from vivavoce.models.providers.pydantic_ai.access import Access
 from vivavoce.models.providers.pydantic_ai.faults import fault_of
 from vivavoce.models.providers.pydantic_ai.translation import Answer, from_library, parameters, to_library, usage_of
+from vivavoce.models.repair import asked_again, used_together
 from vivavoce.models.structured import read_structured
 from vivavoce.pacing.breaker import Breaker
 from vivavoce.pacing.budget import Budget
@@ -46,7 +44,6 @@ _MOVED = frozenset(("thinking", "cache"))
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {"anthropic": {"max_tokens": 16_384}}
 """What is sent where nobody says otherwise: Anthropic's wire demands a bound, and answers one below 21,000 tokens in
 one piece."""
-_NOT_CHARGED = frozenset(("http", "rate_limit", "connection"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +58,8 @@ class _Question:
 
     def repaired(self, said: str, problem: str) -> _Question:
         """Return the question that shows an answer and what is wrong with it."""
-        asked = HumanMessage(content=_repair_prompt().replace("{{ problem }}", problem))
-        more: list[AnyMessage] = [AIMessage(content=said), asked]
-        return replace(self, messages=[*self.messages, *to_library(more)], size=self.size + len(said))
+        more = to_library(asked_again(said, problem))
+        return replace(self, messages=[*self.messages, *more], size=self.size + len(said))
 
 
 class PydanticAIModel:
@@ -127,7 +123,7 @@ class PydanticAIModel:
         except ValueError as error:
             question = question.repaired(_json(answer), str(error))
         response = await self._ask(question)
-        usage = _sum(usage, self._priced(response))
+        usage = used_together(usage, self._priced(response))
         answer = self._read(response, question, request.schema)
         try:
             parsed = read_structured(_json(answer), request.schema)
@@ -169,7 +165,7 @@ class PydanticAIModel:
             raise
         except Exception as error:
             fault = fault_of(error, self.name)
-            if fault.kind in _NOT_CHARGED:
+            if fault.kind in NOT_CHARGED:
                 cost, used = 0.0, 0
             fault.args = (self._access.hide_key(str(fault)),)
             fault.evidence = fault.evidence and self._access.hide_key(fault.evidence)
@@ -264,16 +260,3 @@ def _reply(
         applied=question.applied if parsed is None else {**question.applied, "repaired": repaired},
         raw={"request": {"messages": sent, "settings": dict(question.settings)}, "response": received},
     )
-
-
-@cache
-def _repair_prompt() -> str:
-    return files("vivavoce.models").joinpath("repair.txt").read_text(encoding="utf-8").strip()
-
-
-def _sum(first: Usage | None, second: Usage | None) -> Usage | None:
-    """Add up two calls of one answer; where one of them did not say what it used, the cost is unknown."""
-    if first and second:
-        return first + second
-    known = first or second
-    return known and known.model_copy(update={"cost": None})
