@@ -8,6 +8,15 @@ import weakref
 from vivavoce.run.heap import heap_at_rest
 
 
+def test_how_often_garbage_is_searched_is_as_before_after_the_last_run() -> None:
+    before = gc.get_threshold()
+    with heap_at_rest():
+        with heap_at_rest():
+            pass
+        assert gc.get_threshold() != before
+    assert gc.get_threshold() == before
+
+
 class Knot:
     def __init__(self) -> None:
         self.itself = self

@@ -11,15 +11,22 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from threading import Lock
 
+RARELY = (20_000, 10, 10)
+"""Objects that may be made before the youngest ones are searched."""
+
 _lock = Lock()
 _runs = 0
+_before = gc.get_threshold()
 
 
 @contextmanager
 def heap_at_rest() -> Generator[None]:
-    """Leave what exists now out of the search for garbage until the last run that is going on has ended."""
-    global _runs
+    """Leave what exists now out of the search for garbage, and search rarely, until the last run has ended."""
+    global _runs, _before
     with _lock:
+        if not _runs:
+            _before = gc.get_threshold()
+            gc.set_threshold(*RARELY)
         _runs += 1
         gc.freeze()
     try:
@@ -29,3 +36,4 @@ def heap_at_rest() -> Generator[None]:
             _runs -= 1
             if not _runs:
                 gc.unfreeze()
+                gc.set_threshold(*_before)

@@ -93,7 +93,7 @@ class SuiteRun:
         done = self.store.done(run.id) if self.resumed else set[AttemptKey]()
         await self._tell(RunStarted(run, grading, planned, len(done)))
         grades = Grades(scoring.graders, scoring.composer)
-        self.crew = crew = Crew(1 if plan.replays and grades.at_once else 3 * plan.concurrency)
+        self.crew = crew = Crew(_workers(plan, grades))
         async with self.store.writer(run.id, grading.id, scoring.fingerprints) as writer:
             with heap_at_rest():
                 await crew.run(plan.tasks(drivers, done), partial(self._attempt, crew, grades, writer))
@@ -229,6 +229,13 @@ class SuiteRun:
     async def _tell(self, event: Event) -> None:
         for listener in self.listeners:
             await listener.on(event)
+
+
+def _workers(plan: AnyPlan, grades: Grades) -> int:
+    """Return how many conversations are in work: enough to keep the slots of targets and judges busy."""
+    if not plan.replays:
+        return 3 * plan.concurrency
+    return 1 if grades.at_once else plan.concurrency + plan.concurrency // 2
 
 
 @asynccontextmanager
