@@ -59,14 +59,15 @@ def price_of(name: str) -> Price | None:
     Raises:
         UsageError: the user's table cannot be read.
     """
-    prices = _prices(os.environ.get(VARIABLE) or None)
+    given = os.environ.get(VARIABLE)
+    prices = _prices(Path(given).absolute() if given else None)
     return prices.get(name) or prices.get(_VERSION.sub("", name))
 
 
 @cache
-def _prices(named: str | None) -> dict[str, Price]:
+def _prices(named: Path | None) -> dict[str, Price]:
     ours = _Table.model_validate_json(_OURS.read_text(encoding="utf-8")).models
-    return ours if named is None else {**ours, **_read(Path(named)).models}
+    return ours if named is None else {**ours, **_read(named).models}
 
 
 def _read(path: Path) -> _Table:
