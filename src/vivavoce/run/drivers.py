@@ -13,8 +13,8 @@ from vivavoce.errors import BudgetExhausted, Fault
 from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import failure_of
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.run.lane import Lane
 from vivavoce.samples.sample import Sample
+from vivavoce.targets.lane import Lane
 from vivavoce.targets.target import Opening, Session
 
 OnTurn = Callable[[Turn], Awaitable[None]]

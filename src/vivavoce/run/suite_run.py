@@ -24,7 +24,6 @@ from vivavoce.run.claim import claimed
 from vivavoce.run.crew import Crew
 from vivavoce.run.drivers import ScriptedDriver
 from vivavoce.run.heap import heap_at_rest
-from vivavoce.run.lane import open_lane
 from vivavoce.run.plan import RECORDED, GivenPlan, Plan, RunOptions, hash_file, plan_of
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import Summary, summarise, tally
@@ -37,6 +36,7 @@ from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.spec import FunctionTargetSpec, LettaTargetSpec, SuiteSpec
 from vivavoce.suites.targets import build_targets
+from vivavoce.targets.lane import open_lane
 from vivavoce.targets.target import Target
 
 AnyPlan = Plan | GivenPlan
