@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 import time
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from vivavoce.conversation import split_turns
-from vivavoce.errors import BudgetExhausted, Fault
+from vivavoce.errors import Fault
 from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import failure_of
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.samples.sample import Sample
+from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.lane import Lane
-from vivavoce.targets.target import Opening, Session
+from vivavoce.targets.target import Opening
 
 OnTurn = Callable[[Turn], Awaitable[None]]
-log = logging.getLogger("vivavoce")
 
 
 def replay(sample: Sample) -> Trajectory:
@@ -39,67 +38,45 @@ class ScriptedDriver:
     lane: Lane
     wants_state: bool = False
 
-    async def hold(self, sample: Sample, on_turn: OnTurn) -> Trajectory:
+    def calls(self, sample: Sample) -> int:
+        """Return how many messages a conversation sends."""
+        return len(sample.said)
+
+    async def hold(self, sample: Sample, on_turn: OnTurn, trial: int = 0) -> Trajectory:
         """Hold the conversation; what fails is recorded in the trajectory, with whose fault it was.
 
         Raises:
             BudgetExhausted: the run may make no more calls; nothing of the conversation is kept.
         """
+        del trial
         begun = time.perf_counter()
+        dialogue = Dialogue(self.lane, lambda: opening_of(sample))
         try:
-            session = await self.lane.call(lambda: self.lane.target.open(_opening(sample)))
+            held = await self._converse(dialogue, sample, on_turn)
         except Fault as fault:
-            return Trajectory(failure=failure_of(fault, "target"), seconds=time.perf_counter() - begun)
-        try:
-            held = await self._converse(session, sample, on_turn)
+            held = Trajectory(failure=failure_of(fault, "target"))
         finally:
-            await _close(session)
+            await dialogue.close()
         return held.model_copy(update={"seconds": time.perf_counter() - begun})
 
-    async def _converse(self, session: Session, sample: Sample, on_turn: OnTurn) -> Trajectory:
-        messages: list[AnyMessage] = []
+    async def _converse(self, dialogue: Dialogue, sample: Sample, on_turn: OnTurn) -> Trajectory:
+        session = await dialogue.open()
         turns: list[Turn] = []
         opening = list(session.opening)
-        for index, said in enumerate(sample.said):
-            messages.append(said)
-            turn = await self._turn(session, index, messages)
+        for said in sample.said:
+            turn = await dialogue.say(said)
             turns.append(turn)
             await on_turn(turn)
             if turn.failure is not None:
                 return Trajectory(opening=opening, turns=turns, session_id=session.id, failure=turn.failure)
-            messages += turn.messages[1:]
         try:
-            state = await self.lane.call(session.state) if self.wants_state else None
+            state = await dialogue.state() if self.wants_state else None
         except Fault as fault:
             failure = failure_of(fault, "target")
             return Trajectory(opening=opening, turns=turns, session_id=session.id, failure=failure)
         return Trajectory(opening=opening, turns=turns, session_id=session.id, state=state)
 
-    async def _turn(self, session: Session, index: int, messages: list[AnyMessage]) -> Turn:
-        started, clock = time.time(), time.perf_counter()
-        try:
-            reply = await self.lane.send(lambda: session.send(messages))
-        except BudgetExhausted:
-            raise
-        except Fault as fault:
-            failure = failure_of(fault, "target")
-            seconds = time.perf_counter() - clock
-            return Turn(index=index, messages=[messages[-1]], started_at=started, seconds=seconds, failure=failure)
-        return Turn(
-            index=index,
-            messages=[messages[-1], *reply.messages],
-            started_at=started,
-            seconds=time.perf_counter() - clock,
-            usage=reply.usage,
-        )
 
-
-def _opening(sample: Sample) -> Opening:
+def opening_of(sample: Sample) -> Opening:
+    """Return what a target may know of the conversation of a sample."""
     return Opening(uuid.uuid4().hex, sample.id, sample.agent_args, sample.extra_vars)
-
-
-async def _close(session: Session) -> None:
-    try:
-        await session.close()
-    except Exception as error:
-        log.warning("session %s could not be closed: %s: %s", session.id, type(error).__name__, error)

@@ -1,0 +1,111 @@
+"""`Dialogue`: one conversation with a target as it is held; each exchange has its time, and its failure if any."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from vivavoce.errors import Fault
+from vivavoce.messages import AnyMessage, HumanMessage
+from vivavoce.records.failure import failure_of
+from vivavoce.records.trajectory import Turn
+from vivavoce.targets.lane import Lane
+from vivavoce.targets.target import Opening, Session
+
+log = logging.getLogger("vivavoce")
+
+
+class Dialogue:
+    """What is said to a target and what it answers; a session opens with the first message, or with `open`.
+
+    `fresh` goes on in a new session, and `forget` as if the last answered exchange had never been; the numbers of turns
+    go on all the same.
+    """
+
+    def __init__(self, lane: Lane, opening: Callable[[], Opening]) -> None:
+        self._lane = lane
+        self._opening = opening
+        self._session: Session | None = None
+        self._messages: list[AnyMessage] = []
+        self._answered: list[int] = []
+        self._turns = 0
+
+    @property
+    def session_id(self) -> str | None:
+        """What the target calls this conversation, None before it began or where it does not say."""
+        return None if self._session is None else self._session.id
+
+    @property
+    def opening(self) -> Sequence[AnyMessage]:
+        """What stands before the first user message, where the target says."""
+        return () if self._session is None else self._session.opening
+
+    @property
+    def stateless(self) -> bool:
+        """Whether the target gets the whole conversation with each message, so that a part may be taken back."""
+        return self._lane.target.stateless
+
+    async def open(self) -> Session:
+        """Begin the session, where none is open.
+
+        Raises:
+            Fault: the target cannot begin one.
+        """
+        if self._session is None:
+            self._session = await self._lane.call(lambda: self._lane.target.open(self._opening()))
+        return self._session
+
+    async def say(self, message: HumanMessage) -> Turn:
+        """Send a message and return the exchange; what failed stands in it, and is not part of what is sent later.
+
+        Raises:
+            BudgetExhausted: no more calls may be made.
+        """
+        index, self._turns = self._turns, self._turns + 1
+        started, clock = time.time(), time.perf_counter()
+        asked = [*self._messages, message]
+        try:
+            session = await self.open()
+            reply = await self._lane.send(lambda: session.send(asked))
+        except Fault as fault:
+            failure, seconds = failure_of(fault, "target"), time.perf_counter() - clock
+            return Turn(index=index, messages=[message], started_at=started, seconds=seconds, failure=failure)
+        self._answered.append(len(self._messages))
+        self._messages += [message, *reply.messages]
+        return Turn(
+            index=index,
+            messages=[message, *reply.messages],
+            started_at=started,
+            seconds=time.perf_counter() - clock,
+            usage=reply.usage,
+        )
+
+    async def state(self) -> dict[str, Any] | None:
+        """Return what the target remembers, None where it cannot tell.
+
+        Raises:
+            Fault: the target failed to say.
+        """
+        return None if self._session is None else await self._lane.call(self._session.state)
+
+    def forget(self) -> None:
+        """Take the last answered exchange back; the target must be stateless."""
+        if self._answered:
+            del self._messages[self._answered.pop() :]
+
+    async def fresh(self) -> None:
+        """End the session; the next message begins another one, which knows nothing of this one."""
+        await self.close()
+        self._messages, self._answered = [], []
+
+    async def close(self) -> None:
+        """End the session; one that cannot be closed is logged, for what was said in it stands."""
+        session, self._session = self._session, None
+        if session is None:
+            return
+        try:
+            await session.close()
+        except Exception as error:
+            log.warning("session %s could not be closed: %s: %s", session.id, type(error).__name__, error)
