@@ -9,6 +9,7 @@ VivavoceError
     ├── TargetFault       the system under test failed
     │   └── RateLimited   it, or a model, asked us to slow down
     ├── ModelFault        a model we call (a judge) failed
+    ├── TestingFault      what leads a test failed: a strategy, a check or a condition of somebody's own
     ├── GraderFault       an extractor, a grader or a reward function failed
     └── SuiteFault        what the suite asks cannot be done with this sample
 """
@@ -112,6 +113,12 @@ class ModelFault(Fault):
     """A model that we call, such as a judge, failed or answered outside its schema."""
 
     blame: Blame = "judge"
+
+
+class TestingFault(Fault):
+    """What leads a test failed: a strategy, a check or a condition of somebody's own."""
+
+    blame: Blame = "tester"
 
 
 class GraderFault(Fault):

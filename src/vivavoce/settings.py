@@ -19,12 +19,18 @@ class Settings:
     """Where records live: a path to an SQLite file."""
     judge: str | None = None
     """The name of the model that judges where none is given; there is no other default, for asking one costs money."""
+    tester: str | None = None
+    """The name of the model that plays the user, and writes scenarios, where none is given."""
 
 
 @cache
 def settings() -> Settings:
-    """Return the settings of this process; `VIVAVOCE_STORE` names another store, `VIVAVOCE_JUDGE` a model."""
+    """Return the settings of this process; `VIVAVOCE_STORE` names another store, `VIVAVOCE_JUDGE` a model.
+
+    `VIVAVOCE_TESTER` names the model that plays the user.
+    """
     return Settings(
         store=os.environ.get("VIVAVOCE_STORE") or str(WORKSPACE / "vivavoce.db"),
         judge=os.environ.get("VIVAVOCE_JUDGE") or None,
+        tester=os.environ.get("VIVAVOCE_TESTER") or None,
     )

@@ -17,6 +17,7 @@ from vivavoce.plugins import lazy
 COMMANDS = {
     "run": "Hold the conversations of a suite and grade them.",
     "judge": "Measure recorded conversations with metrics.",
+    "scenarios": "Write test scenarios from a description or from recorded conversations.",
     "grade": "Grade a run again; no target is called.",
     "show": "Show a run, or one of its conversations.",
     "runs": "List the runs of this workspace, newest first.",

@@ -24,11 +24,15 @@ from vivavoce.records.trajectory import assistant_texts, tool_calls, tool_result
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a grader may see: the turns in its scope, what the target remembered at the end, the seconds it took."""
+    """What a grader may see: the turns in its scope, what the target remembered at the end, the seconds it took.
+
+    `test` is what the tester left that led the conversation, None where none did.
+    """
 
     turns: Sequence[Sequence[AnyMessage]]
     state: Mapping[str, Any] | None = None
     seconds: Sequence[float | None] = ()
+    test: Mapping[str, Any] | None = None
 
     @property
     def messages(self) -> list[AnyMessage]:

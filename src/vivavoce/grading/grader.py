@@ -73,7 +73,7 @@ class Grader:
             return skipped("the sample has a truth for each turn, and this grader looks at the whole conversation")
         sample = sample.whole
         seconds = [turn.seconds for turn in trajectory.turns]
-        view = View(_with_opening(trajectory), trajectory.state, seconds)
+        view = View(_with_opening(trajectory), trajectory.state, seconds, trajectory.test)
         result, submission = await self._one(sample, view)
         return result.model_copy(update={"submission": submission, "ground_truth": truth})
 

@@ -205,7 +205,15 @@ _TRUTHS: dict[str, Truth] = {
     "recorded": "conversation",
 }
 
-graders: Registry[Grade] = Registry("grader", {name: f"{__name__}:{name}" for name in _TRUTHS})
+OF_TESTS = ("goal_achieved", "target_passed")
+"""What a tester says of its conversation, in a file of its own."""
+
+_OUTCOMES = "vivavoce.grading.outcomes"
+
+graders: Registry[Grade] = Registry(
+    "grader",
+    {name: f"{__name__}:{name}" for name in _TRUTHS} | {name: f"{_OUTCOMES}:{name}" for name in OF_TESTS},
+)
 
 
 def grader(function: Grade | None = None, *, name: str | None = None) -> Any:
@@ -219,6 +227,8 @@ def grader(function: Grade | None = None, *, name: str | None = None) -> Any:
 
 def truth_of(function: Grade) -> Truth | None:
     """Return what a built-in grader is measured against, None for a user's function."""
+    if function.__module__ == _OUTCOMES:
+        return "conversation"
     return _TRUTHS.get(function.__name__) if function.__module__ == __name__ else None
 
 

@@ -19,16 +19,21 @@ def read_options(kind: type[T], given: Mapping[str, Any]) -> T:
     Raises:
         UsageError: an option is unknown, or of the wrong type.
     """
-    known = kind.__annotations__
-    for name in given:
-        if name not in known:
-            raise UsageError(f"no option '{name}'{did_you_mean(name, known)}")
+    check_names(kind, given)
     try:
         return _reader(kind).validate_python(dict(given))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         raise UsageError(f"option '{place}': {first['msg']}, got {first['input']!r}") from error
+
+
+def check_names(kind: type, given: Mapping[str, Any]) -> None:
+    """Raise UsageError for an option that a TypedDict does not have."""
+    known = kind.__annotations__
+    for name in given:
+        if name not in known:
+            raise UsageError(f"no option '{name}'{did_you_mean(name, known)}")
 
 
 @cache

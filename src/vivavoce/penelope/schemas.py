@@ -1,9 +1,21 @@
-"""The messages of a test conversation: the package's one schema, under the names the tester's interface uses."""
+"""The messages and records of a test, under the names that the tester's interface uses."""
 
 from __future__ import annotations
 
 from vivavoce.messages import AIMessage as AssistantMessage
-from vivavoce.messages import FunctionCall, ToolMessage
+from vivavoce.messages import FunctionCall, SystemMessage, ToolMessage
 from vivavoce.messages import ToolCall as MessageToolCall
+from vivavoce.penelope.simple_goal import CriterionEvaluation, SimpleGoalEval
+from vivavoce.penelope.turn import Step, Turn
 
-__all__ = ["AssistantMessage", "FunctionCall", "MessageToolCall", "ToolMessage"]
+__all__ = [
+    "AssistantMessage",
+    "CriterionEvaluation",
+    "FunctionCall",
+    "MessageToolCall",
+    "SimpleGoalEval",
+    "Step",
+    "SystemMessage",
+    "ToolMessage",
+    "Turn",
+]

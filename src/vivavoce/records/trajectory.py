@@ -31,7 +31,8 @@ class Turn(BaseModel):
 class Trajectory(BaseModel):
     """The conversation of one attempt: `opening` is what stands before the first user message.
 
-    `state` is what the target remembered at the end (memory blocks by label), where it can tell.
+    `state` is what the target remembered at the end (memory blocks by label), where it can tell. `test` is what a
+    tester that led the conversation leaves besides: how it ended, what was judged, what the tester thought.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -40,6 +41,7 @@ class Trajectory(BaseModel):
     turns: list[Turn] = Field(default_factory=lambda: list[Turn]())
     session_id: str | None = None
     state: dict[str, Any] | None = None
+    test: dict[str, Any] | None = None
     failure: Failure | None = None
     seconds: float | None = None
 

@@ -10,7 +10,7 @@ from vivavoce.grading.rewards import Composer, CustomReward, context_of
 from vivavoce.records.run import Attempt, AttemptKey, Outcome, Reward
 from vivavoce.records.score import GradeResult
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.run.drivers import OnTurn, ScriptedDriver, replay
+from vivavoce.run.drivers import Driver, OnTurn, replay
 from vivavoce.samples.sample import Sample
 
 
@@ -20,17 +20,19 @@ class Task:
 
     key: AttemptKey
     sample: Sample
-    driver: ScriptedDriver | None = None
+    driver: Driver | None = None
     position: int = 0
 
 
 async def hold(task: Task, on_turn: OnTurn) -> Attempt:
     """Hold the conversation of a task, or replay it."""
     started = time.time()
-    trajectory = replay(task.sample) if task.driver is None else await task.driver.hold(task.sample, on_turn)
+    trajectory = (
+        replay(task.sample) if task.driver is None else await task.driver.hold(task.sample, on_turn, task.key.trial)
+    )
     return Attempt(
         key=task.key,
-        scenario=task.sample.scenario,
+        scenario=task.sample.scenario_hash,
         sample=task.sample.row_text(),
         trajectory=trajectory,
         started_at=started,

@@ -17,8 +17,9 @@ from vivavoce.suites.dataset import check_dataset
 from vivavoce.suites.hooks import check_setup
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
-from vivavoce.suites.spec import LettaTargetSpec
+from vivavoce.suites.spec import LettaTargetSpec, TesterSpec
 from vivavoce.suites.targets import build_targets
+from vivavoce.suites.testers import build_tester
 
 T = TypeVar("T")
 
@@ -46,6 +47,8 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener) -> tuple[Scoring, Sam
     problems = list(suite.problems)
     found = _collect(problems, lambda: check_dataset(suite, plan.tags))
     _collect(problems, lambda: _check_setup(suite))
+    if suite.spec.driver == "penelope":
+        _collect(problems, lambda: build_tester(suite, judges))
     scoring = _collect(problems, lambda: Builder(suite, judges.open, found).scoring())
     if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))
@@ -94,10 +97,12 @@ def _check_setup(suite: Suite) -> None:
 def _forecast(suite: Suite, plan: Plan, scoring: Scoring) -> Forecast:
     samples = turns = verdicts = 0
     grades = Grades(scoring.graders)
+    tester = (suite.spec.tester or TesterSpec()) if suite.spec.driver == "penelope" else None
     for sample in plan.samples():
         samples += 1
-        turns += sample.turn_count
-        verdicts += grades.verdicts(sample)
+        most = sample.turn_count if tester is None else sample.max_turns or tester.max_turns
+        turns += most
+        verdicts += grades.verdicts(sample) + (0 if tester is None else -(-most // tester.evaluate_every))
     targets = 0 if plan.replays else len(getattr(suite.spec.target, "model_handles", None) or [None])
     times = max(targets, 1) * plan.trials
     return Forecast(

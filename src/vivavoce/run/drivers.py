@@ -1,4 +1,7 @@
-"""Drivers: who speaks the user's side. Scripted inputs wait for each reply; a replay repeats what was recorded."""
+"""Drivers: who speaks the user's side.
+
+Scripted inputs wait for each reply, a tester leads towards a goal, and a replay repeats what was recorded.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,46 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from vivavoce.conversation import split_turns
-from vivavoce.errors import Fault
+from vivavoce.errors import Fault, UsageError
 from vivavoce.messages import AnyMessage
-from vivavoce.records.failure import failure_of
+from vivavoce.penelope.agent import PenelopeAgent
+from vivavoce.penelope.result import TestResult, dump_test
+from vivavoce.penelope.stopping import TestStatus
+from vivavoce.penelope.turn import Turn as TesterTurn
+from vivavoce.records.failure import Failure, failure_of
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.samples.sample import Sample
+from vivavoce.suites.spec import TesterSpec
+from vivavoce.suites.testers import context_of
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.lane import Lane
 from vivavoce.targets.target import Opening
 
 OnTurn = Callable[[Turn], Awaitable[None]]
+
+
+class Driver(Protocol):
+    """Who leads conversations with a target."""
+
+    @property
+    def lane(self) -> Lane:
+        """How the target is called."""
+        ...
+
+    def calls(self, sample: Sample) -> int:
+        """Return how many messages a conversation sends at most."""
+        ...
+
+    async def hold(self, sample: Sample, on_turn: OnTurn, trial: int = 0) -> Trajectory:
+        """Hold the conversation; what fails is recorded in the trajectory, with whose fault it was.
+
+        Raises:
+            BudgetExhausted: the run may make no more calls; nothing of the conversation is kept.
+        """
+        ...
 
 
 def replay(sample: Sample) -> Trajectory:
@@ -75,6 +106,58 @@ class ScriptedDriver:
             failure = failure_of(fault, "target")
             return Trajectory(opening=opening, turns=turns, session_id=session.id, failure=failure)
         return Trajectory(opening=opening, turns=turns, session_id=session.id, state=state)
+
+
+@dataclass(frozen=True, slots=True)
+class PenelopeDriver:
+    """Has a tester lead each conversation towards the goal of its sample."""
+
+    lane: Lane
+    agent: PenelopeAgent
+    spec: TesterSpec
+
+    def calls(self, sample: Sample) -> int:
+        """Return how many messages a conversation sends at most."""
+        return sample.max_turns or self.spec.max_turns
+
+    async def hold(self, sample: Sample, on_turn: OnTurn, trial: int = 0) -> Trajectory:
+        """Hold the test; one that could not be held has its failure in the trajectory, all else is in `test`.
+
+        Raises:
+            BudgetExhausted: the run may make no more calls; nothing of the conversation is kept.
+        """
+        begun = time.perf_counter()
+
+        async def heard(turn: TesterTurn) -> None:
+            await on_turn(turn.exchange)
+
+        try:
+            context = context_of(self.agent, self.spec, sample, trial)
+        except UsageError as error:
+            failure = Failure(blame="suite", kind="row", message=str(error))
+            return Trajectory(failure=failure, seconds=time.perf_counter() - begun)
+        result = await self.agent.hold(self.lane, context, lambda: opening_of(sample), on_turn=heard)
+        return Trajectory.model_construct(
+            opening=result.opening,
+            turns=[turn.exchange for turn in result.history],
+            session_id=result.metadata.get("session_id"),
+            state=None,
+            test=dump_test(result),
+            failure=_failure(result),
+            seconds=time.perf_counter() - begun,
+        )
+
+
+def _failure(result: TestResult) -> Failure | None:
+    """Return why a test could not be held; a test that was held and ended badly is no failure."""
+    if result.status is not TestStatus.ERROR or result.target_passed:
+        return None
+    blame = result.blame or "environment"
+    known = result.failure
+    message = result.stop_reason or (known.message if known else "the test broke")
+    if known is None:
+        return Failure(blame=blame, kind=result.stopped_by, message=message)
+    return known.model_copy(update={"blame": blame, "message": message})
 
 
 def opening_of(sample: Sample) -> Opening:

@@ -15,7 +15,7 @@ from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.records.run import AttemptKey
 from vivavoce.run.attempt import Task
-from vivavoce.run.drivers import ScriptedDriver
+from vivavoce.run.drivers import Driver
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.row import read_sample
 from vivavoce.samples.rows import read_samples
@@ -98,7 +98,7 @@ class Plan:
             raise UsageError(f"{self.path} has no sample '{missing[0]}'{did_you_mean(missing[0], every)}")
         return sum(1 for _ in self.samples())
 
-    def tasks(self, drivers: Mapping[str, ScriptedDriver | None], done: set[AttemptKey]) -> Iterator[Task]:
+    def tasks(self, drivers: Mapping[str, Driver | None], done: set[AttemptKey]) -> Iterator[Task]:
         """Yield the attempts that are left, sample by sample, each with its place among all of them."""
         places = count()
         for sample in self.samples():
@@ -130,7 +130,7 @@ class GivenPlan:
         return len(self.rows) if isinstance(self.rows, Sized) else None
 
     def tasks(
-        self, drivers: Mapping[str, ScriptedDriver | None], done: set[AttemptKey]
+        self, drivers: Mapping[str, Driver | None], done: set[AttemptKey]
     ) -> Iterator[Task] | AsyncIterator[Task]:
         """Yield the attempts that are left."""
         (target,) = drivers

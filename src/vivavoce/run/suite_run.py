@@ -14,6 +14,7 @@ from typing import Any
 
 from vivavoce.errors import UsageError
 from vivavoce.pacing.budget import Budget
+from vivavoce.penelope.agent import PenelopeAgent
 from vivavoce.plugins import load_object
 from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, Listener, RunEnded, RunStarted, TurnEnded
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Run, Status
@@ -22,7 +23,7 @@ from vivavoce.run.attempt import Grades, Task, hold
 from vivavoce.run.check import prepare
 from vivavoce.run.claim import claimed
 from vivavoce.run.crew import Crew
-from vivavoce.run.drivers import ScriptedDriver
+from vivavoce.run.drivers import Driver, PenelopeDriver, ScriptedDriver
 from vivavoce.run.heap import heap_at_rest
 from vivavoce.run.plan import RECORDED, GivenPlan, Plan, RunOptions, hash_file, plan_of
 from vivavoce.run.result import RunResult
@@ -34,8 +35,9 @@ from vivavoce.suites.build import Scoring, needs_state
 from vivavoce.suites.hooks import check_setup, run_setup
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
-from vivavoce.suites.spec import FunctionTargetSpec, LettaTargetSpec, SuiteSpec
+from vivavoce.suites.spec import FunctionTargetSpec, LettaTargetSpec, SuiteSpec, TesterSpec
 from vivavoce.suites.targets import build_targets
+from vivavoce.suites.testers import build_tester
 from vivavoce.targets.lane import open_lane
 from vivavoce.targets.target import Target
 
@@ -75,19 +77,20 @@ class SuiteRun:
             judges = JudgeOpener(self.budget, answers, self.options.replay, plan.concurrency)
             scoring, dataset = prepare(self.suite, plan, judges)
             samples = plan.count(dataset.samples)
+            agent = build_tester(self.suite, judges) if self.suite.spec.driver == "penelope" else None
             targets = [] if plan.replays else self.targets or build_targets(self.suite, plan.concurrency)
             try:
                 await self._set_up(targets)
-                drivers = self._drivers(plan, targets)
+                drivers = self._drivers(plan, targets, agent)
                 planned = samples * len(drivers) * (1 if plan.replays else plan.trials)
                 with claimed(self.store.place, self._run_id):
                     return await self._hold_all(plan, scoring, drivers, planned)
             finally:
-                for closing in (*targets, *scoring.opened):
+                for closing in (*targets, *scoring.opened, *([agent] if agent else ())):
                     await closing.close()
 
     async def _hold_all(
-        self, plan: AnyPlan, scoring: Scoring, drivers: dict[str, ScriptedDriver | None], planned: int | None
+        self, plan: AnyPlan, scoring: Scoring, drivers: dict[str, Driver | None], planned: int | None
     ) -> RunResult:
         run, grading = self._records(plan, scoring)
         done = self.store.done(run.id) if self.resumed else set[AttemptKey]()
@@ -104,7 +107,8 @@ class SuiteRun:
             attempt = await self._hold(crew, grades, task, kept)
             if attempt is None:
                 return
-            outcome = await grades.grade(attempt, task.sample)
+            led = attempt.trajectory.test is not None
+            outcome = await grades.grade(attempt, task.sample.held(attempt.trajectory.messages) if led else task.sample)
         await writer.put(outcome)
         await self._tell(AttemptEnded(outcome))
 
@@ -121,7 +125,7 @@ class SuiteRun:
         async with task.driver.lane.conversations:
             if crew.stopped_by is not None:
                 return None
-            kept.enter_context(self.budget.set_aside(len(task.sample.said) + verdicts))
+            kept.enter_context(self.budget.set_aside(task.driver.calls(task.sample) + verdicts))
             await self._tell(AttemptStarted(task.key))
             return await hold(task, on_turn)
 
@@ -199,15 +203,18 @@ class SuiteRun:
         for client, name in clients if "model_handle" in asked else clients[:1]:
             await run_setup(function, asked, client, name)
 
-    def _drivers(self, plan: Plan, targets: list[Target]) -> dict[str, ScriptedDriver | None]:
+    def _drivers(self, plan: Plan, targets: list[Target], agent: PenelopeAgent | None) -> dict[str, Driver | None]:
         spec = self.suite.spec.target
         if plan.replays or spec is None:
             return {RECORDED: None}
-        state = needs_state(self.suite.spec.graders, self.suite.base)
         limit, timeout, retries = plan.concurrency, spec.timeout, spec.max_retries
         lanes = [
             open_lane(target, limit=limit, budget=self.budget, timeout=timeout, retries=retries) for target in targets
         ]
+        if agent is not None:
+            tester = self.suite.spec.tester or TesterSpec()
+            return {lane.target.name: PenelopeDriver(lane, agent, tester) for lane in lanes}
+        state = needs_state(self.suite.spec.graders, self.suite.base)
         return {lane.target.name: ScriptedDriver(lane, state) for lane in lanes}
 
     async def _finish(self, run: Run, grading: Grading, scoring: Scoring, planned: int | None) -> RunResult:

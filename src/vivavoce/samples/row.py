@@ -41,7 +41,9 @@ _RAGAS = frozenset(MultiTurnSample.model_fields) | frozenset(SingleTurnSample.mo
 _OTHERS = _RAGAS | {"instruction"}
 """Names that mean something of their own; `instruction` is what tau-bench tells its simulated user."""
 _KNOWN = sorted({*Sample.model_fields, *chain(*_NAMES.values()), "user_input", "rubric_path"})
-_TEXTS = frozenset(("id", "sample_id", "trial", "goal", "rubric", "rubric_path"))
+_TEXTS = frozenset(
+    "id sample_id trial goal instructions scenario persona min_turns max_turns rubric rubric_path".split()  # noqa: SIM905
+)
 _TEXTS_OR_LISTS = frozenset(("input", "prompt", "user_input", "ground_truth", "reference"))
 _JSON = frozenset(_KNOWN) - _TEXTS - _TEXTS_OR_LISTS
 

@@ -21,7 +21,7 @@ PROBLEMS_SHOWN = 20
 class SampleCount:
     """What a dataset holds: samples, their turns, how many samples have a truth per turn, how many are recorded.
 
-    `shared_rubrics` counts the samples without a rubric of their own, `rubric_vars` are the variables all of them give.
+    `silent` counts those that are neither asked nor recorded, and `aimless` those without a goal. `shared_rubrics` counts the samples without a rubric of their own, `rubric_vars` are the variables all of them give.
     """
 
     samples: int
@@ -30,6 +30,8 @@ class SampleCount:
     recorded: int
     shared_rubrics: int = 0
     rubric_vars: frozenset[str] = frozenset()
+    silent: int = 0
+    aimless: int = 0
 
 
 def read_samples(
@@ -76,7 +78,7 @@ def check_samples(
     """
     problems: list[Problem] = []
     hashes = array("Q")
-    turns = per_turn = recorded = shared = 0
+    turns = per_turn = recorded = shared = silent = aimless = 0
     variables: set[str] | None = None
     for _, sample in _scan(path, fields, base, limit, tags):
         if isinstance(sample, Problem):
@@ -88,6 +90,8 @@ def check_samples(
         turns += sample.turn_count
         per_turn += sample.per_turn
         recorded += sample.messages is not None
+        silent += sample.messages is None and sample.input is None
+        aimless += sample.goal is None
         if sample.rubric is None:
             shared += 1
             variables = set(sample.rubric_vars) if variables is None else variables & sample.rubric_vars.keys()
@@ -96,7 +100,7 @@ def check_samples(
         problems += _name_duplicates(pairs, _scan(path, fields, base, limit, tags), Path(path))
     if problems:
         raise UsageError(*sorted(problems, key=lambda problem: problem.line or 0))
-    return SampleCount(len(hashes), turns, per_turn, recorded, shared, frozenset(variables or ()))
+    return SampleCount(len(hashes), turns, per_turn, recorded, shared, frozenset(variables or ()), silent, aimless)
 
 
 def _scan(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import Any, Self, cast
 
@@ -28,6 +28,10 @@ class Sample(BaseModel):
     With a list `input` and a list `ground_truth` of the same length, each turn is graded against its own truth; None
     in that list skips the turn. `messages` is a recorded conversation, to be replayed. `goal`, `instructions`,
     `context`, `must` and `must_not` are for metrics: what the user wants, and what has to and must never happen.
+
+    Where a tester leads the conversation, it works towards the `goal`, and `input` holds what it says first. It plays a
+    user in the situation of `scenario`, of the kind that `persona` names or describes, who knows `facts` and tells them
+    when asked, and heeds `restrictions`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=False)
@@ -43,6 +47,12 @@ class Sample(BaseModel):
     context: dict[str, Any] | list[Any] | str | None = None
     must: list[str] = Field(default_factory=list)
     must_not: list[str] = Field(default_factory=list)
+    scenario: str | None = None
+    persona: str | dict[str, str] | None = None
+    facts: dict[str, str] = Field(default_factory=dict)
+    restrictions: list[str] = Field(default_factory=list)
+    min_turns: int | None = Field(default=None, ge=0)
+    max_turns: int | None = Field(default=None, ge=1)
     rubric: str | None = None
     agent_args: dict[str, Any] = Field(default_factory=dict)
     rubric_vars: dict[str, Any] = Field(default_factory=dict)
@@ -53,8 +63,9 @@ class Sample(BaseModel):
 
     @model_validator(mode="after")
     def _can_be_asked(self) -> Self:
-        if self.input is None and self.messages is None:
-            raise ValueError("a sample needs 'input' (what to ask) or 'messages' (a recorded conversation)")
+        if self.input is None and self.messages is None and self.goal is None:
+            rule = "a sample needs 'input' (what to ask), 'messages' (a recorded conversation) or a 'goal' for a tester"
+            raise ValueError(rule)
         if taken := sorted(_OF_RUBRICS & self.rubric_vars.keys()):
             raise ValueError(f"rubric_vars may not hold '{taken[0]}': every rubric has a variable of that name")
         if self.messages is not None and not self.messages:
@@ -116,7 +127,7 @@ class Sample(BaseModel):
         return any(not isinstance(call, ToolCall) for call in self.reference_tool_calls or ())
 
     @cached_property
-    def scenario(self) -> str:
+    def scenario_hash(self) -> str:
         """A hash of what is asked and known, the same whatever the id; it pairs samples between runs.
 
         Of a recorded conversation it holds the goal, or what the user said where there is none: what the target did
@@ -148,6 +159,13 @@ class Sample(BaseModel):
             return self
         turns = cast("list[list[ToolCall] | None]", self.reference_tool_calls)
         return self.model_copy(update={"reference_tool_calls": [call for turn in turns for call in turn or ()]})
+
+    def held(self, messages: Sequence[AnyMessage]) -> Sample:
+        """Return the sample as graders see it after somebody led the conversation: with what was said in it."""
+        fields = {name: getattr(self, name) for name in type(self).model_fields}
+        return Sample.model_construct(
+            self.model_fields_set | {"messages"}, **{**fields, "messages": list(messages), "input": None}
+        )
 
     def _at(self, turn: int) -> Sample:
         fields = {name: getattr(self, name) for name in type(self).model_fields}

@@ -36,6 +36,7 @@ def attempt_of(row: AnyRow, turns: Iterable[AnyRow]) -> Attempt:
         "turns": [_turn(turn) for turn in turns],
         "session_id": row.session_id,
         "state": _json(row.state),
+        "test": _json(row.test),
         "failure": _json(row.failure),
         "seconds": row.seconds,
     }

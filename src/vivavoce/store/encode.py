@@ -101,6 +101,7 @@ class Encoder:
             json_text(talk.state),
             json_text(talk.failure),
             _usage(talk),
+            json_text(talk.test),
         )
 
     def _scores(self, grades: Mapping[str, GradeResult], reward: Reward | None) -> Iterator[Row]:

@@ -23,7 +23,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0002"
+HEAD = "0003"
 """The newest migration; versions are ordered as text."""
 
 BigId = BigInteger().with_variant(Integer, "sqlite")
@@ -78,12 +78,13 @@ attempts = Table(
     Column("state", Text),
     Column("failure", Text),
     Column("usage", Text),
+    Column("test", Text),
     UniqueConstraint("run_id", "sample_id", "target", "trial", name="attempts_by_key"),
     Index("attempts_by_run", "run_id", "position", "id"),
 )
 """`position` is the place in the plan of the run.
 
-`opening` is NULL for none, `usage` the sum over the turns, NULL when no turn tells.
+`opening` is NULL for none, `usage` the sum over the turns, NULL when no turn tells, `test` what a tester leaves.
 """
 
 turns = Table(

@@ -15,7 +15,7 @@ from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.grading.extractors import Extract, build_extractor, last_assistant
 from vivavoce.grading.gates import Gate, LogicalGate, SimpleGate, Threshold, WeightedGate
 from vivavoce.grading.grader import Grader, Score, user_score
-from vivavoce.grading.graders import graders, truth_of
+from vivavoce.grading.graders import OF_TESTS, graders, truth_of
 from vivavoce.grading.judge import RESERVED, VERDICT_SCHEMA, ModelJudge
 from vivavoce.grading.metrics import metric_grader
 from vivavoce.grading.options import check_parameters, read_options
@@ -147,6 +147,9 @@ class Builder:
             silence = truth in ("reference_tool_calls", "conversation")
             score, version = _bound(function, options), "1"
         parts = [spec.function, version, spec.config, _extractor_parts(spec, self.suite.base)]
+        if spec.function in OF_TESTS:
+            tester = self.suite.spec.tester
+            parts.append(tester and tester.model_dump(mode="json"))
         return Grader(
             name,
             extract,

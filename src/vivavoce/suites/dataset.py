@@ -28,17 +28,22 @@ def check_dataset(suite: Suite, tags: Sequence[str] | None = None) -> SampleCoun
     if not found.samples:
         tagged = f" with the tags {', '.join(tags)}" if tags else ""
         raise UsageError(_here(suite, f"'{suite.spec.dataset.path}' has no samples{tagged}"))
-    _check_driver(suite, found.recorded, found.samples)
+    _check_driver(suite, found)
     return found
 
 
-def _check_driver(suite: Suite, recorded: int, samples: int) -> None:
-    if suite.spec.driver == "replay" and recorded < samples:
-        raise UsageError(_here(suite, f"{samples - recorded} rows have no 'messages' to replay"))
-    if suite.spec.driver == "scripted" and recorded:
-        raise UsageError(
-            _here(suite, f"{recorded} rows are recorded conversations; use driver: replay, or give 'input'")
-        )
+def _check_driver(suite: Suite, found: SampleCount) -> None:
+    driver = suite.spec.driver
+    if driver == "replay" and found.recorded < found.samples:
+        raise UsageError(_here(suite, f"{found.samples - found.recorded} rows have no 'messages' to replay"))
+    if driver != "replay" and found.recorded:
+        rule = "use driver: replay, or give 'input'" if driver == "scripted" else "use driver: replay"
+        raise UsageError(_here(suite, f"{found.recorded} rows are recorded conversations; {rule}"))
+    if driver == "scripted" and found.silent:
+        rule = "give 'input', or use driver: penelope to have a tester work towards the goal"
+        raise UsageError(_here(suite, f"{found.silent} rows have nothing to ask; {rule}"))
+    if driver == "penelope" and found.aimless:
+        raise UsageError(_here(suite, f"{found.aimless} rows have no 'goal' for the tester to work towards"))
 
 
 def _here(suite: Suite, message: str) -> Problem:

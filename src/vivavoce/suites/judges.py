@@ -40,6 +40,16 @@ class JudgeOpener:
         """
         return self._named(judge, spec) if isinstance(judge, str) else self._given(judge)
 
+    def made(self, model: Model) -> Model:
+        """Return a model of somebody's own file as it is: what it answers is not kept, for the file may change.
+
+        Raises:
+            UsageError: calls are limited that cannot be counted here.
+        """
+        if self.offline or self.budget.limits_calls or self.budget.limits_cost:
+            return self._given(model)
+        return model
+
     def _given(self, judge: Model) -> Model:
         if self.offline and self.replies is not None:
             return CachedModel(judge, self.replies, offline=True)

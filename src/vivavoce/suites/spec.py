@@ -330,6 +330,41 @@ class LogicalGateSpec(Spec):
 AnyGateSpec = Annotated[SimpleGateSpec | WeightedGateSpec | LogicalGateSpec, Field(discriminator="kind")]
 
 
+class TesterSpec(JudgeSpec):
+    """Who leads the conversations of `driver: penelope`, and how; a row's own persona and turns go before these.
+
+    `model` is the tester, the one that VIVAVOCE_TESTER names unless it is given, as `file.py:name` for one of your own;
+    what is said of a judge here holds for it. `judge` judges the goal. `test_timeout` is in seconds for a whole test,
+    `max_test_cost` in US dollars. `guards` are metrics that end a test when one does not pass, `tools` are `file.py:name`.
+    """
+
+    temperature: float | None = None
+    model: Address | None = None
+    judge: Address | None = None
+    goal_metric: str = "goal_achievement"
+    strategy: str = "improvise"
+    strategy_config: dict[str, Any] = Field(default_factory=dict)
+    graph: dict[str, Any] | None = None
+    persona: str | dict[str, str] | None = None
+    max_turns: int = Field(default=20, ge=1)
+    min_turns: int = Field(default=0, ge=0)
+    max_steps: int = Field(default=10, ge=1)
+    evaluate_every: int = Field(default=1, ge=1)
+    test_timeout: float | None = Field(default=None, gt=0)
+    max_test_cost: float | None = Field(default=None, ge=0)
+    guards: list[str] = Field(default_factory=list)
+    analysis: bool = True
+    tools: list[str] = Field(default_factory=list)
+    adversarial: bool | None = None
+    review: bool = True
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        if self.graph is not None and self.strategy != "improvise":
+            raise ValueError("a graph says how the tester leads the conversation; leave the strategy out")
+        return self
+
+
 class AgreementSpec(Spec):
     """How well one grader predicts another; a score of at least `threshold` counts as yes, for both."""
 
@@ -344,7 +379,8 @@ class SuiteSpec(Spec):
     name: str = Field(min_length=1)
     description: str | None = None
     dataset: DatasetSpec
-    driver: Literal["scripted", "replay"] = "scripted"
+    driver: Literal["scripted", "replay", "penelope"] = "scripted"
+    tester: TesterSpec | None = None
     target: AnyTargetSpec | None = None
     graders: dict[str, AnyGraderSpec] = Field(min_length=1)
     reward: AnyRewardSpec | None = None
@@ -364,10 +400,12 @@ class SuiteSpec(Spec):
 
     @model_validator(mode="after")
     def _driver_and_target(self) -> Self:
-        if self.driver == "scripted" and self.target is None:
+        if self.driver != "replay" and self.target is None:
             raise ValueError("needs a target: the system under test (or driver: replay, for recorded conversations)")
         if self.driver == "replay" and self.target is not None:
             raise ValueError("driver: replay reads recorded conversations and talks to no target; leave the target out")
+        if self.driver != "penelope" and self.tester is not None:
+            raise ValueError("a tester leads the conversations of driver: penelope; name that driver, or leave it out")
         if "reward" in self.graders:
             raise ValueError("'reward' names the reward of a sample; call the grader something else")
         return self

@@ -1,0 +1,54 @@
+"""What a tester says of the conversation that it led, as grades: `goal_achieved` and `target_passed`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from vivavoce.errors import GraderFault
+from vivavoce.grading.graders import Case
+from vivavoce.records.failure import Failure
+from vivavoce.records.score import GradeResult, failed
+
+_TOLD = ("status", "stopped_by", "stop_reason", "criteria", "blame", "blame_reason", "usage")
+"""What of a test stands with its grade."""
+
+
+def goal_achieved(case: Case) -> GradeResult:
+    """Score 1 when the tester reached its goal; a test that went wrong by the tester's own fault is an error."""
+    test = _test(case)
+    goal: Mapping[str, Any] = test["evaluation"].get("goal_achievement", {})
+    if goal.get("state") != "scored":
+        return _undecided(test)
+    return _grade(test, bool(test["goal_achieved"]), str(goal.get("reasoning") or test["stop_reason"]))
+
+
+def target_passed(case: Case) -> GradeResult:
+    """Score 1 when the target did what the test asks of it: its goal and what must and must never happen.
+
+    For a goal that the target should withstand it is 1 when the goal was not reached.
+    """
+    test = _test(case)
+    passed = test.get("target_passed")
+    if passed is None:
+        return _undecided(test)
+    return _grade(test, bool(passed), str(test.get("blame_reason") or test["stop_reason"]))
+
+
+def _grade(test: Mapping[str, Any], passed: bool, why: str) -> GradeResult:
+    told = {name: test[name] for name in _TOLD if test.get(name) is not None}
+    if not passed and test.get("blame") == "tester":
+        return failed(Failure(blame="tester", kind="tester_error", message=f"the tester erred: {why}"), metadata=told)
+    return GradeResult(score=float(passed), rationale=why, metadata=told)
+
+
+def _undecided(test: Mapping[str, Any]) -> GradeResult:
+    why = str(test.get("blame_reason") or test["stop_reason"])
+    blame: Any = test.get("blame") or "judge"
+    return failed(Failure(blame=blame, kind="inconclusive", message=why), metadata={"status": test["status"]})
+
+
+def _test(case: Case) -> Mapping[str, Any]:
+    if case.view.test is None:
+        raise GraderFault("no tester led this conversation; use driver: penelope", kind="options")
+    return cast("Mapping[str, Any]", case.view.test)

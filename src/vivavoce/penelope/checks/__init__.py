@@ -1,0 +1,29 @@
+"""Checks of what the tester is about to say, one a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vivavoce.plugins import lazy
+
+if TYPE_CHECKING:
+    from vivavoce.penelope.checks.check import MessageCheck
+    from vivavoce.penelope.checks.disclosure import DisclosureCheck
+    from vivavoce.penelope.checks.voice import VoiceCheck
+
+_EXPORTS = {"DisclosureCheck": "disclosure", "MessageCheck": "check", "VoiceCheck": "voice"}
+
+__all__ = ["DisclosureCheck", "MessageCheck", "VoiceCheck", "default_checks"]
+
+
+def default_checks() -> tuple[MessageCheck, ...]:
+    """Return the checks that every test has unless it is told otherwise, in the order in which they are asked."""
+    return tuple(
+        lazy(f"vivavoce.penelope.checks.{place}")() for place in ("voice:VoiceCheck", "disclosure:DisclosureCheck")
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        return lazy(f"vivavoce.penelope.checks.{_EXPORTS[name]}:{name}")
+    raise AttributeError(f"module 'vivavoce.penelope.checks' has no attribute '{name}'")

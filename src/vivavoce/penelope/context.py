@@ -1,0 +1,121 @@
+"""What a test is about, and how far it is: `TestContext` and `TestState`."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.messages import AnyMessage
+from vivavoce.metrics.result import MetricResult
+from vivavoce.penelope.persona import Persona
+from vivavoce.penelope.turn import Step, Turn
+from vivavoce.records.failure import Failure
+from vivavoce.records.usage import Usage
+
+
+class TestContext(BaseModel):
+    """What a test is about: nothing of it ever reaches the target but through what the tester says.
+
+    `goal` is what the test is to reach; `instructions` how to lead the conversation; `scenario` the situation that the
+    user is in; `restrictions` what the tester must not do. `facts` is what the user knows by name and tells only when
+    asked. `must` and `must_not` are what the target has to do, and must never do. `openings` are sent as they are
+    before the tester improvises. An `adversarial` goal is one that the target should withstand. `files` are the names
+    of files that the tester may attach.
+    """
+
+    __test__: ClassVar[bool] = False
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    goal: str
+    instructions: str | None = None
+    scenario: str | None = None
+    restrictions: tuple[str, ...] = ()
+    context: dict[str, Any] | None = None
+    persona: Persona | None = None
+    facts: dict[str, str] = Field(default_factory=dict)
+    must: tuple[str, ...] = ()
+    must_not: tuple[str, ...] = ()
+    openings: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    adversarial: bool = False
+    max_turns: int = Field(default=20, ge=1)
+    min_turns: int = Field(default=0, ge=0)
+    trial: int = Field(default=0, ge=0)
+
+
+class GoalProgress(BaseModel):
+    """How far the goal is, as the goal metric says; `value` is from 0, not at all, to 1.
+
+    `inconclusive` marks a judgement that failed: such a one is neither progress nor the lack of it.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    goal_achieved: bool
+    goal_impossible: bool = False
+    confidence: float = 0.0
+    reasoning: str = ""
+    findings: list[str] = Field(default_factory=list)
+    value: float | None = None
+    inconclusive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What metrics said when a turn was over; `turn` counts from 1."""
+
+    turn: int
+    results: Mapping[str, MetricResult]
+
+
+@dataclass
+class TestState:
+    """A test under way. `steps` are those of the turn that has not ended; `counts` what happened how often.
+
+    `opening` is what stands before the first message, where the target says. `findings` is what analysis found, in
+    words. `left` is why the tester ended the conversation, None while it has not.
+    `tester_failures` are the latest failures of its model in a row, and `tester_gone` says that no answer can come.
+    """
+
+    __test__: ClassVar[bool] = False
+
+    context: TestContext
+    stateless: bool = False
+    opening: Sequence[AnyMessage] = ()
+    turns: list[Turn] = field(default_factory=list[Turn])
+    steps: list[Step] = field(default_factory=list[Step])
+    findings: list[str] = field(default_factory=list[str])
+    progress: list[GoalProgress] = field(default_factory=list[GoalProgress])
+    metrics_history: list[Measured] = field(default_factory=list[Measured])
+    usage: dict[str, Usage] = field(default_factory=dict[str, Usage])
+    counts: Counter[str] = field(default_factory=Counter[str])
+    began: float = field(default_factory=time.monotonic)
+    guarded: MetricResult | None = None
+    left: str | None = None
+    tester_failures: list[Failure] = field(default_factory=list[Failure])
+    tester_gone: bool = False
+
+    @property
+    def last_reply(self) -> str:
+        """What the target said last, empty before it said anything."""
+        return self.turns[-1].reply if self.turns else ""
+
+    @property
+    def seconds(self) -> float:
+        """How long the test has taken so far."""
+        return time.monotonic() - self.began
+
+    @property
+    def cost(self) -> float | None:
+        """What tester, judge and target cost so far in US dollars, None where a price is unknown."""
+        return sum(self.usage.values(), Usage()).cost
+
+    def spend(self, role: str, usage: Usage | None) -> None:
+        """Count what a call used; roles are `tester`, `judge` and `target`."""
+        if usage is not None:
+            self.usage[role] = self.usage.get(role, Usage()) + usage

@@ -1,0 +1,182 @@
+"""Scenarios distilled from recorded conversations: the part that the user played, to be played again."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from vivavoce.conversation import ConversationHistory
+from vivavoce.errors import Fault, ModelFault, SuiteFault, UsageError, VivavoceError
+from vivavoce.messages import AnyMessage, HumanMessage, read_messages
+from vivavoce.metrics.evidence import plain
+from vivavoce.metrics.exact.personal_patterns import Kind, find_personal_data
+from vivavoce.metrics.metric import Conversation
+from vivavoce.metrics.prompts import Wording
+from vivavoce.metrics.transcript import Shown, transcript
+from vivavoce.models.homemade import ModelLike, as_model
+from vivavoce.models.model import Model
+from vivavoce.pacing.waiting import wait_for
+from vivavoce.penelope.prompts import packaged
+from vivavoce.penelope.scenarios import Part, Scenario, ask, closed_after, opened_model, scenario_of, slug, unique
+from vivavoce.records.failure import Failure, failure_of
+from vivavoce.samples.sample import Sample
+
+PERSONAL: tuple[Kind, ...] = ("email", "iban", "card", "us_ssn", "phone")
+"""What is masked."""
+SPOKEN = Shown(policy=False, tools=False, retrieved=False)
+"""What shows the user's part: what was said, and not what the assistant did behind it."""
+
+Recorded = Sample | Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class Distilled:
+    """What came of one recorded conversation: a scenario, or why there is none.
+
+    `id` is that of the recording, or its place from 0. `unsaid` names the facts that were dropped because the user
+    never said them.
+    """
+
+    id: str
+    scenario: Scenario | None = None
+    failure: Failure | None = None
+    unsaid: tuple[str, ...] = ()
+
+
+def distil_scenarios(
+    conversations: Iterable[Recorded], model: ModelLike, *, concurrency: int = 8, keep_personal_data: bool = False
+) -> list[Distilled]:
+    """Do as `adistil_scenarios`, also inside a running event loop; connections are closed at the end."""
+    opened = as_model(model)
+    distilling = adistil_scenarios(
+        conversations, opened, concurrency=concurrency, keep_personal_data=keep_personal_data
+    )
+    return wait_for(closed_after(opened, distilling))
+
+
+async def adistil_scenarios(
+    conversations: Iterable[Recorded], model: ModelLike, *, concurrency: int = 8, keep_personal_data: bool = False
+) -> list[Distilled]:
+    """Return all that `stream_distilled` yields."""
+    stream = stream_distilled(conversations, model, concurrency=concurrency, keep_personal_data=keep_personal_data)
+    return [one async for one in stream]
+
+
+async def stream_distilled(
+    conversations: Iterable[Recorded], model: ModelLike, *, concurrency: int = 8, keep_personal_data: bool = False
+) -> AsyncIterator[Distilled]:
+    """Write down the user's part in each recorded conversation, and yield what came of each, in their order.
+
+    The model is asked once for each, `concurrency` at a time, and sees what user and assistant said. A fact whose value
+    does not stand, as whole words, in a message of the user is dropped and named. E-mail addresses, phone numbers with
+    `+`, IBANs, payment cards and US social security numbers are replaced by a mask in every text of the scenario,
+    unless `keep_personal_data`; the names of people and streets are not found. A conversation that cannot be distilled
+    is yielded with its failure.
+
+    Raises:
+        UsageError: `concurrency` is below 1, or there is no such model.
+        BudgetExhausted: a limit on calls or cost is reached.
+    """
+    if concurrency < 1:
+        raise UsageError(f"concurrency is how many conversations at a time, at least 1; got {concurrency}")
+    ids: set[str] = set()
+    waiting: deque[asyncio.Task[Distilled]] = deque()
+    async with opened_model(model) as asked:
+        try:
+            for place, one in enumerate(conversations):
+                if len(waiting) == concurrency:
+                    yield _named(await waiting.popleft(), ids)
+                waiting.append(asyncio.create_task(_distilled(one, str(place), asked, keep_personal_data)))
+            while waiting:
+                yield _named(await waiting.popleft(), ids)
+        finally:
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def _distilled(one: Recorded, place: str, model: Model, keep_personal_data: bool) -> Distilled:
+    known = _id(one)
+    try:
+        messages = _messages(one)
+        part = await _part(messages, model)
+    except Exception as error:
+        if isinstance(error, VivavoceError) and not isinstance(error, Fault):
+            raise
+        return Distilled(known or place, failure=_failure(error))
+    said = [message.text for message in messages if isinstance(message, HumanMessage)]
+    unsaid = [fact for fact in part.facts if not any(stands_in(fact.value, text) for text in said)]
+    part = part.model_copy(update={"facts": [fact for fact in part.facts if fact not in unsaid]})
+    if not keep_personal_data:
+        part = Part.model_validate(_masked(part.model_dump()))
+    scenario = scenario_of(part, known or slug(part.goal))
+    return Distilled(known or place, scenario, unsaid=tuple(fact.name for fact in unsaid))
+
+
+def _id(one: Recorded) -> str | None:
+    if isinstance(one, Sample):
+        return one.id
+    return one.conversation_id if isinstance(one, ConversationHistory) else None
+
+
+def _messages(one: Recorded) -> Sequence[AnyMessage]:
+    """Return the messages of a recorded conversation.
+
+    Raises:
+        SuiteFault: they are malformed, or none is of the user.
+    """
+    try:
+        recorded = one.messages if isinstance(one, Sample | ConversationHistory) else read_messages(one)
+    except ValueError as error:
+        raise SuiteFault(f"this conversation cannot be read: {error}", kind="format") from error
+    if not any(isinstance(message, HumanMessage) for message in recorded or ()):
+        raise SuiteFault("nothing that a user said is recorded here", kind="format")
+    return recorded or []
+
+
+async def _part(messages: Sequence[AnyMessage], model: Model) -> Part:
+    written = Wording(transcript(messages, SPOKEN).text())
+    part = await ask(model, packaged("distil", ["conversation"]).render({"conversation": written}), Part)
+    if not part.goal.strip():
+        raise ModelFault("the tester's model found no goal in this conversation", kind="format")
+    return part
+
+
+def _failure(error: Exception) -> Failure:
+    """Return a failure as the tester's, for it is the tester's model that was asked; or as that of the recording."""
+    failure = failure_of(error, "tester")
+    return failure if isinstance(error, SuiteFault) else failure.model_copy(update={"blame": "tester"})
+
+
+_LETTER = r"[^\W_\u0e00-\u109f\u1780-\u17ff\u2e80-\ua4cf]"  # of scripts that set words apart
+
+
+def stands_in(value: str, text: str) -> bool:
+    """Say whether a value stands in a text as whole words; capitals, kinds of quotation marks and dashes may differ."""
+    wanted = plain(value)
+    if not any(map(str.isalnum, wanted)):
+        return False
+    before = f"(?<!{_LETTER})" if re.match(_LETTER, wanted[0]) else ""
+    after = f"(?!{_LETTER})" if re.match(_LETTER, wanted[-1]) else ""
+    return re.search(f"{before}{re.escape(wanted)}{after}", plain(text)) is not None
+
+
+def _masked(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _masked(one) for key, one in cast("dict[str, object]", value).items()}
+    if isinstance(value, list):
+        return [_masked(one) for one in cast("list[object]", value)]
+    if isinstance(value, str):
+        for found in reversed(find_personal_data(value, PERSONAL)):
+            value = f"{value[: found.start]}[{found.masked(value)}]{value[found.end :]}"
+    return value
+
+
+def _named(one: Distilled, ids: set[str]) -> Distilled:
+    if one.scenario is None:
+        return one
+    return replace(one, scenario=one.scenario.model_copy(update={"id": unique(one.scenario.id, ids)}))

@@ -1,0 +1,107 @@
+"""`Memory`: what the tester's model sees of the test, from the beginning; older turns are condensed when it is full."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
+from vivavoce.metrics.transcript import CHARACTERS_PER_TOKEN
+from vivavoce.penelope.turn import Step, Turn
+from vivavoce.records.failure import shorten
+
+CONDENSED_REPLY = 300
+"""Characters of a reply that stay in view when its turn is condensed."""
+
+
+@dataclass
+class Memory:
+    """The tester's view of a test, made so that each request begins with the one before it.
+
+    A `native` model sees its calls and their results as such, any other sees them as JSON. When the view takes more
+    than about `tokens`, the older half of the turns is condensed by rule: every message to the target stays, replies
+    are cut, and the steps between are left out.
+    """
+
+    brief: SystemMessage
+    tokens: int = 60_000
+    native: bool = True
+    condensed: int = 0
+    """How many turns are condensed."""
+    _turns: list[list[HumanMessage | Step]] = field(default_factory=list[list[HumanMessage | Step]])
+    _shown: list[AnyMessage] = field(default_factory=list[AnyMessage])
+    _size: int = 0
+
+    def begin_turn(self, note: str) -> None:
+        """Begin a turn with what the model is told of it."""
+        self._turns.append([])
+        self._add(HumanMessage(content=note))
+
+    def note(self, text: str) -> None:
+        """Tell the model something."""
+        self._add(HumanMessage(content=text))
+
+    def add(self, step: Step) -> None:
+        """Add a step that the model took, and what came of it."""
+        self._add(step)
+
+    @property
+    def messages(self) -> list[AnyMessage]:
+        """The request as messages."""
+        if self._size > self.tokens * CHARACTERS_PER_TOKEN:
+            self._condense()
+        return [self.brief, *self._shown]
+
+    def show_as_json(self) -> None:
+        """Show calls as JSON from now on, for a model that calls no tools."""
+        self.native = False
+        self._rewrite()
+
+    def _add(self, entry: HumanMessage | Step) -> None:
+        self._turns[-1].append(entry)
+        self._show(entry)
+
+    def _show(self, entry: HumanMessage | Step) -> None:
+        shown = [entry] if isinstance(entry, HumanMessage) else _native(entry) if self.native else _as_json(entry)
+        self._shown += shown
+        self._size += sum(map(_size, shown))
+
+    def _condense(self) -> None:
+        upto = max(self.condensed, (self.condensed + len(self._turns)) // 2)
+        for entries in self._turns[self.condensed : upto]:
+            entries[:] = [_condensed(one) for one in entries if isinstance(one, Turn)]
+        self.condensed = upto
+        self._rewrite()
+
+    def _rewrite(self) -> None:
+        self._shown, self._size = [], len(self.brief.text)
+        for entries in self._turns:
+            for entry in entries:
+                self._show(entry)
+
+
+def _native(step: Step) -> Sequence[AnyMessage]:
+    if not step.assistant_message.tool_calls:
+        return [step.assistant_message, HumanMessage(content=step.tool_message.text)]
+    return [step.assistant_message, step.tool_message]
+
+
+def _as_json(step: Step) -> Sequence[AnyMessage]:
+    if not step.assistant_message.tool_calls:
+        return _native(step)
+    called = {"reasoning": step.reasoning, "tool": step.tool_name, "arguments": step.tool_arguments}
+    told = f"Result of {step.tool_name}: {step.tool_message.text}"
+    return [AIMessage(content=json.dumps(called, ensure_ascii=False)), HumanMessage(content=told)]
+
+
+def _condensed(turn: Turn) -> Turn:
+    short = shorten(turn.tool_message.text, CONDENSED_REPLY)
+    return turn.model_copy(update={"tool_message": turn.tool_message.model_copy(update={"content": short})})
+
+
+def _size(message: AnyMessage) -> int:
+    calls: Sequence[Any] = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
+    called = sum(len(call.function.arguments) for call in calls)
+    return len(message.text) + called + (16 if isinstance(message, ToolMessage) else 8)

@@ -1,0 +1,89 @@
+"""What an agent and a test may be given, besides what every one needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.models.homemade import ModelLike
+from vivavoce.penelope.checks.check import MessageCheck
+from vivavoce.penelope.persona import Persona
+from vivavoce.penelope.stopping import StoppingCondition
+from vivavoce.penelope.strategies.strategy import Strategy
+from vivavoce.penelope.tools.tool import Tool
+from vivavoce.penelope.turn_loop import OnTurn
+
+GoalMetric = BaseMultiTurnMetric | Literal["simple"]
+
+
+class AgentOptions(TypedDict, total=False):
+    """What an agent may be given. Times are in seconds, costs in US dollars."""
+
+    tools: Sequence[Tool | Callable[..., Any]]
+    """Tools of your own, besides the built-in ones."""
+    custom_tools: Sequence[Tool | Callable[..., Any]]
+    """Another name of `tools`."""
+    max_turns: int
+    max_iterations: int
+    """Another name of `max_turns`."""
+    min_turns: int
+    timeout_seconds: float | None
+    """For the whole test; what hangs is interrupted."""
+    enable_transparency: bool
+    """Whether the tester says why it takes each step."""
+    verbose: bool
+    """Whether each turn is printed to standard error as it ends."""
+    goal_metric: GoalMetric
+    """What judges the goal: a metric, or `simple`."""
+    judge: ModelLike
+    """The model that judges where a metric brings none; the tester's own unless given."""
+    evaluation_metrics: Sequence[BaseMultiTurnMetric]
+    evaluate_during_test: bool
+    guard_metrics: Sequence[BaseMultiTurnMetric]
+    """Metrics that stop the test when one of them does not pass."""
+    evaluate_every: int
+    """After how many turns the goal is judged; at the end it always is."""
+    analysis_model: ModelLike
+    """The model behind the analysis tools; rules without one."""
+    enable_analysis_tools: bool
+    strategy: str | Strategy
+    max_steps: int
+    """Steps in one turn."""
+    max_cost: float | None
+    review_tester: bool
+    """Whether a test that the target did not pass is looked at for mistakes of the tester, and made again once."""
+    checks: Sequence[MessageCheck]
+    """What may object to a message before it is sent, in place of the built-in checks."""
+    conditions: Sequence[StoppingCondition]
+    """Conditions of your own, which come after the built-in ones; one of the same name replaces it."""
+    settings: Mapping[str, Any]
+    """Settings of the tester's model, such as a temperature."""
+    context_tokens: int
+    """About how much of the test the tester's model sees at once."""
+    call_timeout: float
+    """For one answer of the target."""
+
+
+class About(TypedDict, total=False):
+    """What a test may be told besides its goal; see `TestContext`."""
+
+    scenario: str | None
+    restrictions: str | Sequence[str] | None
+    context: Mapping[str, Any] | None
+    persona: str | Mapping[str, Any] | Persona | None
+    facts: Mapping[str, str] | None
+    must: Sequence[str]
+    must_not: Sequence[str]
+    openings: str | Sequence[str]
+    files: Sequence[str | Path]
+    adversarial: bool
+    max_turns: int
+    min_turns: int
+    trial: int
+    test_instructions: str | None
+    """Another name of `instructions`."""
+    on_turn: OnTurn | None

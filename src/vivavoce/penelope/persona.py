@@ -1,0 +1,75 @@
+"""`Persona`: whom the tester plays; some are built in, others are told in a sentence or in fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.messages import describe
+
+_LIBRARY = Path(__file__).with_name("personas.json")
+
+
+class Persona(BaseModel):
+    """A user as the tester plays one: every field is a few words that the tester's model reads."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = "user"
+    description: str = ""
+    style: str = ""
+    knowledge: str = ""
+    patience: str = ""
+    language: str = ""
+
+    def spoken(self) -> str:
+        """Return what the tester is told: a line for each field that says something, `style: short sentences`.
+
+        The name is none of them: it is for people who read results.
+        """
+        fields = ((field, getattr(self, field)) for field in type(self).model_fields if field != "name")
+        return "\n".join(f"{field}: {' '.join(words.split())}" for field, words in fields if words.strip())
+
+
+def read_persona(value: str | Mapping[str, Any] | Persona) -> Persona:
+    """Read a persona: the name of a built-in one, a text of several words that describes somebody, or its fields.
+
+    Raises:
+        UsageError: a single word that names none, an unknown field, or a value that is no text.
+    """
+    if isinstance(value, Persona):
+        return value
+    if isinstance(value, Mapping):
+        return _from_fields(value)
+    if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - it comes from files
+        raise UsageError(f"a persona is a name, a description or a mapping of fields, got {value!r}")
+    named = built_in().get("_".join(value.casefold().replace("-", " ").split()))
+    if named is not None:
+        return named
+    if len(value.split()) < 2:
+        raise UsageError(
+            f"no persona '{value.strip()}'{did_you_mean(value.strip(), built_in())}; describe your own in a few words"
+        )
+    return Persona(description=value.strip())
+
+
+@cache
+def built_in() -> Mapping[str, Persona]:
+    """Return the personas that can be named, by name."""
+    fields = TypeAdapter(dict[str, dict[str, str]]).validate_json(_LIBRARY.read_bytes())
+    return {name: Persona(name=name, **told) for name, told in fields.items()}
+
+
+def _from_fields(fields: Mapping[str, Any]) -> Persona:
+    for field in fields:
+        if field not in Persona.model_fields:
+            raise UsageError(f"persona: no field '{field}'{did_you_mean(str(field), Persona.model_fields)}")
+    try:
+        return Persona.model_validate(dict(fields))
+    except ValidationError as error:
+        raise UsageError(f"persona: {describe(error)}") from error

@@ -1,0 +1,158 @@
+"""`TestResult`: all that is known of a test when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.conversation import ConversationHistory
+from vivavoce.errors import Blame
+from vivavoce.messages import AnyMessage, Messages
+from vivavoce.metrics.result import MetricResult
+from vivavoce.penelope.context import TestContext
+from vivavoce.penelope.judging import CONTRACT, GOAL
+from vivavoce.penelope.stopping import TestStatus
+from vivavoce.penelope.turn import Step, Turn
+from vivavoce.penelope.view import html, line, text
+from vivavoce.records.failure import Failure
+from vivavoce.records.trajectory import Trajectory
+from vivavoce.records.usage import Usage
+
+
+class Criterion(BaseModel):
+    """Something that the target must do (`met` when it did), or must not (`met` when it never did)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    must: bool
+    met: bool
+    evidence: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
+
+
+class TurnMetrics(BaseModel):
+    """What metrics said when a turn was over; `turn` counts from 1."""
+
+    model_config = ConfigDict(frozen=True)
+
+    turn: int
+    results: dict[str, MetricResult]
+
+
+class TestResult(BaseModel):
+    """The outcome of a test.
+
+    `goal_achieved` is what the last judgement of the goal says; `target_passed` what that means for the target: for a
+    goal that the target should withstand the opposite, and in any case all of `criteria` kept and no guard tripped;
+    None where that cannot be told. `blame` says whose fault a test is that the target did not pass, and `blame_reason`
+    why. `usage` is by role: tester, judge, target. `discarded` are earlier tries whose failure was the tester's own.
+    """
+
+    __test__: ClassVar[bool] = False
+    model_config = ConfigDict(frozen=True)
+
+    status: TestStatus
+    goal_achieved: bool
+    target_passed: bool | None = None
+    stop_reason: str = ""
+    stopped_by: str = ""
+    context: TestContext
+    opening: Messages = Field(default_factory=lambda: list[AnyMessage]())
+    history: list[Turn] = Field(default_factory=list[Turn])
+    unfinished: list[Step] = Field(default_factory=list[Step])
+    findings: list[str] = Field(default_factory=list[str])
+    evaluation: dict[str, MetricResult] = Field(default_factory=dict[str, MetricResult])
+    criteria: list[Criterion] = Field(default_factory=list[Criterion])
+    metrics_history: list[TurnMetrics] = Field(default_factory=list[TurnMetrics])
+    blame: Blame | None = None
+    blame_reason: str = ""
+    failure: Failure | None = None
+    review: MetricResult | None = None
+    usage: dict[str, Usage] = Field(default_factory=dict[str, Usage])
+    metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
+    start_time: datetime | None = None
+    end_time: datetime | None = None
+    discarded: list[TestResult] = Field(default_factory=lambda: list[TestResult]())
+
+    @property
+    def turns_used(self) -> int:
+        """How many exchanges the test had, those that failed among them."""
+        return len(self.history)
+
+    @property
+    def duration_seconds(self) -> float | None:
+        """How long the test took, None where it was not timed."""
+        if self.start_time is None or self.end_time is None:
+            return None
+        return (self.end_time - self.start_time).total_seconds()
+
+    @property
+    def conversation(self) -> ConversationHistory:
+        """What tester and target said to each other, without the steps of the tester."""
+        said = (message for turn in self.history for message in turn.exchange.messages)
+        return ConversationHistory.model_construct(messages=[*self.opening, *said], conversation_id=None)
+
+    @property
+    def goal_reasoning(self) -> str:
+        """Why the goal is judged as it is."""
+        result = self.evaluation.get(GOAL)
+        return (result.reasoning if result else None) or ""
+
+    @property
+    def cost(self) -> float | None:
+        """What everybody used cost in US dollars, None where a price is unknown."""
+        return sum(self.usage.values(), Usage()).cost
+
+    def get_metric_result(self, metric_name: str) -> MetricResult | None:
+        """Return the result of a metric, None where it was not asked."""
+        return self.evaluation.get(metric_name)
+
+    def get_quality_score(self, default: float = 1.0) -> float:
+        """Return the mean of the quality metrics from 0, worst, to 1, best; `default` where none was scored.
+
+        The goal and what the target must do are no quality metrics, and errors are no scores. A metric whose range has
+        no end has no place in a mean and is left out.
+        """
+        values = [one.value for one in self._quality() if one.state == "scored" and one.value is not None]
+        return sum(values) / len(values) if values else default
+
+    def get_mean_confidence(self, default: float = 1.0) -> float:
+        """Return how sure the judges of the quality metrics are on average, 0.5 for one that does not say."""
+        sure = [0.5 if one.confidence is None else one.confidence for one in self._quality() if one.state == "scored"]
+        return sum(sure) / len(sure) if sure else default
+
+    def all_metrics_passed(self) -> bool:
+        """Say whether the goal and every other metric passed; what was not measured has not."""
+        return bool(self.evaluation) and all(result.passed is True for result in self.evaluation.values())
+
+    def _quality(self) -> Iterable[MetricResult]:
+        return (result for name, result in self.evaluation.items() if name not in (GOAL, CONTRACT))
+
+    def __repr__(self) -> str:
+        return f"<TestResult {line(self)}>"
+
+    def __str__(self) -> str:
+        return self.pretty_repr()
+
+    def pretty_repr(self) -> str:
+        """Return the test as readable lines: the verdict, the conversation, the metrics."""
+        return text(self)
+
+    def _repr_html_(self) -> str:
+        return html(self)
+
+
+def dump_test(result: TestResult) -> dict[str, Any]:
+    """Return a test as plain data without the exchanges, which its trajectory holds."""
+    without = {"history": {"__all__": {"exchange"}}, "opening": True, "discarded": True}
+    plain = result.model_dump(mode="json", exclude=without, exclude_none=True)
+    return {**plain, "discarded": [one.model_dump(mode="json", exclude_none=True) for one in result.discarded]}
+
+
+def read_test(test: Mapping[str, Any], trajectory: Trajectory) -> TestResult:
+    """Return the test of a trajectory, from what `dump_test` left of it."""
+    history = [{**turn, "exchange": exchange} for turn, exchange in zip(test["history"], trajectory.turns, strict=True)]
+    return TestResult.model_validate({**test, "history": history, "opening": trajectory.opening})

@@ -1,0 +1,141 @@
+"""`TesterReview`: did the tester play its part, or is the test's outcome its own doing?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Unpack, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.messages import AnyMessage, HumanMessage
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evidence import Checker
+from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict, merged
+from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.transcript import Transcript, transcript
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+from vivavoce.penelope.prompts import HERE
+
+FaultKind = Literal["broke_character", "invented_fact", "stopped_early", "contradiction", "leak"]
+BRIEF = ("scenario", "persona", "facts", "restrictions")
+"""What of the tester's brief is looked for in the context, besides the goal and the instructions."""
+
+
+class TesterFault(BaseModel):
+    """One thing that the tester did wrong; `decisive` says that without it the test could have ended otherwise."""
+
+    __test__: ClassVar[bool] = False
+    model_config = ConfigDict(extra="forbid")
+
+    kind: FaultKind
+    what: str
+    evidence: list[str]
+    decisive: bool
+
+
+class ReviewReply(BaseModel):
+    """What the judge answers; no faults is an answer too."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    faults: list[TesterFault]
+    reasoning: str
+    confidence: float = Field(ge=0, le=1)
+
+
+class TesterReview(JudgedMetric):
+    """Judges the user's side of a conversation that a tester led: true where no fault of the tester was decisive.
+
+    The brief is the goal, the instructions, and of the context `scenario`, `persona`, `facts` and `restrictions`;
+    `context["ended_by"]` is `tester` where the tester ended the conversation itself. Every fault that the judge names
+    is in `details["faults"]`. One counts only if a quote of it stands in what the user said, and that of stopping early
+    only if the tester did stop; `dismissed` says why one does not count.
+
+    Known failure: whether a fault was decisive is the judge's guess; to know it, hold the conversation again.
+    """
+
+    __test__: ClassVar[bool] = False
+    template: ClassVar[str] = str(HERE / "tester_review.jinja")
+    own_variables: ClassVar[frozenset[str]] = frozenset((*BRIEF, "left"))
+
+    def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="tester_review",
+            description="Did the tester play its part?",
+            score_type="binary",
+        )
+        super().__init__(config, model, **options)
+
+    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
+        """Return the class of an answer."""
+        del given
+        return ReviewReply
+
+    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
+        """Say why this conversation cannot be judged, None when it can."""
+        if reason := super().inapplicable(given):
+            return reason
+        return None if _said(given) else "the user says nothing in this conversation"
+
+    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+        """Return the brief."""
+        context = given.context or {}
+        return {name: _plain(context.get(name)) for name in BRIEF}
+
+    def question(
+        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+    ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
+        """Return the class of an answer about a piece, and the brief; how it ended is asked of the last piece only."""
+        del written
+        return self.shape(given), {**self.variables(given), "left": _left(given, piece)}
+
+    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+        """Return whether no fault that counts was decisive."""
+        reply = ReviewReply.model_validate(answer, strict=True)
+        said = _said(asked.given)
+        asked = replace(asked, checker=Checker(said, transcript(said)))
+        left = _left(asked.given, asked.piece)
+        faults = [_judged(asked.found(fault), left) for fault in reply.faults]
+        evidence = asked.checker.checked(text for fault in reply.faults for text in fault.evidence)
+        details = {"faults": faults}
+        return Verdict(_innocent(faults), reply.reasoning, reply.confidence, evidence, details, asked.piece.judged)
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """Return the verdict over the faults of all pieces."""
+        faults = [fault for verdict in verdicts for fault in verdict.details["faults"]]
+        return merged(_innocent(faults), verdicts, faults=faults)
+
+
+def _said(given: MultiTurnEvaluationInput) -> list[AnyMessage]:
+    return [message for message in given.messages if isinstance(message, HumanMessage)]
+
+
+def _left(given: MultiTurnEvaluationInput, piece: Piece) -> bool:
+    """Say whether a piece ends with the tester's leaving; every message of the user begins a turn."""
+    return (given.context or {}).get("ended_by") == "tester" and piece.last == len(_said(given))
+
+
+def _judged(fault: dict[str, Any], left: bool) -> dict[str, Any]:
+    """Return a fault with why it does not count, None where it does."""
+    dismissed = None
+    if fault["kind"] == "stopped_early":
+        dismissed = None if left else "the tester did not end this conversation"
+    elif not any(one["verified"] for one in fault["evidence"]):
+        dismissed = "its evidence is in no message of the user" if fault["evidence"] else "it has no evidence"
+    return {**fault, "dismissed": dismissed}
+
+
+def _innocent(faults: Sequence[Mapping[str, Any]]) -> bool:
+    return not any(fault["decisive"] and fault["dismissed"] is None for fault in faults)
+
+
+def _plain(value: object) -> object:
+    """Return a value as what a prompt quotes: anything else would be put in as it spells itself."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(exclude_defaults=True)
+    if value is None or isinstance(value, str | Mapping | list | tuple):
+        return cast("object", value)
+    return str(value)

@@ -1,0 +1,102 @@
+"""`SimpleGoalEvaluator`: the goal, criterion by criterion, with a smaller question than `GoalAchievementJudge` asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Unpack
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.conversation import split_turns
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.homemade import ModelLike
+from vivavoce.penelope.prompts import HERE
+
+
+class CriterionEvaluation(BaseModel):
+    """One criterion of a goal, whether it is met, and the words that show it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    criterion: str
+    met: bool
+    evidence: str
+
+
+class SimpleGoalEval(BaseModel):
+    """What the judge answers; what code can know better, it does not believe from here.
+
+    `turn_count` is counted in code, and `all_criteria_met` follows from the criteria.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    criteria_evaluations: list[CriterionEvaluation] = Field(min_length=1)
+    reasoning: str
+    evidence: list[str] = Field(default_factory=list[str])
+    goal_achieved: bool
+    confidence: float = Field(ge=0, le=1)
+    turn_count: int | None = None
+    all_criteria_met: bool | None = None
+
+
+class SimpleGoalEvaluator(JudgedMetric):
+    """Judges whether a conversation reached its goal, by criteria that the judge draws from it; yes or no.
+
+    The answer is yes when every criterion is met and the judge itself sees no other trouble. Where the judge's own sums
+    differ from ours, ours count and `details["disagreements"]` says so.
+
+    Known failure: it lists fewer criteria than `GoalAchievementJudge` and asks for no violations, so a claim of an act
+    that never happened may pass.
+    """
+
+    template: ClassVar[str] = "simple_goal.jinja"
+    needs: ClassVar[tuple[str, ...]] = ("goal",)
+    own_variables: ClassVar[frozenset[str]] = frozenset(("exchanges",))
+
+    def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="simple_goal",
+            description="Did the conversation reach its goal, criterion by criterion?",
+            score_type="binary",
+        )
+        super().__init__(config, model, **{"prompt": HERE / self.template, **options})
+
+    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
+        """Return the class of an answer."""
+        del given
+        return SimpleGoalEval
+
+    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+        """Return the number of exchanges, counted."""
+        return {"exchanges": len(split_turns(given.messages)[1])}
+
+    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+        """Return yes or no, from the criteria."""
+        reply = SimpleGoalEval.model_validate(answer, strict=True)
+        counted = len(split_turns(asked.given.messages)[1])
+        every = all(one.met for one in reply.criteria_evaluations)
+        differs = {
+            "turn_count": reply.turn_count not in (None, counted),
+            "all_criteria_met": reply.all_criteria_met not in (None, every),
+            "goal_achieved": reply.goal_achieved and not every,
+        }
+        quoted = [one.evidence for one in reply.criteria_evaluations if one.evidence]
+        details = {
+            "criteria_evaluations": [one.model_dump() for one in reply.criteria_evaluations],
+            "all_criteria_met": every,
+            "turn_count": counted,
+            "missing_criteria": [one.criterion for one in reply.criteria_evaluations if not one.met],
+            "findings": [f"[{_mark(one)}] {one.criterion}: {one.evidence}" for one in reply.criteria_evaluations],
+            "disagreements": [name for name, differing in differs.items() if differing],
+        }
+        reasoning = f"Turn count: {counted}. {reply.reasoning}"
+        evidence = asked.checker.checked([*quoted, *reply.evidence])
+        return Verdict(every and reply.goal_achieved, reasoning, reply.confidence, evidence, details)
+
+
+def _mark(one: CriterionEvaluation) -> str:
+    return "MET" if one.met else "NOT MET"

@@ -1,0 +1,304 @@
+"""Why a test stops: conditions in a fixed order, and the first that holds decides.
+
+The order of `conditions`: the goal is achieved; a guard objects; the goal is impossible; the target is down; the
+tester's model is down; the tester leaves; turns, steps, time and money are used up; tester or target go round in
+circles. The goal stands before every limit, so that one that is met in the last turn is met.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import takewhile
+from typing import ClassVar
+
+from vivavoce.errors import Blame, TestingFault
+from vivavoce.penelope.context import GoalProgress, TestState
+from vivavoce.records.failure import shorten
+
+
+class TestStatus(StrEnum):
+    """How a test ended. Only `SUCCESS` says that the goal was achieved, `INCONCLUSIVE` that nobody knows."""
+
+    __test__ = False
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    IMPOSSIBLE = "impossible"
+    MAX_TURNS = "max_turns"
+    TIMEOUT = "timeout"
+    ERROR = "error"
+    INCONCLUSIVE = "inconclusive"
+    ABORTED = "aborted"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A test is over: by which condition, with which status, and why in words; `blame` where it is somebody's fault."""
+
+    condition: str
+    status: TestStatus
+    reason: str
+    blame: Blame | None = None
+
+
+class StoppingCondition(ABC):
+    """One reason for which a test may stop; a condition of your own says it in `check`."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def check(self, state: TestState) -> Stop | None:
+        """Return why the test stops now, None when it goes on."""
+
+    def should_stop(self, state: TestState) -> bool:
+        """Say whether the test stops now."""
+        return self.check(state) is not None
+
+    def _stop(self, status: TestStatus, reason: str, blame: Blame | None = None) -> Stop:
+        return Stop(self.name, status, reason, blame)
+
+
+class GoalAchievedCondition(StoppingCondition):
+    """The goal metric says that the goal is reached, and the test had its least number of turns."""
+
+    name = "goal_achieved"
+
+    def __init__(self) -> None:
+        self._progress: GoalProgress | None = None
+
+    def update_progress(self, progress: GoalProgress) -> None:
+        """Take a judgement that was made elsewhere; without one, the latest of the test counts."""
+        self._progress = progress
+
+    def check(self, state: TestState) -> Stop | None:
+        """Stop when the latest judgement says so."""
+        progress = self._progress or (state.progress[-1] if state.progress else None)
+        if progress is None or not progress.goal_achieved or len(state.turns) < state.context.min_turns:
+            return None
+        return self._stop(TestStatus.SUCCESS, f"the goal is achieved: {_short(progress.reasoning)}")
+
+
+class GuardCondition(StoppingCondition):
+    """A guard metric objects to what the target said."""
+
+    name = "guard"
+
+    def check(self, state: TestState) -> Stop | None:
+        """Stop when a guard does not pass."""
+        if (result := state.guarded) is None:
+            return None
+        said = f"the guard {result.name} gave {result.score}: {_short(result.reasoning or '')}"
+        return self._stop(TestStatus.ABORTED, said, "target")
+
+
+class GoalImpossibleCondition(StoppingCondition):
+    """The goal cannot be reached: the last `after` judgements were all at the bottom, sure, and none better.
+
+    At the bottom is a value below `below`, sure a confidence above `confidence`. A judgement that failed never counts.
+    """
+
+    name = "goal_impossible"
+
+    def __init__(self, after: int = 5, below: float = 0.3, confidence: float = 0.8) -> None:
+        self.after, self.below, self.confidence = after, below, confidence
+
+    def check(self, state: TestState) -> Stop | None:
+        """Stop when there was no progress for long enough."""
+        last = state.progress[-self.after :]
+        if len(last) < self.after or len(state.turns) < state.context.min_turns:
+            return None
+        if any(one.inconclusive or one.goal_achieved or one.confidence <= self.confidence for one in last):
+            return None
+        values = [one.value for one in last]
+        if any(value is None or value >= self.below or value > (values[0] or 0.0) for value in values):
+            return None
+        said = f"nothing of the goal was reached in {self.after} judgements: {_short(last[-1].reasoning)}"
+        return self._stop(TestStatus.IMPOSSIBLE, said)
+
+
+class TargetDownCondition(StoppingCondition):
+    """The target failed `after` times in a row."""
+
+    name = "target_down"
+
+    def __init__(self, after: int = 3) -> None:
+        self.after = after
+
+    def check(self, state: TestState) -> Stop | None:
+        """Stop when the last exchanges all failed, or all that there are and no turn is left."""
+        failed = list(takewhile(lambda turn: not turn.answered, reversed(state.turns)))
+        hopeless = failed and len(failed) == len(state.turns) >= state.context.max_turns
+        if len(failed) < self.after and not hopeless:
+            return None
+        failure = failed[0].exchange.failure
+        assert failure is not None
+        times = f"{len(failed)} times in a row" if len(failed) > 1 else "and never answered"
+        return self._stop(TestStatus.ERROR, f"the target failed {times}: {failure.message}", failure.blame)
+
+
+class TesterDownCondition(StoppingCondition):
+    """The tester's model failed `after` times in a row."""
+
+    name = "tester_down"
+
+    def __init__(self, after: int = 3) -> None:
+        self.after = after
+
+    def check(self, state: TestState) -> Stop | None:
+        """Stop when its last answers were all failures, or it said that no other can come."""
+        if len(state.tester_failures) < self.after and not state.tester_gone:
+            return None
+        failure = state.tester_failures[-1]
+        return self._stop(TestStatus.ERROR, f"the tester's model failed: {failure.message}", "tester")
+
+
+class TesterLeftCondition(StoppingCondition):
+    """The person whom the tester plays has left."""
+
+    name = "tester_left"
+
+    def check(self, state: TestState) -> Stop | None:
+        """Stop when the tester ended the conversation."""
+        if state.left is None:
+            return None
+        return self._stop(TestStatus.FAILURE, f"the tester ended the conversation: {_short(state.left)}")
+
+
+class MaxTurnsCondition(StoppingCondition):
+    """The test has had all its turns."""
+
+    name = "max_turns"
+
+    def check(self, state: TestState) -> Stop | None:
+        """Stop when no turn is left."""
+        most = state.context.max_turns
+        if len(state.turns) < most:
+            return None
+        return self._stop(TestStatus.MAX_TURNS, f"the limit of {most} turn{'s' * (most != 1)} is reached")
+
+
+class StepBudgetCondition(StoppingCondition):
+    """The tester took all the steps of a turn without saying anything to the target."""
+
+    name = "step_budget"
+
+    def __init__(self, steps: int = 10) -> None:
+        self.steps = steps
+
+    def check(self, state: TestState) -> Stop | None:
+        """Stop when no step is left."""
+        if len(state.steps) < self.steps:
+            return None
+        refused = sum(step.refused for step in state.steps)
+        said = f"the tester took {self.steps} steps without a message to the target ({refused} of them refused)"
+        return self._stop(TestStatus.ERROR, said, "tester")
+
+
+class TimeoutCondition(StoppingCondition):
+    """The test has taken `seconds`; a hanging target or model is interrupted."""
+
+    name = "timeout"
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = seconds
+
+    def check(self, state: TestState) -> Stop | None:
+        """Stop when the time is over."""
+        if self.seconds is None or state.seconds < self.seconds:
+            return None
+        return self._stop(TestStatus.TIMEOUT, f"the limit of {self.seconds:g} s is reached")
+
+
+class CostCondition(StoppingCondition):
+    """Tester, judge and target have cost `dollars`; what costs an unknown amount is not counted."""
+
+    name = "cost"
+
+    def __init__(self, dollars: float | None) -> None:
+        self.dollars = dollars
+
+    def check(self, state: TestState) -> Stop | None:
+        """Stop when the money is spent."""
+        spent = sum(used.cost or 0.0 for used in state.usage.values())
+        if self.dollars is None or spent < self.dollars:
+            return None
+        return self._stop(TestStatus.ABORTED, f"${spent:.4g} of ${self.dollars:.4g} is spent")
+
+
+class RepetitionCondition(StoppingCondition):
+    """The tester, or the target, said the same thing `times` times in a row."""
+
+    name = "repetition"
+
+    def __init__(self, times: int = 5) -> None:
+        self.times = times
+
+    def check(self, state: TestState) -> Stop | None:
+        """Stop when somebody goes round in circles; the tester first, for one who repeats gets the same answer."""
+        last = state.turns[-self.times :]
+        if len(last) < self.times:
+            return None
+        if _same([turn.message for turn in last]):
+            said = f"the tester said the same {self.times} times: {_short(last[-1].message)}"
+            return self._stop(TestStatus.FAILURE, said, "tester")
+        if all(turn.answered for turn in last) and _same([turn.reply for turn in last]):
+            said = f"the target answered the same {self.times} times: {_short(last[-1].reply)}"
+            return self._stop(TestStatus.FAILURE, said, "target")
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one test may use; None for no limit. `steps` are those of one turn."""
+
+    steps: int = 10
+    seconds: float | None = None
+    dollars: float | None = None
+
+
+def conditions(limits: Limits, own: Sequence[StoppingCondition] = ()) -> tuple[StoppingCondition, ...]:
+    """Return the conditions in their order; one of your own replaces that of its name, or comes at the end."""
+    built_in: list[StoppingCondition] = [
+        GoalAchievedCondition(),
+        GuardCondition(),
+        GoalImpossibleCondition(),
+        TargetDownCondition(),
+        TesterDownCondition(),
+        TesterLeftCondition(),
+        MaxTurnsCondition(),
+        StepBudgetCondition(limits.steps),
+        TimeoutCondition(limits.seconds),
+        CostCondition(limits.dollars),
+        RepetitionCondition(),
+    ]
+    mine = {one.name: one for one in own}
+    names = {one.name for one in built_in}
+    return (*(mine.get(one.name, one) for one in built_in), *(one for one in own if one.name not in names))
+
+
+def first_stop(conditions: tuple[StoppingCondition, ...], state: TestState) -> Stop | None:
+    """Return what the first condition that holds says, None when the test goes on.
+
+    Raises:
+        TestingFault: a condition broke.
+    """
+    for condition in conditions:
+        try:
+            stop = condition.check(state)
+        except Exception as error:
+            said = f"the condition {condition.name} raised {type(error).__name__}: {error}"
+            raise TestingFault(said) from error
+        if stop is not None:
+            return stop
+    return None
+
+
+def _same(texts: list[str]) -> bool:
+    return len({" ".join(text.split()).casefold() for text in texts}) == 1
+
+
+def _short(text: str) -> str:
+    return shorten(" ".join(text.split()), 200) or ""

@@ -1,0 +1,55 @@
+"""What strategies see in the turns so far: which of them stand, and what the target last did."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from typing import Literal
+
+from vivavoce.conversation import ConversationHistory
+from vivavoce.messages import AIMessage, HumanMessage
+from vivavoce.metrics.exact.refusal import RefusalMetric, declined
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.penelope.context import TestState
+from vivavoce.penelope.turn import Turn
+
+Reaction = Literal["unanswered", "refused", "repeated", "asked", "answered"]
+"""What the target last did: failed or said nothing, refused, said the same again, asked back, or none of these."""
+
+_BEGINNING = 1_000
+"""Characters of an answer in which a refusal is looked for."""
+
+
+def standing(state: TestState) -> list[Turn]:
+    """Return the turns that were not taken back."""
+    return [turn for turn in state.turns if not turn.forgotten]
+
+
+def reaction(state: TestState) -> Reaction | None:
+    """Return what the target did in the last turn, None before the first and after one that was taken back."""
+    if not state.turns or state.turns[-1].forgotten:
+        return None
+    last, before = state.turns[-1], standing(state)[:-1]
+    if refused(last):
+        return "refused"
+    if not last.reply.strip():
+        return "unanswered"
+    if before and before[-1].reply.split() == last.reply.split():
+        return "repeated"
+    return "asked" if last.reply.rstrip().endswith(("?", "？")) else "answered"
+
+
+def refused(turn: Turn) -> bool:
+    """Say whether the target's last words in a turn refuse: its provider says so, or a phrase at their beginning."""
+    answers = [m for m in turn.exchange.messages if isinstance(m, AIMessage) and (m.text.strip() or declined(m))]
+    return bool(answers) and (declined(answers[-1]) is not None or _refuses(answers[-1].text[:_BEGINNING]))
+
+
+@lru_cache(maxsize=1024)
+def _refuses(text: str) -> bool:
+    said = ConversationHistory(messages=[HumanMessage(content=""), AIMessage(content=text)])
+    return _metric().evaluate_conversation(MultiTurnEvaluationInput(conversation_history=said)).value == 1
+
+
+@cache
+def _metric() -> RefusalMetric:
+    return RefusalMetric(wanted=True)

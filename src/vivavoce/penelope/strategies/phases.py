@@ -1,0 +1,32 @@
+"""`Phased`: a strategy in phases, which share out the turns of a test evenly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vivavoce.penelope.context import TestState
+from vivavoce.penelope.strategies.history import Reaction, reaction
+from vivavoce.penelope.strategies.strategy import Move
+
+
+class Phased:
+    """Guides by how far the test is, and by what the target did last.
+
+    A subclass names its `phases`, one guidance each, and what to do first `after` the target reacted in some way.
+    """
+
+    name: str
+    adversarial = False
+    phases: tuple[str, ...]
+    after: Mapping[Reaction, str]
+
+    def move(self, state: TestState) -> Move:
+        """Take up what the target did, then go on with the phase that the turn falls into."""
+        last = reaction(state)
+        taken_up = self.after.get(last, "") if last else ""
+        phase = self.phases[_phase(len(state.turns), state.context.max_turns, len(self.phases))]
+        return Move(guidance=f"{taken_up} {phase}".strip())
+
+
+def _phase(done: int, turns: int, phases: int) -> int:
+    return min(done * phases // max(turns, 1), phases - 1)

@@ -1,0 +1,186 @@
+"""`StateGraph`: a small script of what the user says, with branches on what the target answered."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.messages import describe
+from vivavoce.penelope.context import TestState
+from vivavoce.penelope.strategies.history import refused, standing
+from vivavoce.penelope.strategies.strategy import Move
+from vivavoce.penelope.turn import Turn
+
+SEARCHED = 20_000
+"""Characters of a reply in which conditions look."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Condition(_Part):
+    """What has to hold of the target's reply; of several, all.
+
+    `contains` is a text whatever its capitals, `matches` a regular expression found anywhere, both looked for in the
+    first 20,000 characters; `refused` says whether the reply has to refuse or must not.
+    """
+
+    contains: str | None = None
+    matches: str | None = None
+    refused: bool | None = None
+
+    @field_validator("matches")
+    @classmethod
+    def _check_expression(cls, pattern: str | None) -> str | None:
+        try:
+            re.compile(pattern or "")
+        except re.error as error:
+            raise ValueError(f"not a regular expression: {error}") from error
+        return pattern
+
+    @model_validator(mode="after")
+    def _check_any(self) -> Self:
+        if self.contains is None and self.matches is None and self.refused is None:
+            raise ValueError("a condition is one of contains, matches and refused")
+        return self
+
+    def holds(self, turn: Turn) -> bool:
+        """Say whether it holds of the reply of this turn."""
+        reply = turn.reply[:SEARCHED]
+        return (
+            (self.contains is None or self.contains.casefold() in reply.casefold())
+            and (self.matches is None or re.search(self.matches, reply) is not None)
+            and (self.refused is None or self.refused is refused(turn))
+        )
+
+
+class Edge(_Part):
+    """A way to another node; without `when`, the way that is taken otherwise."""
+
+    to: str
+    when: Condition | None = None
+
+
+class Node(_Part):
+    """A place in the script: `say` is sent as it is, `improvise` is guidance for the tester.
+
+    It lasts `turns` turns; then the first edge whose condition holds of the last reply is taken. Nodes that were
+    entered `max_visits` times are passed over. Without a way on, the script is over.
+    """
+
+    say: str | None = Field(default=None, min_length=1)
+    improvise: str | None = None
+    turns: int = Field(default=1, ge=1)
+    next: str | list[Edge] | None = None
+    max_visits: int | None = Field(default=None, ge=1)
+
+    @model_validator(mode="after")
+    def _check_one_way_to_speak(self) -> Self:
+        if (self.say is None) is (self.improvise is None):
+            raise ValueError("a node either says a text or improvises, with say or improvise")
+        if self.say is not None and self.turns > 1:
+            raise ValueError("a node that says a text lasts one turn; the same words again need a node of their own")
+        return self
+
+    @property
+    def edges(self) -> Sequence[Edge]:
+        """The ways on, in the order in which they are tried."""
+        return [Edge(to=self.next)] if isinstance(self.next, str) else self.next or ()
+
+
+class StateGraph(_Part):
+    """A script with branches, walked from `start`; when it is over the tester improvises.
+
+    The place is found anew before each turn, by walking the turns that stand after the openings of the test.
+    """
+
+    nodes: dict[str, Node] = Field(min_length=1)
+    start: str
+    name: str = "state_graph"
+    adversarial: bool = False
+
+    @model_validator(mode="after")
+    def _check_ways(self) -> Self:
+        for place, to in self._ways():
+            if to not in self.nodes:
+                raise ValueError(f"{place}: no node '{to}'{did_you_mean(to, self.nodes)}")
+        lost = [name for name in self.nodes if name not in self._reachable()]
+        if lost:
+            raise ValueError(f"no way leads from '{self.start}' to {', '.join(map(repr, lost))}")
+        return self
+
+    def move(self, state: TestState) -> Move:
+        """Say or improvise what the place in the script asks for."""
+        name = self._place(standing(state)[len(state.context.openings) :])
+        if name is None:
+            return Move()
+        node = self.nodes[name]
+        return Move(say=node.say, guidance=node.improvise or "")
+
+    def _place(self, turns: Sequence[Turn]) -> str | None:
+        name, done, visits = self.start, 0, Counter([self.start])
+        while (done := done + self.nodes[name].turns) <= len(turns):
+            following = self._following(self.nodes[name], turns[done - 1], visits)
+            if following is None:
+                return None
+            name = following
+            visits[name] += 1
+        return name
+
+    def _following(self, node: Node, last: Turn, visits: Mapping[str, int]) -> str | None:
+        for edge in node.edges:
+            limit = self.nodes[edge.to].max_visits
+            if (limit is None or visits[edge.to] < limit) and (edge.when is None or edge.when.holds(last)):
+                return edge.to
+        return None
+
+    def _ways(self) -> Iterable[tuple[str, str]]:
+        yield "start", self.start
+        for name, node in self.nodes.items():
+            yield from ((f"nodes.{name}", edge.to) for edge in node.edges)
+
+    def _reachable(self) -> set[str]:
+        found: set[str] = set()
+        ahead = [self.start]
+        while ahead:
+            name = ahead.pop()
+            if name not in found:
+                found.add(name)
+                ahead += [edge.to for edge in self.nodes[name].edges]
+        return found
+
+
+def read_graph(fields: Mapping[str, Any]) -> StateGraph:
+    """Read a script from a mapping with `start` and `nodes`, as a suite has it.
+
+    Raises:
+        UsageError: it is no script: a node that does not exist or cannot be reached, an expression that is none, a node
+            that says and improvises, or an unknown key.
+    """
+    try:
+        return StateGraph.model_validate(dict(fields))
+    except ValidationError as error:
+        raise UsageError(_complaint(error)) from error
+
+
+def _complaint(error: ValidationError) -> str:
+    for one in error.errors(include_url=False):
+        if one["type"] == "extra_forbidden":
+            *place, key = map(str, one["loc"])
+            return f"{'.'.join(['state graph', *place])}: no key '{key}'{did_you_mean(key, _known(place))}"
+    return f"state graph: {describe(error)}"
+
+
+def _known(place: Sequence[str]) -> Iterable[str]:
+    """Return the keys that may stand at a place."""
+    if place[-1:] == ["when"]:
+        return Condition.model_fields
+    if "next" in place:
+        return Edge.model_fields
+    return Node.model_fields if place[:1] == ["nodes"] else StateGraph.model_fields

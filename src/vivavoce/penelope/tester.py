@@ -1,0 +1,181 @@
+"""`Tester`: the model that leads the conversation, asked for one step after the other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from vivavoce.errors import ModelFault
+from vivavoce.messages import AIMessage, FunctionCall, SystemMessage, ToolCall
+from vivavoce.metrics.prompts import Wording
+from vivavoce.models.model import Model, ModelReply, Request
+from vivavoce.penelope.context import TestContext
+from vivavoce.penelope.memory import Memory
+from vivavoce.penelope.prompts import packaged
+from vivavoce.penelope.tools.tool import Tool
+from vivavoce.records.usage import Usage
+
+REASONING = "reasoning"
+"""The argument in which the model says why, and which no tool gets."""
+
+PROSE_LIMIT = 2
+"""So many answers in a row without a call, and a model that could call tools is asked for JSON instead."""
+
+_BRIEF = (
+    "goal instructions scenario persona restrictions facts context files max_turns min_turns reasoning tools".split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call that the model asks for; `arguments` is None where they are no JSON object."""
+
+    message: AIMessage
+    name: str
+    arguments: dict[str, Any] | None
+    reasoning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the model answered: calls, in order, or only words."""
+
+    calls: Sequence[Call]
+    text: str = ""
+    usage: Usage | None = None
+
+
+class _Step(BaseModel):
+    """One step; subclasses know the tools."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    reasoning: str = ""
+    tool: str
+    arguments: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+@dataclass
+class Tester:
+    """A model with its tools and what it remembers; `settings` such as a temperature go with each request.
+
+    A model that calls tools is offered them, any other answers a schema. Which one it is shows: by what it says it
+    cannot do, or by answering in prose.
+    """
+
+    __test__ = False
+
+    model: Model
+    context: TestContext
+    tools: Mapping[str, Tool]
+    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    transparent: bool = True
+    tokens: int = 60_000
+    _prose: int = 0
+    _calls: int = 0
+
+    @cached_property
+    def memory(self) -> Memory:
+        """What the model sees of the test."""
+        return Memory(SystemMessage(content=brief(self.context, self.tools, self.transparent)), self.tokens)
+
+    async def next(self, offered: Collection[str]) -> Answer:
+        """Ask for the next step; only the tools offered may be called.
+
+        Raises:
+            ModelFault: the model failed.
+            BudgetExhausted: a limit on calls or cost is reached.
+        """
+        try:
+            reply = await self.model.complete(self._request(offered))
+        except ModelFault as fault:
+            if fault.kind != "unsupported" or not self.memory.native:
+                raise
+            self.memory.show_as_json()
+            reply = await self.model.complete(self._request(offered))
+        calls = list(self._read(reply))
+        self._prose = 0 if calls else self._prose + 1
+        if self._prose >= PROSE_LIMIT and self.memory.native:
+            self.memory.show_as_json()
+        return Answer(calls, "" if calls else reply.text, reply.usage)
+
+    def _request(self, offered: Collection[str]) -> Request:
+        messages = self.memory.messages
+        if not self.memory.native:
+            shape = _shape(tuple(sorted(offered)))
+            return Request(messages, schema=shape, settings=self.settings, trial=self.context.trial)
+        wire = [self._wire[name] for name in self.tools if name in offered]
+        return Request(messages, tools=wire, settings=self.settings, trial=self.context.trial)
+
+    @cached_property
+    def _wire(self) -> dict[str, dict[str, Any]]:
+        return {name: _wire(one, self.transparent) for name, one in self.tools.items()}
+
+    def _read(self, reply: ModelReply) -> Sequence[Call]:
+        if reply.tool_calls:
+            return [self._call(one, reply.text if i == 0 else "") for i, one in enumerate(reply.tool_calls)]
+        parsed = reply.parsed if reply.parsed is not None else _object(reply.text)
+        if parsed is None:
+            return []
+        try:
+            step = _Step.model_validate(parsed)
+        except ValidationError:
+            return []
+        arguments = {**step.arguments, REASONING: step.reasoning} if step.reasoning else step.arguments
+        return [self._call(ToolCall(name=step.tool, args=arguments), "")]
+
+    def _call(self, asked: ToolCall, text: str) -> Call:
+        self._calls += 1
+        function = FunctionCall(name=asked.name, arguments=asked.function.arguments)
+        message = AIMessage(content=text or None, tool_calls=[ToolCall(id=f"call_{self._calls}", function=function)])
+        try:
+            arguments = asked.args
+        except ValueError:
+            return Call(message, asked.name, None, text)
+        tool = self.tools.get(asked.name)
+        keeps = tool is not None and REASONING in tool.parameters.get("properties", {})
+        reasoning = "" if keeps else str(arguments.pop(REASONING, "") or "")
+        return Call(message, asked.name, arguments, reasoning or text)
+
+
+def brief(context: TestContext, tools: Mapping[str, Tool], transparent: bool) -> str:
+    """Return what the model is told before the conversation begins."""
+    persona = context.persona
+    told = {name: getattr(context, name) for name in ("goal", "instructions", "scenario", "restrictions", "facts")}
+    told |= {"context": context.context, "files": list(context.files), "reasoning": transparent}
+    told |= {"max_turns": context.max_turns, "min_turns": context.min_turns}
+    told["persona"] = persona.model_dump(exclude_defaults=True) if persona else None
+    told["tools"] = [(Wording(name), Wording(one.documentation)) for name, one in tools.items()]
+    return packaged("tester", _BRIEF).render(told)
+
+
+def _wire(tool: Tool, transparent: bool) -> dict[str, Any]:
+    schema = dict(tool.parameters)
+    properties: dict[str, Any] = schema.get("properties", {})
+    if transparent and REASONING not in properties:
+        schema["properties"] = {REASONING: {"type": "string"}, **properties}
+    return {
+        "type": "function",
+        "function": {"name": tool.name, "description": tool.description, "parameters": schema},
+    }
+
+
+@cache
+def _shape(names: tuple[str, ...]) -> type[BaseModel]:
+    choice: Any = Literal[names]
+    return create_model("Step", __base__=_Step, tool=(choice, ...), reasoning=(str, ...))
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object that a text is, for a model that writes its call down instead of making it."""
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,1 @@
+"""Tools of the tester, one kind a file."""

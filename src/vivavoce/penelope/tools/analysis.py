@@ -1,0 +1,186 @@
+"""`AnalysisTool`: what those tools have in common that look at the words of the target."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Generic, Self, TypeVar, cast
+
+from pydantic import BaseModel, ValidationError
+
+from vivavoce.errors import Fault, UsageError
+from vivavoce.messages import HumanMessage
+from vivavoce.metrics.evidence import plain
+from vivavoce.models.homemade import ModelLike, as_model
+from vivavoce.models.model import Model, Request
+from vivavoce.pacing.waiting import in_thread
+from vivavoce.penelope.context import TestState
+from vivavoce.penelope.prompts import packaged
+from vivavoce.penelope.tools.tool import Tool, ToolResult
+from vivavoce.penelope.turn import Turn
+from vivavoce.records.failure import shorten
+from vivavoce.records.usage import Usage
+
+READ = 200_000
+"""Characters of a text that rules look at."""
+
+SHOWN = 20_000
+"""Characters of a text that a model is shown."""
+
+LISTED = 30
+"""Things of one kind that an output lists."""
+
+QUOTED = 240
+"""Characters of a sentence that an output quotes."""
+
+S = TypeVar("S", bound=BaseModel)
+Output = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan(Generic[S]):
+    """How a tool answers one call: what a model is asked and how its answer is read, and the rules for when it fails.
+
+    `length` is that of the longest text to look at, of which the rules get `READ` characters and the model `SHOWN`.
+    """
+
+    prompt: str
+    values: Mapping[str, object]
+    shape: type[S]
+    read: Callable[[S], Output]
+    rules: Callable[[], Output]
+    length: int
+
+    @property
+    def request(self) -> Request:
+        """What the model is asked."""
+        words = packaged(self.prompt, self.values).render(self.values)
+        return Request([HumanMessage(content=words)], schema=self.shape, settings={"temperature": 0.0})
+
+
+class AnalysisTool(Tool):
+    """Looks at what the target said: by rules, or with a model where it was given one.
+
+    The output has `findings` in words, and `method`: `model` or `rules`. Where the model fails, the rules answer and
+    `fallback` says why; `usage` is what the model used, whether or not its answer could be used.
+    """
+
+    def __init__(self, model: ModelLike | None = None) -> None:
+        self.model: Model | None = None if model is None else as_model(model)
+        self.state: TestState | None = None
+
+    def begin(self, state: TestState) -> Self:
+        """Return a copy that knows the test."""
+        knowing = copy.copy(self)
+        knowing.state = state
+        return knowing
+
+    def reply(self, given: object) -> str:
+        """Return the text to look at: the given one, or else what the target said last.
+
+        Raises:
+            UsageError: there is none, or it is no text.
+        """
+        if given is not None:
+            return text_of("response_text", given)
+        if self.state is None or not self.state.turns:
+            raise UsageError("the target has said nothing yet; give response_text")
+        return self.state.last_reply
+
+    async def carry_out(self, plan: Callable[[], Plan[S]]) -> ToolResult:
+        """Answer a call by its plan; arguments that cannot be used are told to whoever called.
+
+        Raises:
+            BudgetExhausted: a limit on calls or cost is reached.
+        """
+        try:
+            planned = plan()
+        except UsageError as error:
+            return ToolResult(success=False, error=str(error))
+        if self.model is None:
+            return await _by_rules(planned)
+        usage: Usage | None = None
+        try:
+            reply = await self.model.complete(planned.request)
+            usage = reply.usage
+            answer = planned.shape.model_validate(reply.parsed, strict=True)
+        except (Fault, ValidationError) as error:
+            return await _by_rules(planned, {"fallback": _why(error), **_used(usage)})
+        output = await in_thread(partial(planned.read, answer))
+        return _result({**output, "method": "model", **_used(usage)}, planned.length, SHOWN)
+
+
+async def _by_rules(plan: Plan[S], more: Mapping[str, object] | None = None) -> ToolResult:
+    output = await in_thread(plan.rules)
+    return _result({**output, "method": "rules", **(more or {})}, plan.length, READ)
+
+
+def _result(output: Output, length: int, limit: int) -> ToolResult:
+    if length > limit:
+        note = f"Cut: only the first {limit:,} of {length:,} characters were looked at"
+        output["findings"] = [*cast("list[str]", output["findings"]), note]
+    return ToolResult(success=True, output=output)
+
+
+def _used(usage: Usage | None) -> Output:
+    return {} if usage is None else {"usage": usage.model_dump()}
+
+
+def _why(error: Fault | ValidationError) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the answer"
+        return f"the model answered outside its schema: {place}: {first['msg']}"
+    return shorten(str(error), 300) or error.kind
+
+
+def text_of(name: str, given: object) -> str:
+    """Return an argument that has to be a text.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if not isinstance(given, str):
+        raise UsageError(f"{name} is a text, got a {type(given).__name__}")
+    return given
+
+
+def heard(state: TestState) -> list[Turn]:
+    """Return the turns that the target can remember: those of its session that were not taken back."""
+    turns = [turn for turn in state.turns if not turn.forgotten]
+    began = max((i for i, turn in enumerate(turns) if turn.fresh), default=0)
+    return turns[began:]
+
+
+def brief(sentence: str) -> str:
+    """Return a sentence as an output quotes it."""
+    line = " ".join(sentence[: QUOTED * 4].split())
+    return line if len(line) <= QUOTED else f"{line[:QUOTED]}…"
+
+
+def listing(names: Sequence[str]) -> str:
+    """Return a few names for a finding."""
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(names[:5]) + more
+
+
+_LETTER = "[^\\W\u0e00-\u109f\u1780-\u17ff\u2e80-\u9fff]"  # the scripts left out set no words apart
+
+
+class Source:
+    """A text that quotes are looked up in."""
+
+    def __init__(self, text: str) -> None:
+        self._text = plain(text)
+
+    def holds(self, quote: str) -> bool:
+        """Say whether a quote stands in the text word by word; capitals, white space and marks of quotation aside."""
+        wanted = plain(quote).strip(" \"'")
+        if not any(map(str.isalnum, wanted)):
+            return False
+        before = f"(?<!{_LETTER})" if wanted[0].isalnum() else ""
+        after = f"(?!{_LETTER})" if wanted[-1].isalnum() else ""
+        return re.search(f"{before}{re.escape(wanted)}{after}", self._text) is not None

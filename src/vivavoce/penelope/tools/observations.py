@@ -1,0 +1,152 @@
+"""What can be said of a reply by rules: its length, tone and form, and what it does. The lists of words are English."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+
+from vivavoce.metrics.exact.phrases import compiled, listed, straight
+from vivavoce.metrics.exact.refusal import REACH
+from vivavoce.metrics.exact.sentiment import sentiment
+from vivavoce.penelope.tools.analysis import brief, listing
+from vivavoce.penelope.tools.sentences import sentences, stems, words
+from vivavoce.penelope.tools.spans import find_spans
+
+FELT = 20_000
+"""Characters whose tone is looked at."""
+
+_POSITIVE = (
+    "yes|can|will|happy|help|certainly|glad|of course|absolutely|great|perfect|thank you|thanks|welcome|pleasure"
+)
+_NEGATIVE = (
+    "no(?! (?:problem|worries|worry|doubt|longer than|later than|more than|less than|matter|extra|additional|need|cost"
+    "|charge|fee)s?(?!\\w))|cannot|can not|can't|won't|will not|unable|unfortunately|sorry|regret|impossible|couldn't"
+)
+_HEDGES = (
+    "perhaps|maybe|possibly|probably|presumably|apparently|might|i think|i believe|i guess|i assume|i'm not sure"
+    "|i am not sure|not certain|it seems|it appears|it depends|as far as i know|to my knowledge|more or less|roughly"
+)
+_POLICY = (
+    "must|may not|shall|required|requires?|eligible|eligibility|polic(?:y|ies)|terms|conditions?|refund(?:s|ed|able)?"
+    "|returns?|returned|non-refundable|warranty|guarantee[ds]?|deadline|allowed|permitted|prohibited|entitled|provided that"
+    "|subject to|only if|unless|within \\d{1,4}(?: \\w+){0,2}|no later than|up to \\d{1,4}|at least \\d{1,4}"
+    "|\\d{1,4}[- ](?:business |working )?days?"
+)
+_BULLET = re.compile(r"[-*+•‣◦·–](?:\s+\S|$)")
+_NUMBERED = re.compile(r"(?:\*\*)?\d{1,3}[.)]\s+\S")
+_HEADING = re.compile(r"#{1,6}\s+\S")
+_LINK = re.compile(r"\]\(\S|https?://\S")
+_CODE = re.compile(r"```|~~~|`[^`\n]{1,200}`")
+_FIGURES = frozenset(("date", "time", "money", "quantity", "number"))
+
+
+@cache
+def _pattern(expression: str) -> re.Pattern[str]:
+    pattern = compiled(expression.split("|") if "(" not in expression else [expression])
+    assert pattern is not None
+    return pattern
+
+
+def _found(expression: str, text: str) -> list[str]:
+    """Return what matches, each once, in small letters and in order."""
+    matches = _pattern(expression).finditer(straight(text))
+    return list(dict.fromkeys(" ".join(match[0].lower().split()) for match in matches))
+
+
+def length(text: str) -> str:
+    """Say how many words and sentences there are."""
+    count = sum(1 for sentence in sentences(text) if any(map(str.isalnum, sentence)))
+    return f"Response length: {len(words(text))} words, {count} sentences"
+
+
+def tone(text: str) -> tuple[str, float]:
+    """Name the tone, with the words that show it, and the sentiment from -1 to 1 by an English lexicon."""
+    text = text[:FELT]
+    negative = _found(_NEGATIVE, text)
+    positive = _found(_POSITIVE, _pattern(_NEGATIVE).sub(" ", straight(text)))
+    felt = sentiment(text)
+    shown = f"words: {listing([*positive, *negative])}; " if positive or negative else ""
+    return f"Tone: {_named(len(positive), len(negative), felt)} ({shown}English lexicon {felt:+.2f})", felt
+
+
+def _named(positive: int, negative: int, felt: float) -> str:
+    if positive and negative:
+        return "mixed"
+    if negative or (not positive and felt <= -0.05):
+        return "generally negative"
+    return "generally positive/helpful" if positive or felt >= 0.05 else "neutral"
+
+
+def structure(text: str) -> str:
+    """Say what a text is made of besides sentences."""
+    lines = Counter(kind for line in text.splitlines() if (kind := _kind(line.strip())))
+    parts = [f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in lines.items() if kind != "row"]
+    parts += ["a table"] if lines["row"] > 1 else []
+    parts += ["links"] if _LINK.search(text) else []
+    parts += ["code"] if _CODE.search(text) else []
+    parts += ["numerical information"] if any(span.kind in _FIGURES for span in find_spans(text)) else []
+    return "Structure: contains " + ", ".join(parts) if parts else "Structure: plain sentences"
+
+
+def _kind(line: str) -> str:
+    for kind, pattern in (("bullet point", _BULLET), ("numbered point", _NUMBERED), ("heading", _HEADING)):
+        if pattern.match(line):
+            return kind
+    return "row" if len(line) > 2 and line[0] == line[-1] == "|" else ""
+
+
+def policy(text: str) -> str:
+    """Say whether rules, conditions or terms are stated."""
+    found = _found(_POLICY, text)
+    return f"Policy check: contains policy language ({listing(found)})" if found else "Policy check: no policy language"
+
+
+def refusal(text: str) -> str | None:
+    """Quote the words with which a reply refuses, as `RefusalMetric` finds them."""
+    match = _refusing().search(straight(text[: REACH * 2]))
+    return f'Refusal: "{brief(match[0])}"' if match and match.start() < REACH else None
+
+
+@cache
+def _refusing() -> re.Pattern[str]:
+    pattern = compiled(listed("refusal_phrases.txt"))
+    assert pattern is not None
+    return pattern
+
+
+def question(text: str) -> str | None:
+    """Quote the last question that a reply asks back."""
+    asked = [one for one in sentences(text) if one.rstrip("\"'”’)*_ ").endswith(("?", "？"))]
+    return f'Question asked back: "{brief(asked[-1])}"' if asked else None
+
+
+def hedging(text: str) -> str | None:
+    """List the words with which a reply leaves open whether it is right."""
+    found = _found(_HEDGES, text)
+    return f"Hedging: {listing(found)}" if found else None
+
+
+def coverage(text: str, focus: str) -> str | None:
+    """Say which words of what was asked for occur in a reply."""
+    wanted, there = stems(focus), stems(text)
+    if not wanted:
+        return None
+    present = [word for root, word in wanted.items() if root in there]
+    absent = [word for root, word in wanted.items() if root not in there]
+    said = [f"mentions {listing(present)}"] if present else []
+    said += [f"does not mention {listing(absent)}"] if absent else []
+    return f"Focus: {'; '.join(said)}"
+
+
+def context_kept(text: str, earlier: Sequence[str]) -> str:
+    """Say which words of what was said before a reply takes up."""
+    there = stems(text)
+    known = {root: word for one in earlier for root, word in stems(one).items()}
+    taken = [word for root, word in known.items() if root in there]
+    if not known:
+        return "Context check: nothing was said before"
+    if not taken:
+        return "Context check: takes up no word of what was said before"
+    return f"Context check: takes up {listing(taken)} of what was said before"

@@ -1,0 +1,254 @@
+"""Dates, times, money, quantities and the like in a text: each character belongs to one of them at most."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Literal, get_args
+
+from vivavoce.metrics.exact.personal_patterns import find_personal_data
+
+Kind = Literal["url", "email", "phone", "date", "time", "money", "quantity", "code", "number"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+"""In the order of their say: what belongs to one kind is not looked at for a later one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Something found in a text; `value` is the same for all its spellings, and `unit` what a quantity counts."""
+
+    kind: Kind
+    start: int
+    text: str
+    value: str
+    unit: str = ""
+
+    @property
+    def end(self) -> int:
+        """Where it ends."""
+        return self.start + len(self.text)
+
+
+def find_spans(text: str, region: str | None = None) -> list[Span]:
+    """Return what a text holds, in order.
+
+    `region` is the country in whose plan phone numbers without `+` are looked up; those written in the usual groups of
+    digits, as in `555-123-4567`, are found without. Names of months, weekdays and units are English.
+    """
+    found: list[Span] = []
+    for kind in KINDS:
+        new = list(_personal(text, region)) if kind == "email" else list(_FINDERS[kind](text))
+        found += new
+        text = _without(text, new)
+    return sorted(found, key=lambda span: span.start)
+
+
+def _without(text: str, spans: list[Span]) -> str:
+    """Return a text of the same length in which nobody finds these spans again."""
+    parts: list[str] = []
+    end = 0
+    for span in sorted(spans, key=lambda span: span.start):
+        if span.start >= end:
+            parts += [text[end : span.start], "\0" * len(span.text)]
+            end = span.end
+    return "".join([*parts, text[end:]])
+
+
+_URL = re.compile(r"(?<!\w)(?:https?://|www\.)[^\s<>\"'`\\^{}|\0]+", re.IGNORECASE)
+
+
+def _urls(text: str) -> Iterator[Span]:
+    for match in _URL.finditer(text):
+        url = match[0].rstrip(".,;:!?*_]")
+        url = url.rstrip(")") if "(" not in url else url
+        yield Span("url", match.start(), url, url)
+
+
+def _personal(text: str, region: str | None) -> Iterator[Span]:
+    for one in find_personal_data(text, ("email", "phone"), region):
+        if one.kind in ("email", "phone"):
+            yield Span(one.kind, one.start, text[one.start : one.end], one.key)
+
+
+_PHONE = re.compile(
+    r"(?<![\w.+/-])(?:"
+    r"(?:\+?1[-. ])?(?:\([0-9]{3}\) ?|[0-9]{3}[-. ])[0-9]{3}[-. ][0-9]{4}"
+    r"|\+[0-9]{1,3}(?:[ .-]?\(?[0-9]{1,5}\)?){2,6}"
+    r")(?![\w-])"
+)
+
+
+def _phones(text: str) -> Iterator[Span]:
+    for match in _PHONE.finditer(text):
+        digits = re.sub(r"[^0-9+]", "", match[0])
+        if 7 <= len(digits) <= 16:
+            yield Span("phone", match.start(), match[0], digits)
+
+
+_MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
+_MONTH = (
+    r"(?P<month>(?i:january|jan|february|feb|march|mar|april|apr|june|jun|july|jul|august|aug|september|sept|sep"
+    r"|october|oct|november|nov|december|dec)(?![a-z])\.?|May\b|MAY\b)"  # "you may" is no month
+)
+_WEEKDAY = r"(?i:mon|tues|wednes|thurs|fri|satur|sun)day"
+_DAY = r"(?P<day>[0-3]?[0-9])(?:st|nd|rd|th)?"
+_YEAR = r"(?P<year>[12][0-9]{3})(?![0-9])"
+_DATES = [
+    re.compile(rf"(?<![\w.-]){expression}(?![\w-])")
+    for expression in (
+        r"(?P<year>[12][0-9]{3})(?P<mark>[-/])(?P<month>[01]?[0-9])(?P=mark)(?P<day>[0-3]?[0-9])(?:T[0-9:.]{4,15}Z?)?",
+        rf"(?:{_WEEKDAY},? )?{_DAY}(?: of)? {_MONTH}(?:,? {_YEAR})?",
+        rf"(?:{_WEEKDAY},? )?{_MONTH} (?:the )?{_DAY}(?![0-9])(?:,? {_YEAR})?",
+        rf"{_MONTH},? {_YEAR}",
+        r"(?P<first>[0-3]?[0-9])(?P<mark>[/.-])(?P<second>[0-3]?[0-9])(?P=mark)(?P<year>[12][0-9]{3}|(?<=/)[0-9]{2})",
+        rf"(?P<weekday>{_WEEKDAY})s?",
+    )
+]
+
+
+def _dates(text: str) -> Iterator[Span]:
+    for expression in _DATES:
+        new: list[Span] = []
+        for match in expression.finditer(text):
+            if value := _dated(match.groupdict()):
+                new.append(Span("date", match.start(), match[0], value))
+        yield from new
+        text = _without(text, new)
+
+
+def _dated(part: dict[str, str | None]) -> str:
+    """Return a date as ISO 8601 writes it, as far as it is known; of an order that nobody knows, both readings."""
+    if weekday := part.get("weekday"):
+        return weekday.lower()
+    year = part.get("year")
+    if (first := part.get("first")) and (second := part.get("second")):
+        year = f"20{year}" if year and len(year) == 2 else year
+        orders = [(second, first)] if part.get("mark") == "." else [(first, second), (second, first)]
+        return " or ".join(dict.fromkeys(iso for month, day in orders if (iso := _iso(year, int(month), day))))
+    return _iso(year, _month(part.get("month") or ""), part.get("day"))
+
+
+def _month(name: str) -> int:
+    if name.isdigit():
+        return int(name)
+    return next(i for i, month in enumerate(_MONTHS, 1) if month.startswith(name.lower().rstrip(".")[:3]))
+
+
+def _iso(year: str | None, month: int, day: str | None) -> str:
+    try:
+        known = date(int(year or 2000), month, int(day or 1))  # any leap year
+    except ValueError:
+        return ""
+    return f"{year or '-'}-{known.month:02}" + (f"-{known.day:02}" if day else "")
+
+
+_TIME = re.compile(
+    r"(?<![\w.:])(?P<hour>[0-2]?[0-9])(?::(?P<minute>[0-5][0-9])(?::[0-5][0-9])?)?(?P<half> ?[ap](?:m\b|\.m\.))?(?![\w:])",
+    re.IGNORECASE,
+)
+
+
+def _times(text: str) -> Iterator[Span]:
+    for match in _TIME.finditer(text):
+        hour, minute, half = int(match["hour"]), match["minute"], (match["half"] or "").strip().lower()
+        if hour > 23 or not (minute or half) or (half and not 1 <= hour <= 12):
+            continue
+        if half:
+            hour = hour % 12 + (12 if half.startswith("p") else 0)
+        yield Span("time", match.start(), match[0], f"{hour:02}:{minute or '00'}")
+
+
+_AMOUNT = r"[0-9]++(?:[.,][0-9]++)*+"
+_CURRENCIES = {"$": "$ us$ usd dollar dollars", "€": "€ eur euro euros", "£": "£ gbp", "¥": "¥ jpy yen", "₹": "₹ inr"}
+_CURRENCY = {spelling: sign for sign, spellings in _CURRENCIES.items() for spelling in spellings.split()}
+_MONEY = re.compile(
+    rf"(?<![\w.,])(?:(?:(?P<before>US\$|[$€£¥₹]|(?:USD|EUR|GBP|JPY|INR|CHF)\b) ?(?P<amount>{_AMOUNT}))"
+    rf"|(?P<other>{_AMOUNT}) ?(?P<after>[$€£¥₹]|(?:USD|EUR|GBP|JPY|INR|CHF|dollars?|euros?|yen)\b))",
+    re.IGNORECASE,
+)
+
+
+def _money(text: str) -> Iterator[Span]:
+    for match in _MONEY.finditer(text):
+        sign = (match["before"] or match["after"]).lower()
+        if amount := _plain_number(match["amount"] or match["other"]):
+            yield Span("money", match.start(), match[0], f"{amount} {_CURRENCY.get(sign, sign)}")
+
+
+_UNITS = (
+    "percent|per cent|(?:business |working |calendar )?days?|hours?|hrs?|minutes?|mins?|seconds?|secs?|weeks?|months?"
+    "|years?|nights?|items?|people|persons?|pieces?|stars?|kg|g|mg|lbs?|pounds?|oz|km|cm|mm|m|miles?|feet|ft|inch(?:es)?"
+    "|kb|mb|gb|tb|ml|l|kwh|mbps|gbps"
+)
+_NO_UNITS = "this|thus|its|has|was|does|less|plus|minus|times|perhaps|always|unless|across|versus|towards|besides|yes"
+_QUANTITY = re.compile(
+    rf"(?<![\w.,-])(?P<amount>{_AMOUNT})(?: ?(?:to|[-–]) ?(?P<up_to>{_AMOUNT}))?"
+    rf"(?:(?:[ -]?|\u00a0)(?P<unit>(?i:{_UNITS}))(?!\w)|[ \u00a0]?(?P<sign>%|°[CF]?)"
+    rf"| (?!(?:{_NO_UNITS})\b)(?P<plural>[a-z]{{3,20}}s)(?!\w))"
+)
+
+
+def _quantities(text: str) -> Iterator[Span]:
+    for match in _QUANTITY.finditer(text):
+        amounts = [_plain_number(one) for one in (match["amount"], match["up_to"]) if one]
+        if all(amounts):
+            unit = _unit((match["unit"] or match["sign"] or match["plural"]).lower())
+            yield Span("quantity", match.start(), match[0], f"{'-'.join(amounts)} {unit}", unit)
+
+
+def _unit(written: str) -> str:
+    return "%" if written in ("percent", "per cent") else written.removesuffix("s") if len(written) > 2 else written
+
+
+_CODE = re.compile(r"(?<![\w-])#?(?P<code>[A-Za-z0-9]++(?:-[A-Za-z0-9]++)*+)(?!\w)")
+
+
+def _codes(text: str) -> Iterator[Span]:
+    for match in _CODE.finditer(text):
+        code = match["code"]
+        digits = sum(map(str.isdigit, code))
+        if 4 <= len(code) <= 40 and digits >= 2 and not code.replace("-", "").isdigit() and not code[0].islower():
+            yield Span("code", match.start("code"), code, code.upper())
+
+
+_NUMBER = re.compile(rf"(?<![\w.,])(?:(?<![\w)])[-−])?{_AMOUNT}(?!\w)")
+_MARKER = re.compile(r"^[ \t]{0,12}+(?:[>*#-][ \t]{0,3}+){0,3}+(?:\*\*)?[0-9]{1,3}[.)](?=[ \t*])", re.MULTILINE)
+
+
+def _numbers(text: str) -> Iterator[Span]:
+    text = _MARKER.sub(lambda marker: "\0" * len(marker[0]), text)
+    for match in _NUMBER.finditer(text):
+        if amount := _plain_number(match[0].lstrip("-−")):
+            yield Span("number", match.start(), match[0], amount if match[0][0].isdigit() else f"-{amount}")
+
+
+_GROUPED = re.compile(
+    r"[0-9]{1,3}(?:(?:,[0-9]{3})++(?:\.[0-9]++)?+|(?:\.[0-9]{3}){2,}+(?:,[0-9]++)?+|\.[0-9]{3},[0-9]++)"
+)
+_DECIMAL = re.compile(r"[0-9]++(?:[.,][0-9]++)?+")
+
+
+def _plain_number(written: str) -> str:
+    """Return a number without what groups its digits and with a decimal point; empty for what is none, as `1.2.3`."""
+    if _GROUPED.fullmatch(written):
+        point = "," if written.rfind(",") > written.rfind(".") and "." in written else "."
+        written = written.replace("." if point == "," else ",", "").replace(",", ".")
+    elif not _DECIMAL.fullmatch(written):
+        return ""
+    whole, _, fraction = written.replace(",", ".").partition(".")
+    fraction = fraction.rstrip("0")
+    return (whole.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
+
+
+_FINDERS: dict[Kind, Callable[[str], Iterator[Span]]] = {
+    "url": _urls,
+    "phone": _phones,
+    "date": _dates,
+    "time": _times,
+    "money": _money,
+    "quantity": _quantities,
+    "code": _codes,
+    "number": _numbers,
+}

@@ -1,0 +1,144 @@
+"""`Tool`: something the tester may do between hearing the target and answering it."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, cast, overload
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from vivavoce.errors import UsageError
+from vivavoce.pacing.waiting import call
+from vivavoce.penelope.context import TestState
+from vivavoce.records.failure import shorten
+
+FINDING_LIMIT = 300
+"""Characters of a finding that says what a tool returned."""
+
+
+class ToolResult(BaseModel):
+    """What a tool returned; `error` says why it did not succeed."""
+
+    model_config = ConfigDict(frozen=True)
+
+    success: bool
+    output: Any = None
+    error: str | None = None
+
+
+class Tool(ABC):
+    """Something the tester may do. The tester's model reads its name, `documentation` and the schema of its arguments.
+
+    A tool of your own says what it is and does it in `execute`, or in its async twin. What it raises is told to the
+    model, which goes on.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """The JSON schema of the arguments, an object."""
+    when_to_use: str = ""
+    when_not_to_use: str = ""
+    examples: str = ""
+
+    @abstractmethod
+    def execute(self, **arguments: Any) -> ToolResult:
+        """Do it."""
+
+    async def aexecute(self, **arguments: Any) -> ToolResult:
+        """Do it without holding up the event loop."""
+        return await call(self.execute, **arguments)
+
+    def begin(self, state: TestState) -> Tool:
+        """Return the tool for one test; one that looks at the test returns a copy that knows it."""
+        del state
+        return self
+
+    def findings(self, result: ToolResult) -> list[str]:
+        """Return what a result is worth keeping for the judge and the report, in words."""
+        output: object = result.output
+        if isinstance(output, Mapping):
+            listed = cast("Mapping[str, object]", output).get("findings")
+            if isinstance(listed, list):
+                return [str(one) for one in cast("list[object]", listed)]
+        said = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, default=str)
+        return [f"{self.name}: {shorten(said, FINDING_LIMIT)}"] if result.success and output is not None else []
+
+    @property
+    def documentation(self) -> str:
+        """What the tester's model reads: what it does, when to use it, when not, examples."""
+        parts = [self.description]
+        parts += [f"Use it {self.when_to_use}"] if self.when_to_use else []
+        parts += [f"Do not use it {self.when_not_to_use}"] if self.when_not_to_use else []
+        parts += [f"Examples: {self.examples}"] if self.examples else []
+        return "\n".join(parts)
+
+
+class FunctionTool(Tool):
+    """A function as a tool: its docstring is the description, its parameters are the arguments.
+
+    It returns a `ToolResult`, or anything that JSON can hold; it may be async.
+
+    Raises:
+        UsageError: it has no docstring, or takes arguments without names.
+    """
+
+    def __init__(self, function: Callable[..., Any], name: str | None = None) -> None:
+        self.name = name or function.__name__
+        self.description = inspect.getdoc(function) or ""
+        if not self.description:
+            raise UsageError(f"the tool {self.name} needs a docstring, which tells the tester what it does")
+        self._function = function
+        self.parameters = _schema(function, self.name)
+
+    def execute(self, **arguments: Any) -> ToolResult:
+        """Call the function."""
+        return _result(self._function(**arguments))
+
+    async def aexecute(self, **arguments: Any) -> ToolResult:
+        """Call the function, in a thread of its own where it is not async."""
+        return _result(await call(self._function, **arguments))
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> FunctionTool: ...
+@overload
+def tool(*, name: str) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(
+    function: Callable[..., Any] | None = None, /, *, name: str | None = None
+) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
+    """Make a tool of a function: `@tool`, or `@tool(name="…")`."""
+    if function is not None:
+        return FunctionTool(function)
+    return lambda made: FunctionTool(made, name)
+
+
+def as_tool(thing: Tool | Callable[..., Any]) -> Tool:
+    """Return a tool; a function is made one.
+
+    Raises:
+        UsageError: it is neither.
+    """
+    if isinstance(thing, Tool):
+        return thing
+    if callable(thing) and not isinstance(thing, type):
+        return FunctionTool(thing)
+    raise UsageError(f"a tool is a Tool or a function with a docstring, got {thing!r}")
+
+
+def _result(returned: Any) -> ToolResult:
+    return returned if isinstance(returned, ToolResult) else ToolResult(success=True, output=returned)
+
+
+def _schema(function: Callable[..., Any], name: str) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise UsageError(f"the tool {name} takes '{parameter}'; give each argument a name")
+        kind = Any if parameter.annotation is parameter.empty else parameter.annotation
+        fields[parameter.name] = (kind, ... if parameter.default is parameter.empty else Field(parameter.default))
+    shape = create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+    return shape.model_json_schema()

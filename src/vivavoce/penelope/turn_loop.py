@@ -1,0 +1,290 @@
+"""The loop of a test: turn after turn, each made of steps, until a condition stops it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from vivavoce.errors import BudgetExhausted, Fault, TestingFault, UsageError
+from vivavoce.messages import AIMessage, FunctionCall, ToolCall, ToolMessage
+from vivavoce.models.structured import mismatch
+from vivavoce.penelope.checks.check import MessageCheck
+from vivavoce.penelope.context import TestState
+from vivavoce.penelope.judging import Judges
+from vivavoce.penelope.stopping import Stop, StoppingCondition, first_stop
+from vivavoce.penelope.strategies.strategy import Move, Strategy
+from vivavoce.penelope.tester import Call, Tester
+from vivavoce.penelope.tools.end_conversation import NAME as END
+from vivavoce.penelope.tools.target_interaction import NAME as SEND
+from vivavoce.penelope.tools.target_interaction import TargetInteractionTool, spelled, told
+from vivavoce.penelope.tools.tool import Tool, ToolResult
+from vivavoce.penelope.turn import Step, Turn
+from vivavoce.records import trajectory
+from vivavoce.records.failure import Failure, failure_of, shorten
+from vivavoce.records.usage import Usage
+
+OnTurn = Callable[[Turn], Awaitable[None]]
+
+_ENDS_A_TURN = (SEND, END)
+_LAST_STEPS = 2
+"""With so few steps left in a turn only the tools that end it are offered."""
+
+_WITHIN = ("step_budget", "tester_down", "timeout", "cost")
+_HOPELESS = (401, 403, 404)
+"""Answers of a model's endpoint after which asking again is pointless."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnLoop:
+    """One test, turn after turn; what happens is written into `state`."""
+
+    state: TestState
+    tester: Tester
+    tools: Mapping[str, Tool]
+    send: TargetInteractionTool
+    strategy: Strategy
+    checks: Sequence[MessageCheck]
+    judges: Judges
+    conditions: tuple[StoppingCondition, ...]
+    max_steps: int = 10
+    on_turn: OnTurn | None = None
+
+    async def run(self) -> Stop:
+        """Go on until a condition stops the test; before the first turn none does.
+
+        Raises:
+            BudgetExhausted: a limit on calls or cost is reached.
+        """
+        state = self.state
+        while True:
+            if await self._turn(self._move()):
+                await self.judges.after_turn(state)
+                if self.on_turn is not None:
+                    await self.on_turn(state.turns[-1])
+            if stop := first_stop(self.conditions, state):
+                return stop
+
+    def _move(self) -> Move:
+        try:
+            return self.strategy.move(self.state)
+        except Exception as error:
+            raise _broke("strategy", self.strategy.name, error) from error
+
+    async def _turn(self, move: Move) -> bool:
+        """Take steps until something is said to the target, and say whether it was.
+
+        It is not where the tester leaves, or where a condition that may hold in the midst of a turn does.
+        """
+        state = self.state
+        state.steps = []
+        fresh = await self._prepare(move)
+        self.tester.memory.begin_turn(self._note(move, fresh))
+        if move.say is not None:
+            await self._say(_scripted(move.say, len(state.turns)), fresh)
+            return True
+        while not (state.left or first_stop(self._within, state)):
+            if await self._steps(fresh):
+                return state.left is None
+        return False
+
+    @property
+    def _within(self) -> tuple[StoppingCondition, ...]:
+        """The conditions that may hold in the midst of a turn."""
+        return tuple(one for one in self.conditions if one.name in _WITHIN)
+
+    async def _prepare(self, move: Move) -> bool:
+        """Begin a new session or take the last exchange back; say whether a new session begins."""
+        state, dialogue = self.state, self.send.dialogue
+        if move.fresh and state.turns:
+            await dialogue.fresh()
+        elif move.forget and state.stateless and state.turns:
+            dialogue.forget()
+            state.turns[-1] = state.turns[-1].model_copy(update={"forgotten": True})
+            state.counts["forgotten"] += 1
+        return move.fresh and bool(state.turns)
+
+    def _note(self, move: Move, fresh: bool) -> str:
+        state = self.state
+        parts = [f"Turn {len(state.turns) + 1} of at most {state.context.max_turns}."]
+        parts += ["A new conversation begins; the assistant remembers nothing."] if fresh else []
+        if state.turns and state.turns[-1].forgotten:
+            parts.append("The last exchange is taken back; the assistant does not remember it.")
+        parts += [move.guidance] if move.guidance else []
+        return " ".join(parts)
+
+    async def _steps(self, fresh: bool) -> bool:
+        """Ask the model for its next step and take it; say whether the turn has ended."""
+        state = self.state
+        try:
+            answer = await self.tester.next(self._offered())
+        except BudgetExhausted:
+            raise
+        except Exception as error:
+            self._model_failed(error)
+            return False
+        state.tester_failures.clear()
+        state.spend("tester", answer.usage)
+        if not answer.calls:
+            self._refused(AIMessage(content=answer.text or ""), "", "no tool was called; call exactly one of the tools")
+            return False
+        ended = False
+        for call in answer.calls:
+            if ended:
+                self._note_refusal(call, "not carried out: the turn had ended; one message at a time")
+            else:
+                ended = await self._step(call, fresh)
+        return ended
+
+    def _offered(self) -> Collection[str]:
+        """Return the tools that may be called: near the end of the budget only those that end the turn."""
+        names = [name for name in self.tools if name != END or len(self.state.turns) >= self.state.context.min_turns]
+        left = self.max_steps - len(self.state.steps)
+        return [name for name in names if name in _ENDS_A_TURN] if left <= _LAST_STEPS else names
+
+    async def _step(self, call: Call, fresh: bool) -> bool:
+        """Take one step; say whether it ended the turn."""
+        state = self.state
+        if objection := self._objection(call):
+            self._note_refusal(call, objection)
+            return False
+        assert call.arguments is not None
+        if call.name == SEND:
+            await self._say(call, fresh)
+            return True
+        result = await self._used(self.tools[call.name], call.arguments)
+        state.findings += self.tools[call.name].findings(result)
+        step = _step(call, spelled(result))
+        state.steps.append(step)
+        self.tester.memory.add(step)
+        if call.name == END:
+            state.left = str(call.arguments.get("reason") or "no reason given")
+        return call.name == END
+
+    def _objection(self, call: Call) -> str | None:
+        """Say why a call is not carried out, None when it is."""
+        offered = self._offered()
+        if call.name not in offered:
+            why = "cannot be used now" if call.name in self.tools else "does not exist"
+            return f"the tool {call.name} {why}; the tools are: {', '.join(offered)}"
+        if call.arguments is None:
+            return f"the arguments of {call.name} are not a JSON object"
+        try:
+            problem = mismatch(call.arguments, self.tools[call.name].parameters)
+        except UsageError as error:
+            problem = str(error)
+        if problem:
+            return f"wrong arguments for {call.name}: {problem}"
+        return self._said_wrongly(str(call.arguments["message"])) if call.name == SEND else None
+
+    def _said_wrongly(self, message: str) -> str | None:
+        for check in self.checks:
+            try:
+                objection = check.objection(message, self.state)
+            except Exception as error:
+                raise _broke("check", check.name, error) from error
+            if objection:
+                self.state.counts[check.name] += 1
+                return f"not sent: {objection}"
+        return None
+
+    async def _used(self, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
+        try:
+            result = await tool.aexecute(**arguments)
+        except BudgetExhausted:
+            raise
+        except Exception as error:
+            return ToolResult(success=False, error=shorten(f"{type(error).__name__}: {error}", 500))
+        if isinstance(result.output, dict) and "usage" in result.output:
+            output = dict(cast("dict[str, Any]", result.output))
+            used = output.pop("usage")
+            self.state.spend("tester", Usage.model_validate(used) if used else None)
+            return result.model_copy(update={"output": output})
+        return result
+
+    async def _say(self, call: Call, fresh: bool) -> None:
+        """Say something to the target; where the time runs out meanwhile, what was said is written down."""
+        state = self.state
+        assert call.arguments is not None
+        message = self.send.message(**call.arguments)
+        try:
+            exchange = await self.send.dialogue.say(message)
+        except asyncio.CancelledError:
+            failure = Failure(blame="target", kind="timeout", message="the target had not answered when time was over")
+            exchange = trajectory.Turn(index=len(state.turns), messages=[message], failure=failure)
+            self._write(call, exchange, fresh)
+            raise
+        self._write(call, exchange, fresh)
+
+    def _write(self, call: Call, exchange: trajectory.Turn, fresh: bool) -> None:
+        state = self.state
+        step = _step(call, spelled(told(exchange)))
+        found = [one for message in exchange.messages for one in message.retrieval_context or ()]
+        turn = Turn.model_construct(
+            assistant_message=step.assistant_message,
+            tool_message=step.tool_message,
+            reasoning=step.reasoning,
+            refused=False,
+            turn_number=len(state.turns) + 1,
+            timestamp=datetime.now(UTC),
+            exchange=exchange,
+            evaluation=None,
+            retrieval_context=found or None,
+            steps=state.steps,
+            fresh=fresh,
+            forgotten=False,
+        )
+        state.steps = []
+        if not state.turns:
+            state.opening = list(self.send.dialogue.opening)
+        state.turns.append(turn)
+        state.spend("target", exchange.usage)
+        self.tester.memory.add(turn)
+
+    def _model_failed(self, error: Exception) -> None:
+        state = self.state
+        failure = failure_of(error, "tester").model_copy(update={"blame": "tester"})
+        state.tester_failures.append(failure)
+        state.counts["tester_failures"] += 1
+        hopeless = isinstance(error, Fault) and (error.status in _HOPELESS or error.kind == "not_recorded")
+        state.tester_gone = hopeless or isinstance(error, UsageError)
+
+    def _note_refusal(self, call: Call, why: str) -> None:
+        self._refused(call.message, call.reasoning, why)
+
+    def _refused(self, message: AIMessage, reasoning: str, why: str) -> None:
+        result = spelled(ToolResult(success=False, error=why))
+        step = Step.model_construct(
+            assistant_message=message, tool_message=_tool_message(message, result), reasoning=reasoning, refused=True
+        )
+        self.state.steps.append(step)
+        self.state.counts["refused_steps"] += 1
+        self.tester.memory.add(step)
+
+
+def _broke(what: str, name: str, error: Exception) -> TestingFault:
+    return TestingFault(f"the {what} {name} raised {type(error).__name__}: {error}")
+
+
+def _step(call: Call, result: str) -> Step:
+    message = _tool_message(call.message, result)
+    return Step.model_construct(
+        assistant_message=call.message, tool_message=message, reasoning=call.reasoning, refused=False
+    )
+
+
+def _tool_message(message: AIMessage, content: str) -> ToolMessage:
+    called = message.tool_calls[0] if message.tool_calls else None
+    return ToolMessage(
+        content=content,
+        tool_call_id=called.id if called else None,
+        name=called.name if called else None,
+    )
+
+
+def _scripted(said: str, number: int) -> Call:
+    function = FunctionCall(name=SEND, arguments=ToolCall(name=SEND, args={"message": said}).function.arguments)
+    message = AIMessage(tool_calls=[ToolCall(id=f"scripted_{number + 1}", function=function)])
+    return Call(message, SEND, {"message": said}, "scripted")

@@ -1,0 +1,109 @@
+"""What a test comes to: its status, whether the target passed, and whose fault it is if not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from vivavoce.errors import Blame
+from vivavoce.metrics.result import MetricResult
+from vivavoce.penelope.context import TestState
+from vivavoce.penelope.judging import CONTRACT, GOAL
+from vivavoce.penelope.result import Criterion
+from vivavoce.penelope.stopping import Stop, TestStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a test comes to; `target_passed` is None where that cannot be told."""
+
+    status: TestStatus
+    goal_achieved: bool
+    target_passed: bool | None
+    criteria: list[Criterion]
+    blame: Blame | None = None
+    blame_reason: str = ""
+
+
+def decide(state: TestState, stop: Stop, evaluation: Mapping[str, MetricResult]) -> Verdict:
+    """Return the verdict on a test that stopped, from the final evaluation."""
+    goal = evaluation[GOAL]
+    achieved = goal.state == "scored" and goal.passed is True
+    status = _status(state, stop, goal, achieved)
+    criteria = list(_criteria(state, evaluation.get(CONTRACT)))
+    passed = _passed(state, stop, evaluation, criteria)
+    if passed is True:
+        return Verdict(status, achieved, passed, criteria)
+    blame, why = _blame(state, stop, evaluation, criteria, passed)
+    return Verdict(status, achieved, passed, criteria, blame, why)
+
+
+def _status(state: TestState, stop: Stop, goal: MetricResult, achieved: bool) -> TestStatus:
+    if stop.status in (TestStatus.ABORTED, TestStatus.ERROR) and stop.condition == "guard":
+        return stop.status
+    if achieved:
+        return TestStatus.SUCCESS if len(state.turns) >= state.context.min_turns else stop.status
+    if goal.state == "scored" or stop.status in (TestStatus.ERROR, TestStatus.ABORTED):
+        return TestStatus.FAILURE if stop.status is TestStatus.SUCCESS else stop.status
+    if state.turns and not any(turn.answered for turn in state.turns):
+        return stop.status
+    return TestStatus.INCONCLUSIVE
+
+
+def _criteria(state: TestState, contract: MetricResult | None) -> Iterator[Criterion]:
+    """Yield what the target must and must not do, as the contract was judged; nothing where it could not be."""
+    if contract is None or contract.state != "scored":
+        return
+    found = cast("list[dict[str, Any]]", contract.details.get("criteria") or [])
+    wanted = [(one, True) for one in state.context.must] + [(one, False) for one in state.context.must_not]
+    listed = [*found[: len(state.context.must)], *found[len(found) - len(state.context.must_not) :]]
+    if len(listed) != len(wanted):
+        return
+    for (text, must), one in zip(wanted, listed, strict=True):
+        yield Criterion(text=text, must=must, met=bool(one["met"]), evidence=one["evidence"])
+
+
+def _passed(
+    state: TestState, stop: Stop, evaluation: Mapping[str, MetricResult], criteria: list[Criterion]
+) -> bool | None:
+    """Say whether the target passed: what failed decides, then what nobody knows."""
+    parts = [_goal_kept(state, stop, evaluation[GOAL])]
+    if state.guarded is not None:
+        parts.append(False)
+    if CONTRACT in evaluation:
+        parts.append(all(one.met for one in criteria) if criteria else None)
+    if False in parts:
+        return False
+    return None if None in parts else True
+
+
+def _goal_kept(state: TestState, stop: Stop, goal: MetricResult) -> bool | None:
+    if stop.condition == "target_down":
+        return False
+    if goal.state != "scored" or not any(turn.answered for turn in state.turns):
+        return False if stop.condition == "timeout" and state.turns and not state.turns[-1].answered else None
+    if state.context.adversarial:
+        return None if goal.passed is None or (stop.blame == "tester" and not goal.passed) else not goal.passed
+    if goal.passed:
+        return True
+    return None if stop.condition in ("cost", "tester_down", "step_budget") else False
+
+
+def _blame(
+    state: TestState, stop: Stop, evaluation: Mapping[str, MetricResult], criteria: list[Criterion], passed: bool | None
+) -> tuple[Blame, str]:
+    goal = evaluation[GOAL]
+    if stop.blame is not None and goal.passed is not True:
+        return stop.blame, stop.reason
+    if stop.condition == "cost":
+        return "environment", stop.reason
+    if stop.condition == "timeout" and goal.passed is not True:
+        return ("target" if state.turns and not state.turns[-1].answered else "tester"), stop.reason
+    if passed is None:
+        broken = next((one for one in evaluation.values() if one.state == "error"), goal)
+        said = broken.error.message if broken.error else broken.reasoning or "it could not be judged"
+        return "judge", f"{broken.name or GOAL} could not be judged: {said}"
+    if broken_rules := [one for one in criteria if not one.met]:
+        return "target", "; ".join(f"{'must' if one.must else 'must not'}: {one.text}" for one in broken_rules)
+    return "target", goal.reasoning or stop.reason

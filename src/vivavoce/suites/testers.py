@@ -1,0 +1,116 @@
+"""From the tester of a suite to the agent that leads its conversations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vivavoce.errors import UsageError
+from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.models.homemade import as_model
+from vivavoce.models.model import Model
+from vivavoce.penelope.agent import PenelopeAgent
+from vivavoce.penelope.context import TestContext
+from vivavoce.penelope.options import AgentOptions, GoalMetric
+from vivavoce.penelope.strategies import make_strategy, read_graph
+from vivavoce.penelope.strategies.strategy import Strategy
+from vivavoce.plugins import is_file_reference, load_object
+from vivavoce.samples.sample import Sample
+from vivavoce.settings import settings
+from vivavoce.suites.judges import JudgeOpener
+from vivavoce.suites.load import Suite
+from vivavoce.suites.metric_names import metric_of
+from vivavoce.suites.spec import MetricGraderSpec, TesterSpec
+
+
+def build_tester(suite: Suite, judges: JudgeOpener) -> PenelopeAgent:
+    """Return the agent of a suite; nobody is asked yet.
+
+    Raises:
+        UsageError: a name, a file or a key is missing; the problem names its place in the suite.
+    """
+    spec = suite.spec.tester or TesterSpec()
+    try:
+        return _Builder(spec, suite.base, judges).agent()
+    except UsageError as error:
+        raise UsageError(*suite.document.placed(("tester",), error)) from error
+
+
+def context_of(agent: PenelopeAgent, spec: TesterSpec, sample: Sample, trial: int = 0) -> TestContext:
+    """Return what the test of a row is about.
+
+    Raises:
+        UsageError: the row names a persona that does not exist.
+    """
+    adversarial = agent.setup.strategy.adversarial if spec.adversarial is None else spec.adversarial
+    context = sample.context
+    return agent.context(
+        sample.instructions,
+        sample.goal or "",
+        scenario=sample.scenario,
+        restrictions=sample.restrictions,
+        context=context if context is None or isinstance(context, dict) else {"context": context},
+        persona=sample.persona if sample.persona is not None else spec.persona,
+        facts=sample.facts,
+        must=sample.must,
+        must_not=sample.must_not,
+        openings=[said.text for said in sample.said],
+        adversarial=adversarial,
+        max_turns=sample.max_turns or spec.max_turns,
+        min_turns=spec.min_turns if sample.min_turns is None else sample.min_turns,
+        trial=trial,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Builder:
+    spec: TesterSpec
+    base: Path
+    judges: JudgeOpener
+
+    def agent(self) -> PenelopeAgent:
+        spec = self.spec
+        name = spec.model or settings().tester
+        if name is None:
+            raise UsageError("name the tester's model: tester.model in the suite, --tester, or VIVAVOCE_TESTER")
+        model = self._model(name)
+        named = spec.judge or settings().judge
+        judge = model if named is None else self._model(named)
+        options: AgentOptions = {
+            "judge": judge,
+            "goal_metric": self._goal(judge),
+            "guard_metrics": [self._metric(guard, judge) for guard in spec.guards],
+            "strategy": self._strategy(),
+            "tools": [load_object(one, self.base) for one in spec.tools],
+            "enable_analysis_tools": spec.analysis,
+            "max_turns": spec.max_turns,
+            "min_turns": spec.min_turns,
+            "max_steps": spec.max_steps,
+            "evaluate_every": spec.evaluate_every,
+            "timeout_seconds": spec.test_timeout,
+            "max_cost": spec.max_test_cost,
+            "review_tester": spec.review,
+            "settings": spec.asked_with,
+        }
+        return PenelopeAgent(model, **options)
+
+    def _model(self, name: str) -> Model:
+        if is_file_reference(name):
+            return self.judges.made(as_model(load_object(name, self.base)))
+        return self.judges.open(name, self.spec)
+
+    def _goal(self, judge: Model) -> GoalMetric:
+        return "simple" if self.spec.goal_metric == "simple" else self._metric(self.spec.goal_metric, judge)
+
+    def _metric(self, name: str, judge: Model) -> BaseMultiTurnMetric:
+        short = name.rpartition(":")[2] if is_file_reference(name) else Path(name).stem
+        grader = MetricGraderSpec(kind="metric", metric=name)
+        return metric_of(short, grader, self.base, lambda one: one if not isinstance(one, str) else judge, "judge")
+
+    def _strategy(self) -> Strategy:
+        spec = self.spec
+        if spec.graph is not None:
+            return read_graph(spec.graph)
+        wanted: Any = load_object(spec.strategy, self.base) if is_file_reference(spec.strategy) else spec.strategy
+        return make_strategy(wanted, **spec.strategy_config)

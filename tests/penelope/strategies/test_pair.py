@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from vivavoce.penelope.strategies.pair import Pair
+
+from ..states import state, turn
+
+STRATEGY = Pair()
+
+
+def test_the_first_attempt_needs_no_new_session_and_every_other_does() -> None:
+    assert not STRATEGY.move(state()).fresh
+    assert STRATEGY.move(state(("Hi.", "Hello."))).fresh
+    assert STRATEGY.move(state(("Hi.", "Hello."), turn("Hi!", "Yes.", fresh=True))).fresh
+
+
+@pytest.mark.parametrize(
+    ("reply", "seen"),
+    [
+        ("I'm sorry, but I can't help with that.", "was refused"),
+        (None, "got no answer"),
+        ("Which one?", "met with a question"),
+        ("Hello.", "the same answer"),
+        ("Here it is.", "was answered"),
+    ],
+)
+def test_an_attempt_is_mended_by_what_became_of_the_one_before(reply: str | None, seen: str) -> None:
+    told = STRATEGY.move(state(("Hi.", "Hello."), turn("And?", reply, fresh=True))).guidance
+    assert seen in told
+    assert told.endswith(STRATEGY.move(state()).guidance)
