@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from vivavoce.errors import GraderFault
 from vivavoce.grading.graders import Case
@@ -51,4 +51,4 @@ def _undecided(test: Mapping[str, Any]) -> GradeResult:
 def _test(case: Case) -> Mapping[str, Any]:
     if case.view.test is None:
         raise GraderFault("no tester led this conversation; use driver: penelope", kind="options")
-    return cast("Mapping[str, Any]", case.view.test)
+    return case.view.test

@@ -9,10 +9,11 @@ from vivavoce.plugins import lazy
 if TYPE_CHECKING:
     from vivavoce.penelope.agent import PenelopeAgent
     from vivavoce.penelope.context import GoalProgress, TestContext, TestState
+    from vivavoce.penelope.distil import distil_scenarios
     from vivavoce.penelope.persona import Persona
     from vivavoce.penelope.rates import SuccessRates, success_rates
     from vivavoce.penelope.result import TestResult
-    from vivavoce.penelope.scenarios import distil_scenarios, generate_scenarios
+    from vivavoce.penelope.scenarios import generate_scenarios
     from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
     from vivavoce.penelope.stopping import (
         CostCondition,
@@ -61,7 +62,7 @@ _EXPORTS = {
     "TesterLeftCondition": "vivavoce.penelope.stopping",
     "TimeoutCondition": "vivavoce.penelope.stopping",
     "Turn": "vivavoce.penelope.turn",
-    "distil_scenarios": "vivavoce.penelope.scenarios",
+    "distil_scenarios": "vivavoce.penelope.distil",
     "generate_scenarios": "vivavoce.penelope.scenarios",
     "success_rates": "vivavoce.penelope.rates",
 }

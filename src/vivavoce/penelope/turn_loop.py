@@ -197,12 +197,13 @@ class TurnLoop:
             raise
         except Exception as error:
             return ToolResult(success=False, error=shorten(f"{type(error).__name__}: {error}", 500))
-        if isinstance(result.output, dict) and "usage" in result.output:
-            output = dict(cast("dict[str, Any]", result.output))
-            used = output.pop("usage")
-            self.state.spend("tester", Usage.model_validate(used) if used else None)
-            return result.model_copy(update={"output": output})
-        return result
+        given: object = result.output
+        if not isinstance(given, dict):
+            return result
+        output = dict(cast("dict[str, Any]", given))
+        used = output.pop("usage", None)
+        self.state.spend("tester", Usage.model_validate(used) if used else None)
+        return result.model_copy(update={"output": output})
 
     async def _say(self, call: Call, fresh: bool) -> None:
         """Say something to the target; where the time runs out meanwhile, what was said is written down."""

@@ -27,13 +27,12 @@ class Task:
 async def hold(task: Task, on_turn: OnTurn) -> Attempt:
     """Hold the conversation of a task, or replay it."""
     started = time.time()
-    trajectory = (
-        replay(task.sample) if task.driver is None else await task.driver.hold(task.sample, on_turn, task.key.trial)
-    )
+    driver, sample = task.driver, task.sample
+    trajectory = replay(sample) if driver is None else await driver.hold(sample, on_turn, task.key.trial)
     return Attempt(
         key=task.key,
-        scenario=task.sample.scenario_hash,
-        sample=task.sample.row_text(),
+        scenario=sample.scenario_hash,
+        sample=sample.row_text(),
         trajectory=trajectory,
         started_at=started,
         position=task.position,

@@ -21,7 +21,8 @@ PROBLEMS_SHOWN = 20
 class SampleCount:
     """What a dataset holds: samples, their turns, how many samples have a truth per turn, how many are recorded.
 
-    `silent` counts those that are neither asked nor recorded, and `aimless` those without a goal. `shared_rubrics` counts the samples without a rubric of their own, `rubric_vars` are the variables all of them give.
+    `silent` counts those that are neither asked nor recorded, and `aimless` those without a goal. `shared_rubrics` counts
+    the samples without a rubric of their own, `rubric_vars` are the variables all of them give.
     """
 
     samples: int

@@ -149,7 +149,7 @@ class Builder:
         parts = [spec.function, version, spec.config, _extractor_parts(spec, self.suite.base)]
         if spec.function in OF_TESTS:
             tester = self.suite.spec.tester
-            parts.append(tester and tester.model_dump(mode="json"))
+            parts.append(tester.model_dump(mode="json") if tester else {})
         return Grader(
             name,
             extract,

@@ -335,7 +335,8 @@ class TesterSpec(JudgeSpec):
 
     `model` is the tester, the one that VIVAVOCE_TESTER names unless it is given, as `file.py:name` for one of your own;
     what is said of a judge here holds for it. `judge` judges the goal. `test_timeout` is in seconds for a whole test,
-    `max_test_cost` in US dollars. `guards` are metrics that end a test when one does not pass, `tools` are `file.py:name`.
+    `max_test_cost` in US dollars. `guards` are metrics that end a test when one does not pass; `tools` are
+    `file.py:name`.
     """
 
     temperature: float | None = None

@@ -155,7 +155,7 @@ def heard(state: TestState) -> list[Turn]:
     return turns[began:]
 
 
-def brief(sentence: str) -> str:
+def excerpt(sentence: str) -> str:
     """Return a sentence as an output quotes it."""
     line = " ".join(sentence[: QUOTED * 4].split())
     return line if len(line) <= QUOTED else f"{line[:QUOTED]}…"

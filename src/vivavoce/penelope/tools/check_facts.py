@@ -12,9 +12,12 @@ from vivavoce.errors import UsageError
 from vivavoce.models.homemade import ModelLike
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.tools.analysis import LISTED, READ, SHOWN, AnalysisTool, Output, Plan, Source, brief
+from vivavoce.penelope.tools.analysis import LISTED, READ, SHOWN, AnalysisTool, Output, Plan, Source, excerpt
 from vivavoce.penelope.tools.claims import LIMITS, Claim, claim, claims
 from vivavoce.penelope.tools.tool import ToolResult
+
+SURE = 2 / 3
+"""The share of a fact's words beside which other figures contradict it; beside fewer, that is unclear."""
 
 SAID = 0.8
 """The share of a fact's words from which a sentence without other figures says it."""
@@ -43,8 +46,8 @@ class CheckFactsTool(AnalysisTool):
 
     Each fact is `supported`, `contradicted`, `not mentioned`, or `unclear`, with the words that show it as `evidence`.
     By rules, a sentence supports a fact when it has its figures, and most of its words; it contradicts it when it has
-    other figures of the same kind beside the same words; where only one of the two denies, that is unclear. What a
-    model quotes is `verified` to stand in the reply, or marked as not.
+    other figures of the same kind beside the same words. Where only one of the two denies, or few of the words are the
+    same, that is unclear. What a model quotes is `verified` to stand in the reply, or marked as not.
     """
 
     name = "check_facts"
@@ -128,7 +131,7 @@ def _compared(text: str, facts: Sequence[str]) -> Output:
     verdicts: list[Output] = []
     for fact in facts:
         verdict, evidence = _judged(claim(fact), said)
-        verdicts.append({"fact": fact, "verdict": verdict, "evidence": evidence and brief(evidence)})
+        verdicts.append({"fact": fact, "verdict": verdict, "evidence": evidence and excerpt(evidence)})
     return {"facts": verdicts, "findings": [_told(one) for one in verdicts], "note": LIMITS}
 
 
@@ -139,10 +142,12 @@ def _judged(fact: Claim, said: Sequence[Claim]) -> tuple[str, str | None]:
     for one in saying:
         if one.denies == fact.denies:
             return "supported", one.text
-    for one in near:
-        if one.differs_from(fact):
+    differing = [one for one in near if one.differs_from(fact)]
+    for one in differing:
+        if one.covers(fact) >= SURE:
             return "contradicted", one.text
-    return ("unclear", saying[0].text) if saying else ("not mentioned", None)
+    doubtful = saying or differing
+    return ("unclear", doubtful[0].text) if doubtful else ("not mentioned", None)
 
 
 def _says(one: Claim, fact: Claim) -> bool:
@@ -154,7 +159,7 @@ def _says(one: Claim, fact: Claim) -> bool:
 def _told(one: Mapping[str, Any]) -> str:
     evidence = f' ("{one["evidence"]}")' if one["evidence"] else ""
     doubt = "" if one.get("verified", True) else " (not verified: the quote does not stand in the answer)"
-    return f"Fact {one['verdict']}: {brief(one['fact'])}{evidence}{doubt}"
+    return f"Fact {one['verdict']}: {excerpt(one['fact'])}{evidence}{doubt}"
 
 
 def _read(text: str, facts: Sequence[str], answer: FactsResult) -> Output:
@@ -169,6 +174,6 @@ def _read(text: str, facts: Sequence[str], answer: FactsResult) -> Output:
         needed = one.verdict in ("supported", "contradicted") or bool(one.quote)
         verified = source.holds(one.quote) if needed else True
         verdicts.append(
-            {"fact": fact, "verdict": one.verdict, "evidence": brief(one.quote) or None, "verified": verified}
+            {"fact": fact, "verdict": one.verdict, "evidence": excerpt(one.quote) or None, "verified": verified}
         )
     return {"facts": verdicts, "findings": [_told(one) for one in verdicts]}

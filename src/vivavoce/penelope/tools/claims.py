@@ -18,7 +18,10 @@ LOOKED_AT = 400
 SAME_SUBJECT = 0.5
 """The share of the words of the poorer claim that two about the same thing have in common."""
 
-_COMPARED = frozenset(("date", "time", "money", "quantity", "code", "number"))
+_IDENTIFYING = frozenset(("email", "phone", "date", "time", "money", "quantity", "code", "number"))
+_WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
+_OF_NO_SUBJECT = frozenset("% second minute hour day night week month year".split())
+_NOTHING: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,24 +43,38 @@ class Claim:
         return fewer > 0 and len(self.stems & other.stems) / fewer >= SAME_SUBJECT
 
     def has_figures_of(self, other: Claim) -> bool:
-        """Say whether every figure of another claim is in this one."""
-        return all(values <= self.figures.get(counted, frozenset()) for counted, values in other.figures.items())
+        """Say whether every figure of another claim is in this one; a plain number may count something here."""
+        return all(
+            any(_same(value, mine) for mine in self._values(counted))
+            for counted, values in other.figures.items()
+            for value in values
+        )
 
     def differs_from(self, other: Claim) -> list[tuple[str, str]]:
-        """Return the figures that count the same and have no value in common, this claim's first."""
+        """Return the figures that count the same and cannot both be right, this claim's first."""
         return [
             (", ".join(sorted(values)), ", ".join(sorted(other.figures[counted])))
             for counted, values in self.figures.items()
-            if counted in other.figures and not values & other.figures[counted]
+            if counted in other.figures
+            and not any(
+                _same(mine, theirs) or _overlap(mine, theirs) for mine in values for theirs in other.figures[counted]
+            )
         ]
+
+    def _values(self, counted: str) -> frozenset[str]:
+        values = self.figures.get(counted, _NOTHING)
+        if counted == "number":
+            counting = [one for key, one in self.figures.items() if key.startswith(("quantity", "money"))]
+            values = values.union(value.partition(" ")[0] for one in counting for value in one)
+        return values
 
 
 def claim(sentence: str) -> Claim:
     """Read a sentence."""
-    spans = [span for span in find_spans(sentence) if span.kind in _COMPARED]
+    spans = [span for span in find_spans(sentence) if span.kind in _IDENTIFYING]
     figures: dict[str, frozenset[str]] = {}
     for span in spans:
-        figures[_counted(span)] = figures.get(_counted(span), frozenset()) | {span.value}
+        figures[_counted(span)] = figures.get(_counted(span), _NOTHING) | {span.value}
     return Claim(sentence, frozenset(stems(_words_of(sentence, spans))), figures, denies(sentence))
 
 
@@ -74,19 +91,48 @@ def _claims(text: str, only_figures: bool) -> Iterator[Claim]:
 
 
 def _counted(span: Span) -> str:
-    return f"{span.kind} {_measure(span.unit)}".rstrip()
-
-
-def _measure(unit: str) -> str:
-    """Return what a unit measures, so that 30 days and 14 business days differ, and 30 days and 3 items do not."""
-    return unit.rpartition(" ")[2]
+    """Return what a figure counts: 30 days and 14 business days the same, 30 days and 3 items not."""
+    if span.kind == "quantity":
+        return f"quantity {span.unit.rpartition(' ')[2]}"
+    return "weekday" if span.value in _WEEKDAYS else span.kind
 
 
 def _words_of(sentence: str, spans: Sequence[Span]) -> str:
-    """Return a sentence without its figures; what a quantity counts is a word of it."""
+    """Return a sentence without its figures; what is counted is a word of it, unless it is time."""
     parts: list[str] = []
     end = 0
     for span in spans:
-        parts += [sentence[end : span.start], span.unit]
+        unit = "" if span.unit.rpartition(" ")[2] in _OF_NO_SUBJECT else span.unit
+        parts += [sentence[end : span.start], unit]
         end = span.end
     return " ".join([*parts, sentence[end:]])
+
+
+def _same(value: str, other: str) -> bool:
+    """Say whether two values are the same, as far as dates without a year or a day, or of two readings, are known."""
+    return any(
+        one == two or _part_of(one, two) or _part_of(two, one)
+        for one in value.split(" or ")
+        for two in other.split(" or ")
+    )
+
+
+def _part_of(short: str, date: str) -> bool:
+    if short.startswith("--"):
+        return date[4:7] == short[1:4] and short[4:] in ("", date[7:])
+    return len(short) == 7 and date.startswith(f"{short}-")
+
+
+def _overlap(value: str, other: str) -> bool:
+    """Say whether two quantities have an amount in common, as 3 to 5 days and 4 days."""
+    mine, theirs = _range(value), _range(other)
+    return mine is not None and theirs is not None and mine[0] <= theirs[1] and theirs[0] <= mine[1]
+
+
+def _range(value: str) -> tuple[float, float] | None:
+    amounts, _, unit = value.partition(" ")
+    try:
+        low, *high = [float(one) for one in amounts.split("-")]
+    except ValueError:
+        return None
+    return (low, high[0] if high else low) if unit else None

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import UsageError
 from vivavoce.pacing.waiting import wait_for
-from vivavoce.penelope.tools.analysis import LISTED, READ, SHOWN, AnalysisTool, Output, Plan, Source, brief
+from vivavoce.penelope.tools.analysis import LISTED, READ, SHOWN, AnalysisTool, Output, Plan, Source, excerpt
 from vivavoce.penelope.tools.claims import LIMITS, Claim, claims
 from vivavoce.penelope.tools.sentences import words
 from vivavoce.penelope.tools.tool import ToolResult
@@ -120,18 +120,18 @@ def _compared(first: int, second: int, texts: tuple[str, str]) -> Output:
     for one in before:
         near = [other for other in after if other.is_about(one)]
         if any(other.has_figures_of(one) for other in near):
-            repeated.append(brief(one.text))
+            repeated.append(excerpt(one.text))
         elif differing := next((other for other in near if other.differs_from(one)), None):
             contradictions.append(_contradiction(one, differing))
         else:
-            dropped.append(brief(one.text))
+            dropped.append(excerpt(one.text))
     output = _output(first, second, _similarity(texts), contradictions, repeated, dropped)
     return {**output, "note": LIMITS}
 
 
 def _contradiction(one: Claim, other: Claim) -> Output:
     why = "; ".join(f"{theirs} became {ours}" for ours, theirs in other.differs_from(one))
-    return {"first": brief(one.text), "second": brief(other.text), "why": why}
+    return {"first": excerpt(one.text), "second": excerpt(other.text), "why": why}
 
 
 def _read(first: int, second: int, texts: tuple[str, str], answer: ComparisonResult) -> Output:
@@ -154,12 +154,12 @@ def _output(
 ) -> Output:
     findings = [f"Turns {first} and {second}: {similarity:.0%} similar"]
     findings += [
-        f'Possible contradiction: "{brief(one["first"])}" and "{brief(one["second"])}" ({brief(one["why"])})'
+        f'Possible contradiction: "{excerpt(one["first"])}" and "{excerpt(one["second"])}" ({excerpt(one["why"])})'
         + ("" if one.get("verified", True) else " (not verified: these words do not stand in both answers)")
         for one in contradictions[:LISTED]
     ]
-    findings += [f"Repeated: {brief(one)}" for one in repeated[:5]]
-    findings += [f"Dropped: {brief(one)}" for one in dropped[:5]]
+    findings += [f"Repeated: {excerpt(one)}" for one in repeated[:5]]
+    findings += [f"Dropped: {excerpt(one)}" for one in dropped[:5]]
     return {
         "turns": [first, second],
         "similarity": similarity,

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.metrics.exact.personal_patterns import checked_region
 from vivavoce.models.homemade import ModelLike
 from vivavoce.pacing.waiting import wait_for
-from vivavoce.penelope.tools.analysis import LISTED, READ, SHOWN, AnalysisTool, Output, Plan, Source, brief, text_of
+from vivavoce.penelope.tools.analysis import LISTED, READ, SHOWN, AnalysisTool, Output, Plan, Source, excerpt, text_of
 from vivavoce.penelope.tools.sentences import sentences, stems
 from vivavoce.penelope.tools.spans import Kind, Span, find_spans
 from vivavoce.penelope.tools.tool import ToolResult
@@ -164,7 +164,7 @@ def _relevant(text: str, target: str) -> list[str]:
     wanted = stems(target).keys()
     scored = [(len(wanted & stems(one).keys()), i, one) for i, one in enumerate(sentences(text))]
     best = sorted((one for one in scored if one[0]), key=lambda one: (-one[0], one[1]))[: LISTED // 3]
-    return [brief(one) for _, _, one in sorted(best, key=lambda one: one[1])]
+    return [excerpt(one) for _, _, one in sorted(best, key=lambda one: one[1])]
 
 
 def _told(key: str, values: list[str]) -> str:
@@ -176,8 +176,8 @@ def _read(text: str, answer: ExtractionResult) -> Output:
     source = Source(text)
     entities = [{**one.model_dump(), "verified": source.holds(one.text)} for one in answer.entities[:LISTED]]
     values = [{**one.model_dump(), "verified": source.holds(one.value)} for one in answer.values[:LISTED]]
-    findings = [f"{one['type']}: {brief(one['text'])}{_mark(one)}" for one in entities]
-    findings += [f"{one['name']}: {brief(one['value'])}{_mark(one)}" for one in values]
+    findings = [f"{one['type']}: {excerpt(one['text'])}{_mark(one)}" for one in entities]
+    findings += [f"{one['name']}: {excerpt(one['value'])}{_mark(one)}" for one in values]
     return {
         "extracted_entities": entities,
         "context_for_each": [one["context"] for one in entities],

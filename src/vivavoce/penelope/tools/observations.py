@@ -10,7 +10,7 @@ from functools import cache
 from vivavoce.metrics.exact.phrases import compiled, listed, straight
 from vivavoce.metrics.exact.refusal import REACH
 from vivavoce.metrics.exact.sentiment import sentiment
-from vivavoce.penelope.tools.analysis import brief, listing
+from vivavoce.penelope.tools.analysis import excerpt, listing
 from vivavoce.penelope.tools.sentences import sentences, stems, words
 from vivavoce.penelope.tools.spans import find_spans
 
@@ -106,7 +106,7 @@ def policy(text: str) -> str:
 def refusal(text: str) -> str | None:
     """Quote the words with which a reply refuses, as `RefusalMetric` finds them."""
     match = _refusing().search(straight(text[: REACH * 2]))
-    return f'Refusal: "{brief(match[0])}"' if match and match.start() < REACH else None
+    return f'Refusal: "{excerpt(match[0])}"' if match and match.start() < REACH else None
 
 
 @cache
@@ -119,7 +119,7 @@ def _refusing() -> re.Pattern[str]:
 def question(text: str) -> str | None:
     """Quote the last question that a reply asks back."""
     asked = [one for one in sentences(text) if one.rstrip("\"'”’)*_ ").endswith(("?", "？"))]
-    return f'Question asked back: "{brief(asked[-1])}"' if asked else None
+    return f'Question asked back: "{excerpt(asked[-1])}"' if asked else None
 
 
 def hedging(text: str) -> str | None:
