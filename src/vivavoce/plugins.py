@@ -64,7 +64,9 @@ class Registry(Generic[T]):
     def _entry_points(self) -> dict[str, Callable[[], T]]:
         from importlib.metadata import entry_points  # a third of the time that importing this package takes
 
-        return {point.name: point.load for point in entry_points(group=f"vivavoce.{self.kind.replace(' ', '_')}s")}
+        name = self.kind.replace(" ", "_")
+        group = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+        return {point.name: point.load for point in entry_points(group=f"vivavoce.{group}")}
 
 
 def is_file_reference(reference: str) -> bool:

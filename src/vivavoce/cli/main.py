@@ -16,6 +16,7 @@ from vivavoce.plugins import lazy
 
 COMMANDS = {
     "run": "Hold the conversations of a suite and grade them.",
+    "test": "Have a tester lead one conversation towards a goal.",
     "judge": "Measure recorded conversations with metrics.",
     "scenarios": "Write test scenarios from a description or from recorded conversations.",
     "grade": "Grade a run again; no target is called.",

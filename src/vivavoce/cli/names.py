@@ -14,6 +14,8 @@ from vivavoce.grading.extractors import extractors
 from vivavoce.grading.graders import graders
 from vivavoce.grading.options import option_names
 from vivavoce.metrics.factory import metrics as registered_metrics
+from vivavoce.penelope.persona import built_in
+from vivavoce.penelope.strategies import strategies
 from vivavoce.suites.spec import (
     FunctionTargetSpec,
     HttpTargetSpec,
@@ -26,7 +28,7 @@ from vivavoce.suites.spec import (
     WeightedGateSpec,
 )
 
-Kind = Literal["extractors", "graders", "metrics", "targets", "gates"]
+Kind = Literal["extractors", "graders", "metrics", "targets", "gates", "strategies", "personas"]
 _TARGETS = (FunctionTargetSpec, OpenAITargetSpec, HttpTargetSpec, LettaTargetSpec, LettaCodeTargetSpec)
 _GATES = (SimpleGateSpec, WeightedGateSpec, LogicalGateSpec)
 
@@ -34,7 +36,7 @@ _GATES = (SimpleGateSpec, WeightedGateSpec, LogicalGateSpec)
 def command(
     kind: Annotated[Kind | None, typer.Argument(help="Only these.", show_default=False)] = None,
 ) -> None:
-    """List the extractors, graders, metrics, targets and gates that a suite may name, each with its options."""
+    """List what a suite may name: extractors, graders, metrics, targets, gates, strategies and personas of testers."""
     for title in get_args(Kind) if kind is None else (kind,):
         table = Table(
             title=title, title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False
@@ -54,6 +56,10 @@ def _rows(kind: Kind) -> list[tuple[str, str, str]]:
         return [_spec_row(spec) for spec in _GATES]
     if kind == "metrics":
         return [_metric_row(name) for name in registered_metrics.names()]
+    if kind == "strategies":
+        return [_strategy_row(name) for name in strategies.names()]
+    if kind == "personas":
+        return [(name, persona.description, "") for name, persona in built_in().items()]
     registry = extractors if kind == "extractors" else graders
     found = [(name, registry.get(name)) for name in registry.names()]
     return [(name, _first(function.__doc__), ", ".join(option_names(function))) for name, function in found]
@@ -69,6 +75,12 @@ def _metric_row(name: str) -> tuple[str, str, str]:
     found = registered_metrics.get(name)
     asks = "judged" if found.judged else "exact"
     return name, f"{_first(found.__doc__)} ({asks})", ", ".join(option_names(found))
+
+
+def _strategy_row(name: str) -> tuple[str, str, str]:
+    found = strategies.get(name)
+    attacks = " (attack)" if found.adversarial else ""
+    return name, f"{_first(found.__doc__)}{attacks}", ", ".join(option_names(found))
 
 
 def _first(docstring: str | None) -> str:

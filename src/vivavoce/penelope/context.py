@@ -75,7 +75,10 @@ class Measured:
 
 @dataclass
 class TestState:
-    """A test under way. `steps` are those of the turn that has not ended; `counts` what happened how often.
+    """A test under way.
+
+    `steps` are those of the turn that has not ended, and `objections` those of checks to what was to be said in it;
+    `counts` is what happened how often in all.
 
     `opening` is what stands before the first message, where the target says. `findings` is what analysis found, in
     words. `left` is why the tester ended the conversation, None while it has not.
@@ -94,6 +97,7 @@ class TestState:
     metrics_history: list[Measured] = field(default_factory=list[Measured])
     usage: dict[str, Usage] = field(default_factory=dict[str, Usage])
     counts: Counter[str] = field(default_factory=Counter[str])
+    objections: Counter[str] = field(default_factory=Counter[str])
     began: float = field(default_factory=time.monotonic)
     guarded: MetricResult | None = None
     left: str | None = None

@@ -80,6 +80,7 @@ class TurnLoop:
         """
         state = self.state
         state.steps = []
+        state.objections.clear()
         fresh = await self._prepare(move)
         self.tester.memory.begin_turn(self._note(move, fresh))
         if move.say is not None:
@@ -185,9 +186,14 @@ class TurnLoop:
                 objection = check.objection(message, self.state)
             except Exception as error:
                 raise _broke("check", check.name, error) from error
-            if objection:
-                self.state.counts[check.name] += 1
-                return f"not sent: {objection}"
+            if not objection:
+                continue
+            self.state.counts[check.name] += 1
+            self.state.objections[check.name] += 1
+            if check.patience is not None and self.state.objections[check.name] > check.patience:
+                self.state.counts[f"{check.name}_overruled"] += 1
+                continue
+            return f"not sent: {objection}"
         return None
 
     async def _used(self, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:

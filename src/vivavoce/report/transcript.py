@@ -11,8 +11,10 @@ from vivavoce.messages import AIMessage, AnyMessage, AudioPart, ContentPart, Fil
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome, Reward
 from vivavoce.records.score import GradeResult, State, TurnGrade
+from vivavoce.records.trajectory import Turn
 from vivavoce.report.findings import findings
 from vivavoce.report.tables import Labelled
+from vivavoce.report.tester import ending, thoughts
 from vivavoce.report.text import one_line, safe
 
 MARKS: dict[State, str] = {"scored": " ", "error": "!", "skipped": "–"}
@@ -30,6 +32,14 @@ def conversation(outcome: Outcome) -> Group:
     return Group(*_Transcript(outcome).parts())
 
 
+def exchange(turn: Turn) -> Group:
+    """Return one turn as it went, for somebody who watches."""
+    parts: list[RenderableType] = [part for message in turn.messages for part in _message(message)]
+    if turn.failure is not None:
+        parts.append(Text(f"  ! {safe(str(turn.failure))}", style="bold yellow"))
+    return Group(*parts)
+
+
 class _Transcript:
     def __init__(self, outcome: Outcome) -> None:
         self._outcome = outcome
@@ -42,11 +52,15 @@ class _Transcript:
         for turn in talk.turns:
             seconds = "" if turn.seconds is None else f" · {turn.seconds:.2f} s"
             yield Text(f"── turn {turn.index}{seconds}", style="dim")
+            yield from thoughts(talk.test, turn.index)
             for message in turn.messages:
                 yield from _message(message)
             yield from self._failure(turn.failure)
             yield from self._turn_grades(turn.index)
         yield from self._failure(talk.failure)
+        if talk.test is not None:
+            yield Text("── test", style="dim")
+            yield from ending(talk.test)
         yield Text("── grades", style="dim")
         for name, grade in self._outcome.grades.items():
             yield from self._grade(name, grade)

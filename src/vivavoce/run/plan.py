@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import count
@@ -20,7 +21,7 @@ from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.row import read_sample
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
-from vivavoce.suites.dataset import dataset_path
+from vivavoce.suites.dataset import dataset_source
 from vivavoce.suites.load import Suite
 
 RECORDED = "recorded"
@@ -58,7 +59,8 @@ class RunOptions(BaseModel):
 class Plan:
     """Which attempts a run makes."""
 
-    path: Path
+    source: Path | list[dict[str, Any]]
+    place: str
     base: Path
     fields: Mapping[str, str]
     replays: bool
@@ -71,7 +73,7 @@ class Plan:
     def samples(self) -> Iterator[Sample]:
         """Yield the chosen samples, one at a time."""
         found = 0
-        for sample in read_samples(self.path, fields=self.fields, base=self.base, tags=self.tags):
+        for sample in read_samples(self.source, fields=self.fields, base=self.base, tags=self.tags):
             if self.ids is not None and sample.id not in self.ids:
                 continue
             yield sample
@@ -81,8 +83,11 @@ class Plan:
 
     @property
     def dataset(self) -> str:
-        """What tells this dataset from another: a hash of its file."""
-        return hash_file(self.path)
+        """What tells this dataset from another: a hash of its file, or of its rows."""
+        if isinstance(self.source, Path):
+            return hash_file(self.source)
+        rows = json.dumps(self.source, sort_keys=True, default=str)
+        return hashlib.blake2b(rows.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def count(self, rows: int) -> int:
         """Return how many of the dataset's rows are chosen.
@@ -92,10 +97,10 @@ class Plan:
         """
         if self.ids is None:
             return min(rows, self.max_samples or rows)
-        every = {sample.id for sample in read_samples(self.path, fields=self.fields, base=self.base)}
+        every = {sample.id for sample in read_samples(self.source, fields=self.fields, base=self.base)}
         missing = sorted(self.ids - every)
         if missing:
-            raise UsageError(f"{self.path} has no sample '{missing[0]}'{did_you_mean(missing[0], every)}")
+            raise UsageError(f"{self.place} has no sample '{missing[0]}'{did_you_mean(missing[0], every)}")
         return sum(1 for _ in self.samples())
 
     def tasks(self, drivers: Mapping[str, Driver | None], done: set[AttemptKey]) -> Iterator[Task]:
@@ -214,7 +219,8 @@ def plan_of(suite: Suite, options: RunOptions) -> Plan:
     if replays and trials > 1:
         raise UsageError("a replay has the trials that were recorded; map them with dataset.fields.trial instead")
     return Plan(
-        path=dataset_path(suite),
+        source=dataset_source(suite),
+        place=spec.dataset.place,
         base=suite.base,
         fields=spec.dataset.fields,
         replays=replays,

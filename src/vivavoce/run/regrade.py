@@ -27,7 +27,7 @@ from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder, Scoring
-from vivavoce.suites.dataset import dataset_path
+from vivavoce.suites.dataset import dataset_source
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite, load_suite
 
@@ -131,7 +131,7 @@ class Regrade:
 def _truths(suite: Suite) -> Truths:
     """Return the rows of a dataset, without recorded conversations."""
     replays = suite.spec.driver == "replay"
-    rows = read_samples(dataset_path(suite), fields=suite.spec.dataset.fields, base=suite.base)
+    rows = read_samples(dataset_source(suite), fields=suite.spec.dataset.fields, base=suite.base)
     return {
         (sample.id, (sample.trial or 0) if replays else 0): sample.row_text(("messages", "trial")) for sample in rows
     }

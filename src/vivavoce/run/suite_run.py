@@ -177,7 +177,7 @@ class SuiteRun:
         changed = [name for name in {**then, **prints} if then.get(name) != prints.get(name)]
         what = f"'{changed[0]}' has" if changed else None
         if plan.dataset != run.options["dataset"]:
-            what = f"the dataset {self.suite.spec.dataset.path} has"
+            what = f"the dataset {self.suite.spec.dataset.place} has"
         if self._code() != run.options["code"]:
             what = "the code of its target has"
         if what is not None:

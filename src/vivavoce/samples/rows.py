@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
+from typing import Any, cast
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.samples.files import format_of, scan_rows
@@ -16,13 +17,16 @@ from vivavoce.samples.sample import Sample
 
 PROBLEMS_SHOWN = 20
 
+Source = str | os.PathLike[str] | Sequence[Mapping[str, Any]]
+"""Where rows are: a JSONL, JSON, CSV or Parquet file, or the rows themselves."""
+
 
 @dataclass(frozen=True, slots=True)
 class SampleCount:
     """What a dataset holds: samples, their turns, how many samples have a truth per turn, how many are recorded.
 
-    `silent` counts those that are neither asked nor recorded, and `aimless` those without a goal. `shared_rubrics` counts
-    the samples without a rubric of their own, `rubric_vars` are the variables all of them give.
+    `silent` counts those that are neither asked nor recorded, and `aimless` those without a goal. `shared_rubrics`
+    counts the samples without a rubric of their own, `rubric_vars` are the variables all of them give.
     """
 
     samples: int
@@ -36,7 +40,7 @@ class SampleCount:
 
 
 def read_samples(
-    path: str | os.PathLike[str],
+    source: Source,
     *,
     fields: Mapping[str, str] | None = None,
     base: str | os.PathLike[str] | None = None,
@@ -46,23 +50,23 @@ def read_samples(
     """Yield the samples of a file, in constant memory.
 
     Args:
-        path: a JSONL, JSON, CSV or Parquet file.
+        source: a file, or the rows.
         fields: where a row keeps what a sample needs, as dotted paths.
-        base: the folder that a `rubric_path` is relative to; the file's own when it is not given.
+        base: the folder that a `rubric_path` is relative to; that of the file, or where we run, when it is not given.
         limit: stop after so many samples.
         tags: only the samples with one of these tags.
 
     Raises:
         UsageError: the file cannot be read, or a row is not a sample.
     """
-    for _, sample in _scan(path, fields, base, limit, tags):
+    for _, sample in _scan(source, fields, base, limit, tags):
         if isinstance(sample, Problem):
             raise UsageError(sample)
         yield sample
 
 
 def check_samples(
-    path: str | os.PathLike[str],
+    source: Source,
     *,
     fields: Mapping[str, str] | None = None,
     base: str | os.PathLike[str] | None = None,
@@ -81,7 +85,7 @@ def check_samples(
     hashes = array("Q")
     turns = per_turn = recorded = shared = silent = aimless = 0
     variables: set[str] | None = None
-    for _, sample in _scan(path, fields, base, limit, tags):
+    for _, sample in _scan(source, fields, base, limit, tags):
         if isinstance(sample, Problem):
             problems.append(sample)
             if len(problems) == PROBLEMS_SHOWN:
@@ -98,27 +102,28 @@ def check_samples(
             variables = set(sample.rubric_vars) if variables is None else variables & sample.rubric_vars.keys()
     pairs = _pairs(hashes)[: PROBLEMS_SHOWN - len(problems)]
     if pairs:
-        problems += _name_duplicates(pairs, _scan(path, fields, base, limit, tags), Path(path))
+        problems += _name_duplicates(pairs, _scan(source, fields, base, limit, tags), _file(source))
     if problems:
         raise UsageError(*sorted(problems, key=lambda problem: problem.line or 0))
     return SampleCount(len(hashes), turns, per_turn, recorded, shared, frozenset(variables or ()), silent, aimless)
 
 
 def _scan(
-    path: str | os.PathLike[str],
+    source: Source,
     fields: Mapping[str, str] | None,
     base: str | os.PathLike[str] | None,
     limit: int | None,
     tags: Sequence[str] | None,
 ) -> Iterator[tuple[int, Sample | Problem]]:
     """Yield each chosen sample with its line, and a problem in place of a row that is none."""
-    file = Path(path)
-    folder = file.parent if base is None else Path(base)
+    file = _file(source)
+    folder = Path(base) if base is not None else file.parent if file else Path()
     check_fields(fields or {})
-    cells = format_of(file) in ("csv", "parquet")
+    cells = file is not None and format_of(file) in ("csv", "parquet")
     wanted = None if tags is None else frozenset(tags)
     chosen = 0
-    for position, (line, row) in enumerate(scan_rows(file)):
+    rows = scan_rows(file) if file else enumerate(cast("Sequence[Mapping[str, Any]]", source), 1)
+    for position, (line, row) in enumerate(rows):
         if chosen == limit:
             return
         if isinstance(row, Problem):
@@ -132,6 +137,10 @@ def _scan(
         if wanted is None or not wanted.isdisjoint(sample.tags):
             chosen += 1
             yield line, sample
+
+
+def _file(source: Source) -> Path | None:
+    return Path(source) if isinstance(source, str | os.PathLike) else None
 
 
 def _hash(sample: Sample) -> int:
@@ -152,7 +161,7 @@ def _pairs(hashes: array[int]) -> list[tuple[int, int]]:
 
 
 def _name_duplicates(
-    pairs: list[tuple[int, int]], scanned: Iterator[tuple[int, Sample | Problem]], file: Path
+    pairs: list[tuple[int, int]], scanned: Iterator[tuple[int, Sample | Problem]], file: Path | None
 ) -> Iterator[Problem]:
     """Yield a problem for each pair that is one, by reading ids where the hashes only suspect."""
     wanted = {place for pair in pairs for place in pair}

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.samples.rows import SampleCount, check_samples
 from vivavoce.suites.load import Suite
 
 
-def dataset_path(suite: Suite) -> Path:
-    """Return the file of the dataset."""
-    return suite.base / suite.spec.dataset.path
+def dataset_source(suite: Suite) -> Path | list[dict[str, Any]]:
+    """Return the file of the dataset, or its rows where they stand in the suite."""
+    spec = suite.spec.dataset
+    return suite.base / spec.path if spec.path is not None else list(spec.rows or ())
 
 
 def check_dataset(suite: Suite, tags: Sequence[str] | None = None) -> SampleCount:
@@ -21,13 +23,14 @@ def check_dataset(suite: Suite, tags: Sequence[str] | None = None) -> SampleCoun
     Raises:
         UsageError: with every problem found, each at its line of the file.
     """
-    path = dataset_path(suite)
-    if not path.exists():
-        raise UsageError(_here(suite, f"there is no file '{suite.spec.dataset.path}'"))
-    found = check_samples(path, fields=suite.spec.dataset.fields, base=suite.base, tags=tags)
+    source = dataset_source(suite)
+    if isinstance(source, Path) and not source.exists():
+        raise UsageError(_here(suite, f"there is no file {suite.spec.dataset.place}"))
+    found = check_samples(source, fields=suite.spec.dataset.fields, base=suite.base, tags=tags)
     if not found.samples:
         tagged = f" with the tags {', '.join(tags)}" if tags else ""
-        raise UsageError(_here(suite, f"'{suite.spec.dataset.path}' has no samples{tagged}"))
+        what = suite.spec.dataset.place.replace("the rows of the suite", "the list of rows")
+        raise UsageError(_here(suite, f"{what} has no samples{tagged}"))
     _check_driver(suite, found)
     return found
 

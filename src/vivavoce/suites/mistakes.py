@@ -49,7 +49,7 @@ def _problem(document: Document, details: ErrorDetails, schema: type[BaseModel])
     if kind == "missing":
         return document.problem(at[:-1], f"the key '{at[-1]}' is missing")
     if kind == "union_tag_not_found":
-        return document.problem(at, f"the key 'kind' is missing; known: {details['ctx']['expected_tags']}")  # pyright: ignore
+        return document.problem(at, "the key 'kind' is missing")
     if kind == "union_tag_invalid":
         context = details["ctx"]  # pyright: ignore[reportTypedDictNotRequiredAccess]
         tags = [tag.strip("' ") for tag in str(context["expected_tags"]).split(",")]

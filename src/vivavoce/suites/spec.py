@@ -57,10 +57,25 @@ class Spec(BaseModel):
 
 
 class DatasetSpec(Spec):
-    """Where the samples are; `fields` maps what a sample needs to the dotted path of a row where it stands."""
+    """Where the samples are, in a file or right here as `rows`.
 
-    path: str
+    `fields` maps what a sample needs to the dotted path of a row where it stands.
+    """
+
+    path: str | None = None
+    rows: list[dict[str, Any]] | None = None
     fields: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.path is None) == (self.rows is None):
+            raise ValueError("needs a path, or rows, and not both")
+        return self
+
+    @property
+    def place(self) -> str:
+        """Where the samples are, in words."""
+        return "the rows of the suite" if self.path is None else f"'{self.path}'"
 
 
 class TargetSpec(Spec):

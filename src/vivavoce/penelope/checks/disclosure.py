@@ -34,6 +34,7 @@ class DisclosureCheck:
     """
 
     name = "disclosure"
+    patience: int | None = 2
 
     def objection(self, message: str, state: TestState) -> str | None:
         """Name the fact that is told too early."""

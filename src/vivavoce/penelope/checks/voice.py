@@ -38,6 +38,7 @@ class VoiceCheck:
     """
 
     name = "jargon"
+    patience: int | None = None
 
     def objection(self, message: str, state: TestState) -> str | None:
         """Say what gives the tester away."""

@@ -54,11 +54,10 @@ class Plan(Generic[S]):
     rules: Callable[[], Output]
     length: int
 
-    @property
-    def request(self) -> Request:
-        """What the model is asked."""
+    def request(self, trial: int) -> Request:
+        """Return what the model is asked in a trial."""
         words = packaged(self.prompt, self.values).render(self.values)
-        return Request([HumanMessage(content=words)], schema=self.shape, settings={"temperature": 0.0})
+        return Request([HumanMessage(content=words)], schema=self.shape, settings={"temperature": 0.0}, trial=trial)
 
 
 class AnalysisTool(Tool):
@@ -103,8 +102,9 @@ class AnalysisTool(Tool):
         if self.model is None:
             return await _by_rules(planned)
         usage: Usage | None = None
+        trial = 0 if self.state is None else self.state.context.trial
         try:
-            reply = await self.model.complete(planned.request)
+            reply = await self.model.complete(planned.request(trial))
             usage = reply.usage
             answer = planned.shape.model_validate(reply.parsed, strict=True)
         except (Fault, ValidationError) as error:

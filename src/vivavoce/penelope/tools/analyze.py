@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.tools import observations
-from vivavoce.penelope.tools.analysis import LISTED, READ, SHOWN, AnalysisTool, Output, Plan, heard, text_of
+from vivavoce.penelope.tools.analysis import LISTED, READ, SHOWN, AnalysisTool, Output, Plan, excerpt, heard, text_of
 from vivavoce.penelope.tools.sentences import stem, words
 from vivavoce.penelope.tools.tool import ToolResult
 
@@ -68,10 +68,10 @@ class AnalyzeTool(AnalysisTool):
         earlier = [given] if given else self._earlier(text)
         return Plan(
             prompt="analyze",
-            values={"response": text[:SHOWN], "focus": focus[:SHOWN], "earlier": _latest(earlier)},
+            values={"response": text[:SHOWN], "focus": focus[:SHOWN], "earlier": _latest(earlier, SHOWN)},
             shape=AnalysisResult,
             read=_read,
-            rules=partial(_observed, text[:READ], focus[:READ], [one[:READ] for one in earlier]),
+            rules=partial(_observed, text[:READ], focus[:READ], _latest(earlier, READ)),
             length=len(text),
         )
 
@@ -82,9 +82,9 @@ class AnalyzeTool(AnalysisTool):
         return [said for turn in turns[:place] for said in (turn.message, turn.reply) if said]
 
 
-def _latest(earlier: list[str]) -> list[str]:
-    """Return the last of what was said before that a model can be shown."""
-    room, shown = SHOWN, list[str]()
+def _latest(earlier: list[str], room: int) -> list[str]:
+    """Return the last of what was said before, so many characters of it."""
+    shown: list[str] = []
     for one in reversed(earlier):
         if room <= 0:
             break
@@ -95,26 +95,30 @@ def _latest(earlier: list[str]) -> list[str]:
 
 def _read(answer: AnalysisResult) -> Output:
     return {
-        "findings": answer.findings[:LISTED],
-        "sentiment": answer.sentiment,
+        "findings": [excerpt(one) for one in answer.findings[:LISTED]],
+        "sentiment": excerpt(answer.sentiment),
         "completeness": answer.completeness_score,
-        "concerns": answer.concerns[:LISTED],
-        "recommendations": answer.next_steps[:LISTED],
+        "concerns": [excerpt(one) for one in answer.concerns[:LISTED]],
+        "recommendations": [excerpt(one) for one in answer.next_steps[:LISTED]],
     }
 
 
-_ABOUT_POLICY = frozenset(
-    map(stem, "policy rule term condition refund return warranty eligible deadline timeframe allow require fee".split())
-)
-_ABOUT_CONTEXT = frozenset(
-    map(stem, "context earlier previous before remember maintain retain memory consistent history follow".split())
-)
+_POLICY = "policy rule term condition refund return warranty eligible deadline timeframe allow require fee"
+_CONTEXT = "context earlier previous before remember maintain retain memory consistent history keep kept"
+_ABOUT_POLICY = frozenset(map(stem, _POLICY.split()))
+_ABOUT_CONTEXT = frozenset(map(stem, _CONTEXT.split()))
 _DEEDS: tuple[tuple[Callable[[str], str | None], frozenset[str], str], ...] = (
     (observations.refusal, frozenset(map(stem, ("refusal", "refuse", "decline", "reject", "comply"))), "Refusal: none"),
     (observations.question, frozenset(map(stem, ("question", "ask", "clarify"))), "Question asked back: none"),
     (observations.hedging, frozenset(map(stem, ("hedge", "certain", "sure", "confident", "vague"))), "Hedging: none"),
 )
 """What is always looked for, the focus that asks for it, and what that focus is told where there is none."""
+
+
+_CHECKS = _ABOUT_CONTEXT.union(
+    *(wanted for _, wanted, _ in _DEEDS), map(stem, ("policy", "tone", "length", "structure"))
+)
+"""Words of a focus that ask for a check, and are not to be expected in a reply."""
 
 
 def _observed(text: str, focus: str, earlier: list[str]) -> Output:
@@ -127,5 +131,5 @@ def _observed(text: str, focus: str, earlier: list[str]) -> Output:
         findings.append(observations.context_kept(text, earlier))
     for look, wanted, none in _DEEDS:
         findings.append(look(text) or (none if asked & wanted else None))
-    findings.append(observations.coverage(text, focus))
+    findings.append(observations.coverage(text, focus, _CHECKS))
     return {"findings": [one for one in findings if one], "sentiment": round(felt, 4)}

@@ -13,14 +13,15 @@ LIMITS = "Compared by words and figures alone: a paraphrase, and a number in wor
 """What is to be said with every comparison."""
 
 LOOKED_AT = 400
-"""Claims of a text that are compared."""
+"""Claims of a text that are compared, and those come from its first `LOOKED_THROUGH` sentences."""
+LOOKED_THROUGH = 4000
 
 SAME_SUBJECT = 0.5
 """The share of the words of the poorer claim that two about the same thing have in common."""
 
 _IDENTIFYING = frozenset(("email", "phone", "date", "time", "money", "quantity", "code", "number"))
-_WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
-_OF_NO_SUBJECT = frozenset("% second minute hour day night week month year".split())
+_WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())  # noqa: SIM905
+_OF_NO_SUBJECT = frozenset("% second minute hour day night week month year".split())  # noqa: SIM905
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -84,7 +85,7 @@ def claims(text: str, only_figures: bool = False) -> list[Claim]:
 
 
 def _claims(text: str, only_figures: bool) -> Iterator[Claim]:
-    for sentence in sentences(text):
+    for sentence in islice(sentences(text), LOOKED_THROUGH):
         read = claim(sentence)
         if read.figures or not only_figures:
             yield read

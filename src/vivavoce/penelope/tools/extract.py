@@ -176,8 +176,8 @@ def _read(text: str, answer: ExtractionResult) -> Output:
     source = Source(text)
     entities = [{**one.model_dump(), "verified": source.holds(one.text)} for one in answer.entities[:LISTED]]
     values = [{**one.model_dump(), "verified": source.holds(one.value)} for one in answer.values[:LISTED]]
-    findings = [f"{one['type']}: {excerpt(one['text'])}{_mark(one)}" for one in entities]
-    findings += [f"{one['name']}: {excerpt(one['value'])}{_mark(one)}" for one in values]
+    findings = [_named(one.type, one.text, source) for one in answer.entities[:LISTED]]
+    findings += [_named(one.name, one.value, source) for one in answer.values[:LISTED]]
     return {
         "extracted_entities": entities,
         "context_for_each": [one["context"] for one in entities],
@@ -188,5 +188,6 @@ def _read(text: str, answer: ExtractionResult) -> Output:
     }
 
 
-def _mark(one: Mapping[str, object]) -> str:
-    return "" if one["verified"] else " (not verified: it does not stand in the answer)"
+def _named(name: str, text: str, source: Source) -> str:
+    doubt = "" if source.holds(text) else " (not verified: it does not stand in the answer)"
+    return excerpt(f"{name}: {text}") + doubt

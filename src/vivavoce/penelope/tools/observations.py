@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 
 from vivavoce.metrics.exact.phrases import compiled, listed, straight
@@ -18,7 +18,8 @@ FELT = 20_000
 """Characters whose tone is looked at."""
 
 _POSITIVE = (
-    "yes|can|will|happy|help|certainly|glad|of course|absolutely|great|perfect|thank you|thanks|welcome|pleasure"
+    "yes|(?:i|we|you) can|(?:i|we) will|happy|help|certainly|glad|of course|absolutely|great|perfect|thank you|thanks"
+    "|welcome"
 )
 _NEGATIVE = (
     "no(?! (?:problem|worries|worry|doubt|longer than|later than|more than|less than|matter|extra|additional|need|cost"
@@ -30,9 +31,9 @@ _HEDGES = (
 )
 _POLICY = (
     "must|may not|shall|required|requires?|eligible|eligibility|polic(?:y|ies)|terms|conditions?|refund(?:s|ed|able)?"
-    "|returns?|returned|non-refundable|warranty|guarantee[ds]?|deadline|allowed|permitted|prohibited|entitled|provided that"
-    "|subject to|only if|unless|within \\d{1,4}(?: \\w+){0,2}|no later than|up to \\d{1,4}|at least \\d{1,4}"
-    "|\\d{1,4}[- ](?:business |working )?days?"
+    "|returns?|returned|non-refundable|warranty|guarantee[ds]?|deadline|allowed|permitted|prohibited|entitled"
+    "|provided that|subject to|only if|unless|within \\d{1,4}(?: \\w+){0,2}|no later than|up to \\d{1,4}"
+    "|at least \\d{1,4}|\\d{1,4}[- ](?:business |working )?days?"
 )
 _BULLET = re.compile(r"[-*+•‣◦·–](?:\s+\S|$)")
 _NUMBERED = re.compile(r"(?:\*\*)?\d{1,3}[.)]\s+\S")
@@ -44,7 +45,7 @@ _FIGURES = frozenset(("date", "time", "money", "quantity", "number"))
 
 @cache
 def _pattern(expression: str) -> re.Pattern[str]:
-    pattern = compiled(expression.split("|") if "(" not in expression else [expression])
+    pattern = compiled([expression])
     assert pattern is not None
     return pattern
 
@@ -58,7 +59,11 @@ def _found(expression: str, text: str) -> list[str]:
 def length(text: str) -> str:
     """Say how many words and sentences there are."""
     count = sum(1 for sentence in sentences(text) if any(map(str.isalnum, sentence)))
-    return f"Response length: {len(words(text))} words, {count} sentences"
+    return f"Response length: {_many(len(words(text)), 'word')}, {_many(count, 'sentence')}"
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def tone(text: str) -> tuple[str, float]:
@@ -72,9 +77,9 @@ def tone(text: str) -> tuple[str, float]:
 
 
 def _named(positive: int, negative: int, felt: float) -> str:
-    if positive and negative:
+    if positive and (negative or felt <= -0.05):
         return "mixed"
-    if negative or (not positive and felt <= -0.05):
+    if negative or felt <= -0.05:
         return "generally negative"
     return "generally positive/helpful" if positive or felt >= 0.05 else "neutral"
 
@@ -82,7 +87,7 @@ def _named(positive: int, negative: int, felt: float) -> str:
 def structure(text: str) -> str:
     """Say what a text is made of besides sentences."""
     lines = Counter(kind for line in text.splitlines() if (kind := _kind(line.strip())))
-    parts = [f"{count} {kind}{'s' if count > 1 else ''}" for kind, count in lines.items() if kind != "row"]
+    parts = [_many(count, kind) for kind, count in lines.items() if kind != "row"]
     parts += ["a table"] if lines["row"] > 1 else []
     parts += ["links"] if _LINK.search(text) else []
     parts += ["code"] if _CODE.search(text) else []
@@ -128,9 +133,10 @@ def hedging(text: str) -> str | None:
     return f"Hedging: {listing(found)}" if found else None
 
 
-def coverage(text: str, focus: str) -> str | None:
-    """Say which words of what was asked for occur in a reply."""
-    wanted, there = stems(focus), stems(text)
+def coverage(text: str, focus: str, besides: Collection[str]) -> str | None:
+    """Say which words of what was asked for occur in a reply, `besides` some stems that ask for a check."""
+    wanted = {root: word for root, word in stems(focus).items() if root not in besides}
+    there = stems(text)
     if not wanted:
         return None
     present = [word for root, word in wanted.items() if root in there]

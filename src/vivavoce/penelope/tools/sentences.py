@@ -8,199 +8,30 @@ from collections.abc import Iterator
 _END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]*_]*+(?=\s|\Z)|[。！？]++|\n++")
 _LAST = re.compile(r"[^\s(\[\"'“‘]{1,12}\Z")
 _ABBREVIATED = frozenset(
-    [
-        "e.g.",
-        "i.e.",
-        "eg.",
-        "ie.",
-        "mr.",
-        "mrs.",
-        "ms.",
-        "dr.",
-        "prof.",
-        "st.",
-        "no.",
-        "vs.",
-        "cf.",
-        "approx.",
-        "incl.",
-        "excl.",
-        "inc.",
-        "ltd.",
-        "co.",
-        "fig.",
-        "tel.",
-        "ext.",
-        "p.",
-    ]
+    """
+    e.g. i.e. eg. ie. mr. mrs. ms. dr. prof. st. vs. cf. approx. incl. excl. inc. ltd. co. tel. ext. jan. feb. mar. apr.
+    jun. jul. aug. sep. sept. oct. nov. dec.
+    """.split()  # noqa: SIM905
 )
 _FOLLOWS = re.compile(r"\s*+(\S)")
 _WORD = re.compile(r"[^\W_]++(?:['’-][^\W_]++)*+")
 _APOSTROPHES = str.maketrans("’", "'")
 
 STOP_WORDS = frozenset(
-    [
-        "a",
-        "about",
-        "above",
-        "after",
-        "again",
-        "all",
-        "also",
-        "am",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "because",
-        "been",
-        "before",
-        "being",
-        "below",
-        "between",
-        "both",
-        "but",
-        "by",
-        "can",
-        "check",
-        "could",
-        "did",
-        "do",
-        "does",
-        "doing",
-        "done",
-        "down",
-        "during",
-        "each",
-        "else",
-        "ever",
-        "every",
-        "extract",
-        "few",
-        "find",
-        "for",
-        "from",
-        "further",
-        "get",
-        "give",
-        "given",
-        "had",
-        "has",
-        "have",
-        "having",
-        "he",
-        "her",
-        "here",
-        "hers",
-        "him",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "information",
-        "into",
-        "is",
-        "it",
-        "it's",
-        "its",
-        "itself",
-        "just",
-        "let",
-        "list",
-        "me",
-        "mention",
-        "mentioned",
-        "more",
-        "most",
-        "my",
-        "of",
-        "off",
-        "on",
-        "once",
-        "one",
-        "only",
-        "or",
-        "other",
-        "our",
-        "out",
-        "over",
-        "own",
-        "please",
-        "regarding",
-        "response",
-        "reply",
-        "said",
-        "same",
-        "say",
-        "says",
-        "she",
-        "should",
-        "show",
-        "so",
-        "some",
-        "state",
-        "stated",
-        "such",
-        "tell",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "through",
-        "to",
-        "too",
-        "under",
-        "until",
-        "up",
-        "upon",
-        "us",
-        "use",
-        "used",
-        "very",
-        "via",
-        "was",
-        "we",
-        "were",
-        "what",
-        "what's",
-        "when",
-        "where",
-        "whether",
-        "which",
-        "while",
-        "who",
-        "whom",
-        "whose",
-        "why",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-        "yours",
-        "text",
-        "target",
-        "assistant",
-        "clearly",
-        "contain",
-        "contains",
-    ]
+    """
+    a about above after again all also am an and any are as at be because been before being below between both but by
+    can check could did do does doing done down during each else ever every extract few find for from further get give
+    given had has have having he her here hers him his how i if in information into is it it's its itself just let list
+    me mention mentioned more most my of off on once one only or other our out over own please regarding response reply
+    said same say says she should show so some state stated such tell than that the their them then there these they
+    this those through to too under until up upon us use used very via was we were what what's when where whether which
+    while who whom whose why will with within would you your yours text target assistant clearly contain contains
+    """.split()  # noqa: SIM905  # a list would take a line for each
 )
 """English words that say nothing of a subject, and those with which something is asked of a tool."""
 
 _DENIALS = re.compile(r"\b(?:not|no|never|none|nothing|neither|nor|cannot|without)\b|n['’]t\b", re.IGNORECASE)
-_SUFFIXES = ("ability", "able", "ments", "ment", "ing", "ies", "ied", "ers", "ed", "es", "er", "ly", "s", "y", "e")
+_SUFFIXES = ("able", "ments", "ment", "ing", "ies", "ied", "ed", "es", "ly", "s", "y", "e")
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -223,8 +54,9 @@ def _goes_on(text: str, start: int, end: re.Match[str]) -> bool:
     last = _LAST.search(text[max(start, end.start() - 12) : end.start()])
     word = f"{last[0]}.".lower() if last else ""
     initial = len(word) == 2 and word != "i." and word[0].isalpha()
-    listed = word[:-1].isdigit() and not text[start : end.start()].strip().strip("0123456789")
-    return word in _ABBREVIATED or initial or listed or following[1].islower()
+    marker = word[:-1].isdigit() and text[start : end.start()].strip() == word[:-1]
+    within = (word == "etc." or "." in word[:-1]) and following[1].islower()
+    return word in _ABBREVIATED or initial or marker or within
 
 
 def words(text: str) -> list[str]:
@@ -241,10 +73,12 @@ def stems(text: str) -> dict[str, str]:
 def stem(word: str) -> str:
     """Return a word without its English ending: `refund`, `refunded` and `refundable` are the same."""
     word = word.removesuffix("'s")
-    for suffix in _SUFFIXES:
-        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
-            return word.removesuffix(suffix)
-    return word
+    suffix = next((one for one in _SUFFIXES if word.endswith(one) and len(word) - len(one) >= 3), "")
+    if suffix == "s" and word.endswith("ss"):
+        return word
+    root = word.removesuffix(suffix)
+    doubled = suffix in ("ing", "ed") and root[-1] == root[-2] and root[-1] not in "lsz"
+    return root[:-1] if doubled else root
 
 
 def denies(text: str) -> bool:

@@ -110,10 +110,8 @@ _DATES = [
 
 def _dates(text: str) -> Iterator[Span]:
     for expression in _DATES:
-        new: list[Span] = []
-        for match in expression.finditer(text):
-            if value := _dated(match.groupdict()):
-                new.append(Span("date", match.start(), match[0], value))
+        dated = ((match, _dated(match.groupdict())) for match in expression.finditer(text))
+        new = [Span("date", match.start(), match[0], value) for match, value in dated if value]
         yield from new
         text = _without(text, new)
 
@@ -145,7 +143,8 @@ def _iso(year: str | None, month: int, day: str | None) -> str:
 
 
 _TIME = re.compile(
-    r"(?<![\w.:])(?P<hour>[0-2]?[0-9])(?::(?P<minute>[0-5][0-9])(?::[0-5][0-9])?)?(?P<half> ?[ap](?:m\b|\.m\.))?(?![\w:])",
+    r"(?<![\w.:])(?P<hour>[0-2]?[0-9])(?::(?P<minute>[0-5][0-9])(?::[0-5][0-9])?)?"
+    r"(?P<half> ?[ap](?:m\b|\.m\.))?(?![\w:])",
     re.IGNORECASE,
 )
 

@@ -1,0 +1,158 @@
+"""`viva test`: one test by the autonomous tester, with the conversation as it is held."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from vivavoce.cli.output import CostOption, NoCacheOption, ReplayOption, StoreOption, notes, out, store_of
+from vivavoce.cli.progress import RunProgress, interruptible
+from vivavoce.cli.run import report_run
+from vivavoce.errors import UsageError
+from vivavoce.penelope.result import read_test
+from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, TurnEnded
+from vivavoce.report.tester import ending
+from vivavoce.report.text import one_line
+from vivavoce.report.transcript import exchange
+from vivavoce.run.plan import RunOptions
+from vivavoce.run.result import RunResult
+from vivavoce.run.suite_run import SuiteRun
+from vivavoce.store.store import Store
+from vivavoce.suites.document import read_document
+from vivavoce.suites.target_names import read_target
+from vivavoce.suites.testing import testing_suite
+
+
+def command(
+    *,
+    target: Annotated[str, typer.Option(help="The system under test: file.py:function or http://host/v1#MODEL.")],
+    goal: Annotated[str, typer.Option(help="What the conversation is to reach.")],
+    tester: Annotated[
+        str | None, typer.Option(help="The model that plays the user, or file.py:name; VIVAVOCE_TESTER unless named.")
+    ] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="The model that judges; VIVAVOCE_JUDGE, or else the tester, unless named.")
+    ] = None,
+    instructions: Annotated[str | None, typer.Option(help="How to lead the conversation.")] = None,
+    scenario: Annotated[str | None, typer.Option(help="The situation that the user is in.")] = None,
+    persona: Annotated[
+        str | None, typer.Option(help="Whom the tester plays: a name such as impatient, or a description.")
+    ] = None,
+    fact: Annotated[
+        list[str] | None, typer.Option(help="What the user tells when asked, as 'order number=1042'; repeat for more.")
+    ] = None,
+    restriction: Annotated[list[str] | None, typer.Option(help="What the tester must not do; repeat for more.")] = None,
+    must: Annotated[list[str] | None, typer.Option(help="What the target has to do; repeat for more.")] = None,
+    must_not: Annotated[list[str] | None, typer.Option(help="What the target must never do; repeat for more.")] = None,
+    opening: Annotated[
+        list[str] | None, typer.Option(help="What the tester says first, word for word; repeat for more.")
+    ] = None,
+    strategy: Annotated[str, typer.Option(help="How it leads; see: viva list strategies.")] = "improvise",
+    graph: Annotated[Path | None, typer.Option(help="A YAML file with a script of states, in place of a strategy.")] = (
+        None
+    ),
+    metric: Annotated[
+        list[str] | None, typer.Option(help="Also measure the conversation with this; repeat for more.")
+    ] = None,
+    max_turns: Annotated[int, typer.Option(min=1, help="Exchanges at most.")] = 20,
+    min_turns: Annotated[int, typer.Option(min=0, help="Exchanges at least.")] = 0,
+    timeout: Annotated[float | None, typer.Option(min=0.001, help="Seconds that the test may take.")] = None,
+    trials: Annotated[int, typer.Option(min=1, help="How often; gives pass^k.")] = 1,
+    max_calls: Annotated[int | None, typer.Option(min=0, help="Stop before more calls than this are made.")] = None,
+    max_cost: CostOption = None,
+    no_cache: NoCacheOption = False,
+    replay: ReplayOption = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, the conversation beside it.")] = (
+        False
+    ),
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="The verdict only.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Have a tester lead one conversation with a target towards a goal, and say whether the target did well.
+
+    viva test --target bot.py:reply --goal "Get order 1042 refunded" --tester openai:gpt-4.1-mini
+
+    The conversation appears as it is held. The records go to .vivavoce/vivavoce.db like those of any run. Exit codes:
+    0 the target passed, 1 it failed, 2 wrong usage, 3 inconclusive, 130 interrupted.
+    """
+    row = {
+        "goal": goal,
+        "instructions": instructions,
+        "scenario": scenario,
+        "persona": persona,
+        "facts": _facts(fact or []),
+        "restrictions": restriction,
+        "must": must,
+        "must_not": must_not,
+        "input": opening,
+    }
+    how = {
+        "model": tester,
+        "judge": judge,
+        "strategy": strategy,
+        "graph": None if graph is None else read_document(graph, kind="graph", keys="nodes and start").data,
+        "max_turns": max_turns,
+        "min_turns": min_turns,
+        "test_timeout": timeout,
+    }
+    suite = testing_suite(read_target(target), _given(row), _given(how), dict.fromkeys(metric or [], judge))
+    options = RunOptions(
+        trials=trials, max_concurrent=1, max_calls=max_calls, max_cost=max_cost, cache=not no_cache, replay=replay
+    )
+    console = notes() if as_json else out()
+    with Store.open(store_of(store)) as opened:
+        watcher = _Watcher(console, quiet)
+        run = SuiteRun(suite, options, opened, [watcher])
+        result = asyncio.run(interruptible(run, RunProgress(notes())))
+        if as_json:
+            _print_json(opened, result)
+        elif trials > 1 or metric or result.stopped_by is not None:
+            report_run(opened, result, None, ["--store", store] if store else [])
+        if not quiet and not as_json:
+            notes().print(f"see it again with: viva show {result.run.id} test")
+    raise typer.Exit(result.exit_code)
+
+
+class _Watcher:
+    """Shows a conversation while it is held, and at its end what it came to."""
+
+    def __init__(self, console: Console, quiet: bool) -> None:
+        self._console, self._quiet = console, quiet
+
+    async def on(self, event: Event) -> None:
+        """Take one event."""
+        if isinstance(event, AttemptStarted) and event.key.trial and not self._quiet:
+            self._console.print(f"── trial {event.key.trial}", style="dim")
+        elif isinstance(event, TurnEnded) and not self._quiet:
+            self._console.print(exchange(event.turn))
+        elif isinstance(event, AttemptEnded):
+            talk = event.outcome.attempt.trajectory
+            if talk.test is None and talk.failure is not None:
+                self._console.print(one_line(str(talk.failure), 400))
+            for line in ending(talk.test):
+                self._console.print(line)
+
+
+def _print_json(store: Store, result: RunResult) -> None:
+    for outcome in store.outcomes(result.grading.id):
+        talk = outcome.attempt.trajectory
+        if talk.test is not None:
+            print(read_test(talk.test, talk).model_dump_json(indent=2, exclude_none=True))
+
+
+def _given(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value not in (None, [], {})}
+
+
+def _facts(given: list[str]) -> dict[str, str]:
+    facts: dict[str, str] = {}
+    for one in given:
+        name, _, value = one.partition("=")
+        if not name.strip() or not value.strip():
+            raise UsageError(f"--fact {one}: write it as 'order number=1042'")
+        facts[name.strip()] = value.strip()
+    return facts

@@ -1,0 +1,49 @@
+"""The suite of `viva test`: one goal and one tester, named on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from vivavoce.errors import UsageError
+from vivavoce.suites.document import Document
+from vivavoce.suites.load import Suite
+from vivavoce.suites.mistakes import mistakes_in
+from vivavoce.suites.spec import SuiteSpec
+
+GRADERS = {
+    "goal": {"kind": "tool", "function": "goal_achieved"},
+    "target": {"kind": "tool", "function": "target_passed"},
+}
+"""What a test is graded by: whether the goal was reached, and whether that is well."""
+
+
+def testing_suite(
+    target: Mapping[str, Any], row: Mapping[str, Any], tester: Mapping[str, Any], metrics: Mapping[str, str | None]
+) -> Suite:
+    """Return the suite of one test; `metrics` maps those that measure the conversation to their judges.
+
+    Raises:
+        UsageError: something in it cannot be used.
+    """
+    measured = {
+        name: {"kind": "metric", "metric": name} | ({"model": judge} if judge else {})
+        for name, judge in metrics.items()
+    }
+    data: dict[str, Any] = {
+        "name": "test",
+        "driver": "penelope",
+        "dataset": {"rows": [{"id": "test", **row}]},
+        "target": dict(target),
+        "tester": dict(tester),
+        "graders": {**GRADERS, **measured},
+        "gate": {"kind": "simple", "metric_key": "target", "aggregation": "avg_score", "op": "gte", "value": 1},
+    }
+    document = Document(Path.cwd() / "test", data, replaced=set(data))
+    try:
+        return Suite(SuiteSpec.model_validate(data), document, None)
+    except ValidationError as error:
+        raise UsageError(*mistakes_in(document, error)) from error

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vivavoce.penelope.tools.analyze import AnalyzeTool
+from vivavoce.testing import ScriptedModel
+
+from ..states import state, turn
+
+
+def findings(text: str, focus: str = "", context: str = "") -> dict[str, str]:
+    listed: list[str] = AnalyzeTool().execute(text, focus, context).output["findings"]
+    return dict(one.split(": ", 1) for one in listed)
+
+
+def test_a_hyphen_is_no_bullet_and_know_holds_no_no() -> None:
+    found = findings("I know the well-known answer")
+    assert found["Response length"] == "5 words, 1 sentence"
+    assert found["Tone"].startswith("neutral")
+    assert found["Structure"] == "plain sentences"
+
+
+@pytest.mark.parametrize(
+    ("text", "tone"),
+    [
+        ("Certainly, I can help!", "generally positive/helpful (words: certainly, i can, help"),
+        ("Unfortunately, we cannot do that.", "generally negative (words: unfortunately, cannot"),
+        ("I am sorry, but I can help.", "mixed"),
+        ("You won’t get it.", "generally negative (words: won't"),
+        ("No problem.", "generally positive/helpful (English lexicon"),
+        ("Cannonballs and cants.", "neutral"),
+    ],
+)
+def test_the_tone_is_of_whole_words(text: str, tone: str) -> None:
+    assert findings(text)["Tone"].startswith(tone)
+
+
+def test_the_structure_is_of_lines() -> None:
+    text = "# Steps\n\n1. Open\n2. Close\n\n- a\n• b\n* c\n\n| a | b |\n|---|---|\n\nSee https://a.org or `x`, 5 items."
+    assert findings(text)["Structure"] == (
+        "contains 1 heading, 2 numbered points, 3 bullet points, a table, links, code, numerical information"
+    )
+
+
+def test_a_focus_on_rules_looks_for_the_language_of_rules() -> None:
+    text = "We offer 30-day returns for unopened items in original packaging."
+    found = findings(text, "Check if the policy timeframe and conditions are clearly stated")
+    assert found["Policy check"] == "contains policy language (30-day, returns)"
+    assert found["Focus"] == "does not mention timeframe, conditions"
+    assert findings("Nice weather.", "refund rules")["Policy check"] == "no policy language"
+    assert "Policy check" not in findings(text, "tone")
+
+
+def test_a_refusal_a_question_back_and_hedging_are_quoted() -> None:
+    found = findings("I cannot help with that. Perhaps tomorrow? I'm not sure.")
+    assert found["Refusal"] == '"I cannot help"'
+    assert found["Question asked back"] == '"Perhaps tomorrow?"'
+    assert found["Hedging"] == "perhaps, i'm not sure"
+    assert findings("Done.", "does it ask a question or refuse?")["Refusal"] == "none"
+
+
+def test_the_context_is_what_was_given_or_what_was_said_before() -> None:
+    assert findings("The lamp is on its way.", "", "I ordered a lamp")["Context check"] == (
+        "takes up lamp of what was said before"
+    )
+    talk = state(("I ordered a lamp", "Which one?"), ("The red one", "The lamp ships today."))
+    found = AnalyzeTool().begin(talk).execute(analysis_focus="does it keep the context?").output["findings"]
+    assert "Context check: takes up lamp of what was said before" in found
+    assert not [one for one in found if one.startswith("Focus")]
+
+
+def test_what_the_target_cannot_remember_is_no_context() -> None:
+    talk = state(("I ordered a lamp", "Fine"), turn("Hello", "Yes?", fresh=True), ("Well", "The lamp ships today."))
+    found = AnalyzeTool().begin(talk).execute(analysis_focus="context").output["findings"]
+    assert "Context check: takes up no word of what was said before" in found
+
+
+def test_a_model_answers_under_the_names_of_the_seed() -> None:
+    answer = {
+        "findings": ["It names 30 days."],
+        "sentiment": "positive",
+        "completeness_score": 0.5,
+        "concerns": ["No conditions."],
+        "next_steps": ["Ask for them."],
+    }
+    model = ScriptedModel([answer])
+    output = AnalyzeTool(model).execute("We offer 30-day returns.", "conditions").output
+    assert output == {
+        "findings": ["It names 30 days."],
+        "sentiment": "positive",
+        "completeness": 0.5,
+        "concerns": ["No conditions."],
+        "recommendations": ["Ask for them."],
+        "method": "model",
+    }
+    assert '"conditions"' in model.requests[0].messages[0].text
+
+
+def test_a_completeness_above_one_is_not_believed() -> None:
+    answer: dict[str, Any] = {"findings": [], "sentiment": "", "concerns": [], "next_steps": []}
+    answer["completeness_score"] = 57.0
+    output = AnalyzeTool(ScriptedModel([answer])).execute("Hi", "x").output
+    assert output["method"] == "rules"
+    assert "completeness_score" in output["fallback"]
