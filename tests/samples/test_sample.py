@@ -35,7 +35,7 @@ def test_what_the_user_says_may_have_several_parts() -> None:
 @pytest.mark.parametrize(
     ("fields", "rule"),
     [
-        ({}, "needs 'input' .* or 'messages'"),
+        ({}, "needs 'input' .*, 'messages' .* or a 'goal'"),
         ({"input": " "}, "'input' is empty"),
         ({"input": ["a", ""]}, "input 1 is empty"),
         ({"messages": []}, "'messages' is empty"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,40 +25,48 @@ from vivavoce.run.suite_run import SuiteRun
 from vivavoce.store.store import Store
 from vivavoce.suites.document import read_document
 from vivavoce.suites.target_names import read_target
-from vivavoce.suites.testing import testing_suite
+from vivavoce.suites.testing import GRADERS, testing_suite
+
+Target = Annotated[str, typer.Option(help="The system under test: file.py:function or http://host/v1#MODEL.")]
+Goal = Annotated[str, typer.Option(help="What the conversation is to reach.")]
+TesterName = Annotated[
+    str | None, typer.Option(help="The model that plays the user, or file.py:name; VIVAVOCE_TESTER unless named.")
+]
+JudgeName = Annotated[
+    str | None, typer.Option(help="The model that judges; VIVAVOCE_JUDGE, or else the tester, unless named.")
+]
+PersonaName = Annotated[
+    str | None, typer.Option(help="Whom the tester plays: a name (viva list personas) or a description.")
+]
+Facts = Annotated[
+    list[str] | None, typer.Option(help="What the user tells when asked, as 'order number=1042'; repeat for more.")
+]
+Restrictions = Annotated[list[str] | None, typer.Option(help="What the tester must not do; repeat for more.")]
+Must = Annotated[list[str] | None, typer.Option(help="What the target has to do; repeat for more.")]
+MustNot = Annotated[list[str] | None, typer.Option(help="What the target must never do; repeat for more.")]
+Openings = Annotated[list[str] | None, typer.Option(help="What the tester says first, word for word; repeat for more.")]
+Graph = Annotated[Path | None, typer.Option(help="A YAML file with a script of states, in place of a strategy.")]
+Metrics = Annotated[list[str] | None, typer.Option(help="Also measure the conversation with this; repeat for more.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and the conversation to standard error.")]
 
 
 def command(
     *,
-    target: Annotated[str, typer.Option(help="The system under test: file.py:function or http://host/v1#MODEL.")],
-    goal: Annotated[str, typer.Option(help="What the conversation is to reach.")],
-    tester: Annotated[
-        str | None, typer.Option(help="The model that plays the user, or file.py:name; VIVAVOCE_TESTER unless named.")
-    ] = None,
-    judge: Annotated[
-        str | None, typer.Option(help="The model that judges; VIVAVOCE_JUDGE, or else the tester, unless named.")
-    ] = None,
+    target: Target,
+    goal: Goal,
+    tester: TesterName = None,
+    judge: JudgeName = None,
     instructions: Annotated[str | None, typer.Option(help="How to lead the conversation.")] = None,
     scenario: Annotated[str | None, typer.Option(help="The situation that the user is in.")] = None,
-    persona: Annotated[
-        str | None, typer.Option(help="Whom the tester plays: a name such as impatient, or a description.")
-    ] = None,
-    fact: Annotated[
-        list[str] | None, typer.Option(help="What the user tells when asked, as 'order number=1042'; repeat for more.")
-    ] = None,
-    restriction: Annotated[list[str] | None, typer.Option(help="What the tester must not do; repeat for more.")] = None,
-    must: Annotated[list[str] | None, typer.Option(help="What the target has to do; repeat for more.")] = None,
-    must_not: Annotated[list[str] | None, typer.Option(help="What the target must never do; repeat for more.")] = None,
-    opening: Annotated[
-        list[str] | None, typer.Option(help="What the tester says first, word for word; repeat for more.")
-    ] = None,
+    persona: PersonaName = None,
+    fact: Facts = None,
+    restriction: Restrictions = None,
+    must: Must = None,
+    must_not: MustNot = None,
+    opening: Openings = None,
     strategy: Annotated[str, typer.Option(help="How it leads; see: viva list strategies.")] = "improvise",
-    graph: Annotated[Path | None, typer.Option(help="A YAML file with a script of states, in place of a strategy.")] = (
-        None
-    ),
-    metric: Annotated[
-        list[str] | None, typer.Option(help="Also measure the conversation with this; repeat for more.")
-    ] = None,
+    graph: Graph = None,
+    metric: Metrics = None,
     max_turns: Annotated[int, typer.Option(min=1, help="Exchanges at most.")] = 20,
     min_turns: Annotated[int, typer.Option(min=0, help="Exchanges at least.")] = 0,
     timeout: Annotated[float | None, typer.Option(min=0.001, help="Seconds that the test may take.")] = None,
@@ -66,9 +75,7 @@ def command(
     max_cost: CostOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON, the conversation beside it.")] = (
-        False
-    ),
+    as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="The verdict only.")] = False,
     store: StoreOption = None,
 ) -> None:
@@ -79,42 +86,32 @@ def command(
     The conversation appears as it is held. The records go to .vivavoce/vivavoce.db like those of any run. Exit codes:
     0 the target passed, 1 it failed, 2 wrong usage, 3 inconclusive, 130 interrupted.
     """
-    row = {
-        "goal": goal,
-        "instructions": instructions,
-        "scenario": scenario,
-        "persona": persona,
-        "facts": _facts(fact or []),
-        "restrictions": restriction,
-        "must": must,
-        "must_not": must_not,
-        "input": opening,
-    }
-    how = {
-        "model": tester,
-        "judge": judge,
-        "strategy": strategy,
-        "graph": None if graph is None else read_document(graph, kind="graph", keys="nodes and start").data,
-        "max_turns": max_turns,
-        "min_turns": min_turns,
-        "test_timeout": timeout,
-    }
+    row = {"goal": goal, "instructions": instructions, "scenario": scenario, "persona": persona, "input": opening}
+    row |= {"facts": _facts(fact or []), "restrictions": restriction, "must": must, "must_not": must_not}
+    script = None if graph is None else read_document(graph, kind="graph", keys="nodes and start").data
+    how = {"model": tester, "judge": judge, "strategy": strategy, "graph": script, "test_timeout": timeout}
+    how |= {"max_turns": max_turns, "min_turns": min_turns}
     suite = testing_suite(read_target(target), _given(row), _given(how), dict.fromkeys(metric or [], judge))
     options = RunOptions(
         trials=trials, max_concurrent=1, max_calls=max_calls, max_cost=max_cost, cache=not no_cache, replay=replay
     )
-    console = notes() if as_json else out()
     with Store.open(store_of(store)) as opened:
-        watcher = _Watcher(console, quiet)
-        run = SuiteRun(suite, options, opened, [watcher])
-        result = asyncio.run(interruptible(run, RunProgress(notes())))
-        if as_json:
-            _print_json(opened, result)
-        elif trials > 1 or metric or result.stopped_by is not None:
-            report_run(opened, result, None, ["--store", store] if store else [])
-        if not quiet and not as_json:
-            notes().print(f"see it again with: viva show {result.run.id} test")
+        watcher = _Watcher(notes() if as_json else out(), quiet)
+        result = asyncio.run(interruptible(SuiteRun(suite, options, opened, [watcher]), RunProgress(notes())))
+        _report(opened, result, as_json, quiet, ["--store", store] if store else [])
     raise typer.Exit(result.exit_code)
+
+
+def _report(store: Store, result: RunResult, as_json: bool, quiet: bool, options: list[str]) -> None:
+    """Print what the conversation itself has not shown."""
+    if as_json:
+        _print_json(store, result)
+        return
+    plain = len(result.summary.graders) == len(GRADERS) and result.summary.attempts == 1
+    if not plain or result.stopped_by is not None:
+        report_run(store, result, None, options)
+    if not quiet:
+        notes().print(f"see it again with: {shlex.join(['viva', 'show', result.run.id, 'test', *options])}")
 
 
 class _Watcher:

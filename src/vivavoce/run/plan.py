@@ -60,7 +60,6 @@ class Plan:
     """Which attempts a run makes."""
 
     source: Path | list[dict[str, Any]]
-    place: str
     base: Path
     fields: Mapping[str, str]
     replays: bool
@@ -99,8 +98,9 @@ class Plan:
             return min(rows, self.max_samples or rows)
         every = {sample.id for sample in read_samples(self.source, fields=self.fields, base=self.base)}
         missing = sorted(self.ids - every)
+        where = self.source if isinstance(self.source, Path) else "the list of rows"
         if missing:
-            raise UsageError(f"{self.place} has no sample '{missing[0]}'{did_you_mean(missing[0], every)}")
+            raise UsageError(f"{where} has no sample '{missing[0]}'{did_you_mean(missing[0], every)}")
         return sum(1 for _ in self.samples())
 
     def tasks(self, drivers: Mapping[str, Driver | None], done: set[AttemptKey]) -> Iterator[Task]:
@@ -220,7 +220,6 @@ def plan_of(suite: Suite, options: RunOptions) -> Plan:
         raise UsageError("a replay has the trials that were recorded; map them with dataset.fields.trial instead")
     return Plan(
         source=dataset_source(suite),
-        place=spec.dataset.place,
         base=suite.base,
         fields=spec.dataset.fields,
         replays=replays,

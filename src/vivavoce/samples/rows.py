@@ -25,7 +25,7 @@ Source = str | os.PathLike[str] | Sequence[Mapping[str, Any]]
 class SampleCount:
     """What a dataset holds: samples, their turns, how many samples have a truth per turn, how many are recorded.
 
-    `silent` counts those that are neither asked nor recorded, and `aimless` those without a goal. `shared_rubrics`
+    `silent` counts those that are neither asked nor recorded, and `goals` those with one to work towards. `shared_rubrics`
     counts the samples without a rubric of their own, `rubric_vars` are the variables all of them give.
     """
 
@@ -36,7 +36,7 @@ class SampleCount:
     shared_rubrics: int = 0
     rubric_vars: frozenset[str] = frozenset()
     silent: int = 0
-    aimless: int = 0
+    goals: int = 0
 
 
 def read_samples(
@@ -83,7 +83,7 @@ def check_samples(
     """
     problems: list[Problem] = []
     hashes = array("Q")
-    turns = per_turn = recorded = shared = silent = aimless = 0
+    turns = per_turn = recorded = shared = silent = goals = 0
     variables: set[str] | None = None
     for _, sample in _scan(source, fields, base, limit, tags):
         if isinstance(sample, Problem):
@@ -96,7 +96,7 @@ def check_samples(
         per_turn += sample.per_turn
         recorded += sample.messages is not None
         silent += sample.messages is None and sample.input is None
-        aimless += sample.goal is None
+        goals += sample.goal is not None
         if sample.rubric is None:
             shared += 1
             variables = set(sample.rubric_vars) if variables is None else variables & sample.rubric_vars.keys()
