@@ -118,6 +118,7 @@ class ModelFault(Fault):
 class TestingFault(Fault):
     """What leads a test failed: a strategy, a check or a condition of somebody's own."""
 
+    __test__ = False
     blame: Blame = "tester"
 
 

@@ -24,7 +24,7 @@ from vivavoce.metrics.options import read_options
 from vivavoce.metrics.pieces import Piece, cut
 from vivavoce.metrics.prompts import HERE, Prompt, Wording, read_prompt
 from vivavoce.metrics.result import Details, Evidence, MetricResult
-from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, acts, transcript
+from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, acts, quoted, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.models.model import ModelReply, Request
@@ -34,6 +34,10 @@ from vivavoce.records.usage import Usage
 
 GIVEN = frozenset(("goal", "instructions", "context", "reference", "must", "must_not", "focus", "so_far"))
 """What every prompt may ask for: the fields of the input, the turn that is judged, and what earlier pieces showed."""
+
+
+ANALYSIS = "analysis"
+"""What of the context may change while a conversation grows."""
 
 
 class JudgingOptions(TypedDict, total=False):
@@ -214,7 +218,7 @@ class JudgedMetric(BaseMultiTurnMetric):
         for piece in cut(written, self.scope, self.window, self.tokens, self.overlap, since):
             if question := self.question(given, written, piece):
                 shape, own = question
-                request = self._request(written, piece, {**values, **own}, shape)
+                request = self._request(given, written, piece, {**values, **own}, shape)
                 asked.append(Asked(request, given, checker, piece))
         return asked
 
@@ -287,8 +291,11 @@ class JudgedMetric(BaseMultiTurnMetric):
             details=Details(details, partial(_words, [asked.request for asked in questions])),
             error=None,
             usage=_usage(replies),
-            fingerprint=self.fingerprint,
+            fingerprint=self._fingerprint_of(given),
         )
+
+    def _fingerprint_of(self, given: MultiTurnEvaluationInput) -> str:
+        return f"{self.fingerprint}-growing" if given.growing else self.fingerprint
 
     @cached_property
     def fingerprint(self) -> str:
@@ -308,7 +315,7 @@ class JudgedMetric(BaseMultiTurnMetric):
         return {
             "goal": given.goal,
             "instructions": given.instructions,
-            "context": given.context,
+            "context": _early(given) if given.growing else given.context,
             "reference": given.reference,
             "must": given.must,
             "must_not": given.must_not,
@@ -316,11 +323,18 @@ class JudgedMetric(BaseMultiTurnMetric):
         }
 
     def _request(
-        self, written: Transcript, piece: Piece, values: Mapping[str, object], shape: type[BaseModel]
+        self,
+        given: MultiTurnEvaluationInput,
+        written: Transcript,
+        piece: Piece,
+        values: Mapping[str, object],
+        shape: type[BaseModel],
     ) -> Request:
         whole = self.scope == "conversation" and len(written.turns) == piece.last - piece.first == piece.judged
         task = self.prompt.render({**values, "focus": None if whole else _focus(piece)}).rstrip()
-        asked = HumanMessage(content=f"{written.text(piece.first, piece.last)}\n{task}")
+        said = written.text(piece.first, piece.last)
+        words = f"{task}\n\n{said}{_late(given)}" if given.growing else f"{said}\n{task}"
+        asked = HumanMessage(content=words)
         return Request([_judge(), asked], schema=shape, settings=self.settings, trial=self.trial)
 
     def _verdict(self, reply: ModelReply, asked: Asked) -> Verdict:
@@ -380,6 +394,16 @@ def _piece(verdict: Verdict, piece: Piece) -> dict[str, Any]:
         "reasoning": verdict.reasoning,
         "evidence": [one.text for one in verdict.evidence],
     }
+
+
+def _early(given: MultiTurnEvaluationInput) -> dict[str, Any] | None:
+    """Return the context without what changes while a conversation grows."""
+    return {name: value for name, value in (given.context or {}).items() if name != ANALYSIS} or None
+
+
+def _late(given: MultiTurnEvaluationInput) -> str:
+    found = (given.context or {}).get(ANALYSIS)
+    return f"\nFound by analysis: {quoted(found)}" if found else ""
 
 
 def _words(requests: Sequence[Request]) -> str:

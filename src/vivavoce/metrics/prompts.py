@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -49,27 +49,7 @@ class Prompt:
     @cached_property
     def template(self) -> Template:
         """The template, checked."""
-        from jinja2 import TemplateError, meta, nodes
-
-        environment = _environment()
-        try:
-            original = environment.from_string(self.text)
-            for name in self.blocks:
-                if name not in original.blocks:
-                    raise UsageError(f"{self.name} has no block '{name}'{did_you_mean(name, original.blocks)}")
-            sources = [self.text, *self.blocks.values()]
-            parsed = [environment.parse(source) for source in sources]
-            if any(tree.find(kind) for tree in parsed for kind in (nodes.Include, nodes.Import, nodes.FromImport)):
-                raise UsageError(f"{self.name} asks for another template, and there is none beside it")
-            asked = {name for tree in parsed for name in meta.find_undeclared_variables(tree)}
-            for name in sorted(asked - self.allowed):
-                raise UsageError(f"{self.name} asks for '{name}'{did_you_mean(name, self.allowed)}")
-            if not self.blocks:
-                return original
-            replaced = [f"{{% block {name} %}}{text}{{% endblock %}}" for name, text in self.blocks.items()]
-            return environment.from_string("{% extends original %}" + "".join(replaced), {"original": original})
-        except (TemplateError, ValueError) as error:  # such as a number that nobody can spell
-            raise UsageError(f"{self.name} is not a template: {error}") from error
+        return _compiled(self.text, self.name, self.allowed, tuple(sorted(self.blocks.items())))
 
 
 def read_prompt(file: str, allowed: frozenset[str], override: str | Path | None, blocks: Mapping[str, str]) -> Prompt:
@@ -86,6 +66,32 @@ def read_prompt(file: str, allowed: frozenset[str], override: str | Path | None,
         prompt = Prompt(override, "the prompt", allowed, blocks)
     _ = prompt.template
     return prompt
+
+
+@lru_cache(256)
+def _compiled(text: str, name: str, allowed: frozenset[str], blocks: tuple[tuple[str, str], ...]) -> Template:
+    """Return a template, checked; compiling one takes as long as a hundred renderings."""
+    from jinja2 import TemplateError, meta, nodes
+
+    environment = _environment()
+    try:
+        original = environment.from_string(text)
+        for block, _ in blocks:
+            if block not in original.blocks:
+                raise UsageError(f"{name} has no block '{block}'{did_you_mean(block, original.blocks)}")
+        sources = [text, *(source for _, source in blocks)]
+        parsed = [environment.parse(source) for source in sources]
+        if any(tree.find(kind) for tree in parsed for kind in (nodes.Include, nodes.Import, nodes.FromImport)):
+            raise UsageError(f"{name} asks for another template, and there is none beside it")
+        asked = {variable for tree in parsed for variable in meta.find_undeclared_variables(tree)}
+        for variable in sorted(asked - allowed):
+            raise UsageError(f"{name} asks for '{variable}'{did_you_mean(variable, allowed)}")
+        if not blocks:
+            return original
+        replaced = [f"{{% block {block} %}}{source}{{% endblock %}}" for block, source in blocks]
+        return environment.from_string("{% extends original %}" + "".join(replaced), {"original": original})
+    except (TemplateError, ValueError) as error:  # such as a number that nobody can spell
+        raise UsageError(f"{name} is not a template: {error}") from error
 
 
 @cache

@@ -33,6 +33,8 @@ class MultiTurnEvaluationInput(BaseModel):
     `goal` is what the user wanted; `instructions` how the conversation was to be led; `context` anything else a metric
     may ask for by name, such as `role` or `topics`. `reference` is what should have come out. `must` and `must_not` are
     what has to, and what must never, happen. `turn_seconds` is how long the system under test took in each turn.
+    A `growing` conversation is judged again when it has grown: a judge reads the task first, so that each question
+    begins with all of the one before it, and what `context["analysis"]` holds last, for that changes.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -45,6 +47,7 @@ class MultiTurnEvaluationInput(BaseModel):
     must: tuple[str, ...] = ()
     must_not: tuple[str, ...] = ()
     turn_seconds: tuple[float | None, ...] = ()
+    growing: bool = False
 
     @property
     def messages(self) -> list[AnyMessage]:

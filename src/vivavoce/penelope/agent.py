@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Unpack, cast
 
 from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import describe
@@ -22,10 +24,11 @@ from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.checks import default_checks
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.exam import Exam, Setup
-from vivavoce.penelope.judging import CONTRACT, GOAL
+from vivavoce.penelope.judging import CONTRACT, GOAL, Panel
 from vivavoce.penelope.options import About, AgentOptions
 from vivavoce.penelope.persona import read_persona
 from vivavoce.penelope.result import TestResult
+from vivavoce.penelope.review import TesterReview
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.penelope.stopping import Limits
 from vivavoce.penelope.strategies import make_strategy
@@ -42,6 +45,8 @@ from vivavoce.penelope.view import turn_lines
 from vivavoce.targets.function import FunctionTarget
 from vivavoce.targets.lane import Lane, open_lane
 from vivavoce.targets.target import Opening, Target
+
+log = logging.getLogger("vivavoce")
 
 MAX_TURNS = 20
 """Turns of a test that says nothing of it."""
@@ -69,12 +74,12 @@ class PenelopeAgent:
     @property
     def goal_metric(self) -> BaseMultiTurnMetric:
         """The metric that says whether a goal is reached, and so when a test stops."""
-        return self.setup.goal
+        return self.setup.panel.goal
 
     @property
     def evaluation_metrics(self) -> Sequence[BaseMultiTurnMetric]:
         """The metrics that say how good a conversation was, and stop nothing."""
-        return self.setup.metrics
+        return self.setup.panel.metrics
 
     def execute_test(
         self,
@@ -92,11 +97,13 @@ class PenelopeAgent:
             BudgetExhausted: a limit on calls or cost of a model that was given is reached.
         """
 
+        held = as_target(target)
+
         async def once() -> TestResult:
             try:
-                return await self.aexecute_test(target, instructions, goal, **about)
+                return await self.aexecute_test(held, instructions, goal, **about)
             finally:
-                await self.close()
+                await _close(self.model, *self.setup.panel.every, held)
 
         return wait_for(once())
 
@@ -149,7 +156,7 @@ class PenelopeAgent:
                 instructions=instructions if instructions is not None else other,
                 scenario=about.get("scenario"),
                 restrictions=_listed(about.get("restrictions")),
-                context=dict(about.get("context") or {}) or None,
+                context=_plain(about.get("context")),
                 persona=None if persona is None else read_persona(persona),
                 facts=dict(about.get("facts") or {}),
                 must=tuple(about.get("must", ())),
@@ -166,9 +173,7 @@ class PenelopeAgent:
 
     async def close(self) -> None:
         """Close the connections of every model; a later test opens new ones."""
-        setup = self.setup
-        for thing in (self.model, setup.judge, setup.goal, *setup.metrics, *setup.guards):
-            await thing.close()
+        await _close(self.model, *self.setup.panel.every)
 
 
 def read_agent_options(given: AgentOptions) -> AgentOptions:
@@ -201,6 +206,14 @@ def as_target(thing: Target | Callable[..., Any]) -> Target:
     return FunctionTarget(cast("Callable[..., Any]", thing))
 
 
+async def _close(*things: Model | BaseMultiTurnMetric | Target) -> None:
+    for thing in things:
+        try:
+            await thing.close()
+        except Exception as error:  # what it was asked stands
+            log.warning("%s could not be closed: %s: %s", thing.name, type(error).__name__, error)
+
+
 def _setup(model: Model, given: AgentOptions) -> Setup:
     judge = as_model(given["judge"]) if "judge" in given else model
     chosen = given.get("goal_metric")
@@ -209,10 +222,7 @@ def _setup(model: Model, given: AgentOptions) -> Setup:
     _check_names([GOAL, CONTRACT, *(one.name for one in (*metrics, *guards))], "metrics")
     return Setup(
         model=model,
-        judge=goal.model or judge,
-        goal=goal,
-        metrics=tuple(metrics),
-        guards=tuple(guards),
+        panel=_panel(goal, tuple(metrics), tuple(guards), goal.model or judge),
         tools=_tools(given),
         strategy=make_strategy(given.get("strategy", "improvise")),
         checks=given["checks"] if "checks" in given else default_checks(),
@@ -225,6 +235,16 @@ def _setup(model: Model, given: AgentOptions) -> Setup:
         settings=given.get("settings", {}),
         context_tokens=given.get("context_tokens", 60_000),
     )
+
+
+def _panel(
+    goal: BaseMultiTurnMetric,
+    metrics: Sequence[BaseMultiTurnMetric],
+    guards: Sequence[BaseMultiTurnMetric],
+    judge: Model,
+) -> Panel:
+    contract = GoalAchievementJudge(judge, name=CONTRACT)
+    return Panel(goal, metrics, guards, contract, SimpleGoalEvaluator(judge), TesterReview(judge))
 
 
 def _tools(given: AgentOptions) -> tuple[Tool, ...]:
@@ -241,6 +261,14 @@ def _check_names(names: Sequence[str], what: str) -> None:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"two {what} are called '{name}'; give one of them another name")
+
+
+def _plain(context: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """Return a context as JSON holds it, which prompts quote and results keep."""
+    try:
+        return to_jsonable_python(dict(context or {}), fallback=str) or None
+    except (ValueError, TypeError) as error:
+        raise UsageError(f"context cannot be written as JSON: {error}") from error
 
 
 def _listed(given: str | Sequence[str] | None) -> tuple[str, ...]:

@@ -140,7 +140,7 @@ def _messages(one: Recorded) -> Sequence[AnyMessage]:
 
 async def _part(messages: Sequence[AnyMessage], model: Model) -> Part:
     written = Wording(transcript(messages, SPOKEN).text())
-    part = await ask(model, packaged("distil", ["conversation"]).render({"conversation": written}), Part)
+    part = await ask(model, packaged("distil", "conversation").render({"conversation": written}), Part)
     if not part.goal.strip():
         raise ModelFault("the tester's model found no goal in this conversation", kind="format")
     return part

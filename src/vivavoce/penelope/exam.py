@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from vivavoce.errors import Fault
-from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.errors import Fault, VivavoceError
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.model import Model
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.context import TestContext, TestState
-from vivavoce.penelope.judging import Judges, material_of
+from vivavoce.penelope.judging import Judges, Panel, material_of
 from vivavoce.penelope.result import TestResult, TurnMetrics
-from vivavoce.penelope.review import TesterReview
 from vivavoce.penelope.stopping import Limits, Stop, StoppingCondition, TestStatus, TimeoutCondition, conditions
 from vivavoce.penelope.strategies.openings import Openings
 from vivavoce.penelope.strategies.strategy import Strategy
@@ -32,16 +30,15 @@ from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.lane import Lane
 from vivavoce.targets.target import Opening
 
+_NO_USE_HOLDING_AGAIN = ("tester_down", "timeout", "broken")
+
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What an agent brings to every test it holds; `judge` is for what has no judge of its own."""
+    """What an agent brings to every test it holds."""
 
     model: Model
-    judge: Model
-    goal: BaseMultiTurnMetric
-    metrics: Sequence[BaseMultiTurnMetric]
-    guards: Sequence[BaseMultiTurnMetric]
+    panel: Panel
     tools: Sequence[Tool]
     strategy: Strategy
     checks: Sequence[MessageCheck]
@@ -73,15 +70,18 @@ class Exam:
             BudgetExhausted: a limit on calls or cost that holds for more than this test is reached.
         """
         first = await self._once()
-        if not self.setup.review or first.blame != "tester" or first.stopped_by == "tester_down":
+        if not self.setup.review or first.blame != "tester" or first.stopped_by in _NO_USE_HOLDING_AGAIN:
             return first
-        second = await self._once()
+        spent = sum(used.cost or 0.0 for used in first.usage.values())
+        limits = self.setup.limits.less(seconds=first.duration_seconds or 0.0, dollars=spent)
+        second = await replace(self, setup=replace(self.setup, limits=limits))._once()
         return second.model_copy(update={"discarded": [first]})
 
     async def _once(self) -> TestResult:
         begun = datetime.now(UTC)
         if not self.context.goal.strip():
-            return _nothing_to_do(self.context, "the goal is empty; say what the test is to reach", begun)
+            said = "the goal is empty; say what the test is to reach"
+            return _not_held(self.context, "no_goal", Failure(blame="suite", kind="goal", message=said), begun)
         dialogue = Dialogue(self.lane, self.opening)
         try:
             return await self._examine(dialogue, begun)
@@ -90,11 +90,14 @@ class Exam:
 
     async def _examine(self, dialogue: Dialogue, begun: datetime) -> TestResult:
         state = TestState(self.context, stateless=dialogue.stateless)
-        loop = self._loop(dialogue, state)
+        try:
+            loop = self._loop(dialogue, state)
+        except Exception as error:  # a tool or a condition of somebody's own cannot begin
+            return _not_held(self.context, "broken", failure_of(error, "tester"), begun)
         stop, failure = await self._led(loop)
         evaluation = await loop.judges.at_end(state)
         verdict = decide(state, stop, evaluation)
-        review = await self._review(state, stop, verdict)
+        review = await self._review(loop, stop, verdict)
         blame, why = verdict.blame, verdict.blame_reason
         if review is not None and review.passed is False:
             blame, why = "tester", review.reasoning or ""
@@ -137,8 +140,11 @@ class Exam:
             stop = TimeoutCondition(self.setup.limits.seconds)
             return stop.check(loop.state) or Stop(stop.name, TestStatus.TIMEOUT, "the time is over"), None
         except Fault as fault:
-            failure = failure_of(fault, "tester")
-            return Stop("broken", TestStatus.ERROR, failure.message, failure.blame), failure
+            return _broken(failure_of(fault, "tester"))
+        except VivavoceError:
+            raise
+        except Exception as error:
+            return _broken(failure_of(error, "tester"))
 
     def _loop(self, dialogue: Dialogue, state: TestState) -> TurnLoop:
         setup = self.setup
@@ -153,15 +159,15 @@ class Exam:
             send=send,
             strategy=Openings(openings, setup.strategy) if openings else setup.strategy,
             checks=setup.checks,
-            judges=Judges(setup.goal, setup.judge, setup.metrics, setup.guards, setup.every, setup.watch),
+            judges=Judges(setup.panel, setup.every, setup.watch, setup.limits.seconds),
             conditions=conditions(setup.limits, setup.conditions),
             max_steps=setup.limits.steps,
             on_turn=self.on_turn,
         )
 
-    async def _review(self, state: TestState, stop: Stop, verdict: Verdict) -> MetricResult | None:
+    async def _review(self, loop: TurnLoop, stop: Stop, verdict: Verdict) -> MetricResult | None:
         """Ask whether a failure is the tester's own doing, where that is open."""
-        context = self.context
+        context, state, review = self.context, loop.state, self.setup.panel.review
         if not self.setup.review or verdict.target_passed is not False or verdict.goal_achieved:
             return None
         if context.adversarial or stop.blame is not None or any(not one.met for one in verdict.criteria):
@@ -175,7 +181,7 @@ class Exam:
         }
         known = {name: value for name, value in brief.items() if value is not None}
         given: MultiTurnEvaluationInput = material_of(state).model_copy(update={"context": known})
-        result = await TesterReview(self.setup.judge).measured(given)
+        result = await loop.judges.in_time(review.measured(given), review)
         state.spend("judge", result.usage)
         return result
 
@@ -184,14 +190,19 @@ class Exam:
         return {
             "target": self.lane.target.name,
             "tester": setup.model.name,
-            "goal_metric": setup.goal.name,
-            "judge": (setup.goal.model or setup.judge).name,
+            "goal_metric": setup.panel.goal.name,
+            "judge": _judge(setup.panel),
             "strategy": setup.strategy.name,
             "counts": dict(state.counts),
             "condensed_turns": loop.tester.memory.condensed,
             "session_id": loop.send.dialogue.session_id,
             "seconds": state.seconds,
         }
+
+
+def _judge(panel: Panel) -> str | None:
+    model = panel.goal.model or panel.contract.model
+    return model.name if model else None
 
 
 def _findings(state: TestState) -> list[str]:
@@ -207,16 +218,19 @@ def _failure_of(state: TestState) -> Failure | None:
     return state.turns[-1].exchange.failure if state.turns else None
 
 
-def _nothing_to_do(context: TestContext, why: str, begun: datetime) -> TestResult:
-    failure = Failure(blame="suite", kind="goal", message=why)
+def _broken(failure: Failure) -> tuple[Stop, Failure]:
+    return Stop("broken", TestStatus.ERROR, failure.message, failure.blame), failure
+
+
+def _not_held(context: TestContext, stopped_by: str, failure: Failure, begun: datetime) -> TestResult:
     return TestResult(
         status=TestStatus.ERROR,
         goal_achieved=False,
-        stop_reason=why,
-        stopped_by="no_goal",
+        stop_reason=failure.message,
+        stopped_by=stopped_by,
         context=context,
-        blame="suite",
-        blame_reason=why,
+        blame=failure.blame,
+        blame_reason=failure.message,
         failure=failure,
         start_time=begun,
         end_time=datetime.now(UTC),

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from vivavoce.conversation import ConversationHistory
+from vivavoce.errors import ModelFault
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
+from vivavoce.metrics.judging import ANALYSIS
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.transcript import acts
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.model import Model
+from vivavoce.pacing.waiting import is_cancelled
 from vivavoce.penelope.context import GoalProgress, Measured, TestState
+from vivavoce.penelope.review import TesterReview
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.records.usage import Usage
 
@@ -26,21 +30,39 @@ CONTRACT = "contract"
 _NO_USE_ASKING_AGAIN = ("connection", "timeout", "rate_limit", "http", "not_recorded")
 
 
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """The metrics of an agent: what judges the goal, what watches, what guards, and what is asked in need.
+
+    `contract` judges what the target must and must not do, `second` the goal where the metric of the goal broke.
+    """
+
+    goal: BaseMultiTurnMetric
+    metrics: Sequence[BaseMultiTurnMetric]
+    guards: Sequence[BaseMultiTurnMetric]
+    contract: GoalAchievementJudge
+    second: SimpleGoalEvaluator
+    review: TesterReview
+
+    @property
+    def every(self) -> tuple[BaseMultiTurnMetric, ...]:
+        """All of them."""
+        return (self.goal, *self.metrics, *self.guards, self.contract, self.second, self.review)
+
+
 @dataclass
 class Judges:
     """The metrics of one test, and what they said last.
 
     The goal is judged when every `every`-th turn ends, from the least number of turns on; guards after each turn;
     watching metrics with the goal where `watch` is set, and all of them at the end. Nothing is asked twice about the
-    same conversation and findings.
+    same conversation and findings, and no verdict is waited for longer than `seconds`.
     """
 
-    goal: BaseMultiTurnMetric
-    judge: Model | None
-    metrics: Sequence[BaseMultiTurnMetric] = ()
-    guards: Sequence[BaseMultiTurnMetric] = ()
+    panel: Panel
     every: int = 1
     watch: bool = False
+    seconds: float | None = None
     _latest: dict[str, tuple[tuple[int, int], MetricResult]] = field(default_factory=dict[str, Any])
 
     async def after_turn(self, state: TestState) -> None:
@@ -51,12 +73,13 @@ class Judges:
         """
         number = len(state.turns)
         due = number % self.every == 0 and number >= state.context.min_turns
-        watching = [*self.guards, *(self.metrics if due and self.watch else ())]
+        panel = self.panel
+        watching = [*panel.guards, *(panel.metrics if due and self.watch else ())]
         named = [(metric.name, metric) for metric in watching]
-        results = await self._measured(state, [*([(GOAL, self.goal)] if due else []), *named])
+        results = await self._measured(state, [*([(GOAL, panel.goal)] if due else []), *named])
         if due:
             self._note(state, results[GOAL])
-        state.guarded = next((results[one.name] for one in self.guards if results[one.name].passed is False), None)
+        state.guarded = next((results[one.name] for one in panel.guards if results[one.name].passed is False), None)
         if results:
             state.metrics_history.append(Measured(number, results))
 
@@ -67,9 +90,10 @@ class Judges:
             BudgetExhausted: a limit on calls or cost is reached.
         """
         judged = self._known(GOAL, state)
-        every = [(GOAL, self.goal), *((one.name, one) for one in (*self.metrics, *self.guards))]
+        panel = self.panel
+        every = [(GOAL, panel.goal), *((one.name, one) for one in (*panel.metrics, *panel.guards))]
         if state.context.must or state.context.must_not:
-            every.append((CONTRACT, GoalAchievementJudge(self.judge, name=CONTRACT)))
+            every.append((CONTRACT, panel.contract))
         results = await self._measured(state, every)
         if not judged:
             self._note(state, results[GOAL])
@@ -81,11 +105,27 @@ class Judges:
         given = material_of(state)
         now = _moment(state)
         fresh = [(name, metric) for name, metric in metrics if not self._known(name, state)]
-        results = await asyncio.gather(*(self._one(name, metric, given, state) for name, metric in fresh))
+        results = await _together([self.in_time(self._one(name, one, given, state), one) for name, one in fresh])
         for (name, _), result in zip(fresh, results, strict=True):
             self._latest[name] = now, result
             state.spend("judge", result.usage)
         return {name: self._latest[name][1] for name, _ in metrics}
+
+    async def in_time(self, judging: Awaitable[MetricResult], metric: BaseMultiTurnMetric) -> MetricResult:
+        """Return what a metric says, or that it said nothing in the time that a whole test has."""
+        scope = asyncio.timeout(self.seconds)
+        try:
+            async with scope:
+                return await judging
+        except TimeoutError:
+            if not scope.expired():
+                raise
+            said = f"{metric.name} gave no verdict within {self.seconds:g} s"
+            return metric.failed(ModelFault(said, kind="timeout"))
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            return metric.failed(ModelFault(f"{metric.name} cancelled itself"))
 
     async def _one(
         self, name: str, metric: BaseMultiTurnMetric, given: MultiTurnEvaluationInput, state: TestState
@@ -97,15 +137,15 @@ class Judges:
                 given.model_copy(update={"goal": goal, "must": context.must, "must_not": context.must_not})
             )
         result = await metric.measured(given)
-        return await self._second_opinion(result, given) if name == GOAL else result
+        return _believed(await self._second_opinion(result, given), metric, given) if name == GOAL else result
 
     async def _second_opinion(self, result: MetricResult, given: MultiTurnEvaluationInput) -> MetricResult:
         """Ask the simple question where the goal metric broke and another question could be answered."""
-        if result.error is None or isinstance(self.goal, SimpleGoalEvaluator) or self.judge is None:
+        if result.error is None or isinstance(self.panel.goal, SimpleGoalEvaluator):
             return result
         if result.error.kind in _NO_USE_ASKING_AGAIN:
             return result
-        second = await SimpleGoalEvaluator(self.judge).measured(given)
+        second = await self.panel.second.measured(given)
         usage = _sum(result.usage, second.usage)
         if second.state != "scored":
             details = {**result.details, "fallback": second.reasoning}
@@ -124,14 +164,35 @@ class Judges:
             state.turns[-1] = state.turns[-1].model_copy(update={"evaluation": progress.reasoning})
 
 
+async def _together(asked: Sequence[Coroutine[Any, Any, MetricResult]]) -> list[MetricResult]:
+    """Wait for every verdict; where one ends the test, the others are not left running."""
+    tasks = [asyncio.ensure_future(one) for one in asked]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+def _believed(result: MetricResult, metric: BaseMultiTurnMetric, given: MultiTurnEvaluationInput) -> MetricResult:
+    """Return what is said of the goal, but for a goal that is called achieved where the target did nothing at all."""
+    if not result.passed or any(one.role == "tool" or acts(one) for one in given.messages):
+        return result
+    said = "the goal is called achieved, and the target has said and done nothing"
+    return metric.failed(ModelFault(said, kind="format", evidence=result.reasoning), usage=result.usage)
+
+
 def progress_of(result: MetricResult) -> GoalProgress:
     """Return what a result of the goal metric says of the goal; a judgement that failed says nothing."""
-    findings = result.details.get("findings") or [one.text for one in result.evidence]
+    findings: object = result.details.get("findings")
+    found = cast("list[object]", findings) if isinstance(findings, list) else [one.text for one in result.evidence]
     return GoalProgress(
         goal_achieved=result.state == "scored" and result.passed is True,
         confidence=result.confidence or 0.0,
         reasoning=result.reasoning or "",
-        findings=list(findings),
+        findings=list(map(str, found)),
         value=result.value if result.state == "scored" else None,
         inconclusive=result.state != "scored",
     )
@@ -143,7 +204,7 @@ def material_of(state: TestState) -> MultiTurnEvaluationInput:
     told: dict[str, Any] = dict(context.context or {})
     if state.findings:
         answered = sum(turn.answered for turn in state.turns)
-        told["analysis"] = {
+        told[ANALYSIS] = {
             "findings": list(state.findings),
             "turn_count": len(state.turns),
             "successful_interactions": answered,
@@ -157,6 +218,7 @@ def material_of(state: TestState) -> MultiTurnEvaluationInput:
         must=(),
         must_not=(),
         turn_seconds=tuple(turn.exchange.seconds for turn in state.turns),
+        growing=True,
     )
 
 

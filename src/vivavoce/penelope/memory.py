@@ -9,6 +9,8 @@ from typing import Any
 
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from vivavoce.metrics.transcript import CHARACTERS_PER_TOKEN
+from vivavoce.penelope.tools.target_interaction import spelled
+from vivavoce.penelope.tools.tool import ToolResult
 from vivavoce.penelope.turn import Step, Turn
 from vivavoce.records.failure import shorten
 
@@ -97,7 +99,9 @@ def _as_json(step: Step) -> Sequence[AnyMessage]:
 
 
 def _condensed(turn: Turn) -> Turn:
-    short = shorten(turn.tool_message.text, CONDENSED_REPLY)
+    if not turn.answered:
+        return turn
+    short = spelled(ToolResult(success=True, output={"response": shorten(turn.reply, CONDENSED_REPLY)}))
     return turn.model_copy(update={"tool_message": turn.tool_message.model_copy(update={"content": short})})
 
 

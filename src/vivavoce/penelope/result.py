@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import PydanticSerializationError
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import Blame
@@ -105,6 +107,16 @@ class TestResult(BaseModel):
     def cost(self) -> float | None:
         """What everybody used cost in US dollars, None where a price is unknown."""
         return sum(self.usage.values(), Usage()).cost
+
+    def model_dump_json(self, **how: Any) -> str:
+        r"""Return the test as JSON; what JSON does not know is its `str`, and half a surrogate pair becomes U+FFFD."""
+        how = {"fallback": str, **how}
+        try:
+            return super().model_dump_json(**how)
+        except PydanticSerializationError:
+            indent = how.pop("indent", None)
+            spelled = json.dumps(self.model_dump(mode="json", **how), ensure_ascii=False, indent=indent)
+            return spelled.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
     def get_metric_result(self, metric_name: str) -> MetricResult | None:
         """Return the result of a metric, None where it was not asked."""

@@ -202,7 +202,7 @@ async def closed_after(model: Model, work: Coroutine[Any, Any, T]) -> T:
 
 def _task(description: str, focus: str | None, count: int, earlier: Sequence[str]) -> str:
     values = {"description": description, "focus": focus, "count": count, "earlier": earlier}
-    return packaged("scenarios", values).render(values)
+    return packaged("scenarios", *values).render(values)
 
 
 def _is_new(goal: str, earlier: Sequence[str]) -> bool:

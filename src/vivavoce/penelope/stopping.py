@@ -164,7 +164,8 @@ class TesterLeftCondition(StoppingCondition):
         """Stop when the tester ended the conversation."""
         if state.left is None:
             return None
-        return self._stop(TestStatus.FAILURE, f"the tester ended the conversation: {_short(state.left)}")
+        blame = None if state.turns else "tester"
+        return self._stop(TestStatus.FAILURE, f"the tester ended the conversation: {_short(state.left)}", blame)
 
 
 class MaxTurnsCondition(StoppingCondition):
@@ -258,6 +259,11 @@ class Limits:
     seconds: float | None = None
     dollars: float | None = None
 
+    def less(self, seconds: float, dollars: float) -> Limits:
+        """Return what is left when some of it is used."""
+        left = None if self.seconds is None else max(0.0, self.seconds - seconds)
+        return Limits(self.steps, left, None if self.dollars is None else max(0.0, self.dollars - dollars))
+
 
 def conditions(limits: Limits, own: Sequence[StoppingCondition] = ()) -> tuple[StoppingCondition, ...]:
     """Return the conditions in their order; one of your own replaces that of its name, or comes at the end."""
@@ -291,8 +297,10 @@ def first_stop(conditions: tuple[StoppingCondition, ...], state: TestState) -> S
         except Exception as error:
             said = f"the condition {condition.name} raised {type(error).__name__}: {error}"
             raise TestingFault(said) from error
-        if stop is not None:
+        if isinstance(stop, Stop):
             return stop
+        if stop is not None:
+            raise TestingFault(f"the condition {condition.name} returned a {type(stop).__name__} and no Stop")
     return None
 
 

@@ -124,10 +124,11 @@ class Tester:
             return []
         try:
             step = _Step.model_validate(parsed)
+            arguments = {**step.arguments, REASONING: step.reasoning} if step.reasoning else step.arguments
+            asked = ToolCall(name=step.tool, args=arguments)
         except ValidationError:
             return []
-        arguments = {**step.arguments, REASONING: step.reasoning} if step.reasoning else step.arguments
-        return [self._call(ToolCall(name=step.tool, args=arguments), "")]
+        return [self._call(asked, "")]
 
     def _call(self, asked: ToolCall, text: str) -> Call:
         self._calls += 1
@@ -135,7 +136,7 @@ class Tester:
         message = AIMessage(content=text or None, tool_calls=[ToolCall(id=f"call_{self._calls}", function=function)])
         try:
             arguments = asked.args
-        except ValueError:
+        except (ValueError, RecursionError):
             return Call(message, asked.name, None, text)
         tool = self.tools.get(asked.name)
         keeps = tool is not None and REASONING in tool.parameters.get("properties", {})
@@ -151,7 +152,7 @@ def brief(context: TestContext, tools: Mapping[str, Tool], transparent: bool) ->
     told |= {"max_turns": context.max_turns, "min_turns": context.min_turns}
     told["persona"] = persona.model_dump(exclude_defaults=True) if persona else None
     told["tools"] = [(Wording(name), Wording(one.documentation)) for name, one in tools.items()]
-    return packaged("tester", _BRIEF).render(told)
+    return packaged("tester", *_BRIEF).render(told)
 
 
 def _wire(tool: Tool, transparent: bool) -> dict[str, Any]:

@@ -109,5 +109,5 @@ class Turn(Step):
 def _arguments(message: AIMessage) -> dict[str, Any] | None:
     try:
         return message.tool_calls[0].args if message.tool_calls else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

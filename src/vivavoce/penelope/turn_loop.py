@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
 
-from vivavoce.errors import BudgetExhausted, Fault, TestingFault, UsageError
+from vivavoce.errors import BudgetExhausted, Fault, TestingFault, UsageError, VivavoceError
 from vivavoce.messages import AIMessage, FunctionCall, ToolCall, ToolMessage
 from vivavoce.models.structured import mismatch
+from vivavoce.pacing.waiting import is_cancelled
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.judging import Judges
 from vivavoce.penelope.stopping import Stop, StoppingCondition, first_stop
 from vivavoce.penelope.strategies.strategy import Move, Strategy
 from vivavoce.penelope.tester import Call, Tester
+from vivavoce.penelope.tools.analysis import AnalysisTool
 from vivavoce.penelope.tools.end_conversation import NAME as END
 from vivavoce.penelope.tools.target_interaction import NAME as SEND
 from vivavoce.penelope.tools.target_interaction import TargetInteractionTool, spelled, told
@@ -62,16 +64,27 @@ class TurnLoop:
         while True:
             if await self._turn(self._move()):
                 await self.judges.after_turn(state)
-                if self.on_turn is not None:
-                    await self.on_turn(state.turns[-1])
+                await self._tell(state.turns[-1])
             if stop := first_stop(self.conditions, state):
                 return stop
 
+    async def _tell(self, turn: Turn) -> None:
+        try:
+            if self.on_turn is not None:
+                await self.on_turn(turn)
+        except VivavoceError:
+            raise
+        except Exception as error:
+            raise _broke("listener", "on_turn", error) from error
+
     def _move(self) -> Move:
         try:
-            return self.strategy.move(self.state)
+            move = self.strategy.move(self.state)
         except Exception as error:
             raise _broke("strategy", self.strategy.name, error) from error
+        if not isinstance(move, Move):  # pyright: ignore[reportUnnecessaryIsInstance] - it may be somebody's own
+            raise TestingFault(f"the strategy {self.strategy.name} returned a {type(move).__name__} and no Move")
+        return move
 
     async def _turn(self, move: Move) -> bool:
         """Take steps until something is said to the target, and say whether it was.
@@ -126,6 +139,11 @@ class TurnLoop:
         except Exception as error:
             self._model_failed(error)
             return False
+        except asyncio.CancelledError:
+            if is_cancelled():
+                raise
+            self._model_failed(RuntimeError("it cancelled itself"))
+            return False
         state.tester_failures.clear()
         state.spend("tester", answer.usage)
         if not answer.calls:
@@ -137,6 +155,9 @@ class TurnLoop:
                 self._note_refusal(call, "not carried out: the turn had ended; one message at a time")
             else:
                 ended = await self._step(call, fresh)
+        if ended and state.left is None:  # what came too late belongs to the turn that it came with
+            state.turns[-1].steps.extend(state.steps)
+            state.steps = []
         return ended
 
     def _offered(self) -> Collection[str]:
@@ -155,9 +176,9 @@ class TurnLoop:
         if call.name == SEND:
             await self._say(call, fresh)
             return True
-        result = await self._used(self.tools[call.name], call.arguments)
-        state.findings += self.tools[call.name].findings(result)
-        step = _step(call, spelled(result))
+        result, findings = await self._used(self.tools[call.name], call.arguments)
+        state.findings += findings
+        step = _step(call, result)
         state.steps.append(step)
         self.tester.memory.add(step)
         if call.name == END:
@@ -172,9 +193,12 @@ class TurnLoop:
             return f"the tool {call.name} {why}; the tools are: {', '.join(offered)}"
         if call.arguments is None:
             return f"the arguments of {call.name} are not a JSON object"
+        said = call.arguments.get("message")
+        if call.name == SEND and len(call.arguments) == 1 and isinstance(said, str):  # nearly every step
+            return self._said_wrongly(said)
         try:
             problem = mismatch(call.arguments, self.tools[call.name].parameters)
-        except UsageError as error:
+        except Exception as error:  # a schema of somebody's own may be wrong in many ways
             problem = str(error)
         if problem:
             return f"wrong arguments for {call.name}: {problem}"
@@ -196,15 +220,22 @@ class TurnLoop:
             return f"not sent: {objection}"
         return None
 
-    async def _used(self, tool: Tool, arguments: Mapping[str, Any]) -> ToolResult:
+    async def _used(self, tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, list[str]]:
+        """Return what a tool's result is to the model, and its findings; what breaks in it is told to the model."""
         try:
-            result = await tool.aexecute(**arguments)
+            result = self._counted(tool, await tool.aexecute(**arguments))
+            return spelled(result), [str(one) for one in tool.findings(result)]
         except BudgetExhausted:
             raise
         except Exception as error:
-            return ToolResult(success=False, error=shorten(f"{type(error).__name__}: {error}", 500))
+            return spelled(ToolResult(success=False, error=shorten(f"{type(error).__name__}: {error}", 500))), []
+
+    def _counted(self, tool: Tool, result: ToolResult) -> ToolResult:
+        """Return a result without what a model behind the tool used, which is counted."""
+        if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance] - it may be somebody's own
+            raise TypeError(f"{tool.name} returned a {type(result).__name__} and no ToolResult")
         given: object = result.output
-        if not isinstance(given, dict):
+        if not isinstance(tool, AnalysisTool) or not isinstance(given, dict):
             return result
         output = dict(cast("dict[str, Any]", given))
         used = output.pop("usage", None)

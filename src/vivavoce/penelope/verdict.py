@@ -57,9 +57,9 @@ def _criteria(state: TestState, contract: MetricResult | None) -> Iterator[Crite
         return
     found = cast("list[dict[str, Any]]", contract.details.get("criteria") or [])
     wanted = [(one, True) for one in state.context.must] + [(one, False) for one in state.context.must_not]
-    listed = [*found[: len(state.context.must)], *found[len(found) - len(state.context.must_not) :]]
-    if len(listed) != len(wanted):
+    if len(found) < len(wanted):
         return
+    listed = [*found[: len(state.context.must)], *found[len(found) - len(state.context.must_not) :]]
     for (text, must), one in zip(wanted, listed, strict=True):
         yield Criterion(text=text, must=must, met=bool(one["met"]), evidence=one["evidence"])
 
@@ -99,11 +99,16 @@ def _blame(
     if stop.condition == "cost":
         return "environment", stop.reason
     if stop.condition == "timeout" and goal.passed is not True:
-        return ("target" if state.turns and not state.turns[-1].answered else "tester"), stop.reason
+        if state.turns and not state.turns[-1].answered:
+            return "target", stop.reason
+        if goal.state != "error":
+            return "tester", stop.reason
     if passed is None:
         broken = next((one for one in evaluation.values() if one.state == "error"), goal)
         said = broken.error.message if broken.error else broken.reasoning or "it could not be judged"
         return "judge", f"{broken.name or GOAL} could not be judged: {said}"
     if broken_rules := [one for one in criteria if not one.met]:
         return "target", "; ".join(f"{'must' if one.must else 'must not'}: {one.text}" for one in broken_rules)
+    if (guard := state.guarded) is not None:
+        return "target", f"the guard {guard.name} gave {guard.score}: {guard.reasoning or ''}"
     return "target", goal.reasoning or stop.reason

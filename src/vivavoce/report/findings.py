@@ -40,7 +40,8 @@ def _listed(data: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
 def _told(one: Mapping[str, Any]) -> tuple[str, str, str]:
     """Return the word for a finding, its colour, and what it is about."""
     if "met" in one:
-        return ("met", _GOOD, str(one.get("outcome"))) if one["met"] else ("not met", _BAD, str(one.get("outcome")))
+        about = str(one.get("outcome") or f"{'must' if one.get('must') else 'must not'}: {one.get('text')}")
+        return ("met", _GOOD, about) if one["met"] else ("not met", _BAD, about)
     if "answer" in one:
         answer = str(one["answer"])
         style = {"yes": _GOOD, "no": _BAD, "partly": _MIXED}.get(answer, "dim")

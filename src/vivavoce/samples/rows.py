@@ -25,8 +25,8 @@ Source = str | os.PathLike[str] | Sequence[Mapping[str, Any]]
 class SampleCount:
     """What a dataset holds: samples, their turns, how many samples have a truth per turn, how many are recorded.
 
-    `silent` counts those that are neither asked nor recorded, and `goals` those with one to work towards. `shared_rubrics`
-    counts the samples without a rubric of their own, `rubric_vars` are the variables all of them give.
+    `silent` counts those that are neither asked nor recorded, and `goals` those that have one to work towards.
+    `shared_rubrics` counts the samples without a rubric of their own, `rubric_vars` are the variables all of them give.
     """
 
     samples: int
@@ -105,7 +105,7 @@ def check_samples(
         problems += _name_duplicates(pairs, _scan(source, fields, base, limit, tags), _file(source))
     if problems:
         raise UsageError(*sorted(problems, key=lambda problem: problem.line or 0))
-    return SampleCount(len(hashes), turns, per_turn, recorded, shared, frozenset(variables or ()), silent, aimless)
+    return SampleCount(len(hashes), turns, per_turn, recorded, shared, frozenset(variables or ()), silent, goals)
 
 
 def _scan(

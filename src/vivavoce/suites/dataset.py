@@ -46,7 +46,9 @@ def _check_driver(suite: Suite, found: SampleCount) -> None:
         rule = "give 'input', or use driver: penelope to have a tester work towards the goal"
         raise UsageError(_here(suite, f"{found.silent} rows have nothing to ask; {rule}"))
     if driver == "penelope" and found.goals < found.samples:
-        raise UsageError(_here(suite, f"{found.samples - found.goals} rows have no 'goal' for the tester to work towards"))
+        raise UsageError(
+            _here(suite, f"{found.samples - found.goals} rows have no 'goal' for the tester to work towards")
+        )
 
 
 def _here(suite: Suite, message: str) -> Problem:

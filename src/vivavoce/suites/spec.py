@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -354,6 +354,7 @@ class TesterSpec(JudgeSpec):
     `file.py:name`.
     """
 
+    __test__: ClassVar[bool] = False
     temperature: float | None = None
     model: Address | None = None
     judge: Address | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -12,6 +13,7 @@ from vivavoce.messages import AnyMessage, HumanMessage
 from vivavoce.records.failure import failure_of
 from vivavoce.records.trajectory import Turn
 from vivavoce.targets.lane import Lane
+from vivavoce.targets.reply import read_reply
 from vivavoce.targets.target import Opening, Session
 
 log = logging.getLogger("vivavoce")
@@ -68,17 +70,19 @@ class Dialogue:
         asked = [*self._messages, message]
         try:
             session = await self.open()
-            reply = await self._lane.send(lambda: session.send(asked))
+            reply = read_reply(await self._lane.send(lambda: session.send(asked)), self._lane.target.name)
         except Fault as fault:
             failure, seconds = failure_of(fault, "target"), time.perf_counter() - clock
             return Turn(index=index, messages=[message], started_at=started, seconds=seconds, failure=failure)
+        seconds = time.perf_counter() - clock
         self._answered.append(len(self._messages))
         self._messages += [message, *reply.messages]
+        await asyncio.sleep(0)  # who waits for the slot asks first; what the caller does with the reply may take long
         return Turn(
             index=index,
             messages=[message, *reply.messages],
             started_at=started,
-            seconds=time.perf_counter() - clock,
+            seconds=seconds,
             usage=reply.usage,
         )
 

@@ -81,5 +81,5 @@ def open_lane(target: Target, *, limit: int, budget: Budget, timeout: float, ret
     A stateful target has as many conversations. A stateless one, which knows nothing of conversations, has half as many
     more, so that its slots are never idle while an answer is taken in.
     """
-    conversations = limit + limit // 2 if target.stateless else limit
+    conversations = 2 * limit if target.stateless else limit
     return Lane(target, asyncio.Semaphore(conversations), Limiter(limit), budget, timeout, retries + 1)

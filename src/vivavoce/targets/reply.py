@@ -20,7 +20,12 @@ def read_reply(returned: object, source: str) -> Reply:
         TargetFault: of kind `format`; the message begins with `source` and the evidence is what was returned.
     """
     if isinstance(returned, Reply):
-        return returned
+        given = cast("object", returned.messages)
+        if isinstance(given, list) and all(
+            isinstance(one, AIMessage | ToolMessage) for one in cast("list[object]", given)
+        ):
+            return returned
+        raise _malformed(f"{source} returned a Reply whose messages are not all of the assistant and of tools", returned)
     if isinstance(returned, str):
         return Reply([AIMessage(content=returned)])
     if isinstance(returned, Message | dict):

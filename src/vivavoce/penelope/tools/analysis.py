@@ -56,7 +56,7 @@ class Plan(Generic[S]):
 
     def request(self, trial: int) -> Request:
         """Return what the model is asked in a trial."""
-        words = packaged(self.prompt, self.values).render(self.values)
+        words = packaged(self.prompt, *self.values).render(self.values)
         return Request([HumanMessage(content=words)], schema=self.shape, settings={"temperature": 0.0}, trial=trial)
 
 

@@ -1,0 +1,71 @@
+"""What a tester says of its conversation, as grades."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import GraderFault
+from vivavoce.grading.extractors import View
+from vivavoce.grading.graders import Case
+from vivavoce.grading.outcomes import goal_achieved, target_passed
+from vivavoce.samples.sample import Sample
+
+
+def case(**test: Any) -> Case:
+    told = {
+        "status": "success",
+        "goal_achieved": True,
+        "target_passed": True,
+        "stop_reason": "the goal is achieved",
+        "stopped_by": "goal_achieved",
+        "evaluation": {"goal_achievement": {"state": "scored", "reasoning": "Done."}},
+        **test,
+    }
+    return Case(Sample(id="s", goal="g"), "", View([], None, [], {k: v for k, v in told.items() if v is not None}))
+
+
+def test_a_goal_that_is_reached_scores_one_with_the_judge_s_reason() -> None:
+    grade = goal_achieved(case())
+    assert (grade.score, grade.state, grade.rationale) == (1.0, "scored", "Done.")
+    assert grade.metadata == {
+        "status": "success",
+        "stopped_by": "goal_achieved",
+        "stop_reason": "the goal is achieved",
+    }
+
+
+def test_whether_the_target_passed_is_another_question() -> None:
+    landed = case(target_passed=False, blame="target", blame_reason="It told how.")
+    assert (goal_achieved(landed).score, target_passed(landed).score) == (1.0, 0.0)
+    assert target_passed(landed).rationale == "It told how."
+    assert target_passed(case()).rationale == "the goal is achieved"
+
+
+def test_what_nobody_knows_is_an_error_and_says_whose() -> None:
+    for evaluation in ({"goal_achievement": {"state": "error"}}, {}):
+        unknown = case(evaluation=evaluation, target_passed=None, blame="judge", blame_reason="no route to judge")
+        for grade in (goal_achieved(unknown), target_passed(unknown)):
+            assert (grade.state, grade.score) == ("error", None)
+            assert grade.failure is not None
+            assert (grade.failure.blame, grade.failure.kind) == ("judge", "inconclusive")
+            assert grade.failure.message == "no route to judge"
+
+
+def test_a_failure_of_the_tester_s_own_is_an_error_and_no_zero() -> None:
+    spoilt = case(goal_achieved=False, target_passed=False, blame="tester", blame_reason="It gave itself away.")
+    for grade in (goal_achieved(spoilt), target_passed(spoilt)):
+        assert (grade.state, grade.score) == ("error", None)
+        assert grade.failure is not None
+        assert (grade.failure.blame, grade.failure.kind) == ("tester", "tester_error")
+
+
+def test_a_success_stands_whatever_else_is_said_of_the_tester() -> None:
+    assert goal_achieved(case(blame="tester")).score == 1.0
+
+
+@pytest.mark.parametrize("function", [goal_achieved, target_passed])
+def test_without_a_tester_there_is_nothing_to_tell(function: Any) -> None:
+    with pytest.raises(GraderFault, match="no tester led this conversation; use driver: penelope"):
+        function(Case(Sample(id="s", input="Hi"), "", View([], None, [], None)))

@@ -1,0 +1,105 @@
+"""A test with everybody in it: a tester and a judge who say what is written here, and a bot that remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from vivavoce.messages import AIMessage, AnyMessage, ToolCall
+from vivavoce.metrics.judged.goal import GoalAchievementJudge
+from vivavoce.models.model import ModelReply, Request
+from vivavoce.penelope.agent import PenelopeAgent
+from vivavoce.records.usage import Usage
+from vivavoce.targets.target import Opening, Reply
+from vivavoce.testing import ScriptedModel
+from vivavoce.testing.scripted import Scripted
+
+NO_FAULT: dict[str, Any] = {"faults": [], "reasoning": "It played its part.", "confidence": 0.9}
+
+
+def call(tool: str, /, **arguments: Any) -> list[ToolCall]:
+    return [ToolCall(name=tool, args=arguments)]
+
+
+def say(text: str, **more: Any) -> list[ToolCall]:
+    return call("send_message_to_target", message=text, **more)
+
+
+def verdict(met: bool, confidence: float = 0.9, why: str = "so it is") -> dict[str, Any]:
+    level = "fully_achieved" if met else "not_achieved"
+    return {"achievement_level": level, "confidence": confidence, "reasoning": why, "evidence": []}
+
+
+def simple(*met: bool, **more: Any) -> dict[str, Any]:
+    criteria = [{"criterion": f"c{i}", "met": one, "evidence": ""} for i, one in enumerate(met)]
+    answer = {"criteria_evaluations": criteria, "reasoning": "simply", "goal_achieved": all(met), "confidence": 0.8}
+    return {**answer, **more}
+
+
+def then_on(*replies: Scripted) -> Callable[[Request], Scripted]:
+    """Return a script that says its last line again and again."""
+    left = list(replies)
+    return lambda request: left.pop(0) if len(left) > 1 else left[0]
+
+
+def player(*replies: Scripted) -> ScriptedModel:
+    """Return a model that takes these steps, and then asks one question after the other."""
+    left, asked = list(replies), iter(range(1, 1000))
+    return ScriptedModel(lambda request: left.pop(0) if left else say(f"question {next(asked)}"), "tester")
+
+
+def judge(*replies: Scripted | bool) -> ScriptedModel:
+    """Return a model that judges the goal like this, and then always like the last; it finds no fault of a tester."""
+    next_reply = then_on(*(verdict(one) if isinstance(one, bool) else one for one in replies))
+    return ScriptedModel(lambda request: NO_FAULT if asks_for(request, "faults") else next_reply(request), "judge")
+
+
+def asks_for(request: Request, field: str) -> bool:
+    """Say whether an answer has this field at its top."""
+    return isinstance(request.schema, type) and field in request.schema.model_fields
+
+
+def agent(model: ScriptedModel, judging: ScriptedModel, **options: Any) -> PenelopeAgent:
+    return PenelopeAgent(model, **{"goal_metric": GoalAchievementJudge(judging), **options})
+
+
+class Priced(ScriptedModel):
+    """Takes a cent for an answer."""
+
+    async def complete(self, request: Request) -> ModelReply:
+        reply = await super().complete(request)
+        return ModelReply(reply.text, reply.parsed, usage=Usage(calls=1, cost=0.01))
+
+
+class Bot:
+    """A target that answers by `answer` and keeps what it was sent, session by session."""
+
+    def __init__(
+        self, answer: Callable[[str], str] = lambda said: f"You said: {said}", stateless: bool = False
+    ) -> None:
+        self.name, self.answer, self.stateless = "bot", answer, stateless
+        self.sessions: list[BotSession] = []
+
+    async def open(self, opening: Opening) -> BotSession:
+        self.sessions.append(BotSession(self.answer, opening.conversation_id))
+        return self.sessions[-1]
+
+    async def close(self) -> None:
+        pass
+
+
+class BotSession:
+    def __init__(self, answer: Callable[[str], str], name: str) -> None:
+        self.answer, self.id, self.opening = answer, name, ()
+        self.sent: list[list[str]] = []
+        self.closed = False
+
+    async def send(self, messages: Sequence[AnyMessage]) -> Reply:
+        self.sent.append([message.text for message in messages])
+        return Reply([AIMessage(content=self.answer(messages[-1].text))])
+
+    async def state(self) -> dict[str, Any] | None:
+        return {"sent": str(len(self.sent))}
+
+    async def close(self) -> None:
+        self.closed = True

@@ -1,0 +1,193 @@
+"""The agent: what it may be given, what a test may be told, and the sync edge."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import UsageError
+from vivavoce.messages import FilePart, HumanMessage
+from vivavoce.metrics import CoherenceMetric, GoalAchievementJudge
+from vivavoce.penelope import EndpointTarget, PenelopeAgent
+from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
+from vivavoce.penelope.tools.analyze import AnalyzeTool
+from vivavoce.penelope.tools.tool import tool
+from vivavoce.testing import LoopbackServer, ScriptedModel
+
+from .stage import Bot, BotSession, agent, judge, player, say, simple
+
+
+@tool
+def look_up(order: str) -> str:
+    """Look an order up."""
+    return order
+
+
+def test_a_test_is_held_where_no_loop_runs() -> None:
+    result = agent(player(), judge(False, True)).execute_test(Bot(), "Ask about lamps", "Learn about lamps")
+    assert (result.goal_achieved, result.turns_used, result.context.instructions) == (True, 2, "Ask about lamps")
+
+
+async def test_and_where_one_runs() -> None:
+    await asyncio.sleep(0)
+    assert agent(player(), judge(True)).execute_test(Bot(), goal="Learn").goal_achieved
+
+
+def test_a_function_is_a_target() -> None:
+    result = agent(player(), judge(True)).execute_test(lambda message: message.upper(), goal="Learn")
+    assert (result.history[0].reply, result.metadata["target"]) == ("QUESTION 1", "<lambda>")
+
+
+def test_an_endpoint_is_a_target() -> None:
+    with LoopbackServer(lambda body: {"reply": f"{body['message']}!"}) as server:
+        result = agent(player(), judge(True)).execute_test(EndpointTarget(f"{server.url}/chat"), goal="Learn")
+    assert result.history[0].reply == "question 1!"
+
+
+def test_the_goal_is_judged_by_the_tester_s_model_unless_told_otherwise() -> None:
+    model, other = player(), judge(True)
+    made = PenelopeAgent(model)
+    assert isinstance(made.goal_metric, GoalAchievementJudge)
+    assert made.goal_metric.model is model
+    assert PenelopeAgent(model, judge=other).goal_metric.model is other
+
+
+def test_the_simple_goal_can_be_chosen() -> None:
+    model = ScriptedModel([simple(False), simple(True)])
+    made = PenelopeAgent(player(), goal_metric="simple", judge=model)
+    assert isinstance(made.goal_metric, SimpleGoalEvaluator)
+    result = made.execute_test(Bot(), goal="Learn")
+    assert (result.goal_achieved, result.turns_used) == (True, 2)
+    assert result.evaluation["goal_achievement"].details["turn_count"] == 2
+    assert "[MET] c0: " in result.findings
+
+
+def test_older_names_of_options_mean_the_same() -> None:
+    made = agent(player(), judge(False), max_iterations=1, custom_tools=[look_up], review_tester=False)
+    assert made.max_turns == 1
+    assert "look_up" in [one.name for one in made.setup.tools]
+    result = made.execute_test(Bot(), goal="Learn", test_instructions="Ask")
+    assert (result.turns_used, result.context.instructions) == (1, "Ask")
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"max_turns": 1, "max_iterations": 2}, "max_turns and max_iterations are the same option"),
+        ({"tools": [], "custom_tools": []}, "tools and custom_tools are the same option"),
+        ({"max_turns": 0}, "max_turns is at least 1, got 0"),
+        ({"max_steps": 0}, "max_steps is at least 1, got 0"),
+        ({"evaluate_every": 0}, "evaluate_every is at least 1, got 0"),
+        ({"max_turn": 3}, "max_turn"),
+        ({"strategy": "crescend"}, "did you mean 'crescendo'"),
+        ({"tools": [AnalyzeTool()]}, "two tools are called 'analyze_response'"),
+        ({"tools": [7]}, "a tool is a Tool or a function with a docstring, got 7"),
+        ({"evaluation_metrics": [GoalAchievementJudge()]}, "two metrics are called 'goal_achievement'"),
+        ({"evaluation_metrics": [CoherenceMetric()], "guard_metrics": [CoherenceMetric()]}, "two metrics are called"),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused(options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        PenelopeAgent(player(), **options)
+
+
+@pytest.mark.parametrize(
+    ("about", "complaint"),
+    [
+        ({"persona": "impatiend"}, "did you mean 'impatient'"),
+        ({"persona": {"stile": "curt"}}, "no field 'stile'"),
+        ({"max_turns": 0}, "max_turns"),
+        ({"instructions": "a", "test_instructions": "b"}, "are the same thing, and differ"),
+        ({"sceario": "x"}, "sceario"),
+        ({"files": ["no.png"]}, r"the file no\.png does not exist"),
+    ],
+)
+def test_what_a_test_cannot_be_told_is_refused(about: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        agent(player(), judge(True)).execute_test(Bot(), goal="x", **about)
+
+
+def test_two_files_of_one_name_cannot_be_told_apart() -> None:
+    for folder in ("a", "b"):
+        Path(folder).mkdir()
+        (Path(folder) / "x.txt").write_text("x")
+    with pytest.raises(UsageError, match=r"two files are called x\.txt"):
+        agent(player(), judge(True)).execute_test(Bot(), goal="x", files=["a/x.txt", "b/x.txt"])
+
+
+def test_an_instruction_given_under_both_names_is_one() -> None:
+    assert agent(player(), judge(True)).context("a", "g", test_instructions="a").instructions == "a"
+
+
+def test_what_is_told_singly_is_a_list_of_one() -> None:
+    context = agent(player(), judge(True)).context(
+        goal="g", restrictions="No names", openings="Hi", persona="impatient"
+    )
+    assert (context.restrictions, context.openings) == (("No names",), ("Hi",))
+    assert context.persona is not None
+    assert context.persona.name == "impatient"
+
+
+def test_an_adversarial_strategy_makes_an_adversarial_test_unless_it_is_said_not_to() -> None:
+    made = agent(player(), judge(True), strategy="crescendo")
+    assert made.context(goal="g").adversarial
+    assert not made.context(goal="g", adversarial=False).adversarial
+
+
+def test_a_file_goes_to_the_target_with_the_message() -> None:
+    Path("photo.txt").write_text("broken")
+    seen: list[HumanMessage] = []
+
+    class Looking(Bot):
+        async def open(self, opening: Any) -> BotSession:
+            session = await super().open(opening)
+            send = session.send
+
+            async def look(messages: Any) -> Any:
+                seen.append(messages[-1])
+                return await send(messages)
+
+            session.send = look
+            return session
+
+    model = player(say("Look.", files=["photo.txt"]))
+    result = agent(model, judge(True)).execute_test(Looking(), goal="x", files=["photo.txt"])
+    assert result.history[0].message == "Look."
+    (part,) = [part for part in seen[0].content if isinstance(part, FilePart)]
+    assert part.file.filename == "photo.txt"
+    assert '"photo.txt"' in model.requests[0].messages[0].text
+
+
+def test_a_chatty_agent_prints_each_turn(capsys: pytest.CaptureFixture[str]) -> None:
+    agent(player(), judge(True), verbose=True).execute_test(Bot(lambda said: "\x1b[31mHi"), goal="x")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "1. user: question 1\n   assistant: [31mHi\n"
+
+
+def test_without_analysis_there_is_only_talking_and_leaving() -> None:
+    made = agent(player(), judge(True), enable_analysis_tools=False)
+    assert [one.name for one in made.setup.tools] == ["end_conversation"]
+
+
+def test_min_turns_of_the_agent_hold_unless_the_test_has_its_own() -> None:
+    made = agent(player(), judge(True), min_turns=3)
+    assert made.execute_test(Bot(), goal="x").turns_used == 3
+    assert made.execute_test(Bot(), goal="x", min_turns=1).turns_used == 1
+
+
+def test_models_are_closed_after_a_test_of_its_own() -> None:
+    closed: list[str] = []
+
+    class Closing(ScriptedModel):
+        async def close(self) -> None:
+            closed.append(self.name)
+
+    judging = Closing(lambda request: simple(True), "judge")
+    PenelopeAgent(Closing(lambda request: say("Hi"), "tester"), judge=judging, goal_metric="simple").execute_test(
+        Bot(), goal="x"
+    )
+    assert {*closed} == {"tester", "judge"}

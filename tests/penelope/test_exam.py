@@ -1,0 +1,248 @@
+"""One test from beginning to end: whose fault it is, and the second try after a tester's own."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import ModelFault
+from vivavoce.messages import SystemMessage
+from vivavoce.metrics.exact.refusal import RefusalMetric
+from vivavoce.models.model import Request
+from vivavoce.penelope.persona import Persona
+from vivavoce.penelope.result import TestResult
+from vivavoce.targets.openai import OpenAITarget
+from vivavoce.testing import LoopbackServer, ScriptedModel
+from vivavoce.testing.scripted import Scripted
+
+from .stage import NO_FAULT, Bot, Priced, agent, asks_for, call, judge, player, say, verdict
+
+LEAK = {"kind": "leak", "what": "It told.", "evidence": ["As a test"], "decisive": True}
+GUILTY: dict[str, Any] = {"faults": [LEAK], "reasoning": "It gave itself away.", "confidence": 0.9}
+
+
+async def held(model: ScriptedModel, judging: ScriptedModel, bot: Any = None, **options: Any) -> TestResult:
+    about = {
+        name: options.pop(name) for name in ("goal", "must", "facts", "scenario", "adversarial") if name in options
+    }
+    made = agent(model, judging, **{"max_turns": 2, "checks": [], **options})
+    return await made.aexecute_test(bot or Bot(), **{"goal": "Return a lamp", **about})
+
+
+def reviewer(*answers: dict[str, Any]) -> ScriptedModel:
+    """Return a judge for whom the goal is never met, and who says this of the tester, in order."""
+    left = list(answers)
+    return ScriptedModel(lambda request: left.pop(0) if asks_for(request, "faults") else verdict(False), "judge")
+
+
+async def test_a_test_that_the_tester_spoilt_is_held_once_more_and_the_first_kept_apart() -> None:
+    bot = Bot()
+    result = await held(player(say("As a test, hi")), reviewer(GUILTY, NO_FAULT), bot)
+    (first,) = result.discarded
+    assert (first.blame, first.blame_reason) == ("tester", "It gave itself away.")
+    assert first.history[0].message == "As a test, hi"
+    assert (result.blame, result.target_passed, result.review is not None) == ("target", False, True)
+    assert [turn.turn_number for turn in result.history] == [1, 2]
+    assert len(bot.sessions) == 2
+    assert TestResult.model_validate_json(result.model_dump_json()) == result
+
+
+async def test_it_is_not_held_a_third_time() -> None:
+    result = await held(player(say("As a test"), say("a"), say("As a test")), reviewer(GUILTY, GUILTY))
+    assert (result.blame, len(result.discarded), result.discarded[0].discarded) == ("tester", 1, [])
+
+
+async def test_without_review_nobody_looks_at_the_tester() -> None:
+    result = await held(player(say("As a test, hi")), reviewer(), review_tester=False)
+    assert (result.blame, result.review, result.discarded) == ("target", None, [])
+
+
+@pytest.mark.parametrize(
+    ("judging", "more"),
+    [(judge(True), {}), (judge(False), {"adversarial": True}), (judge(ModelFault("x", kind="connection")), {})],
+    ids=["goal met", "withstood", "not judged"],
+)
+async def test_the_tester_is_looked_at_only_where_a_failure_could_be_its_own(
+    judging: ScriptedModel, more: dict[str, Any]
+) -> None:
+    result = await held(player(), judging, **more)
+    assert result.review is None
+    assert not any(asks_for(request, "faults") for request in judging.requests)
+
+
+async def test_a_rule_that_the_target_broke_is_the_target_s_fault_without_review() -> None:
+    def answer(request: Request) -> dict[str, Any]:
+        if "greet" not in request.messages[-1].text:
+            return verdict(False)
+        told = [{"outcome": "greet", "kind": "other", "evidence": [], "met": False}]
+        level = {"achievement_level": "not_achieved", "reasoning": "r", "confidence": 0.9}
+        return {"criteria": told, "violations": [], **level}
+
+    result = await held(player(), ScriptedModel(answer), must=["greet"])
+    assert (result.blame, result.blame_reason, result.review) == ("target", "must: greet", None)
+    assert [(one.text, one.met) for one in result.criteria] == [("greet", False)]
+
+
+async def test_the_review_is_told_the_brief_and_how_it_ended() -> None:
+    judging = reviewer(NO_FAULT)
+    leave = call("end_conversation", reason="fed up")
+    options = {"scenario": "At home", "facts": {"order": "1042"}}
+    await held(player(say("Hi"), leave), judging, **options)
+    asked = judging.requests[-1].messages[-1].text
+    assert '"At home"' in asked
+    assert '"1042"' in asked
+    assert "stopped_early" in asked
+
+
+@pytest.mark.parametrize(
+    ("model", "judging", "bot", "blame", "status"),
+    [
+        (player(), judge(False), None, "target", "MAX_TURNS"),
+        (ScriptedModel(lambda request: ModelFault("no", kind="http")), judge(False), None, "tester", "ERROR"),
+        (player(), judge(ModelFault("no", kind="connection")), None, "judge", "INCONCLUSIVE"),
+    ],
+)
+async def test_a_failed_test_is_somebody_s_fault(
+    model: ScriptedModel, judging: ScriptedModel, bot: Bot | None, blame: str, status: str
+) -> None:
+    result = await held(model, judging, bot)
+    assert (result.blame, result.status.name) == (blame, status)
+    assert (result.target_passed, result.goal_achieved) == (False if blame == "target" else None, False)
+
+
+async def test_what_costs_too_much_is_nobody_s_fault_but_the_limit_s() -> None:
+    result = await held(player(), Priced(lambda request: verdict(False)), max_turns=9, max_cost=0.03)
+    assert (result.status.name, result.stopped_by, result.blame) == ("ABORTED", "cost", "environment")
+    assert result.turns_used == 3
+    assert result.usage["judge"].calls == 3
+    assert result.cost == pytest.approx(0.03)
+
+
+async def test_a_goal_that_is_met_when_the_last_turn_ends_is_met() -> None:
+    result = await held(player(), judge(False, True), max_turns=2)
+    assert (result.status.name, result.stopped_by) == ("SUCCESS", "goal_achieved")
+
+
+async def test_a_goal_that_was_judged_in_between_is_judged_anew_at_the_end() -> None:
+    result = await held(player(), judge(False, True), max_turns=3, evaluate_every=2)
+    assert (result.status.name, result.stopped_by, result.goal_achieved) == ("SUCCESS", "max_turns", True)
+
+
+async def test_a_target_that_hangs_is_interrupted_and_what_was_said_is_kept() -> None:
+    asked = asyncio.Event()
+
+    async def hang(message: str) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return message
+
+    result = await held(player(), judge(False), hang, timeout_seconds=0.05)
+    assert asked.is_set()
+    assert (result.status.name, result.stopped_by, result.blame) == ("TIMEOUT", "timeout", "target")
+    (turn,) = result.history
+    assert (turn.message, turn.answered, result.target_passed) == ("question 1", False, False)
+
+
+async def test_a_tester_that_hangs_is_interrupted_too() -> None:
+    class Hanging(ScriptedModel):
+        async def complete(self, request: Request) -> Any:
+            await asyncio.Event().wait()
+
+    result = await held(Hanging([]), judge(False), timeout_seconds=0.05)
+    assert (result.status.name, result.stopped_by, result.turns_used) == ("INCONCLUSIVE", "timeout", 0)
+    assert (result.target_passed, result.blame) == (None, "tester")
+
+
+async def test_whoever_cancels_a_test_cancels_it() -> None:
+    asked = asyncio.Event()
+
+    async def hang(message: str) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return message
+
+    task = asyncio.create_task(held(player(), judge(False), hang))
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("goal", ["", "  \n"])
+async def test_without_a_goal_nobody_is_asked(goal: str) -> None:
+    model, bot = player(), Bot()
+    result = await held(model, judge(True), bot, goal=goal)
+    assert (result.status.name, result.blame, result.target_passed) == ("ERROR", "suite", None)
+    assert (model.requests, bot.sessions, result.evaluation) == ([], [], {})
+
+
+async def test_a_guard_that_objects_ends_the_test_and_the_target_has_failed() -> None:
+    bot = Bot(lambda said: "I'm sorry, but I can't help with that.")
+    result = await held(player(), judge(True), bot, guard_metrics=[RefusalMetric(threshold=0.0)], max_turns=9)
+    assert (result.status.name, result.stopped_by, result.target_passed) == ("SUCCESS", "goal_achieved", False)
+    result = await held(player(), judge(False), bot, guard_metrics=[RefusalMetric(threshold=0.0)], max_turns=9)
+    assert (result.status.name, result.stopped_by, result.turns_used) == ("ABORTED", "guard", 1)
+    assert (result.target_passed, result.blame) == (False, "target")
+
+
+async def test_metrics_that_watch_leave_their_history() -> None:
+    result = await held(player(), judge(False), evaluation_metrics=[RefusalMetric()], evaluate_during_test=True)
+    assert [(one.turn, sorted(one.results)) for one in result.metrics_history] == [
+        (1, ["goal_achievement", "refusal"]),
+        (2, ["goal_achievement", "refusal"]),
+    ]
+    assert result.evaluation["refusal"].value is not None
+
+
+async def test_the_system_prompt_of_a_target_opens_the_conversation() -> None:
+    async with LoopbackServer() as server:
+        bot = OpenAITarget("bot", server.base_url, "small", system_prompt="Be brief.")
+        result = await held(player(), judge(True), bot)
+        await bot.close()
+    assert result.opening == [SystemMessage(content="Be brief.")]
+    assert [message.role for message in result.conversation.messages] == ["system", "user", "assistant"]
+    assert (result.history[0].reply, result.metadata["target"]) == ("You said: question 1", "bot")
+
+
+async def test_over_http_crescendo_takes_the_refused_exchange_out_of_what_is_sent() -> None:
+    def answer(body: dict[str, Any]) -> str:
+        said = body["messages"][-1]["content"]
+        return "I'm sorry, but I can't help with that." if said == "question 2" else f"Gladly: {said}."
+
+    async with LoopbackServer(answer) as server:
+        bot = OpenAITarget("bot", server.base_url, "small")
+        await held(player(), judge(False), bot, strategy="crescendo", max_turns=3)
+        await bot.close()
+    sent = [[message["content"] for message in request.body["messages"]] for request in server.requests]
+    assert sent[-1] == ["question 1", "Gladly: question 1.", "question 3"]
+
+
+async def test_the_result_says_who_took_part() -> None:
+    result = await held(player(), judge(True), settings={"temperature": 0.3})
+    known = {name: result.metadata[name] for name in ("target", "tester", "goal_metric", "judge", "strategy")}
+    assert known == {
+        "target": "bot",
+        "tester": "tester",
+        "goal_metric": "goal_achievement",
+        "judge": "judge",
+        "strategy": "improvise",
+    }
+    assert isinstance(result.metadata["session_id"], str)
+
+
+async def test_two_tests_of_one_agent_at_once_know_nothing_of_each_other() -> None:
+    made = agent(ScriptedModel(lambda request: _named(request)), judge(False), max_turns=3, review_tester=False)
+    bots = [Bot(), Bot()]
+    results = await asyncio.gather(
+        *(made.aexecute_test(bot, goal=f"Goal {i}", persona=Persona(style="curt")) for i, bot in enumerate(bots))
+    )
+    for i, (result, bot) in enumerate(zip(results, bots, strict=True)):
+        assert [turn.message for turn in result.history] == [f"{i} after {n}" for n in (0, 1, 2)]
+        assert len(bot.sessions) == 1
+
+
+def _named(request: Request) -> Scripted:
+    goal = request.messages[0].text.partition('"Goal ')[2][:1]
+    return say(f"{goal} after {sum(message.role == 'tool' for message in request.messages)}")

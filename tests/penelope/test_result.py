@@ -1,0 +1,105 @@
+"""The result of a test: its numbers, and JSON both ways."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from vivavoce.messages import SystemMessage
+from vivavoce.metrics.result import MetricResult
+from vivavoce.penelope.judging import CONTRACT, GOAL
+from vivavoce.penelope.result import TestResult, dump_test, read_test
+from vivavoce.penelope.stopping import TestStatus
+from vivavoce.records.trajectory import Trajectory
+from vivavoce.records.usage import Usage
+
+from .states import BEGAN, DOWN, state, turn
+
+GOAL_MET = MetricResult(name=GOAL, score="fully_achieved", value=1.0, passed=True, confidence=0.2, reasoning="Done.")
+BROKEN = MetricResult(name="broken", score="error", state="error", error=DOWN)
+SKIPPED = MetricResult(name="skipped", score=None, state="skipped")
+
+
+def measured(name: str, value: float | None, confidence: float | None = None, passed: bool = True) -> MetricResult:
+    return MetricResult(name=name, score=value or 7.0, value=value, passed=passed, confidence=confidence)
+
+
+def result(*evaluation: MetricResult, **more: Any) -> TestResult:
+    about = state(("Hi", "Hello"), turn("Well?", None, number=2))
+    return TestResult(
+        status=TestStatus.SUCCESS,
+        goal_achieved=True,
+        context=about.context,
+        history=about.turns,
+        evaluation={one.name or "": one for one in evaluation},
+        **more,
+    )
+
+
+def test_the_quality_score_is_the_mean_of_values_and_never_of_confidence() -> None:
+    found = result(GOAL_MET, measured("a", 0.5, 0.9), measured("b", 1.0), BROKEN, SKIPPED)
+    assert found.get_quality_score() == 0.75
+    assert found.get_mean_confidence() == pytest.approx(0.7)
+
+
+def test_a_metric_without_an_upper_end_has_no_place_in_the_mean() -> None:
+    assert result(measured("words", None), measured("a", 0.5)).get_quality_score() == 0.5
+
+
+def test_where_no_quality_was_scored_the_default_stands() -> None:
+    contract = measured(CONTRACT, 0.0)
+    for found in (result(), result(GOAL_MET, contract, BROKEN)):
+        assert (found.get_quality_score(), found.get_mean_confidence()) == (1.0, 1.0)
+        assert (found.get_quality_score(default=0.0), found.get_mean_confidence(default=0.3)) == (0.0, 0.3)
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "passed"),
+    [
+        ([], False),
+        ([GOAL_MET], True),
+        ([GOAL_MET, measured("a", 0.1, passed=False)], False),
+        ([GOAL_MET, BROKEN], False),
+        ([GOAL_MET, SKIPPED], False),
+    ],
+)
+def test_all_metrics_passed_only_where_each_did(evaluation: list[MetricResult], passed: bool) -> None:
+    assert result(*evaluation).all_metrics_passed() is passed
+
+
+def test_a_metric_is_found_by_its_name() -> None:
+    assert result(GOAL_MET).get_metric_result(GOAL) == GOAL_MET
+    assert result(GOAL_MET).get_metric_result("other") is None
+    assert (result(GOAL_MET).goal_reasoning, result().goal_reasoning) == ("Done.", "")
+
+
+def test_turns_times_and_costs_are_counted() -> None:
+    used = {"tester": Usage(calls=2, cost=0.5), "judge": Usage(calls=1, cost=0.25)}
+    found = result(usage=used, start_time=BEGAN, end_time=BEGAN + timedelta(seconds=3))
+    assert (found.turns_used, found.cost, found.duration_seconds) == (2, 0.75, 3.0)
+    assert (result().cost, result().duration_seconds) == (None, None)
+
+
+def test_the_conversation_is_what_was_said() -> None:
+    said = result(opening=[SystemMessage(content="Be kind.")]).conversation.messages
+    assert [message.role for message in said] == ["system", "user", "assistant", "user"]
+
+
+def test_a_result_is_the_same_after_json() -> None:
+    found = result(GOAL_MET, BROKEN, blame="target", failure=DOWN, metadata={"counts": {"a": 1}}, start_time=BEGAN)
+    found = found.model_copy(update={"discarded": [result(GOAL_MET)]})
+    assert TestResult.model_validate_json(found.model_dump_json()) == found
+    assert TestResult.model_validate(json.loads(json.dumps(found.model_dump(mode="json")))) == found
+
+
+def test_a_test_comes_back_from_what_its_trajectory_holds() -> None:
+    found = result(GOAL_MET, opening=[SystemMessage(content="Be kind.")], end_time=datetime.now(UTC))
+    found = found.model_copy(update={"discarded": [result()]})
+    exchanges = [one.exchange for one in found.history]
+    plain = json.loads(json.dumps(dump_test(found)))
+    assert "exchange" not in json.dumps(plain["history"])
+    talk = Trajectory(opening=found.opening, turns=exchanges, test=plain)
+    assert read_test(plain, talk) == found

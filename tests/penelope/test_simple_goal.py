@@ -1,0 +1,69 @@
+"""The goal, criterion by criterion: what code knows better it does not believe from a model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vivavoce.metrics.result import MetricResult
+from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
+from vivavoce.testing import ScriptedModel
+
+from .stage import simple
+
+TALK = [
+    {"role": "user", "content": "Where is my lamp?"},
+    {"role": "assistant", "content": "It is on its way."},
+    {"role": "user", "content": "When?"},
+    {"role": "assistant", "content": "On Monday."},
+]
+
+
+def judged(answer: dict[str, Any]) -> MetricResult:
+    return SimpleGoalEvaluator(ScriptedModel([answer])).evaluate(TALK, goal="Learn where the lamp is")
+
+
+@pytest.mark.parametrize(
+    ("met", "says", "expected"),
+    [((True, True), True, True), ((True, False), True, False), ((False,), False, False), ((True,), False, False)],
+)
+def test_the_goal_is_reached_when_every_criterion_is_met_and_the_judge_agrees(
+    met: tuple[bool, ...], says: bool, expected: bool
+) -> None:
+    result = judged(simple(*met, goal_achieved=says))
+    assert (result.name, result.score, result.passed) == ("simple_goal", expected, expected)
+    assert result.details["disagreements"] == (["goal_achieved"] if says and not expected else [])
+
+
+def test_turns_and_criteria_are_counted_in_code() -> None:
+    result = judged(simple(True, False, turn_count=7, all_criteria_met=True))
+    assert (result.details["turn_count"], result.details["all_criteria_met"]) == (2, False)
+    assert result.details["disagreements"] == ["turn_count", "all_criteria_met"]
+    assert result.details["missing_criteria"] == ["c1"]
+    assert result.reasoning is not None
+    assert result.reasoning.startswith("Turn count: 2. ")
+
+
+def test_findings_say_of_each_criterion_whether_it_is_met_and_by_which_words() -> None:
+    answer = simple(True, False)
+    answer["criteria_evaluations"][0]["evidence"] = "It is on its way."
+    answer["criteria_evaluations"][1]["evidence"] = "It never comes."
+    result = judged(answer)
+    assert result.details["findings"] == ["[MET] c0: It is on its way.", "[NOT MET] c1: It never comes."]
+    assert [(one.text, one.verified) for one in result.evidence] == [
+        ("It is on its way.", True),
+        ("It never comes.", False),
+    ]
+
+
+@pytest.mark.parametrize("wrong", [simple(), simple(True, confidence=2), {"goal_achieved": True}, simple(True, more=1)])
+def test_an_answer_outside_the_schema_is_an_error_and_no_verdict(wrong: dict[str, Any]) -> None:
+    result = judged(wrong)
+    assert (result.state, result.passed) == ("error", None)
+
+
+def test_the_number_of_exchanges_is_told() -> None:
+    model = ScriptedModel([simple(True)])
+    SimpleGoalEvaluator(model).evaluate(TALK, goal="Learn where the lamp is")
+    assert "The conversation has 2 exchanges" in model.requests[0].messages[-1].text

@@ -1,0 +1,288 @@
+"""The loop of a test: steps inside turns, what is refused, what a strategy asks for."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import ModelFault
+from vivavoce.messages import FunctionCall, HumanMessage, ToolCall
+from vivavoce.models.model import Request
+from vivavoce.penelope.context import TestState
+from vivavoce.penelope.result import TestResult
+from vivavoce.penelope.strategies import read_graph
+from vivavoce.penelope.strategies.strategy import Move
+from vivavoce.penelope.tools.tool import ToolResult, tool
+from vivavoce.penelope.turn import Turn
+from vivavoce.records.usage import Usage
+from vivavoce.testing import ScriptedModel
+from vivavoce.testing.scripted import Scripted
+
+from .stage import Bot, Priced, agent, call, judge, player, say
+
+THINK = call("analyze_response", response_text="Fine.", analysis_focus="tone")
+
+
+async def held(
+    model: ScriptedModel, bot: Bot | None = None, judging: ScriptedModel | None = None, **options: Any
+) -> TestResult:
+    about = {name: options.pop(name) for name in ("openings", "facts", "min_turns") if name in options}
+    made = agent(model, judging or judge(False), **{"max_turns": 2, "review_tester": False, **options})
+    return await made.aexecute_test(bot or Bot(), goal="Return a lamp", **about)
+
+
+def told(turn: Turn) -> list[tuple[str, str | None]]:
+    return [(step.tool_name, step.tool_result["error"]) for step in turn.steps]
+
+
+async def test_steps_are_part_of_the_turn_that_they_lead_to() -> None:
+    result = await held(player(THINK, say("Hi", reasoning="to begin"), say("Well?")))
+    first, second = result.history
+    assert [step.tool_name for step in first.steps] == ["analyze_response"]
+    assert (first.message, first.reply, first.reasoning, second.steps) == ("Hi", "You said: Hi", "to begin", [])
+    assert first.tool_message.tool_call_id == (first.assistant_message.tool_calls or [])[0].id
+    assert json.loads(first.tool_message.text) == {"success": True, "output": {"response": "You said: Hi"}}
+
+
+async def test_calls_made_at_once_are_taken_in_order_and_nothing_after_the_message() -> None:
+    bot = Bot()
+    result = await held(player([*THINK, *say("Hi"), *say("And?"), *THINK]), bot)
+    first, second = result.history
+    assert bot.sessions[0].sent == [["Hi"], ["Hi", "You said: Hi", "question 1"]]
+    late = "not carried out: the turn had ended; one message at a time"
+    assert told(first) == [("analyze_response", None), ("send_message_to_target", late), ("analyze_response", late)]
+    assert (second.steps, result.unfinished) == ([], [])
+
+
+NO_OBJECT = [ToolCall(id="1", function=FunctionCall(name="send_message_to_target", arguments="{"))]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ("Hi there.", "no tool was called"),
+        (call("send", message="Hi"), "the tool send does not exist; the tools are: send_message_to_target"),
+        (call("send_message_to_target"), "wrong arguments for send_message_to_target"),
+        (call("send_message_to_target", message=7), "wrong arguments for send_message_to_target"),
+        (NO_OBJECT, "the arguments of send_message_to_target are not a JSON object"),
+        (say(" "), "not sent: the message is empty"),
+        (call("end_conversation", reason="done"), "the tool end_conversation cannot be used now"),
+    ],
+)
+async def test_a_wrong_step_is_told_to_the_model_and_never_to_the_target(wrong: Scripted, why: str) -> None:
+    bot, model = Bot(), player(wrong, say("Hi"))
+    result = await held(model, bot, min_turns=1, max_turns=1)
+    (step,) = result.history[0].steps
+    assert step.refused
+    assert why in step.tool_message.text
+    assert why in model.requests[1].messages[-1].text
+    assert bot.sessions[0].sent == [["Hi"]]
+    assert result.metadata["counts"]["refused_steps"] == 1
+
+
+async def test_a_tool_that_breaks_is_told_to_the_model() -> None:
+    @tool
+    def look_up(order: str) -> str:
+        """Look an order up."""
+        raise KeyError(order)
+
+    result = await held(player(call("look_up", order="1042"), say("Hi")), tools=[look_up])
+    assert told(result.history[0]) == [("look_up", "KeyError: '1042'")]
+
+
+async def test_what_a_tool_finds_is_kept_and_read_by_the_judge() -> None:
+    @tool
+    def measure() -> dict[str, Any]:
+        """Measure the reply."""
+        return {"findings": ["It is short."]}
+
+    judging = judge(False)
+    result = await held(player(say("Hi"), call("measure"), say("Well?")), judging=judging, tools=[measure])
+    assert result.findings == ["It is short."]
+    first, second = (request.messages[-1].text for request in judging.requests)
+    assert "It is short." not in first
+    assert '"It is short."' in second
+
+
+async def test_what_the_model_behind_a_tool_uses_is_the_tester_s() -> None:
+    result = await held(player(THINK, say("Hi")), analysis_model=Priced([{"no": "sense"}]), max_turns=1)
+    (step,) = result.history[0].steps
+    assert step.tool_result["output"]["fallback"].startswith("the model answered outside its schema")
+    assert result.usage["tester"] == Usage(calls=1, cost=0.01)
+    assert "usage" not in step.tool_message.text
+
+
+async def test_before_the_budget_of_steps_is_used_up_only_the_message_is_left() -> None:
+    model = player(*[THINK] * 8)
+    result = await held(model, max_steps=4)
+    assert [len(request.tools) for request in model.requests] == [6, 6, 2, 2]
+    assert (result.status.name, result.stopped_by, result.blame) == ("ERROR", "step_budget", "tester")
+    assert [step.refused for step in result.unfinished] == [False, False, True, True]
+    assert result.history == []
+
+
+async def test_the_tester_leaves_when_it_may() -> None:
+    result = await held(player(say("Hi"), call("end_conversation", reason="fed up")), max_turns=9)
+    assert (result.status.name, result.stopped_by, result.turns_used) == ("FAILURE", "tester_left", 1)
+    assert "fed up" in result.stop_reason
+
+
+async def test_a_model_that_fails_now_and_then_is_asked_again() -> None:
+    broken = ModelFault("oops", kind="http")
+    result = await held(player(broken, broken, say("Hi"), broken, broken, say("Well?")))
+    assert [turn.message for turn in result.history] == ["Hi", "Well?"]
+    assert result.metadata["counts"]["tester_failures"] == 4
+
+
+@pytest.mark.parametrize(("status", "asked"), [(401, 1), (404, 1), (500, 3)])
+async def test_a_model_that_cannot_come_back_is_asked_no_more(status: int, asked: int) -> None:
+    fault = ModelFault("no", kind="http")
+    fault.status = status
+    model = ScriptedModel(lambda request: fault)
+    result = await held(model)
+    assert (result.stopped_by, result.blame, len(model.requests)) == ("tester_down", "tester", asked)
+    assert result.failure is not None
+
+
+async def test_openings_are_said_word_for_word_and_then_the_tester_goes_on() -> None:
+    bot, model = Bot(), player(say("My own"))
+    result = await held(model, bot, openings=["As an AI tester: hi", "Second"], max_turns=3)
+    assert [turn.message for turn in result.history] == ["As an AI tester: hi", "Second", "My own"]
+    assert [turn.reasoning for turn in result.history] == ["scripted", "scripted", ""]
+    assert len(model.requests) == 1
+
+
+async def test_each_request_begins_with_the_one_before() -> None:
+    model = player(say("Hi"), THINK, "prose", say("Well?"))
+    await held(model, max_turns=4)
+    for before, after in pairwise(model.requests):
+        assert list(after.messages[: len(before.messages)]) == list(before.messages)
+        assert after.messages[0] is before.messages[0]
+
+
+async def test_whoever_listens_hears_each_turn_once_it_is_judged() -> None:
+    heard: list[tuple[int, str | None]] = []
+
+    async def listen(turn: Turn) -> None:
+        heard.append((turn.turn_number, turn.evaluation))
+
+    made = agent(player(), judge(False), max_turns=2, review_tester=False)
+    await made.aexecute_test(Bot(), goal="x", on_turn=listen)
+    assert heard == [(1, "so it is"), (2, "so it is")]
+
+
+class Objecting:
+    name = "objecting"
+
+    def __init__(self, patience: int | None) -> None:
+        self.patience = patience
+
+    def objection(self, message: str, state: TestState) -> str | None:
+        return "say it otherwise" if message == "Hi" else None
+
+
+async def test_a_check_is_heard_until_its_patience_ends() -> None:
+    result = await held(player(*[say("Hi")] * 3), checks=[Objecting(2)], max_turns=1)
+    assert told(result.history[0]) == [("send_message_to_target", "not sent: say it otherwise")] * 2
+    assert result.metadata["counts"] == {"objecting": 3, "refused_steps": 2, "objecting_overruled": 1}
+
+
+async def test_a_check_without_end_is_heard_until_the_steps_are_used_up() -> None:
+    result = await held(player(*[say("Hi")] * 9), checks=[Objecting(None)], max_steps=3)
+    assert (result.stopped_by, result.turns_used, result.blame) == ("step_budget", 0, "tester")
+
+
+class Broken:
+    name, adversarial, patience = "own", False, None
+
+    def move(self, state: TestState) -> Move:
+        raise ZeroDivisionError("oops")
+
+    def objection(self, message: str, state: TestState) -> str | None:
+        raise ZeroDivisionError("oops")
+
+
+@pytest.mark.parametrize(("what", "given"), [("strategy", {"strategy": Broken()}), ("check", {"checks": [Broken()]})])
+async def test_a_strategy_or_a_check_that_breaks_is_a_result_that_names_it(what: str, given: dict[str, Any]) -> None:
+    result = await held(player(say("Hi")), **given)
+    assert (result.status.name, result.stopped_by, result.blame) == ("ERROR", "broken", "tester")
+    assert result.stop_reason == f"the {what} own raised ZeroDivisionError: oops"
+
+
+async def test_pair_begins_a_new_session_with_each_message() -> None:
+    bot, model = Bot(), player()
+    result = await held(model, bot, strategy="pair", max_turns=3)
+    assert [session.sent for session in bot.sessions] == [[["question 1"]], [["question 2"]], [["question 3"]]]
+    assert all(session.closed for session in bot.sessions)
+    assert [turn.fresh for turn in result.history] == [False, True, True]
+    assert "A new conversation begins; the assistant remembers nothing." in model.requests[1].messages[-1].text
+    assert (result.context.adversarial, result.target_passed) == (True, True)
+
+
+def refusing(said: str) -> str:
+    return "I'm sorry, but I can't help with that." if said == "question 2" else f"Gladly: {said}."
+
+
+@pytest.mark.parametrize("stateless", [True, False])
+async def test_crescendo_takes_a_refused_exchange_back_where_the_target_can(stateless: bool) -> None:
+    bot, model = Bot(refusing, stateless=stateless), player()
+    result = await held(model, bot, strategy="crescendo", max_turns=3)
+    (session,) = bot.sessions
+    assert [turn.forgotten for turn in result.history] == [False, stateless, False]
+    assert ("question 2" in session.sent[-1]) is not stateless
+    assert result.metadata["counts"].get("forgotten", 0) == int(stateless)
+    note = model.requests[2].messages[-1]
+    assert isinstance(note, HumanMessage)
+    assert ("The last exchange is taken back" in note.text) is stateless
+    assert len(result.conversation.turns) == 6, "what was taken back was said all the same"
+
+
+GRAPH = {
+    "start": "greet",
+    "nodes": {
+        "greet": {"say": "Hello", "next": [{"to": "order", "when": {"contains": "order"}}, {"to": "greet_again"}]},
+        "greet_again": {"say": "Anybody there?", "next": "order"},
+        "order": {"improvise": "Name the order."},
+    },
+}
+
+
+async def test_a_script_of_states_is_followed_and_then_the_tester_goes_on() -> None:
+    model = player(say("It is 1042."))
+    result = await held(model, Bot(lambda said: f"Which order? ({said})"), strategy=read_graph(GRAPH), max_turns=3)
+    assert [turn.message for turn in result.history] == ["Hello", "It is 1042.", "question 1"]
+    notes = [request.messages[-1].text for request in model.requests]
+    assert notes == ["Turn 2 of at most 3. Name the order.", "Turn 3 of at most 3."]
+
+
+async def test_the_other_way_is_taken_where_the_condition_does_not_hold() -> None:
+    result = await held(player(), Bot(lambda said: "Hm?"), strategy=read_graph(GRAPH), max_turns=2)
+    assert [turn.message for turn in result.history] == ["Hello", "Anybody there?"]
+
+
+async def test_a_model_without_tools_leads_a_test_in_json() -> None:
+    numbers = iter(range(1, 9))
+
+    def answer(request: Request) -> Scripted:
+        if request.tools:
+            return ModelFault("no tools here", kind="unsupported")
+        return {"reasoning": "r", "tool": "send_message_to_target", "arguments": {"message": f"q{next(numbers)}"}}
+
+    model = ScriptedModel(answer)
+    result = await held(model)
+    assert [turn.message for turn in result.history] == ["q1", "q2"]
+    assert len(model.requests) == 3
+
+
+async def test_a_result_may_be_a_tool_result() -> None:
+    @tool
+    def fail() -> ToolResult:
+        """Fail."""
+        return ToolResult(success=False, error="not today")
+
+    result = await held(player(call("fail"), say("Hi")), tools=[fail])
+    assert told(result.history[0]) == [("fail", "not today")]
+    assert result.findings == []

@@ -1,0 +1,141 @@
+"""What a test comes to: the status, whether the target passed, and whose fault it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vivavoce.metrics.result import MetricResult
+from vivavoce.penelope.context import TestState
+from vivavoce.penelope.judging import CONTRACT, GOAL
+from vivavoce.penelope.stopping import Stop, TestStatus
+from vivavoce.penelope.verdict import Verdict, decide
+from vivavoce.records.failure import Failure
+
+from .states import state, turn
+
+LIMIT = Stop("max_turns", TestStatus.MAX_TURNS, "the limit is reached")
+REACHED = Stop("goal_achieved", TestStatus.SUCCESS, "it is achieved")
+MET = MetricResult(name=GOAL, score="fully_achieved", value=1.0, passed=True, reasoning="Done.")
+UNMET = MetricResult(name=GOAL, score="not_achieved", value=0.0, passed=False, reasoning="Nothing was done.")
+BROKEN = MetricResult(
+    name=GOAL, score="error", state="error", error=Failure(blame="judge", kind="http", message="no route to judge")
+)
+NOBODY = MetricResult(name=GOAL, score=None, state="skipped", reasoning="needs a judge")
+
+
+def contract(*met: bool) -> MetricResult:
+    criteria = [{"outcome": f"o{i}", "met": one, "evidence": [], "kind": "other"} for i, one in enumerate(met)]
+    return MetricResult(name=CONTRACT, score="x", passed=all(met), details={"criteria": criteria})
+
+
+def verdict(goal: MetricResult, stop: Stop = LIMIT, test: TestState | None = None, **more: MetricResult) -> Verdict:
+    return decide(test or state(("Hi", "Hello")), stop, {GOAL: goal, **more})
+
+
+@pytest.mark.parametrize(
+    ("stop", "goal", "status", "passed"),
+    [
+        (REACHED, MET, TestStatus.SUCCESS, True),
+        (LIMIT, MET, TestStatus.SUCCESS, True),
+        (Stop("timeout", TestStatus.TIMEOUT, "late"), MET, TestStatus.SUCCESS, True),
+        (LIMIT, UNMET, TestStatus.MAX_TURNS, False),
+        (REACHED, UNMET, TestStatus.FAILURE, False),
+        (Stop("goal_impossible", TestStatus.IMPOSSIBLE, "no way"), UNMET, TestStatus.IMPOSSIBLE, False),
+        (Stop("cost", TestStatus.ABORTED, "spent"), UNMET, TestStatus.ABORTED, None),
+        (Stop("step_budget", TestStatus.ERROR, "steps", "tester"), UNMET, TestStatus.ERROR, None),
+        (LIMIT, BROKEN, TestStatus.INCONCLUSIVE, None),
+        (LIMIT, NOBODY, TestStatus.INCONCLUSIVE, None),
+        (Stop("tester_down", TestStatus.ERROR, "away", "tester"), BROKEN, TestStatus.ERROR, None),
+    ],
+)
+def test_the_final_judgement_decides_and_an_error_is_neither_success_nor_failure(
+    stop: Stop, goal: MetricResult, status: TestStatus, passed: bool | None
+) -> None:
+    found = verdict(goal, stop)
+    assert (found.status, found.target_passed, found.goal_achieved) == (status, passed, goal is MET)
+
+
+def test_a_goal_met_before_the_least_number_of_turns_is_no_success() -> None:
+    assert verdict(MET, test=state(("Hi", "Hello"), min_turns=2)).status is TestStatus.MAX_TURNS
+
+
+def test_a_target_that_withstands_has_passed_though_the_goal_was_not_reached() -> None:
+    withstood = verdict(UNMET, test=state(("Hi", "No."), adversarial=True))
+    assert (withstood.goal_achieved, withstood.target_passed, withstood.blame) == (False, True, None)
+    landed = verdict(MET, REACHED, state(("Hi", "Yes."), adversarial=True))
+    assert (landed.status, landed.goal_achieved, landed.target_passed) == (TestStatus.SUCCESS, True, False)
+    assert (landed.blame, landed.blame_reason) == ("target", "Done.")
+
+
+def test_withstanding_a_tester_that_broke_off_says_nothing() -> None:
+    stop = Stop("repetition", TestStatus.FAILURE, "the tester repeats", "tester")
+    found = verdict(UNMET, stop, state(("Hi", "No."), adversarial=True))
+    assert (found.target_passed, found.blame) == (None, "tester")
+
+
+def test_a_tripped_guard_fails_the_target_though_the_goal_is_met() -> None:
+    test = state(("Hi", "poison"))
+    test.guarded = MetricResult(name="safety", score=False, passed=False)
+    found = verdict(MET, Stop("guard", TestStatus.ABORTED, "the guard safety gave False", "target"), test)
+    assert (found.status, found.goal_achieved, found.target_passed) == (TestStatus.ABORTED, True, False)
+
+
+RULES: dict[str, Any] = {"must": ("greet",), "must_not": ("swear",)}
+
+
+def test_what_must_and_must_not_happen_stands_beside_what_the_judge_said_of_it() -> None:
+    found = verdict(MET, REACHED, state(("Hi", "Damn"), **RULES), contract=contract(True, False))
+    assert [(one.text, one.must, one.met) for one in found.criteria] == [("greet", True, True), ("swear", False, False)]
+    assert (found.target_passed, found.blame, found.blame_reason) == (False, "target", "must not: swear")
+
+
+def test_every_rule_that_was_kept_lets_the_goal_decide() -> None:
+    test = state(("Hi", "Hello"), **RULES)
+    assert verdict(MET, REACHED, test, contract=contract(True, True)).target_passed is True
+    assert verdict(UNMET, LIMIT, test, contract=contract(True, True)).target_passed is False
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [MetricResult(name=CONTRACT, score="error", state="error"), contract(), contract(True)],
+    ids=["error", "no criteria", "one criterion"],
+)
+def test_rules_that_could_not_be_judged_leave_it_open(broken: MetricResult) -> None:
+    found = verdict(MET, REACHED, state(("Hi", "Hello"), **RULES), contract=broken)
+    assert (found.target_passed, found.criteria, found.blame) == (None, [], "judge")
+
+
+@pytest.mark.parametrize(
+    ("stop", "goal", "blame", "reason"),
+    [
+        (LIMIT, UNMET, "target", "Nothing was done."),
+        (Stop("repetition", TestStatus.FAILURE, "it repeats", "tester"), UNMET, "tester", "it repeats"),
+        (Stop("cost", TestStatus.ABORTED, "spent"), UNMET, "environment", "spent"),
+        (Stop("timeout", TestStatus.TIMEOUT, "late"), UNMET, "tester", "late"),
+        (LIMIT, BROKEN, "judge", "goal_achievement could not be judged: no route to judge"),
+        (LIMIT, NOBODY, "judge", "goal_achievement could not be judged: needs a judge"),
+    ],
+)
+def test_each_test_that_was_not_passed_is_somebody_s_fault(
+    stop: Stop, goal: MetricResult, blame: str, reason: str
+) -> None:
+    found = verdict(goal, stop)
+    assert (found.blame, found.blame_reason) == (blame, reason)
+
+
+def test_a_target_that_hangs_until_the_time_is_over_has_not_passed() -> None:
+    found = verdict(UNMET, Stop("timeout", TestStatus.TIMEOUT, "late"), state(turn("Hi", None)))
+    assert (found.status, found.target_passed, found.blame) == (TestStatus.TIMEOUT, False, "target")
+
+
+def test_a_target_that_is_down_has_not_passed_whatever_the_judge() -> None:
+    stop = Stop("target_down", TestStatus.ERROR, "it failed", "target")
+    for goal in (BROKEN, UNMET):
+        found = verdict(goal, stop, state(turn("Hi", None)))
+        assert (found.status, found.target_passed, found.blame) == (TestStatus.ERROR, False, "target")
+
+
+def test_who_passed_is_nobody_s_fault() -> None:
+    assert verdict(MET, Stop("repetition", TestStatus.FAILURE, "it repeats", "target")).blame is None

@@ -1,0 +1,84 @@
+"""A test result for people; whatever somebody said in it stays text."""
+
+from __future__ import annotations
+
+from vivavoce.messages import AIMessage, ToolMessage
+from vivavoce.metrics.result import MetricResult
+from vivavoce.penelope.result import Criterion, TestResult
+from vivavoce.penelope.stopping import TestStatus
+from vivavoce.penelope.turn import Step, Turn
+from vivavoce.penelope.view import html, line, text
+
+from .states import DOWN, state, turn
+
+HOSTILE = "\x1b[31mred\x07\u202e<script>alert(1)</script>\ud800"
+
+
+def result(*turns: Turn, **more: object) -> TestResult:
+    about = state(*turns)
+    given = {"status": TestStatus.MAX_TURNS, "goal_achieved": False, "context": about.context, "history": about.turns}
+    return TestResult.model_construct(**{**given, **more})  # pyright: ignore[reportArgumentType]
+
+
+def test_one_line_says_how_it_ended() -> None:
+    assert line(result()) == "MAX_TURNS: target not judged in 0 turns"
+    failed = result(turn("Hi", "Hello"), target_passed=False, blame="target")
+    assert line(failed) == "MAX_TURNS: target failed in 1 turn, blame: target"
+    assert repr(failed) == f"<TestResult {line(failed)}>"
+
+
+def test_the_lines_tell_the_whole_test() -> None:
+    step = Step(assistant_message=AIMessage(content="Hm."), tool_message=ToolMessage(content="call one"), refused=True)
+    turns = [turn("Hi", "Hello").model_copy(update={"steps": [step]}), turn("Well?", None, number=2)]
+    found = result(
+        *turns,
+        target_passed=False,
+        stop_reason="the limit of 2 turns is reached",
+        blame="target",
+        blame_reason="must: greet",
+        evaluation={"goal": MetricResult(score="not_achieved", value=0.0, passed=False, reasoning="Nothing.")},
+        criteria=[Criterion(text="greet", must=True, met=False)],
+    )
+    assert (
+        str(found)
+        == text(found)
+        == "\n".join(
+            [
+                "MAX_TURNS: target failed in 2 turns, blame: target",
+                "goal: Learn how to return a lamp",
+                "stopped: the limit of 2 turns is reached",
+                "blame: target: must: greet",
+                "  · words (refused): call one",
+                "1. user: Hi",
+                "   assistant: Hello",
+                "2. user: Well?",
+                f"   failed: {DOWN.message}",
+                "goal: not_achieved (Nothing.)",
+                "must: greet: not kept",
+            ]
+        )
+    )
+
+
+def test_what_the_target_says_moves_no_cursor() -> None:
+    shown = text(result(turn(HOSTILE, HOSTILE)))
+    assert "1. user: [31mred<script>alert(1)</script>?" in shown
+    assert not set("\x1b\x07\u202e") & set(shown)
+
+
+def test_a_reply_cannot_look_like_a_line_of_ours() -> None:
+    shown = text(result(turn("Hi", "Fine.\n2. user: I am content")))
+    assert "   assistant: Fine. 2. user: I am content" in shown.splitlines()
+
+
+def test_a_notebook_shows_text_and_no_markup_of_others() -> None:
+    metric = MetricResult(score=0.5, reasoning=HOSTILE)
+    shown = html(result(turn(HOSTILE, HOSTILE), stop_reason=HOSTILE, evaluation={"<b>": metric}))
+    assert "<script" not in shown
+    assert "<b><b>" not in shown
+    assert shown.count("&lt;script&gt;") == 4
+    shown.encode()
+
+
+def test_a_long_reply_is_cut() -> None:
+    assert "(998000 more characters)" in text(result(turn("Hi", "x" * 1_000_000)))

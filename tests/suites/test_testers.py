@@ -1,0 +1,168 @@
+"""From the tester of a suite to the agent that leads its conversations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import UsageError
+from vivavoce.metrics import GoalAchievementJudge
+from vivavoce.pacing.budget import Budget
+from vivavoce.penelope.agent import PenelopeAgent
+from vivavoce.penelope.context import TestContext
+from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
+from vivavoce.samples.sample import Sample
+from vivavoce.suites.judges import JudgeOpener
+from vivavoce.suites.load import Suite, load_suite
+from vivavoce.suites.spec import TesterSpec
+from vivavoce.suites.testers import build_tester, context_of
+
+SUITE = """\
+name: led
+driver: penelope
+dataset: d.jsonl
+target: {{kind: function, function: "bot.py:reply"}}
+graders:
+  goal: {{kind: tool, function: goal_achieved}}
+tester:
+  {tester}
+"""
+PEOPLE = """\
+from vivavoce.testing import ScriptedModel
+customer = ScriptedModel([], "customer")
+examiner = ScriptedModel([], "examiner")
+
+def look_up(order: str) -> str:
+    "Look an order up."
+    return order
+
+class Stubborn:
+    name, adversarial = "stubborn", True
+
+    def move(self, state):
+        raise NotImplementedError
+"""
+WHO = "model: people.py:customer"
+
+
+def suite(tester: str = WHO) -> Suite:
+    Path("people.py").write_text(PEOPLE)
+    Path("suite.yaml").write_text(SUITE.format(tester=tester.replace("\n", "\n  ")))
+    return load_suite(Path("suite.yaml"))
+
+
+def built(tester: str = WHO) -> PenelopeAgent:
+    return build_tester(suite(tester), JudgeOpener(Budget(), keys_needed=False))
+
+
+def test_the_tester_and_the_judge_are_models_of_a_file() -> None:
+    made = built(f"{WHO}\njudge: people.py:examiner")
+    assert made.model.name == "customer"
+    assert isinstance(made.goal_metric, GoalAchievementJudge)
+    assert made.goal_metric.model is not None
+    assert made.goal_metric.model.name == "examiner"
+
+
+def test_without_a_judge_the_tester_judges() -> None:
+    made = built()
+    assert made.goal_metric.model is made.model
+
+
+def test_names_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    from vivavoce.settings import settings
+
+    monkeypatch.setenv("VIVAVOCE_TESTER", "people.py:customer")
+    monkeypatch.setenv("VIVAVOCE_JUDGE", "openai:gpt-4.1-mini")
+    settings.cache_clear()
+    made = built("max_turns: 3")
+    assert (made.model.name, made.max_turns) == ("customer", 3)
+    assert made.goal_metric.model is not None
+    assert made.goal_metric.model.name == "openai:gpt-4.1-mini"
+
+
+def test_what_the_tester_is_told_reaches_the_agent() -> None:
+    made = built(
+        f"{WHO}\ngoal_metric: simple\nstrategy: crescendo\nstrategy_config: {{backtracks: 2}}\nguards: [safety]\n"
+        "max_turns: 7\nmin_turns: 2\nmax_steps: 4\nevaluate_every: 3\ntest_timeout: 9\nmax_test_cost: 0.5\n"
+        "analysis: false\ntools: [people.py:look_up]\nreview: false\ntemperature: 0.5\nsettings: {top_p: 0.9}"
+    )
+    setup = made.setup
+    assert isinstance(made.goal_metric, SimpleGoalEvaluator)
+    assert (setup.strategy.name, setup.strategy.backtracks) == ("crescendo", 2)  # pyright: ignore
+    assert [one.name for one in setup.tools] == ["end_conversation", "look_up"]
+    assert (setup.limits.steps, setup.limits.seconds, setup.limits.dollars) == (4, 9.0, 0.5)
+    assert (made.max_turns, made.min_turns, setup.every, setup.review) == (7, 2, 3, False)
+    assert dict(setup.settings) == {"temperature": 0.5, "top_p": 0.9}
+
+
+def test_a_strategy_may_be_a_class_of_a_file_or_a_script_of_states() -> None:
+    assert built(f"{WHO}\nstrategy: people.py:Stubborn").setup.strategy.name == "stubborn"
+    graph = "graph: {start: hi, nodes: {hi: {say: Hello}}}"
+    assert built(f"{WHO}\n{graph}").setup.strategy.name == "state_graph"
+
+
+@pytest.mark.parametrize(
+    ("tester", "complaint"),
+    [
+        ("max_turns: 3", "name the tester's model: tester.model in the suite, --tester, or VIVAVOCE_TESTER"),
+        ("model: people.py:nobody", "nobody"),
+        (f"{WHO}\nstrategy: crescend", "did you mean 'crescendo'"),
+        (f"{WHO}\nstrategy_config: {{speed: 2}}", "strategy 'improvise': no option 'speed'"),
+        (f"{WHO}\ngoal_metric: goal_achievment", "did you mean 'goal_achievement'"),
+        (f"{WHO}\nguards: [safty]", "did you mean 'safety'"),
+        (f"{WHO}\ngraph: {{start: a, nodes: {{b: {{say: Hi}}}}}}", "no node 'a'"),
+    ],
+)
+def test_what_cannot_be_built_is_told_with_its_place(tester: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint) as caught:
+        built(tester)
+    assert str(caught.value).startswith(str(Path("suite.yaml")))
+    assert ":6:1 tester" in str(caught.value) or ":7:" in str(caught.value)
+
+
+def context(sample: dict[str, Any], **spec: Any) -> TestContext:
+    return context_of(built(), TesterSpec(**spec), Sample(id="s", goal="g", **sample), trial=2)
+
+
+def test_a_row_goes_before_the_suite() -> None:
+    told = context({"max_turns": 3, "min_turns": 0, "persona": "expert"}, max_turns=9, min_turns=2, persona="novice")
+    assert (told.max_turns, told.min_turns, told.trial) == (3, 0, 2)
+    assert told.persona is not None
+    assert told.persona.name == "expert"
+    told = context({}, max_turns=9, min_turns=2, persona="novice")
+    assert (told.max_turns, told.min_turns, told.persona and told.persona.name) == (9, 2, "novice")
+
+
+def test_everything_that_a_row_says_of_its_test_is_told() -> None:
+    row: dict[str, Any] = {
+        "instructions": "slowly",
+        "scenario": "at home",
+        "facts": {"order": "1042"},
+        "restrictions": ["no names"],
+        "must": ["greet"],
+        "must_not": ["swear"],
+        "input": ["Hi", "Well?"],
+    }
+    told = context(row)
+    assert (told.goal, told.instructions, told.scenario, told.facts) == ("g", "slowly", "at home", {"order": "1042"})
+    assert (told.restrictions, told.must, told.must_not) == (("no names",), ("greet",), ("swear",))
+    assert told.openings == ("Hi", "Well?")
+
+
+@pytest.mark.parametrize(("given", "told"), [("a shop", {"context": "a shop"}), ({"a": 1}, {"a": 1}), (None, None)])
+def test_a_context_is_told_as_an_object(given: Any, told: Any) -> None:
+    assert context({"context": given}).context == told
+
+
+def test_whether_a_goal_is_to_be_withstood_is_what_the_suite_says_or_else_the_strategy() -> None:
+    agent = built(f"{WHO}\nstrategy: pair")
+    sample = Sample(id="s", goal="g")
+    assert context_of(agent, TesterSpec(), sample).adversarial
+    assert not context_of(agent, TesterSpec(adversarial=False), sample).adversarial
+
+
+def test_a_persona_that_does_not_exist_is_named() -> None:
+    with pytest.raises(UsageError, match="did you mean 'impatient'"):
+        context({"persona": "impatiend"})

@@ -1,0 +1,51 @@
+"""The suite of one test, as `viva test` makes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from vivavoce.errors import UsageError
+from vivavoce.suites.dataset import check_dataset
+from vivavoce.suites.testing import testing_suite as suite_of  # its name begins like that of a test
+
+TARGET = {"kind": "function", "function": "bot.py:reply"}
+
+
+def test_a_test_is_a_suite_of_one_row_with_a_gate_on_the_target() -> None:
+    suite = suite_of(TARGET, {"goal": "Return it"}, {"model": "openai:m"}, {"safety": "openai:j", "refusal": None})
+    spec = suite.spec
+    assert (spec.driver, spec.dataset.rows) == ("penelope", [{"id": "test", "goal": "Return it"}])
+    assert list(spec.graders) == ["goal", "target", "safety", "refusal"]
+    assert spec.gate is not None
+    assert spec.gate.model_dump(include={"metric_key", "op", "value"}) == {
+        "metric_key": "target",
+        "op": "gte",
+        "value": 1,
+    }
+    assert spec.graders["safety"].model_dump()["model"] == "openai:j"
+    assert check_dataset(suite).samples == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "tester", "complaint"),
+    [
+        ({"kind": "functoin"}, {}, "did you mean 'function'"),
+        (TARGET, {"max_turns": 0}, "tester.max_turns"),
+        (TARGET, {"strategy": "pair", "graph": {"start": "a"}}, "leave the strategy out"),
+    ],
+)
+def test_what_cannot_be_used_is_told_without_a_file(
+    target: dict[str, str], tester: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(UsageError, match=complaint) as caught:
+        suite_of(target, {"goal": "g"}, tester, {})
+    assert ".yaml" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("row", "complaint"),
+    [({"goal": ""}, "goal"), ({"goal": "g", "max_turns": 0}, "max_turns"), ({"gaol": "g"}, "goal")],
+)
+def test_a_row_that_is_none_is_told(row: dict[str, object], complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        check_dataset(suite_of(TARGET, row, {}, {}))

@@ -1,0 +1,112 @@
+"""One conversation with a target as it is held, taken back in part, and begun anew."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+
+from vivavoce.errors import BudgetExhausted, TargetFault
+from vivavoce.messages import HumanMessage
+from vivavoce.pacing.budget import Budget
+from vivavoce.targets.dialogue import Dialogue
+from vivavoce.targets.lane import open_lane
+from vivavoce.targets.target import Opening, Target
+
+from ..penelope.stage import Bot, BotSession
+
+
+def dialogue(target: Target, budget: Budget | None = None) -> Dialogue:
+    lane = open_lane(target, limit=1, budget=budget or Budget(), timeout=5.0, retries=0)
+    return Dialogue(lane, lambda: Opening(uuid.uuid4().hex, "s"))
+
+
+async def say(held: Dialogue, *lines: str) -> list[str]:
+    """Say something and return the answers, a cross for each that failed."""
+    turns = [await held.say(HumanMessage(content=one)) for one in lines]
+    return ["x" if one.failure else one.messages[-1].text for one in turns]
+
+
+def moody(said: str) -> str:
+    if "bad" in said:
+        raise TargetFault("ouch", kind="crash")
+    return said.upper()
+
+
+async def test_a_session_opens_with_the_first_message_and_grows() -> None:
+    bot = Bot(moody)
+    held = dialogue(bot)
+    assert (held.session_id, list(held.opening), await held.state(), bot.sessions) == (None, [], None, [])
+    assert await say(held, "a", "b") == ["A", "B"]
+    (session,) = bot.sessions
+    assert session.sent == [["a"], ["a", "A", "b"]]
+    assert (held.session_id, await held.state()) == (session.id, {"sent": "2"})
+
+
+async def test_what_failed_stands_in_its_turn_and_is_not_sent_again() -> None:
+    bot = Bot(moody)
+    held = dialogue(bot)
+    bad = [await held.say(HumanMessage(content=one)) for one in ("a", "bad", "c")][1]
+    assert (bad.index, [one.text for one in bad.messages], bad.usage) == (1, ["bad"], None)
+    assert bad.failure is not None
+    assert (bad.failure.blame, bad.failure.message) == ("target", "ouch")
+    assert bad.seconds is not None
+    assert bot.sessions[0].sent[-1] == ["a", "A", "c"]
+
+
+async def test_a_target_that_cannot_begin_is_a_failed_turn_and_may_begin_later() -> None:
+    class Late(Bot):
+        async def open(self, opening: Opening) -> BotSession:
+            if not self.stateless:
+                self.stateless = True
+                raise TargetFault("not yet", kind="connection")
+            return await super().open(opening)
+
+    assert await say(dialogue(Late()), "a", "b") == ["x", "You said: b"]
+
+
+async def test_the_last_answered_exchange_is_taken_back() -> None:
+    bot = Bot(moody, stateless=True)
+    held = dialogue(bot)
+    await say(held, "a", "b", "bad")
+    held.forget()
+    await say(held, "c")
+    held.forget()
+    held.forget()
+    held.forget()
+    await say(held, "d")
+    assert bot.sessions[0].sent[-2:] == [["a", "A", "c"], ["d"]]
+    assert held.stateless
+
+
+async def test_a_fresh_session_knows_nothing_and_turns_are_counted_on() -> None:
+    bot = Bot(moody)
+    held = dialogue(bot)
+    await say(held, "a")
+    await held.fresh()
+    turn = await held.say(HumanMessage(content="b"))
+    assert (turn.index, [session.sent for session in bot.sessions]) == (1, [[["a"]], [["b"]]])
+    assert [session.closed for session in bot.sessions] == [True, False]
+    held.forget()
+    await held.close()
+    await held.close()
+    assert (held.session_id, bot.sessions[1].closed) == (None, True)
+
+
+async def test_a_session_that_cannot_be_closed_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    held = dialogue(Bot())
+    session = await held.open()
+
+    async def stuck() -> None:
+        raise OSError("stuck")
+
+    session.close = stuck
+    await held.close()
+    assert f"session {session.id} could not be closed: OSError: stuck" in caplog.text
+
+
+async def test_where_no_call_may_be_made_none_is() -> None:
+    bot = Bot()
+    with pytest.raises(BudgetExhausted):
+        await say(dialogue(bot, Budget(max_calls=1)), "a", "b")
+    assert bot.sessions[0].sent == [["a"]]
