@@ -1,0 +1,211 @@
+"""Suites whose conversations a tester leads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vivavoce import run_suite
+from vivavoce.errors import UsageError
+from vivavoce.penelope.result import read_test
+from vivavoce.records.run import Outcome
+from vivavoce.run.opening import open_run, reopen_run
+from vivavoce.run.plan import RunOptions
+from vivavoce.settings import settings
+from vivavoce.store.store import Store
+from vivavoce.testing import LoopbackServer
+
+BOT = """\
+def reply(message):
+    if "crash" in message:
+        raise OSError("down")
+    return f"You said: {message}"
+"""
+PEOPLE = """\
+from vivavoce.messages import ToolCall
+from vivavoce.testing import ScriptedModel
+
+def speak(request):
+    goal = request.messages[0].text.partition('Goal of this conversation: "')[2].partition('"')[0]
+    said = f"{goal} {1 + sum(message.role == 'tool' for message in request.messages)}"
+    return [ToolCall(name="send_message_to_target", args={"message": said, "reasoning": "because"})]
+
+def examine(request):
+    if "faults" in request.schema.model_fields:
+        return {"faults": [], "reasoning": "It played its part.", "confidence": 0.9}
+    met = '"easy 2"' in request.messages[-1].text
+    level = "fully_achieved" if met else "not_achieved"
+    return {"achievement_level": level, "confidence": 0.9, "reasoning": "as read", "evidence": []}
+
+customer, examiner = ScriptedModel(speak, "customer"), ScriptedModel(examine, "examiner")
+"""
+SUITE: dict[str, Any] = {
+    "name": "led",
+    "driver": "penelope",
+    "dataset": "d.jsonl",
+    "target": {"kind": "function", "function": "bot.py:reply", "max_retries": 0},
+    "tester": {"model": "people.py:customer", "judge": "people.py:examiner", "max_turns": 3},
+    "graders": {
+        "goal": {"kind": "tool", "function": "goal_achieved"},
+        "target": {"kind": "tool", "function": "target_passed"},
+        "polite": {"kind": "tool", "function": "contains", "scope": "turn"},
+    },
+    "gate": {"kind": "simple", "metric_key": "goal", "value": 0.5},
+}
+ROWS = [
+    {"id": "e", "goal": "easy", "ground_truth": "You said: easy"},
+    {"id": "h", "goal": "hard", "ground_truth": "You said: hard"},
+]
+
+
+@pytest.fixture(autouse=True)
+def _files() -> None:  # pyright: ignore[reportUnusedFunction]
+    Path("bot.py").write_text(BOT)
+    Path("people.py").write_text(PEOPLE)
+    write()
+
+
+def write(rows: list[dict[str, Any]] = ROWS, **changes: Any) -> Path:
+    Path("d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("suite.yaml").write_text(json.dumps({**SUITE, **changes}))
+    return Path("suite.yaml")
+
+
+def outcomes() -> dict[str, Outcome]:
+    with Store.open(settings().store) as store:
+        grading = store.grading(store.runs()[0].id)
+        found = list(store.outcomes(grading.id))
+    return {f"{one.attempt.key.sample_id}/{one.attempt.key.trial}": one for one in found}
+
+
+def test_a_tester_leads_each_conversation_and_the_gate_decides() -> None:
+    result = run_suite("suite.yaml")
+    easy, hard = outcomes()["e/0"], outcomes()["h/0"]
+    assert [turn.messages[0].text for turn in easy.attempt.trajectory.turns] == ["easy 1", "easy 2"]
+    assert (easy.grades["goal"].score, hard.grades["goal"].score) == (1.0, 0.0)
+    assert len(hard.attempt.trajectory.turns) == 3
+    assert (result.summary.verdict, result.exit_code) == ("pass", 0)
+    assert hard.grades["goal"].metadata["blame"] == "target"
+
+
+def test_the_whole_test_is_stored_and_comes_back() -> None:
+    run_suite("suite.yaml")
+    talk = outcomes()["e/0"].attempt.trajectory
+    assert talk.test is not None
+    test = read_test(talk.test, talk)
+    assert (test.status.name, test.target_passed, test.context.goal) == ("SUCCESS", True, "easy")
+    assert [turn.reasoning for turn in test.history] == ["because", "because"]
+    assert [turn.reply for turn in test.history] == ["You said: easy 1", "You said: easy 2"]
+
+
+def test_graders_of_turns_see_what_was_said() -> None:
+    run_suite("suite.yaml")
+    polite = outcomes()["h/0"].grades["polite"]
+    assert [turn.submission for turn in polite.per_turn_grades or ()] == [f"You said: hard {n}" for n in (1, 2, 3)]
+    assert polite.score == 1.0
+
+
+def test_trials_are_tests_of_their_own() -> None:
+    result = run_suite("suite.yaml", RunOptions(trials=3))
+    assert set(outcomes()) == {f"{sample}/{trial}" for sample in "eh" for trial in range(3)}
+    assert result.summary.grader("goal").pass_hat == pytest.approx({1: 0.5, 2: 0.5, 3: 0.5})
+    assert [(outcomes()[f"e/{n}"].attempt.trajectory.test or {})["context"]["trial"] for n in range(3)] == [0, 1, 2]
+
+
+async def test_an_interrupted_run_goes_on_where_it_stopped() -> None:
+    rows = [{"id": f"s{n}", "goal": f"easy {n}"} for n in range(4)]
+    graders = {"goal": SUITE["graders"]["goal"]}
+    write(rows, graders=graders)
+    whole = run_suite("suite.yaml", RunOptions(max_concurrent=1))
+    undisturbed = {name: one.grades for name, one in outcomes().items()}
+    with Store.open(settings().store) as store:
+        run = open_run("suite.yaml", RunOptions(max_concurrent=1), store)
+
+        class Stopping:
+            async def on(self, event: object) -> None:
+                if type(event).__name__ == "AttemptEnded":
+                    run.stop("enough")
+
+        run.listeners.append(Stopping())
+        stopped = await run.run()
+        kept = {one.attempt.key.sample_id for one in store.outcomes(stopped.grading.id)}
+        assert 0 < len(kept) < 4
+        resumed = await reopen_run(stopped.run.id, store).run()
+    assert {name: one.grades for name, one in outcomes().items()} == undisturbed
+    assert resumed.summary.grader("goal").mean == whole.summary.grader("goal").mean
+
+
+def test_a_target_that_crashes_is_its_own_failure_and_no_zero_of_the_goal() -> None:
+    write([{"id": "c", "goal": "crash"}])
+    result = run_suite("suite.yaml")
+    outcome = outcomes()["c/0"]
+    failure = outcome.attempt.failure
+    assert failure is not None
+    assert (failure.blame, len(outcome.attempt.trajectory.turns)) == ("target", 3)
+    assert (outcome.grades["goal"].state, result.summary.verdict) == ("error", "inconclusive")
+
+
+def test_a_row_whose_persona_does_not_exist_fails_alone() -> None:
+    write([{**ROWS[0], "persona": "impatiend"}, ROWS[1]])
+    run_suite("suite.yaml")
+    failure = outcomes()["e/0"].attempt.failure
+    assert failure is not None
+    assert (failure.blame, "did you mean 'impatient'" in failure.message) == ("suite", True)
+    assert outcomes()["h/0"].attempt.failure is None
+
+
+def test_what_a_row_says_first_is_said_before_the_tester_speaks() -> None:
+    write([{**ROWS[1], "input": ["Good day"], "max_turns": 2}])
+    run_suite("suite.yaml")
+    turns = outcomes()["h/0"].attempt.trajectory.turns
+    assert [turn.messages[0].text for turn in turns] == ["Good day", "hard 2"]
+
+
+def test_rows_may_stand_in_the_suite() -> None:
+    write(dataset={"rows": ROWS})
+    Path("d.jsonl").unlink()
+    run_suite("suite.yaml")
+    assert set(outcomes()) == {"e/0", "h/0"}
+
+
+def test_a_tester_over_http_is_asked_with_its_settings_and_its_answers_are_kept() -> None:
+    def answer(body: dict[str, Any]) -> Any:
+        from vivavoce.messages import ToolCall
+
+        if body.get("tools"):
+            return [ToolCall(id="1", name="send_message_to_target", args={"message": "easy 2"})]
+        level = {"achievement_level": "fully_achieved", "reasoning": "r", "confidence": 1.0}
+        criterion = {"outcome": "x", "kind": "other", "evidence": [], "met": True}
+        return {"criteria": [criterion], "violations": [], **level}
+
+    with LoopbackServer(answer) as server:
+        tester = {"model": f"{server.base_url}#tester", "temperature": 0.7, "max_turns": 2}
+        write([ROWS[0]], tester=tester)
+        assert run_suite("suite.yaml").exit_code == 0
+        asked = len(server.requests)
+        assert server.requests[0].body["temperature"] == 0.7
+        assert run_suite("suite.yaml").exit_code == 0
+        assert len(server.requests) == asked, "the same questions are answered from what was kept"
+
+
+@pytest.mark.parametrize(
+    ("rows", "changes", "complaint"),
+    [
+        ([{"id": "x", "goal": "g"}], {"driver": "scripted", "tester": None}, "1 rows have nothing to ask"),
+        ([{"id": "x", "input": "Hi"}], {}, "1 rows have no 'goal' for the tester"),
+        ([{"id": "x", "messages": [{"role": "user", "content": "Hi"}], "goal": "g"}], {}, "use driver: replay"),
+    ],
+)
+def test_rows_that_do_not_suit_the_driver_are_told_before_anything_is_held(
+    rows: list[dict[str, Any]], changes: dict[str, Any], complaint: str
+) -> None:
+    graders = {"r": {"kind": "tool", "function": "ascii_printable_only"}}
+    given = {**SUITE, "graders": graders, "gate": {"kind": "simple", "metric_key": "r", "value": 1}, **changes}
+    write(rows)
+    Path("suite.yaml").write_text(json.dumps({name: value for name, value in given.items() if value is not None}))
+    with pytest.raises(UsageError, match=complaint) as caught:
+        run_suite("suite.yaml")
+    assert str(caught.value).startswith("suite.yaml:1:")
