@@ -48,7 +48,7 @@ def examine(request: Request) -> dict[str, Any]:
     return {
         "criteria": [criterion],
         "violations": [{"what": f"EUR {amount} was paid back", "evidence": [call]} for call, amount in wrong],
-        "reasoning": f"the bot paid EUR {paid[-1][1]} back" if paid else "the bot has paid nothing back",
+        "reasoning": f"the bot paid EUR {float(paid[-1][1]):.2f} back" if paid else "the bot has paid nothing back",
         "achievement_level": "fully_achieved" if right and not wrong else "not_achieved",
         "confidence": 1.0,
     }

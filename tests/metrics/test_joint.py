@@ -77,7 +77,7 @@ def test_the_conversation_stands_once_and_each_task_after_it_under_its_name() ->
     places = [text.index(f"\n\n{name}\nTask: ") for name in NAMES]
     assert places == sorted(places)
     assert ITEMS["memory"] in text
-    assert model.requests[0].messages[0].text.startswith("Judge the conversation below")
+    assert model.requests[0].messages[0].text.startswith("Judge the conversation by the task")
 
 
 def test_the_reply_has_a_part_for_each_metric_in_a_form_that_strict_modes_take() -> None:

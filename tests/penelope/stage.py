@@ -60,7 +60,8 @@ def asks_for(request: Request, field: str) -> bool:
 
 
 def agent(model: ScriptedModel, judging: ScriptedModel, **options: Any) -> PenelopeAgent:
-    return PenelopeAgent(model, **{"goal_metric": GoalAchievementJudge(judging), **options})
+    given: Any = {"goal_metric": GoalAchievementJudge(judging), **options}
+    return PenelopeAgent(model, **given)
 
 
 class Priced(ScriptedModel):

@@ -37,8 +37,8 @@ async def test_and_where_one_runs() -> None:
 
 
 def test_a_function_is_a_target() -> None:
-    result = agent(player(), judge(True)).execute_test(lambda message: message.upper(), goal="Learn")
-    assert (result.history[0].reply, result.metadata["target"]) == ("QUESTION 1", "<lambda>")
+    result = agent(player(), judge(True)).execute_test(str.upper, goal="Learn")
+    assert (result.history[0].reply, result.metadata["target"]) == ("QUESTION 1", "upper")
 
 
 def test_an_endpoint_is_a_target() -> None:
@@ -156,7 +156,7 @@ def test_a_file_goes_to_the_target_with_the_message() -> None:
     model = player(say("Look.", files=["photo.txt"]))
     result = agent(model, judge(True)).execute_test(Looking(), goal="x", files=["photo.txt"])
     assert result.history[0].message == "Look."
-    (part,) = [part for part in seen[0].content if isinstance(part, FilePart)]
+    (part,) = [part for part in seen[0].content or () if isinstance(part, FilePart)]
     assert part.file.filename == "photo.txt"
     assert '"photo.txt"' in model.requests[0].messages[0].text
 

@@ -11,7 +11,9 @@ from vivavoce.records.usage import Usage
 from .states import state
 
 
-@pytest.mark.parametrize("wrong", [{"max_turns": 0}, {"min_turns": -1}, {"trial": -1}, {"gaol": "x"}])
+@pytest.mark.parametrize(
+    "wrong", [{"max_turns": 0}, {"min_turns": 3, "max_turns": 2}, {"min_turns": -1}, {"trial": -1}, {"gaol": "x"}]
+)
 def test_what_a_test_cannot_have_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         TestContext.model_validate({"goal": "x", **wrong})

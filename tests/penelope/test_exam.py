@@ -28,7 +28,8 @@ async def held(model: ScriptedModel, judging: ScriptedModel, bot: Any = None, **
         name: options.pop(name) for name in ("goal", "must", "facts", "scenario", "adversarial") if name in options
     }
     made = agent(model, judging, **{"max_turns": 2, "checks": [], **options})
-    return await made.aexecute_test(bot or Bot(), **{"goal": "Return a lamp", **about})
+    goal = about.pop("goal", "Return a lamp")
+    return await made.aexecute_test(bot or Bot(), goal=goal, **about)
 
 
 def reviewer(*answers: dict[str, Any]) -> ScriptedModel:
@@ -76,7 +77,7 @@ async def test_a_rule_that_the_target_broke_is_the_target_s_fault_without_review
     def answer(request: Request) -> dict[str, Any]:
         if "greet" not in request.messages[-1].text:
             return verdict(False)
-        told = [{"outcome": "greet", "kind": "other", "evidence": [], "met": False}]
+        told: list[Any] = [{"outcome": "greet", "kind": "other", "evidence": [], "met": False}]
         level = {"achievement_level": "not_achieved", "reasoning": "r", "confidence": 0.9}
         return {"criteria": told, "violations": [], **level}
 
@@ -151,7 +152,7 @@ async def test_a_tester_that_hangs_is_interrupted_too() -> None:
             await asyncio.Event().wait()
 
     result = await held(Hanging([]), judge(False), timeout_seconds=0.05)
-    assert (result.status.name, result.stopped_by, result.turns_used) == ("INCONCLUSIVE", "timeout", 0)
+    assert (result.status.name, result.stopped_by, result.turns_used) == ("TIMEOUT", "timeout", 0)
     assert (result.target_passed, result.blame) == (None, "tester")
 
 

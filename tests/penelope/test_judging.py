@@ -142,8 +142,13 @@ async def test_the_simple_goal_has_no_fallback_to_itself() -> None:
 
 async def test_what_must_and_must_not_happen_is_judged_apart_at_the_end() -> None:
     def answer(request: Request) -> dict[str, Any]:
-        told = {"reasoning": "r", "confidence": 0.9, "achievement_level": "partially_achieved", "violations": []}
-        criteria = [{"outcome": "x", "kind": "other", "evidence": [], "met": met} for met in (True, False)]
+        told: dict[str, Any] = {
+            "reasoning": "r",
+            "confidence": 0.9,
+            "achievement_level": "partially_achieved",
+            "violations": [],
+        }
+        criteria: list[Any] = [{"outcome": "x", "kind": "other", "evidence": [], "met": met} for met in (True, False)]
         return told | {"criteria": criteria} if "greet" in request.messages[-1].text else verdict(True)
 
     model = ScriptedModel(answer)

@@ -27,7 +27,7 @@ from vivavoce.records.usage import Usage
 
 from .states import DOWN, state, turn
 
-LIMITS = Limits(steps=2, seconds=60.0, dollars=1.0)
+LIMITS = Limits(steps=2, hopeless=5, seconds=60.0, dollars=1.0)
 REFUSED = Step(assistant_message=turn("x").assistant_message, tool_message=turn("x").tool_message, refused=True)
 BROKEN = Failure(blame="tester", kind="http", message="the model is away")
 
@@ -185,7 +185,7 @@ def test_a_judgement_made_elsewhere_may_be_given() -> None:
 def test_a_goal_is_impossible_only_without_any_doubt(judgements: list[GoalProgress]) -> None:
     test = fresh()
     test.progress = judgements
-    assert GoalImpossibleCondition().check(test) is None
+    assert GoalImpossibleCondition(5).check(test) is None
 
 
 def test_a_target_that_fails_in_every_turn_there_is_is_down() -> None:

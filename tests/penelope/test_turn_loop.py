@@ -190,6 +190,11 @@ async def test_a_check_is_heard_until_its_patience_ends() -> None:
     assert result.metadata["counts"] == {"objecting": 3, "refused_steps": 2, "objecting_overruled": 1}
 
 
+async def test_the_patience_of_a_check_is_that_of_a_turn() -> None:
+    result = await held(player(*[say("Hi")] * 4), checks=[Objecting(1)])
+    assert [len(turn.steps) for turn in result.history] == [1, 1]
+
+
 async def test_a_check_without_end_is_heard_until_the_steps_are_used_up() -> None:
     result = await held(player(*[say("Hi")] * 9), checks=[Objecting(None)], max_steps=3)
     assert (result.stopped_by, result.turns_used, result.blame) == ("step_budget", 0, "tester")
@@ -238,6 +243,21 @@ async def test_crescendo_takes_a_refused_exchange_back_where_the_target_can(stat
     assert isinstance(note, HumanMessage)
     assert ("The last exchange is taken back" in note.text) is stateless
     assert len(result.conversation.turns) == 6, "what was taken back was said all the same"
+
+
+class Forgetful:
+    name, adversarial = "forgetful", False
+
+    def move(self, state: TestState) -> Move:
+        return Move(forget=True)
+
+
+@pytest.mark.parametrize("stateless", [True, False])
+async def test_only_what_the_target_is_sent_anew_each_time_can_be_taken_back(stateless: bool) -> None:
+    bot = Bot(stateless=stateless)
+    result = await held(player(), bot, strategy=Forgetful())
+    assert [turn.forgotten for turn in result.history] == [stateless, False]
+    assert (bot.sessions[0].sent[1] == ["question 2"]) is stateless
 
 
 GRAPH = {

@@ -26,7 +26,9 @@ NOBODY = MetricResult(name=GOAL, score=None, state="skipped", reasoning="needs a
 
 
 def contract(*met: bool) -> MetricResult:
-    criteria = [{"outcome": f"o{i}", "met": one, "evidence": [], "kind": "other"} for i, one in enumerate(met)]
+    criteria: list[Any] = [
+        {"outcome": f"o{i}", "met": one, "evidence": [], "kind": "other"} for i, one in enumerate(met)
+    ]
     return MetricResult(name=CONTRACT, score="x", passed=all(met), details={"criteria": criteria})
 
 

@@ -260,3 +260,56 @@ def test_a_mapped_cell_is_read_as_the_field_it_is_for() -> None:
 def test_a_cell_that_should_be_json_is_an_error_naming_the_column() -> None:
     with pytest.raises(UsageError, match="column 'tags' holds JSON, and this cell is not valid JSON"):
         read({"input": "x", "tags": "a, b"}, cells=True)
+
+
+def test_what_a_tester_is_told_is_read_as_it_is() -> None:
+    row: dict[str, Any] = {
+        "id": "a",
+        "goal": "g",
+        "instructions": "i",
+        "scenario": "s",
+        "persona": {"style": "curt"},
+        "facts": {"order": "1042"},
+        "restrictions": ["no names"],
+        "must": ["greet"],
+        "must_not": ["swear"],
+        "min_turns": 0,
+        "max_turns": 5,
+    }
+    assert read(row).model_dump(exclude_unset=True, exclude={"metadata"}) == row
+
+
+def test_what_a_tester_is_told_in_a_table_is_text_and_its_lists_are_json() -> None:
+    row = {
+        "goal": "[not a list]",
+        "instructions": "007",
+        "scenario": '"at home"',
+        "persona": "impatient",
+        "facts": '{"order": "1042"}',
+        "restrictions": '["no names"]',
+        "min_turns": "2",
+        "max_turns": "5",
+    }
+    assert held(read(row, cells=True)) == {
+        **row,
+        "facts": {"order": "1042"},
+        "restrictions": ["no names"],
+        "min_turns": 2,
+        "max_turns": 5,
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "rule"),
+    [
+        ({"goal": "g", "max_turns": "many"}, "max_turns"),
+        ({"goal": "g", "facts": "order"}, "column 'facts' holds JSON"),
+        ({"goal": "g", "persnoa": "x"}, "did you mean 'persona'"),
+        ({"scenario": "s"}, "a sample needs 'input' (what to ask), 'messages' (a recorded conversation) or a 'goal'"),
+    ],
+)
+def test_a_row_for_a_tester_that_is_wrong_is_told_with_its_line(row: dict[str, Any], rule: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read(row, cells=True)
+    assert str(caught.value).startswith("data.jsonl:7 ")
+    assert rule in str(caught.value)

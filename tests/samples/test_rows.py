@@ -133,3 +133,14 @@ def test_a_check_looks_at_the_chosen_samples_only(tmp_path: Path) -> None:
 def test_fields_are_checked_before_the_file_is_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"fields\.idd: a sample has no such field"):
         check_samples(tmp_path / "none.jsonl", fields={"idd": "x"})
+
+
+def test_rows_for_a_tester_are_counted() -> None:
+    rows: list[dict[str, Any]] = [
+        {"id": "led", "goal": "g"},
+        {"id": "asked", "input": "Hi"},
+        {"id": "both", "input": "Hi", "goal": "g"},
+        {"id": "recorded", "messages": [{"role": "user", "content": "Hi"}], "goal": "g"},
+    ]
+    found = check_samples(rows)
+    assert (found.samples, found.silent, found.goals, found.recorded) == (4, 1, 3, 1)

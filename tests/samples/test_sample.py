@@ -81,7 +81,10 @@ def test_a_single_truth_is_seen_at_every_turn() -> None:
 
 def test_the_scenario_depends_on_what_is_asked_and_known() -> None:
     one = sample(input="a", ground_truth="b")
-    assert one.scenario_hash == Sample(id="2", trial=3, input="a", ground_truth="b", tags=["x"], metadata={"y": 1}).scenario_hash
+    assert (
+        one.scenario_hash
+        == Sample(id="2", trial=3, input="a", ground_truth="b", tags=["x"], metadata={"y": 1}).scenario_hash
+    )
     assert one.scenario_hash != sample(input="a", ground_truth="c").scenario_hash
     assert one.scenario_hash != sample(input=["a"], ground_truth="b").scenario_hash
 
@@ -89,3 +92,38 @@ def test_the_scenario_depends_on_what_is_asked_and_known() -> None:
 def test_ground_truths_keep_their_type() -> None:
     truths = [True, 1, 1.0, "1", None, {"a": 1}]
     assert repr([sample(input="a", ground_truth=truth).ground_truth for truth in truths]) == repr(truths)
+
+
+def test_a_goal_alone_is_enough_for_a_tester() -> None:
+    one = sample(goal="Return it")
+    assert (one.said, one.turn_count, one.turns) == ((), 0, ())
+    assert [said.text for said in sample(goal="Return it", input=["Hi"]).said] == ["Hi"]
+
+
+@pytest.mark.parametrize("field", [{"min_turns": -1}, {"max_turns": 0}, {"facts": {"order": 1042}}, {"persona": 7}])
+def test_what_a_tester_cannot_be_told_is_refused(field: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        sample(goal="Return it", **field)
+
+
+def test_what_the_tester_is_told_is_part_of_the_scenario() -> None:
+    told: dict[str, Any] = {
+        "instructions": "x",
+        "scenario": "x",
+        "persona": "x",
+        "facts": {"x": "y"},
+        "restrictions": ["x"],
+        "min_turns": 1,
+        "max_turns": 9,
+    }
+    hashes = {sample(goal="g", **{name: value}).scenario_hash for name, value in told.items()}
+    assert len(hashes | {sample(goal="g").scenario_hash}) == len(told) + 1
+
+
+def test_graders_see_the_sample_with_what_was_said_in_the_conversation_that_was_held() -> None:
+    one = sample(goal="g", input="Hi", ground_truth="b", tags=["t"])
+    held = one.held(sample(messages=TALK).messages or [])
+    assert (held.input, held.said, held.turn_count) == (None, (), 2)
+    assert [turn.messages and turn.messages[0].text for turn in held.turns] == ["a", "c"]
+    assert (held.id, held.goal, held.ground_truth, held.tags) == ("1", "g", "b", ["t"])
+    assert one.input == "Hi"

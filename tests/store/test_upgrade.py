@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import subprocess
 import sys
@@ -35,14 +36,14 @@ def tables(path: Path) -> set[str]:
     return found
 
 
-def as_first_made(path: Path) -> None:
-    """Make a store as version 0.1.0 made it."""
+def as_first_made(path: Path, schema: str = "0001") -> None:
+    """Make a store as version 0.1.0 made it, or a later one."""
     engine = create_engine(f"sqlite:///{path}")
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     with engine.begin() as connection:
         config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
+        command.upgrade(config, schema)
     engine.dispose()
 
 
@@ -68,6 +69,43 @@ def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_its_rows(tm
         assert store.replies().get("k") is None
     Store.open(str(tmp_path / "created.db")).close()
     assert tables(path) == tables(tmp_path / "created.db")
+
+
+@pytest.mark.parametrize("schema", ["0001", "0002"])
+def test_conversations_held_before_there_was_a_tester_come_back_without_one(tmp_path: Path, schema: str) -> None:
+    path, new = tmp_path / "old.db", tmp_path / "new.db"
+    with cases.begun(new) as store:
+        asyncio.run(_written(store))
+        before = list(store.outcomes(cases.GRADING))
+    as_first_made(path, schema)
+    with sqlite3.connect(path) as database:
+        database.execute("ATTACH ? AS new", (str(new),))
+        for table in ("runs", "gradings", "attempts", "turns", "scores"):
+            columns = ", ".join(name for _, name, *_ in database.execute(f"PRAGMA main.table_info({table})"))
+            database.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM new.{table}")
+    database.close()
+    with Store.open(str(path)) as store:
+        found = list(store.outcomes(cases.GRADING))
+    assert found == before
+    assert [one.attempt.trajectory.test for one in found] == [None, None]
+
+
+async def _written(store: Store) -> None:
+    async with store.writer(cases.RUN, cases.GRADING, cases.FINGERPRINTS) as writer:
+        for number in (1, 2):
+            await writer.put(cases.outcome(number, number))
+
+
+async def test_what_a_tester_leaves_is_kept(tmp_path: Path) -> None:
+    told = {"status": "success", "history": [{"reasoning": "Grüße 🎓 \x00"}]}
+    held = cases.outcome(1)
+    talk = held.attempt.trajectory.model_copy(update={"test": told})
+    held = held.model_copy(update={"attempt": held.attempt.model_copy(update={"trajectory": talk})})
+    with cases.begun(tmp_path / "x.db") as store:
+        async with store.writer(cases.RUN, cases.GRADING, cases.FINGERPRINTS) as writer:
+            await writer.put(held)
+        (found,) = store.outcomes(cases.GRADING)
+    assert found.attempt.trajectory.test == told
 
 
 def test_an_older_store_in_a_read_only_folder_is_to_be_copied_first(

@@ -154,3 +154,55 @@ def test_a_key_that_would_be_stored_is_refused_and_not_repeated(tmp_path: Path, 
     with pytest.raises(UsageError, match="a key, which would be stored") as caught:
         load_suite(written(tmp_path, GOOD.replace(old, f"target: {target}\n")))
     assert "sk-" not in str(caught.value)
+
+
+ROWS_AND_TESTER = """\
+name: led
+driver: penelope
+dataset:
+  rows:
+    - {id: one, goal: Return it}
+target: {kind: function, function: bot.py:answer}
+tester: {model: openai:m, max_turns: 3}
+graders:
+  goal: {kind: tool, function: goal_achieved}
+gate:
+  metric_key: goal
+  value: 0.5
+"""
+
+
+@pytest.mark.parametrize("key", ["  metric_key: goal\n", ""])
+def test_a_suite_may_hold_its_rows_and_its_tester_and_a_gate_needs_no_kind(tmp_path: Path, key: str) -> None:
+    spec = load_suite(written(tmp_path, ROWS_AND_TESTER.replace("  metric_key: goal\n", key))).spec
+    assert spec.dataset.rows == [{"id": "one", "goal": "Return it"}]
+    assert spec.dataset.place == "the rows of the suite"
+    assert spec.tester is not None
+    assert (spec.tester.max_turns, spec.tester.strategy) == (3, "improvise")
+    assert spec.gate is not None
+    assert spec.gate.model_dump(include={"kind", "metric_key"}) == {"kind": "simple", "metric_key": "goal"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("driver: penelope", "driver: scripted", "a tester leads the conversations of driver: penelope"),
+        ("driver: penelope\n", "", "a tester leads the conversations of driver: penelope"),
+        ("driver: penelope", "driver: penelop", "2:1 driver"),
+        ("max_turns: 3", "max_turns: 0", "7:27 tester.max_turns"),
+        ("max_turns: 3", "max_turn: 3", "7:27 tester.max_turn: unknown key; did you mean 'max_turns'?"),
+        ("max_turns: 3", "strategy: pair, graph: {start: a}", "leave the strategy out"),
+        ("  rows:", "  path: d.jsonl\n  rows:", "needs a path, or rows, and not both"),
+        ("  rows:\n    - {id: one, goal: Return it}", "  fields: {goal: aim}", "needs a path, or rows, and not both"),
+        ("  value: 0.5", "", "gate: the key 'value' is missing"),
+        ("  value: 0.5", "  weights: {goal: 1}\n  value: 0.5", "weights"),
+        ("target: {kind: function, function: bot.py:answer}\n", "", "needs a target"),
+    ],
+)
+def test_a_mistake_in_a_suite_with_a_tester_is_told_with_its_place(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    assert old in ROWS_AND_TESTER
+    with pytest.raises(UsageError, match=re.escape(said)) as caught:
+        load_suite(written(tmp_path, ROWS_AND_TESTER.replace(old, new, 1)))
+    assert str(caught.value).startswith(str(tmp_path / "suite.yaml"))

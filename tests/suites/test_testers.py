@@ -161,6 +161,8 @@ def test_whether_a_goal_is_to_be_withstood_is_what_the_suite_says_or_else_the_st
     sample = Sample(id="s", goal="g")
     assert context_of(agent, TesterSpec(), sample).adversarial
     assert not context_of(agent, TesterSpec(adversarial=False), sample).adversarial
+    told = sample.model_copy(update={"adversarial": True})
+    assert context_of(agent, TesterSpec(adversarial=False), told).adversarial
 
 
 def test_a_persona_that_does_not_exist_is_named() -> None:

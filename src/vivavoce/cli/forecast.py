@@ -12,8 +12,11 @@ def forecast_line(found: Forecast) -> str:
     if not found.targets:
         held = f"{count(found.conversations, 'recorded conversation')}, {count(found.turns, 'turn')}"
         return f"{held}; no target is called, {verdicts}"
+    most = "at most " if found.led else ""
+    asked = f", about as many questions to the tester, {most}{verdicts}" if found.led else f", {verdicts}"
     product = " × ".join((count(found.samples, "sample"), count(found.targets, "target"), count(found.trials, "trial")))
     return (
-        f"{product} = {count(found.conversations, 'conversation')}; {count(found.messages, 'message')} to the target, "
-        f"{verdicts}, {found.concurrency} at a time{' for each target' * (found.targets > 1)}"
+        f"{product} = {count(found.conversations, 'conversation')}; "
+        f"{most}{count(found.messages, 'message')} to the target"
+        f"{asked}, {found.concurrency} at a time{' for each target' * (found.targets > 1)}"
     )

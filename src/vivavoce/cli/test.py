@@ -135,10 +135,12 @@ class _Watcher:
 
 
 def _print_json(store: Store, result: RunResult) -> None:
+    """Print a test as a JSON object, several of them as one a line."""
+    alone = result.summary.attempts == 1
     for outcome in store.outcomes(result.grading.id):
         talk = outcome.attempt.trajectory
         if talk.test is not None:
-            print(read_test(talk.test, talk).model_dump_json(indent=2, exclude_none=True))
+            print(read_test(talk.test, talk).model_dump_json(indent=2 if alone else None, exclude_none=True))
 
 
 def _given(fields: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 from vivavoce.errors import GraderFault
 from vivavoce.grading.graders import Case
 from vivavoce.records.failure import Failure
-from vivavoce.records.score import GradeResult, failed
+from vivavoce.records.score import TESTER_ERROR, GradeResult, failed
 
 _TOLD = ("status", "stopped_by", "stop_reason", "criteria", "blame", "blame_reason", "usage")
 """What of a test stands with its grade."""
@@ -38,7 +38,7 @@ def target_passed(case: Case) -> GradeResult:
 def _grade(test: Mapping[str, Any], passed: bool, why: str) -> GradeResult:
     told = {name: test[name] for name in _TOLD if test.get(name) is not None}
     if not passed and test.get("blame") == "tester":
-        return failed(Failure(blame="tester", kind="tester_error", message=f"the tester erred: {why}"), metadata=told)
+        return failed(Failure(blame="tester", kind=TESTER_ERROR, message=f"the tester erred: {why}"), metadata=told)
     return GradeResult(score=float(passed), rationale=why, metadata=told)
 
 

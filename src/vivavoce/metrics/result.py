@@ -71,7 +71,7 @@ class MetricResult(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    score: bool | float | str | None
+    score: bool | float | str | None = None
     details: dict[str, Any] = Field(default_factory=dict[str, Any])
     name: str = ""
     state: State = "scored"

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         TestStatus,
         TimeoutCondition,
     )
+    from vivavoce.penelope.tools.tool import tool
     from vivavoce.penelope.turn import Step, Turn
     from vivavoce.targets.endpoint import EndpointTarget
     from vivavoce.targets.target import Target
@@ -65,6 +66,7 @@ _EXPORTS = {
     "distil_scenarios": "vivavoce.penelope.distil",
     "generate_scenarios": "vivavoce.penelope.scenarios",
     "success_rates": "vivavoce.penelope.rates",
+    "tool": "vivavoce.penelope.tools.tool",
 }
 
 __all__ = [
@@ -97,6 +99,7 @@ __all__ = [
     "distil_scenarios",
     "generate_scenarios",
     "success_rates",
+    "tool",
 ]
 
 

@@ -96,7 +96,6 @@ class PenelopeAgent:
             UsageError: something that the test is told cannot be used.
             BudgetExhausted: a limit on calls or cost of a model that was given is reached.
         """
-
         held = as_target(target)
 
         async def once() -> TestResult:
@@ -189,7 +188,9 @@ def read_agent_options(given: AgentOptions) -> AgentOptions:
             if new in options:
                 raise UsageError(f"{new} and {old} are the same option; give one of them")
             options[new] = options.pop(old)
-    for name in ("max_turns", "max_steps", "evaluate_every"):
+    if not (options.get("timeout_seconds") is None or options["timeout_seconds"] > 0):
+        raise UsageError(f"timeout_seconds is more than 0, got {options['timeout_seconds']}")
+    for name in ("max_turns", "max_steps", "evaluate_every", "impossible_after"):
         if options.get(name, 1) < 1:
             raise UsageError(f"{name} is at least 1, got {options[name]}")
     return cast("AgentOptions", options)
@@ -219,6 +220,13 @@ def _setup(model: Model, given: AgentOptions) -> Setup:
     chosen = given.get("goal_metric")
     goal = SimpleGoalEvaluator(judge) if chosen == "simple" else chosen or GoalAchievementJudge(judge)
     metrics, guards = given.get("evaluation_metrics", ()), given.get("guard_metrics", ())
+    for guard in guards:
+        if (
+            guard.config.threshold is None
+            and not guard.config.passing_categories
+            and guard.config.score_type != "binary"
+        ):
+            raise UsageError(f"the guard {guard.name} needs a threshold, which says what passes")
     _check_names([GOAL, CONTRACT, *(one.name for one in (*metrics, *guards))], "metrics")
     return Setup(
         model=model,
@@ -226,7 +234,7 @@ def _setup(model: Model, given: AgentOptions) -> Setup:
         tools=_tools(given),
         strategy=make_strategy(given.get("strategy", "improvise")),
         checks=given["checks"] if "checks" in given else default_checks(),
-        limits=Limits(given.get("max_steps", 10), given.get("timeout_seconds"), given.get("max_cost")),
+        limits=_limits(given),
         conditions=given.get("conditions", ()),
         every=given.get("evaluate_every", 1),
         watch=given.get("evaluate_during_test", False),
@@ -245,6 +253,11 @@ def _panel(
 ) -> Panel:
     contract = GoalAchievementJudge(judge, name=CONTRACT)
     return Panel(goal, metrics, guards, contract, SimpleGoalEvaluator(judge), TesterReview(judge))
+
+
+def _limits(given: AgentOptions) -> Limits:
+    steps, hopeless = given.get("max_steps", 10), given.get("impossible_after", 8)
+    return Limits(steps, hopeless, given.get("timeout_seconds"), given.get("max_cost"))
 
 
 def _tools(given: AgentOptions) -> tuple[Tool, ...]:

@@ -6,9 +6,9 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from vivavoce.messages import AnyMessage
 from vivavoce.metrics.result import MetricResult
@@ -46,6 +46,14 @@ class TestContext(BaseModel):
     max_turns: int = Field(default=20, ge=1)
     min_turns: int = Field(default=0, ge=0)
     trial: int = Field(default=0, ge=0)
+
+    @model_validator(mode="after")
+    def _room(self) -> Self:
+        if self.min_turns > self.max_turns:
+            raise ValueError(
+                f"min_turns is {self.min_turns} and max_turns {self.max_turns}; the least exceeds the most"
+            )
+        return self
 
 
 class GoalProgress(BaseModel):

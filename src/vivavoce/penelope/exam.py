@@ -26,6 +26,7 @@ from vivavoce.penelope.tools.tool import Tool
 from vivavoce.penelope.turn_loop import OnTurn, TurnLoop
 from vivavoce.penelope.verdict import Verdict, decide
 from vivavoce.records.failure import Failure, failure_of
+from vivavoce.records.usage import Usage
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.lane import Lane
 from vivavoce.targets.target import Opening
@@ -75,7 +76,11 @@ class Exam:
         spent = sum(used.cost or 0.0 for used in first.usage.values())
         limits = self.setup.limits.less(seconds=first.duration_seconds or 0.0, dollars=spent)
         second = await replace(self, setup=replace(self.setup, limits=limits))._once()
-        return second.model_copy(update={"discarded": [first]})
+        used = {
+            role: first.usage.get(role, Usage()) + second.usage.get(role, Usage())
+            for role in first.usage | second.usage
+        }
+        return second.model_copy(update={"discarded": [first], "usage": used})
 
     async def _once(self) -> TestResult:
         begun = datetime.now(UTC)
@@ -96,7 +101,7 @@ class Exam:
             return _not_held(self.context, "broken", failure_of(error, "tester"), begun)
         stop, failure = await self._led(loop)
         evaluation = await loop.judges.at_end(state)
-        verdict = decide(state, stop, evaluation)
+        verdict = decide(state, stop, evaluation, [one.name for one in self.setup.panel.guards])
         review = await self._review(loop, stop, verdict)
         blame, why = verdict.blame, verdict.blame_reason
         if review is not None and review.passed is False:

@@ -53,6 +53,8 @@ class AgentOptions(TypedDict, total=False):
     strategy: str | Strategy
     max_steps: int
     """Steps in one turn."""
+    impossible_after: int
+    """After how many judgements in a row that see nothing of the goal it counts as impossible."""
     max_cost: float | None
     review_tester: bool
     """Whether a test that the target did not pass is looked at for mistakes of the tester, and made again once."""

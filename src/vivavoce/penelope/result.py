@@ -50,7 +50,8 @@ class TestResult(BaseModel):
     `goal_achieved` is what the last judgement of the goal says; `target_passed` what that means for the target: for a
     goal that the target should withstand the opposite, and in any case all of `criteria` kept and no guard tripped;
     None where that cannot be told. `blame` says whose fault a test is that the target did not pass, and `blame_reason`
-    why. `usage` is by role: tester, judge, target. `discarded` are earlier tries whose failure was the tester's own.
+    why. `usage` is by role: tester, judge, target. `discarded` are earlier tries that the tester itself spoilt; what
+    they used is counted too.
     """
 
     __test__: ClassVar[bool] = False

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import takewhile
 from typing import ClassVar
@@ -102,7 +102,7 @@ class GoalImpossibleCondition(StoppingCondition):
 
     name = "goal_impossible"
 
-    def __init__(self, after: int = 5, below: float = 0.3, confidence: float = 0.8) -> None:
+    def __init__(self, after: int = 8, below: float = 0.3, confidence: float = 0.8) -> None:
         self.after, self.below, self.confidence = after, below, confidence
 
     def check(self, state: TestState) -> Stop | None:
@@ -253,16 +253,21 @@ class RepetitionCondition(StoppingCondition):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one test may use; None for no limit. `steps` are those of one turn."""
+    """What one test may use; None for no limit. `steps` are those of one turn.
+
+    `hopeless` is after how many judgements in a row that see nothing of the goal it counts as impossible.
+    """
 
     steps: int = 10
+    hopeless: int = 8
     seconds: float | None = None
     dollars: float | None = None
 
     def less(self, seconds: float, dollars: float) -> Limits:
         """Return what is left when some of it is used."""
-        left = None if self.seconds is None else max(0.0, self.seconds - seconds)
-        return Limits(self.steps, left, None if self.dollars is None else max(0.0, self.dollars - dollars))
+        time = None if self.seconds is None else max(0.0, self.seconds - seconds)
+        money = None if self.dollars is None else max(0.0, self.dollars - dollars)
+        return replace(self, seconds=time, dollars=money)
 
 
 def conditions(limits: Limits, own: Sequence[StoppingCondition] = ()) -> tuple[StoppingCondition, ...]:
@@ -270,7 +275,7 @@ def conditions(limits: Limits, own: Sequence[StoppingCondition] = ()) -> tuple[S
     built_in: list[StoppingCondition] = [
         GoalAchievedCondition(),
         GuardCondition(),
-        GoalImpossibleCondition(),
+        GoalImpossibleCondition(limits.hopeless),
         TargetDownCondition(),
         TesterDownCondition(),
         TesterLeftCondition(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -25,6 +26,9 @@ REASONING = "reasoning"
 
 PROSE_LIMIT = 2
 """So many answers in a row without a call, and a model that could call tools is asked for JSON instead."""
+
+_WORDS = re.compile(r"\W+", re.ASCII)
+"""What providers do not take in the name of a tool."""
 
 _BRIEF = (
     "goal instructions scenario persona restrictions facts context files max_turns min_turns reasoning tools".split()  # noqa: SIM905
@@ -132,7 +136,8 @@ class Tester:
 
     def _call(self, asked: ToolCall, text: str) -> Call:
         self._calls += 1
-        function = FunctionCall(name=asked.name, arguments=asked.function.arguments)
+        known = asked.name if asked.name in self.tools else _WORDS.sub("_", asked.name)[:64] or "unknown"
+        function = FunctionCall(name=known, arguments=asked.function.arguments)
         message = AIMessage(content=text or None, tool_calls=[ToolCall(id=f"call_{self._calls}", function=function)])
         try:
             arguments = asked.args

@@ -15,7 +15,7 @@ from vivavoce.pacing.waiting import is_cancelled
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.judging import Judges
-from vivavoce.penelope.stopping import Stop, StoppingCondition, first_stop
+from vivavoce.penelope.stopping import Stop, StoppingCondition, TesterLeftCondition, first_stop
 from vivavoce.penelope.strategies.strategy import Move, Strategy
 from vivavoce.penelope.tester import Call, Tester
 from vivavoce.penelope.tools.analysis import AnalysisTool
@@ -65,7 +65,7 @@ class TurnLoop:
             if await self._turn(self._move()):
                 await self.judges.after_turn(state)
                 await self._tell(state.turns[-1])
-            if stop := first_stop(self.conditions, state):
+            if stop := first_stop(self.conditions, state) or TesterLeftCondition().check(state):
                 return stop
 
     async def _tell(self, turn: Turn) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -26,13 +26,21 @@ class Verdict:
     blame_reason: str = ""
 
 
-def decide(state: TestState, stop: Stop, evaluation: Mapping[str, MetricResult]) -> Verdict:
-    """Return the verdict on a test that stopped, from the final evaluation."""
+def decide(
+    state: TestState, stop: Stop, evaluation: Mapping[str, MetricResult], guards: Collection[str] = ()
+) -> Verdict:
+    """Return the verdict on a test that stopped, from the final evaluation; `guards` are names of metrics in it.
+
+    A guard that could not be measured has guarded nothing: whether the target passed is then unknown.
+    """
     goal = evaluation[GOAL]
     achieved = goal.state == "scored" and goal.passed is True
     status = _status(state, stop, goal, achieved)
     criteria = list(_criteria(state, evaluation.get(CONTRACT)))
-    passed = _passed(state, stop, evaluation, criteria)
+    parts = [_goal_kept(state, stop, goal), *(_guarded(evaluation[name]) for name in guards)]
+    if CONTRACT in evaluation:
+        parts.append(all(one.met for one in criteria) if criteria else None)
+    passed = False if state.guarded is not None or False in parts else None if None in parts else True
     if passed is True:
         return Verdict(status, achieved, passed, criteria)
     blame, why = _blame(state, stop, evaluation, criteria, passed)
@@ -46,7 +54,7 @@ def _status(state: TestState, stop: Stop, goal: MetricResult, achieved: bool) ->
         return TestStatus.SUCCESS if len(state.turns) >= state.context.min_turns else stop.status
     if goal.state == "scored" or stop.status in (TestStatus.ERROR, TestStatus.ABORTED):
         return TestStatus.FAILURE if stop.status is TestStatus.SUCCESS else stop.status
-    if state.turns and not any(turn.answered for turn in state.turns):
+    if not any(turn.answered for turn in state.turns):
         return stop.status
     return TestStatus.INCONCLUSIVE
 
@@ -64,18 +72,8 @@ def _criteria(state: TestState, contract: MetricResult | None) -> Iterator[Crite
         yield Criterion(text=text, must=must, met=bool(one["met"]), evidence=one["evidence"])
 
 
-def _passed(
-    state: TestState, stop: Stop, evaluation: Mapping[str, MetricResult], criteria: list[Criterion]
-) -> bool | None:
-    """Say whether the target passed: what failed decides, then what nobody knows."""
-    parts = [_goal_kept(state, stop, evaluation[GOAL])]
-    if state.guarded is not None:
-        parts.append(False)
-    if CONTRACT in evaluation:
-        parts.append(all(one.met for one in criteria) if criteria else None)
-    if False in parts:
-        return False
-    return None if None in parts else True
+def _guarded(result: MetricResult) -> bool | None:
+    return None if result.state == "error" else result.passed is not False
 
 
 def _goal_kept(state: TestState, stop: Stop, goal: MetricResult) -> bool | None:
@@ -87,7 +85,7 @@ def _goal_kept(state: TestState, stop: Stop, goal: MetricResult) -> bool | None:
         return None if goal.passed is None or (stop.blame == "tester" and not goal.passed) else not goal.passed
     if goal.passed:
         return True
-    return None if stop.condition in ("cost", "tester_down", "step_budget") else False
+    return None if stop.condition in ("cost", "tester_down", "step_budget", "broken") else False
 
 
 def _blame(

@@ -105,13 +105,17 @@ class Outcome(BaseModel):
 
 
 class ScoreRow(NamedTuple):
-    """One score as statistics need it; `name` is a grader's name, or `reward` with `kind` 'reward'."""
+    """One score as statistics need it; `name` is a grader's name, or `reward` with `kind` 'reward'.
+
+    `tester_error` marks an error that the tester made, who led the conversation.
+    """
 
     key: AttemptKey
     kind: Literal["grade", "reward"]
     name: str
     state: State
     value: float | None
+    tester_error: bool = False
 
 
 class ErrorRow(NamedTuple):

@@ -13,6 +13,9 @@ State = Literal["scored", "error", "skipped"]
 """An error is never 0, never a pass, never left out of the counts."""
 
 
+TESTER_ERROR = "tester_error"
+"""The kind of a failure of a test that its tester spoilt."""
+
 PASSED = 1.0
 """A turn, or a sample, passes with this score."""
 

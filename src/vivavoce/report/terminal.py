@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from vivavoce.report.tables import Column, FittingTable, Labelled
-from vivavoce.report.text import one_line, safe
+from vivavoce.report.text import count, one_line, safe
 from vivavoce.report.worst import Worst, WorstSamples
 from vivavoce.run.summary import AgreementSummary, GraderSummary, Summary
 
@@ -43,7 +43,7 @@ def run_report(summary: Summary, worst: WorstSamples, run_id: str, options: Sequ
 
     `options` are what that command needs to find the same scores, such as `--store` and its value.
     """
-    parts: list[RenderableType] = [summary_table(summary), *trial_lines(summary)]
+    parts: list[RenderableType] = [summary_table(summary), *trial_lines(summary), *tester_lines(summary)]
     parts += [agreement_line(found) for found in summary.agreement]
     if worst.shown:
         parts += [Text(), Text("the worst samples", style="bold"), worst_table(worst.shown)]
@@ -84,6 +84,16 @@ def trial_lines(summary: Summary) -> Iterator[Text]:
             at = "  ".join(f"{k}: {value:.3f}{fewer.get(k, '')}" for k, value in grader.pass_at.items())
             yield Text(f"{safe(grader.name)}  pass^k  {hat}")
             yield Text(f"{' ' * len(safe(grader.name))}  pass@k  {at}")
+
+
+def tester_lines(summary: Summary) -> Iterator[Text]:
+    """Yield the pass rate with and without the conversations that the tester spoilt, where it spoilt any."""
+    for grader in summary.graders:
+        if grader.tester_errors:
+            net = "–" if grader.pass_rate is None else f"{grader.pass_rate:.1%}"
+            raw = "–" if grader.raw_pass_rate is None else f"{grader.raw_pass_rate:.1%}"
+            errors = count(grader.tester_errors, "tester error")
+            yield Text(f"{safe(grader.name)}: {net} pass net of {errors}, {raw} raw")
 
 
 def agreement_line(found: AgreementSummary) -> Text:

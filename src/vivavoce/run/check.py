@@ -19,14 +19,17 @@ from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.spec import LettaTargetSpec, TesterSpec
 from vivavoce.suites.targets import build_targets
-from vivavoce.suites.testers import build_tester
+from vivavoce.suites.testers import build_tester, check_tests
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a run would call: `messages` to targets and `verdicts` of judges, retries aside."""
+    """What a run would call: `messages` to targets and `verdicts` of judges, retries aside.
+
+    Of conversations that a tester leads they are the most there can be, and it is asked at least once for each message.
+    """
 
     samples: int
     targets: int
@@ -36,6 +39,7 @@ class Forecast:
     messages: int
     verdicts: int
     concurrency: int
+    led: bool = False
 
 
 def prepare(suite: Suite, plan: Plan, judges: JudgeOpener) -> tuple[Scoring, SampleCount]:
@@ -48,7 +52,7 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener) -> tuple[Scoring, Sam
     found = _collect(problems, lambda: check_dataset(suite, plan.tags))
     _collect(problems, lambda: _check_setup(suite))
     if suite.spec.driver == "penelope":
-        _collect(problems, lambda: build_tester(suite, judges))
+        _collect(problems, lambda: check_tests(suite, build_tester(suite, judges)))
     scoring = _collect(problems, lambda: Builder(suite, judges.open, found).scoring())
     if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))
@@ -114,4 +118,5 @@ def _forecast(suite: Suite, plan: Plan, scoring: Scoring) -> Forecast:
         messages=0 if plan.replays else turns * times,
         verdicts=verdicts * times,
         concurrency=plan.concurrency,
+        led=tester is not None,
     )

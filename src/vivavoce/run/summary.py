@@ -29,7 +29,9 @@ class GraderSummary(BaseModel):
     `label` is the name to display where the suite gives one. `low` and `high` are the 95 % interval of the mean,
     clustered by sample; `pass_rate` is the share of scores that pass, of 1 unless a metric says otherwise, with its
     interval from `pass_low` to `pass_high`; `pass_at` and `pass_hat` map k to pass@k and pass^k
-    over the samples, counted in `pass_samples`, that have so many scored trials.
+    over the samples, counted in `pass_samples`, that have so many scored trials. Of the errors, `tester_errors` were
+    made by the tester that led the conversations: `pass_rate` is net of them, and `raw_pass_rate` counts them as not
+    passed; it is None where there are none.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -47,6 +49,8 @@ class GraderSummary(BaseModel):
     pass_rate: float | None = None
     pass_low: float | None = None
     pass_high: float | None = None
+    tester_errors: int = 0
+    raw_pass_rate: float | None = None
     pass_at: dict[int, float] = Field(default_factory=dict[int, float])
     pass_hat: dict[int, float] = Field(default_factory=dict[int, float])
     pass_samples: dict[int, int] = Field(default_factory=dict[int, int])
@@ -117,6 +121,7 @@ class Tally:
     samples: list[str] = field(default_factory=list[str])
     keys: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     errors: int = 0
+    tester_errors: int = 0
     skipped: int = 0
 
     def add(self, row: ScoreRow) -> None:
@@ -127,6 +132,7 @@ class Tally:
             self.keys.append((row.key.sample_id, row.key.trial))
         elif row.state == "error":
             self.errors += 1
+            self.tester_errors += row.tester_error
         else:
             self.skipped += 1
 
@@ -191,6 +197,8 @@ def _grader(target: str, name: str, found: Tally, grader: Grader | None) -> Grad
         pass_rate=rate and rate.mean,
         pass_low=rate and rate.low,
         pass_high=rate and rate.high,
+        tester_errors=found.tester_errors,
+        raw_pass_rate=sum(passed) / (len(passed) + found.tester_errors) if found.tester_errors else None,
         **_passes([(sum(trial), len(trial)) for trial in trials.values()]),
     )
 

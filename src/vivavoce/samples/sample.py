@@ -31,7 +31,7 @@ class Sample(BaseModel):
 
     Where a tester leads the conversation, it works towards the `goal`, and `input` holds what it says first. It plays a
     user in the situation of `scenario`, of the kind that `persona` names or describes, who knows `facts` and tells them
-    when asked, and heeds `restrictions`.
+    when asked, and heeds `restrictions`. An `adversarial` goal is one that the target should withstand.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=False)
@@ -51,6 +51,7 @@ class Sample(BaseModel):
     persona: str | dict[str, str] | None = None
     facts: dict[str, str] = Field(default_factory=dict)
     restrictions: list[str] = Field(default_factory=list)
+    adversarial: bool | None = None
     min_turns: int | None = Field(default=None, ge=0)
     max_turns: int | None = Field(default=None, ge=1)
     rubric: str | None = None

@@ -12,10 +12,10 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any, TypeAlias, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, case, select, tuple_
 
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRow
-from vivavoce.records.score import State
+from vivavoce.records.score import TESTER_ERROR, State
 from vivavoce.store.database import plain_errors
 from vivavoce.store.decode import AnyRow, attempt_of, failure_of_text, grades_of
 from vivavoce.store.encode import escape
@@ -69,12 +69,13 @@ class Reader:
     def scores(self, grading_id: str) -> Iterator[ScoreRow]:
         """Yield the scores of whole conversations."""
         s = scores.c
-        query = select(s.attempt_id, s.kind, s.name, s.state, s.value)
+        failure = case((s.state == "error", s.failure)).label("failure")
+        query = select(s.attempt_id, s.kind, s.name, s.state, s.value, failure)
 
         def read(connection: Connection, page: Page) -> list[ScoreRow]:
             found = _scores(connection, page, query, s.grading_id == grading_id, s.turn.is_(None))
             return [
-                ScoreRow(key, row.kind, row.name, row.state, row.value)
+                ScoreRow(key, row.kind, row.name, row.state, row.value, _by_tester(row.failure))
                 for number, key in _keys(page)
                 for row in found.get(number, ())
             ]
@@ -167,3 +168,8 @@ def _error(attempt: AnyRow, rows: Sequence[AnyRow]) -> ErrorRow:
         return ErrorRow(_key(attempt), None, failure_of_text(attempt.failure), None)
     first = rows[0]
     return ErrorRow(_key(attempt), first.name, failure_of_text(first.failure), first.rationale)
+
+
+def _by_tester(failure: str | None) -> bool:
+    found = failure_of_text(failure)
+    return found is not None and found.kind == TESTER_ERROR

@@ -367,6 +367,7 @@ class TesterSpec(JudgeSpec):
     min_turns: int = Field(default=0, ge=0)
     max_steps: int = Field(default=10, ge=1)
     evaluate_every: int = Field(default=1, ge=1)
+    impossible_after: int = Field(default=8, ge=1)
     test_timeout: float | None = Field(default=None, gt=0)
     max_test_cost: float | None = Field(default=None, ge=0)
     guards: list[str] = Field(default_factory=list)

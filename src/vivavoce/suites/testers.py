@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import Problem, UsageError
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.homemade import as_model
 from vivavoce.models.model import Model
@@ -16,8 +16,10 @@ from vivavoce.penelope.options import AgentOptions, GoalMetric
 from vivavoce.penelope.strategies import make_strategy, read_graph
 from vivavoce.penelope.strategies.strategy import Strategy
 from vivavoce.plugins import is_file_reference, load_object
+from vivavoce.samples.rows import PROBLEMS_SHOWN, read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
+from vivavoce.suites.dataset import dataset_source
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import metric_of
@@ -43,7 +45,8 @@ def context_of(agent: PenelopeAgent, spec: TesterSpec, sample: Sample, trial: in
     Raises:
         UsageError: the row names a persona that does not exist.
     """
-    adversarial = agent.setup.strategy.adversarial if spec.adversarial is None else spec.adversarial
+    said = (sample.adversarial, spec.adversarial, agent.setup.strategy.adversarial)
+    adversarial = next(one for one in said if one is not None)
     context = sample.context
     return agent.context(
         sample.instructions,
@@ -61,6 +64,27 @@ def context_of(agent: PenelopeAgent, spec: TesterSpec, sample: Sample, trial: in
         min_turns=spec.min_turns if sample.min_turns is None else sample.min_turns,
         trial=trial,
     )
+
+
+def check_tests(suite: Suite, agent: PenelopeAgent) -> None:
+    """Check that a test can be made of every row.
+
+    Raises:
+        UsageError: with every row of which none can, such as one with a persona that does not exist.
+    """
+    spec, rows = suite.spec.tester or TesterSpec(), suite.spec.dataset
+    problems: list[Problem | str] = []
+    for sample in read_samples(dataset_source(suite), fields=rows.fields, base=suite.base):
+        try:
+            if not (sample.goal or "").strip():
+                raise UsageError("the goal is empty")
+            context_of(agent, spec, sample)
+        except UsageError as error:
+            problems += [f"sample '{sample.id}': {problem.message}" for problem in error.problems]
+        if len(problems) >= PROBLEMS_SHOWN:
+            break
+    if problems:
+        raise UsageError(*problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +112,7 @@ class _Builder:
             "min_turns": spec.min_turns,
             "max_steps": spec.max_steps,
             "evaluate_every": spec.evaluate_every,
+            "impossible_after": spec.impossible_after,
             "timeout_seconds": spec.test_timeout,
             "max_cost": spec.max_test_cost,
             "review_tester": spec.review,

@@ -25,7 +25,7 @@ def read_reply(returned: object, source: str) -> Reply:
             isinstance(one, AIMessage | ToolMessage) for one in cast("list[object]", given)
         ):
             return returned
-        raise _malformed(f"{source} returned a Reply whose messages are not all of the assistant and of tools", returned)
+        raise _malformed(f"{source} returned a Reply whose messages are not all of assistant and tools", returned)
     if isinstance(returned, str):
         return Reply([AIMessage(content=returned)])
     if isinstance(returned, Message | dict):

@@ -28,7 +28,7 @@ def test_it_holds_one_conversation_with_a_target() -> None:
 
 
 def test_a_function_is_a_target_too() -> None:
-    assert TargetInteractionTool(lambda message: message.upper()).execute("Hi").output == {"response": "HI"}
+    assert TargetInteractionTool(str.upper).execute("Hi").output == {"response": "HI"}
 
 
 def test_a_target_that_fails_is_a_result() -> None:
@@ -44,7 +44,9 @@ def test_files_are_offered_by_name_and_sent_as_parts() -> None:
     Path("b.pdf").write_bytes(b"%PDF")
     tool = TargetInteractionTool(Bot(), {name: Path(name) for name in ("b.pdf", "a.png")})
     assert tool.parameters["properties"]["files"]["items"]["enum"] == ["a.png", "b.pdf"]
-    words, picture, paper = tool.message("Look", ["a.png", "b.pdf"]).content
+    content = tool.message("Look", ["a.png", "b.pdf"]).content
+    assert isinstance(content, list)
+    words, picture, paper = content
     assert words == TextPart(text="Look")
     assert isinstance(picture, ImagePart)
     assert picture.image_url.url == f"data:image/png;base64,{PNG}"

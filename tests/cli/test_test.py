@@ -1,0 +1,140 @@
+"""`viva test`: one test from the shell, against the two releases of the demo's bot."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from vivavoce.penelope.result import TestResult
+
+from .conftest import Viva
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "support_bot"
+GOAL = "EUR 12.45, the price of one mug, is paid back for order 1042"
+PLAYED = ("--goal", GOAL, "--tester", "customer.py:customer", "--judge", "customer.py:examiner")
+V1, V2 = ("test", "--target", "bot_v1.py:reply", *PLAYED), ("test", "--target", "bot_v2.py:reply", *PLAYED)
+HOSTILE = """\
+def reply(message):
+    return "\\x1b[31mDone.\\x1b[0m [bold]EUR\\u202e \\x07" + "x" * 9
+"""
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path) -> None:  # pyright: ignore[reportUnusedFunction]
+    for file in EXAMPLE.glob("*.py"):
+        shutil.copy(file, tmp_path)
+
+
+def test_a_goal_that_is_met_passes_and_the_conversation_is_shown(viva: Viva) -> None:
+    done = viva(*V1)
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[0] == "     user  Hello, one of my mugs arrived broken. I would like a refund."
+    assert 'assistant  → refund_order({"order": "1042", "amount": 12.45})' in lines
+    assert "     test  success · target passed" in lines
+    assert "  stopped  the goal is achieved: the bot paid EUR 12.45 back" in lines
+    assert "see it again with: viva show test-" in done.stderr
+
+
+def test_a_bot_that_pays_the_wrong_amount_fails_and_it_is_said_why(viva: Viva) -> None:
+    done = viva(*V2)
+    assert done.returncode == 1
+    assert "· target failed" in done.stdout
+    assert "    blame  target: the bot paid EUR 24.90 back" in done.stdout
+
+
+def test_what_was_held_is_shown_again_with_what_the_tester_thought(viva: Viva) -> None:
+    run = viva(*V1).stderr.rpartition("viva show ")[2].split()[0]
+    shown = viva("show", run, "test").stdout
+    assert "   tester  that is what happened" in shown
+    assert "── test" in shown
+    assert "1.00  target" in shown
+    assert "1.00  goal" in shown
+
+
+def test_as_json_it_is_a_test_result_and_nothing_else(viva: Viva) -> None:
+    done = viva(*V1, "--json", "--fact", "order number=1042", "--must", "be kind")
+    result = TestResult.model_validate_json(done.stdout)
+    assert (result.status.name, result.goal_achieved, result.turns_used) == ("SUCCESS", True, 5)
+    assert result.context.facts == {"order number": "1042"}
+    assert "     user  Hello" in done.stderr
+
+
+def test_quietly_only_the_verdict_is_printed(viva: Viva) -> None:
+    done = viva(*V1, "--quiet")
+    assert done.stderr == ""
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["test", "stopped"]
+
+
+def test_trials_are_counted_at_the_end(viva: Viva) -> None:
+    done = viva(*V1, "--trials", "2")
+    assert done.returncode == 0
+    assert done.stdout.count("target passed") == 2
+    assert "── trial 1" in done.stdout
+    assert "PASS" in done.stdout
+
+
+def test_a_metric_is_measured_besides(viva: Viva) -> None:
+    done = viva(*V1, "--metric", "refusal")
+    assert done.returncode == 0
+    assert "refusal" in done.stdout
+
+
+def test_what_the_tester_says_first_is_given(viva: Viva) -> None:
+    done = viva(*V1, "--opening", "Good day", "--max-turns", "1")
+    assert done.stdout.splitlines()[0] == "     user  Good day"
+    assert done.returncode == 1
+    assert "the limit of 1 turn is reached" in done.stdout
+
+
+def test_a_script_of_states_leads_it(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "graph.yaml").write_text("start: hi\nnodes:\n  hi: {say: 'Where is order 1046?'}\n")
+    done = viva(*V1, "--graph", "graph.yaml", "--max-turns", "1")
+    assert "     user  Where is order 1046?" in done.stdout
+
+
+def test_what_the_target_says_is_no_command_to_the_terminal(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "hostile.py").write_text(HOSTILE)
+    done = viva("test", "--target", "hostile.py:reply", *PLAYED, "--max-turns", "2")
+    assert "[bold]EUR" in done.stdout
+    shown = viva("show", "latest", "test").stdout
+    for text in (done.stdout, done.stderr, shown):
+        assert not set("\x1b\x07\u202e") & set(text)
+
+
+def test_json_holds_hostile_text_unharmed(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "hostile.py").write_text(HOSTILE)
+    done = viva("test", "--target", "hostile.py:reply", *PLAYED, "--max-turns", "1", "--json")
+    (turn,) = json.loads(done.stdout)["history"]
+    assert turn["exchange"]["messages"][1]["content"] == "\x1b[31mDone.\x1b[0m [bold]EUR\u202e \x07xxxxxxxxx"
+    assert "\x1b" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        (("--fact", "1042"), "--fact 1042: write it as 'order number=1042'"),
+        (("--fact", "=1042"), "--fact =1042: write it as"),
+        (("--strategy", "crescend"), "did you mean 'crescendo'"),
+        (("--metric", "safty"), "did you mean 'safety'"),
+        (("--target", "nowhere.py:reply"), "nowhere.py"),
+        (("--graph", "no.yaml"), "no.yaml"),
+        (("--goal", " "), "the goal is empty"),
+        (("--max-calls", "3"), "a limit on calls or cost needs the judge by its name"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line_and_no_test(viva: Viva, more: tuple[str, ...], complaint: str) -> None:
+    done = viva(*V1, *more)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_without_a_tester_it_is_said_how_to_name_one(viva: Viva) -> None:
+    done = viva("test", "--target", "bot_v1.py:reply", "--goal", GOAL)
+    assert done.returncode == 2
+    assert "VIVAVOCE_TESTER" in done.stderr
