@@ -15,7 +15,7 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.model import Request
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.judging import CONTRACT, GOAL, Judges, conversation_of, material_of
+from vivavoce.penelope.judging import CONTRACT, GOAL, Judges, material_of
 from vivavoce.records.usage import Usage
 from vivavoce.testing import ScriptedModel
 
@@ -178,7 +178,7 @@ async def test_each_question_begins_with_the_one_before() -> None:
 def test_the_conversation_is_what_was_said_with_what_stood_before() -> None:
     test = state(("Hi", "Hello"), turn("Well?", None))
     test.opening = [SystemMessage(content="Be kind.")]
-    roles = [message.role for message in conversation_of(test).messages]
+    roles = [message.role for message in judges_of(judge(False)).given(test).messages]
     assert roles == ["system", "user", "assistant", "user"]
 
 

@@ -63,7 +63,8 @@ class StreamingEvaluator:
         if every < 1:
             raise UsageError(f"every is how many turns pass between two judgements, at least 1; got {every}")
         chosen = self._metrics = choose(metrics, model)
-        self._stream = Stream(goal, known, {one.shown for one in chosen if isinstance(one, JudgedMetric)})
+        given = evaluation_input([], goal=goal, **known)
+        self._stream = Stream(given, {one.shown for one in chosen if isinstance(one, JudgedMetric)})
         self.history: list[Moment] = []
         self._tracks = {metric.name: _track(metric, every, self._stream.given) for metric in chosen}
         self._latest: dict[str, MetricResult] = {}
@@ -141,10 +142,9 @@ class Stream:
     something was added to after they had been complete.
     """
 
-    def __init__(self, goal: str | None, known: Known, shown: Iterable[Shown]) -> None:
+    def __init__(self, given: MultiTurnEvaluationInput, shown: Iterable[Shown]) -> None:
         self._messages: list[AnyMessage] = []
         growing = ConversationHistory.model_construct(messages=self._messages)
-        given = evaluation_input([], goal=goal, **known)
         self.given = given.model_copy(update={"conversation_history": growing})
         self.turns = 0
         self.reopened: list[int] = []
@@ -156,6 +156,10 @@ class Stream:
         """Return what the judge is asked, of the turns from `since` on where it judges by turns or windows."""
         asked = metric.questions(self.given, self._written[metric.shown], since)
         return [replace(one, checker=self._checkers[metric.shown]) for one in asked]
+
+    def know(self, **more: object) -> None:
+        """Change what is known besides the conversation."""
+        self.given = self.given.model_copy(update=more)
 
     def take(self, messages: Sequence[AnyMessage]) -> bool:
         """Add messages; say whether a turn was completed."""
@@ -273,7 +277,7 @@ class _Whole:
         broken = self._result is not None and self._result.state == "error"
         if not ((new or broken) if final else new and stream.turns - turns >= self._every):
             return None
-        self._result = await self._measured(stream)
+        self._result = await measure_whole(self._metric, stream)
         self._seen = stream.turns, length
         return self._result
 
@@ -281,17 +285,23 @@ class _Whole:
         del stream
         return self._result
 
-    async def _measured(self, stream: Stream) -> MetricResult:
-        metric, given = self._metric, stream.given
-        if not isinstance(metric, JudgedMetric) or not _asks_as_all_do(metric) or metric.skipping(given):
-            return await metric.measured(given)
-        try:
-            questions = stream.questions(metric)
-            return metric.result(given, questions, await metric.answers(given, questions))
-        except BudgetExhausted:
-            raise
-        except Exception as error:
-            return metric.failed(error)
+
+async def measure_whole(metric: BaseMultiTurnMetric, stream: Stream) -> MetricResult:
+    """Measure all that has been said in a stream; what breaks becomes a result.
+
+    Raises:
+        BudgetExhausted: a limit on calls or cost is reached.
+    """
+    given = stream.given
+    if not isinstance(metric, JudgedMetric) or not _asks_as_all_do(metric) or metric.skipping(given):
+        return await metric.measured(given)
+    try:
+        questions = stream.questions(metric)
+        return metric.result(given, questions, await metric.answers(given, questions))
+    except BudgetExhausted:
+        raise
+    except Exception as error:
+        return metric.failed(error)
 
 
 def _track(metric: BaseMultiTurnMetric, every: int, given: MultiTurnEvaluationInput) -> _Track:

@@ -11,11 +11,10 @@ from typing import Any
 
 from vivavoce.errors import Fault, VivavoceError
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.model import Model
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.context import TestContext, TestState
-from vivavoce.penelope.judging import Judges, Panel, material_of
+from vivavoce.penelope.judging import Judges, Panel
 from vivavoce.penelope.result import TestResult, TurnMetrics
 from vivavoce.penelope.stopping import Limits, Stop, StoppingCondition, TestStatus, TimeoutCondition, conditions
 from vivavoce.penelope.strategies.openings import Openings
@@ -185,7 +184,7 @@ class Exam:
             "ended_by": "tester" if stop.condition == "tester_left" else "limit",
         }
         known = {name: value for name, value in brief.items() if value is not None}
-        given: MultiTurnEvaluationInput = material_of(state).model_copy(update={"context": known})
+        given = loop.judges.given(state).model_copy(update={"context": known, "growing": False})
         result = await loop.judges.in_time(review.measured(given), review)
         state.spend("judge", result.usage)
         return result

@@ -10,9 +10,10 @@ from typing import Any, cast
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import ModelFault
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
-from vivavoce.metrics.judging import ANALYSIS
+from vivavoce.metrics.judging import ANALYSIS, JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.streaming import Stream, measure_whole
 from vivavoce.metrics.transcript import acts
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.pacing.waiting import is_cancelled
@@ -63,6 +64,7 @@ class Judges:
     every: int = 1
     watch: bool = False
     seconds: float | None = None
+    _stream: Stream | None = None
     _latest: dict[str, tuple[tuple[int, int], MetricResult]] = field(default_factory=dict[str, Any])
 
     async def after_turn(self, state: TestState) -> None:
@@ -99,13 +101,18 @@ class Judges:
             self._note(state, results[GOAL])
         return results
 
+    def given(self, state: TestState) -> MultiTurnEvaluationInput:
+        """Return what metrics are given of a test as it stands."""
+        return self._grown(state).given
+
     async def _measured(
         self, state: TestState, metrics: Sequence[tuple[str, BaseMultiTurnMetric]]
     ) -> dict[str, MetricResult]:
-        given = material_of(state)
-        now = _moment(state)
         fresh = [(name, metric) for name, metric in metrics if not self._known(name, state)]
-        results = await _together([self.in_time(self._one(name, one, given, state), one) for name, one in fresh])
+        if not fresh:
+            return {name: self._latest[name][1] for name, _ in metrics}
+        stream, now = self._grown(state), _moment(state)
+        results = await _together([self.in_time(self._one(name, one, stream, state), one) for name, one in fresh])
         for (name, _), result in zip(fresh, results, strict=True):
             self._latest[name] = now, result
             state.spend("judge", result.usage)
@@ -127,16 +134,29 @@ class Judges:
                 raise
             return metric.failed(ModelFault(f"{metric.name} cancelled itself"))
 
-    async def _one(
-        self, name: str, metric: BaseMultiTurnMetric, given: MultiTurnEvaluationInput, state: TestState
-    ) -> MetricResult:
+    def _grown(self, state: TestState) -> Stream:
+        """Return the conversation as metrics are given it, with what was said since it was asked for last."""
+        if self._stream is None:
+            judged = (one for one in self.panel.every if isinstance(one, JudgedMetric))
+            self._stream = Stream(material_of(state), {one.shown for one in judged})
+            self._stream.take(state.opening)
+        stream = self._stream
+        for turn in state.turns[stream.turns :]:
+            stream.take(turn.exchange.messages)
+            stream.close()
+        given = material_of(state)
+        stream.know(context=given.context, turn_seconds=given.turn_seconds)
+        return stream
+
+    async def _one(self, name: str, metric: BaseMultiTurnMetric, stream: Stream, state: TestState) -> MetricResult:
+        given = stream.given
         if name == CONTRACT:
             context = state.context
             goal = "The assistant does all that it must and nothing that it must not."
             return await metric.measured(
                 given.model_copy(update={"goal": goal, "must": context.must, "must_not": context.must_not})
             )
-        result = await metric.measured(given)
+        result = await measure_whole(metric, stream)
         return _believed(await self._second_opinion(result, given), metric, given) if name == GOAL else result
 
     async def _second_opinion(self, result: MetricResult, given: MultiTurnEvaluationInput) -> MetricResult:
@@ -166,6 +186,8 @@ class Judges:
 
 async def _together(asked: Sequence[Coroutine[Any, Any, MetricResult]]) -> list[MetricResult]:
     """Wait for every verdict; where one ends the test, the others are not left running."""
+    if len(asked) == 1:
+        return [await asked[0]]
     tasks = [asyncio.ensure_future(one) for one in asked]
     try:
         return await asyncio.gather(*tasks)
@@ -199,7 +221,7 @@ def progress_of(result: MetricResult) -> GoalProgress:
 
 
 def material_of(state: TestState) -> MultiTurnEvaluationInput:
-    """Return what metrics are given of a test: the conversation with the target, and what analysis found in it."""
+    """Return what metrics are given of a test besides the conversation, and what analysis found in that."""
     context = state.context
     told: dict[str, Any] = dict(context.context or {})
     if state.findings:
@@ -210,7 +232,7 @@ def material_of(state: TestState) -> MultiTurnEvaluationInput:
             "successful_interactions": answered,
         }
     return MultiTurnEvaluationInput.model_construct(
-        conversation_history=conversation_of(state),
+        conversation_history=ConversationHistory.model_construct(messages=[], conversation_id=None),
         goal=context.goal,
         instructions=context.instructions,
         context=told or None,
@@ -220,12 +242,6 @@ def material_of(state: TestState) -> MultiTurnEvaluationInput:
         turn_seconds=tuple(turn.exchange.seconds for turn in state.turns),
         growing=True,
     )
-
-
-def conversation_of(state: TestState) -> ConversationHistory:
-    """Return what tester and target said to each other; an exchange that failed keeps its question."""
-    messages = [*state.opening, *(message for turn in state.turns for message in turn.exchange.messages)]
-    return ConversationHistory.model_construct(messages=messages, conversation_id=None)
 
 
 def _moment(state: TestState) -> tuple[int, int]:

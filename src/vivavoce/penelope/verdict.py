@@ -54,7 +54,9 @@ def _status(state: TestState, stop: Stop, goal: MetricResult, achieved: bool) ->
         return TestStatus.SUCCESS if len(state.turns) >= state.context.min_turns else stop.status
     if goal.state == "scored" or stop.status in (TestStatus.ERROR, TestStatus.ABORTED):
         return TestStatus.FAILURE if stop.status is TestStatus.SUCCESS else stop.status
-    if not any(turn.answered for turn in state.turns):
+    if state.turns and not any(turn.answered for turn in state.turns):
+        return stop.status
+    if not state.turns and stop.status is TestStatus.TIMEOUT:
         return stop.status
     return TestStatus.INCONCLUSIVE
 

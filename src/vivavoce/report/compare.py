@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.records.run import AttemptKey, Grading, ScoreRow
+from vivavoce.records.score import PASSED
 from vivavoce.report.pairing import Pairing, pair, scenarios_of
 from vivavoce.report.worst import outcome_of, why
-from vivavoce.run.summary import PASSED
 from vivavoce.stats.paired import paired_difference
 from vivavoce.store.store import Store
 

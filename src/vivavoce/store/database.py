@@ -1,145 +1,85 @@
-"""The database behind a store: where it is, how a connection behaves, and what its errors mean."""
+"""The database behind a store, whichever it is: reaching it, writing, and what its errors mean."""
 
 from __future__ import annotations
 
-import os
-import re
 import sqlite3
+import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING, TypeAlias
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as NoConnection
 
-from vivavoce.errors import StoreError, UsageError
+from vivavoce.errors import StoreError
+from vivavoce.store import postgresql, sqlite
+from vivavoce.store.address import Place, is_postgresql, path_of, url_of
 
-LOCK_WAIT = 30
-"""Seconds to wait for another writer."""
+if TYPE_CHECKING:
+    import psycopg
 
-_HEAD = b"SQLite format 3\0"
-"""How every SQLite file begins.
-
-Source: https://www.sqlite.org/fileformat.html, section 1.3.
-"""
-
-_PRAGMAS = ("synchronous=FULL", "foreign_keys=ON")
-
-_MEANINGS = {
-    "disk is full": "make room and run again with --resume; what was committed is kept",
-    "disk i/o error": "the disk refused to write or read",
-    "readonly database": "the file or its folder is read-only",
-    "database is locked": f"another process held it for more than {LOCK_WAIT} s",
-    "unable to open": "its folder is missing or read-only, or the file may not be read",
-    "not a database": "this is some other file",
-    "malformed": "the file is damaged; `sqlite3 FILE .recover` may save what is in it",
-    "scored_has_value": "a score is scored if and only if it has a value",
-    "FOREIGN KEY": "its run or its grading is not in the store",
-}
+    DriverError: TypeAlias = sqlite3.Error | psycopg.Error
 
 
-def path_of(address: str) -> Path:
-    """Return the file that a path or an `sqlite:///` address means.
+def reach(place: Place, *, create: bool) -> Engine:
+    """Return the engine of a store; with `create`, what is not there yet may be made.
 
     Raises:
-        UsageError: the address is of another kind.
+        UsageError: the file is no store, or none is there and `create` is False.
+        StoreError: the folder of the file cannot be made.
     """
-    scheme, sign, rest = address.partition("://")
-    if not sign:
-        path = address
-    elif re.fullmatch(r"postgres(ql)?(\+\w+)?", scheme):
-        raise UsageError("a PostgreSQL store needs the extra [postgres], which is not available yet; give a file path")
-    elif scheme != "sqlite" or not rest.startswith("/"):
-        raise UsageError(f"'{address}' is no store; give a file path or sqlite:///path")
-    else:
-        path = rest[1:]
-    if not path or path == ":memory:":
-        raise UsageError(f"'{address}' names no file, and a store is kept in one")
-    return Path(path).expanduser()
-
-
-def check_file(path: Path, *, create: bool) -> None:
-    """Check that a path is that of a store as far as its first bytes tell, or where `create`, that it may become one.
-
-    Raises:
-        UsageError: nothing is there, or something else.
-    """
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder, and a store is a file")
+    if is_postgresql(place):
+        return postgresql.connect_to(url_of(place.address))
+    path = path_of(place)
+    sqlite.check_file(path, create=create)
     try:
-        with path.open("rb") as file:
-            head = file.read(len(_HEAD))
-    except (FileNotFoundError, NotADirectoryError):
-        head = b""
-        if not create:
-            raise UsageError(f"no store at {path}: nothing has been run here yet") from None
+        path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if head and head != _HEAD:
-        raise UsageError(f"{path} is no store but some other file; name another one")
-    if not head and not create:
-        raise UsageError(f"no store at {path}: the file is empty")
+        raise StoreError(f"{path}: its folder cannot be made: {error.strerror}") from error
+    return sqlite.connect_to(path)
 
 
-def connect_to(path: Path) -> Engine:
-    """Return the engine of an SQLite file; each of its transactions is one that we begin ourselves."""
-    engine = create_engine(_url(path), connect_args={"timeout": LOCK_WAIT, "isolation_level": None})
-    event.listen(engine, "connect", _set_pragmas)
-    event.listen(engine, "begin", _begin)
-    return engine
-
-
-def _url(path: Path) -> URL:
-    """Return the address of the file.
-
-    Where its folder is read-only, nobody can make the files beside it that readers and writers share. Then nobody
-    writes either, and it is read as a file that stays as it is, unless a log that was left behind has to be read too.
-    """
-    path = path.absolute()
-    if not path.exists() or _may_write(path.parent):
-        return URL.create("sqlite", database=str(path))
-    log = path.with_name(f"{path.name}-wal")
-    immutable = {} if log.exists() and log.stat().st_size else {"immutable": "1"}
-    return URL.create("sqlite", database=f"file:{quote(str(path))}", query={"uri": "true", "mode": "ro", **immutable})
-
-
-def _may_write(folder: Path) -> bool:
-    return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+def on_postgresql(connection: Connection) -> bool:
+    """Say which of the two databases a connection leads to."""
+    return connection.dialect.name == "postgresql"
 
 
 def for_writing(connection: Connection) -> Connection:
-    """Return the connection with transactions that wait for their turn to write at once, not half-way."""
+    """Return the connection with transactions that see what was just written.
+
+    In SQLite they wait for their turn to write at once, not half-way.
+    """
+    if on_postgresql(connection):
+        return connection.execution_options(isolation_level="READ COMMITTED")
     return connection.execution_options(vivavoce_writes=True)
 
 
+def driver_errors() -> tuple[type[DriverError], ...]:
+    """Return the errors of the drivers themselves; psycopg is there only when it was needed."""
+    more = sys.modules.get("psycopg")
+    return (sqlite3.Error, more.Error) if more else (sqlite3.Error,)
+
+
 @contextmanager
-def plain_errors(place: object) -> Generator[None]:
+def plain_errors(place: str) -> Generator[None]:
     """Turn every error of the database into a `StoreError` that says what it means."""
     try:
         yield
-    except (DBAPIError, sqlite3.Error) as error:
+    except NoConnection as error:
+        raise StoreError(f"{place}: too many look at it at once; try again") from error
+    except (DBAPIError, *driver_errors()) as error:
         raise StoreError(f"{place}: {meaning(error)}") from error
 
 
-def meaning(error: DBAPIError | sqlite3.Error) -> str:
+def meaning(error: DBAPIError | DriverError) -> str:
     """Say what an error of the database means and, where we know it, what to do."""
-    said = str(error.orig if isinstance(error, DBAPIError) else error)
-    hint = next((hint for sign, hint in _MEANINGS.items() if sign.lower() in said.lower()), None)
-    return f"{said}: {hint}" if hint else said
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    if cause is None or isinstance(cause, sqlite3.Error):
+        return sqlite.meaning(cause or error)
+    return postgresql.meaning(cause)  # pyright: ignore[reportArgumentType] - there is no third driver
 
 
 def is_duplicate(error: IntegrityError) -> bool:
     """Say whether the database refused a row because it has one with that key."""
     return "unique" in str(error.orig).lower()
-
-
-def _set_pragmas(connection: Any, _record: object) -> None:
-    for pragma in _PRAGMAS:
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("vivavoce_writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,107 @@
+"""A store in a PostgreSQL database: how a connection behaves, and what its errors mean.
+
+Readers see one moment in each look (REPEATABLE READ); writers see what others have just committed (READ COMMITTED), or
+two of them that add the same reply would be refused instead of agreeing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import URL, Connection, Engine, create_engine, text
+
+from vivavoce.errors import MissingExtra, StoreError
+
+if TYPE_CHECKING:
+    import psycopg
+
+LOCK_WAIT = 30
+"""Seconds to wait for a row that another writer holds, and for a server to answer."""
+
+SCHEMA_LOCK = 8_461_203_307_556_801
+"""The advisory lock under which the tables are made and changed; any number that other programs do not use."""
+
+_BY_STATE = {
+    "08": "the connection was lost; run again with --resume: what was committed is kept",
+    "22021": "PostgreSQL keeps no character U+0000",
+    "23503": "its run or its grading is not in the store",
+    "23514": "a score is scored if and only if it has a value",
+    "25006": "this database is read-only",
+    "42501": "this user may not do that; it needs the right to create and to write in the schema",
+    "53100": "make room and run again with --resume; what was committed is kept",
+    "53300": "the server has no free connection; raise its max_connections, or stop something",
+    "54000": "PostgreSQL indexes no name of more than 2,700 bytes",
+    "55P03": f"another process held it for more than {LOCK_WAIT} s",
+    "57P": "the server is being stopped; run again with --resume when it is back: what was committed is kept",
+}
+"""What a SQLSTATE, or its beginning, means.
+
+Source: https://www.postgresql.org/docs/current/errcodes-appendix.html
+"""
+
+_BY_TEXT = {
+    "password authentication failed": "the password is wrong, or this user may not log in",
+    "no password supplied": "give the password in PGPASSWORD or in ~/.pgpass",
+    "role": "there is no such user",
+    "database": "make it first: createdb NAME",
+    "connection refused": "is the server running, and does it listen there?",
+    "no such file or directory": "is the server running, and does it listen there?",
+    "resolve host": "there is no such host",
+    "timeout expired": "the server does not answer",
+    "server closed the connection": "run again with --resume: what was committed is kept",
+}
+"""What a refused connection means: it has no SQLSTATE."""
+
+
+def connect_to(url: URL) -> Engine:
+    """Return the engine of a database.
+
+    Raises:
+        MissingExtra: psycopg is not installed.
+    """
+    arguments = {
+        "application_name": "vivavoce",
+        "client_encoding": "utf8",
+        "connect_timeout": LOCK_WAIT,
+        "options": f"-c lock_timeout={LOCK_WAIT}s",
+    }
+    given = {name: value for name, value in arguments.items() if name not in url.query}
+    if "options" in url.query:
+        given["options"] = " ".join([arguments["options"], *url.normalized_query["options"]])
+    try:
+        return create_engine(
+            url.difference_update_query(["options"]),
+            connect_args=given,
+            isolation_level="REPEATABLE READ",
+            paramstyle="format",
+            pool_pre_ping=True,
+            max_overflow=20,
+        )
+    except ImportError as error:
+        raise MissingExtra("a PostgreSQL store", "postgres") from error
+
+
+def lock_schema(connection: Connection, place: str) -> None:
+    """Wait until no other process makes or changes the tables; ends with the transaction.
+
+    Raises:
+        StoreError: the database cannot hold every text, or has no schema to make tables in.
+    """
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SCHEMA_LOCK})
+    encoding, schema = connection.execute(
+        text("SELECT current_setting('server_encoding'), current_schema()"),
+    ).one()
+    if encoding != "UTF8":
+        raise StoreError(f"{place}: its encoding is {encoding}; make one with: createdb --encoding UTF8 NAME")
+    if schema is None:
+        raise StoreError(f"{place}: its search_path names no schema that is there; make it with: CREATE SCHEMA NAME")
+
+
+def meaning(error: psycopg.Error) -> str:
+    """Say in one line what an error means and, where we know it, what to do."""
+    said = error.diag.message_primary or " ".join(str(error).split())
+    state = error.sqlstate or ""
+    hints = [hint for sign, hint in _BY_STATE.items() if state.startswith(sign)]
+    if not state:
+        hints = [hint for sign, hint in _BY_TEXT.items() if sign in said.lower()]
+    return f"{said}: {hints[0]}" if hints else said

