@@ -8,10 +8,38 @@ import pytest
 from vivavoce.store.store import Store
 
 from .cases import begun
+from .postgresql import Server, server
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    """A PostgreSQL server for all tests."""
+    with server() as running:
+        yield running
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    """A store with a run and its grading, and nothing in them yet."""
+def database(postgresql: Server) -> Iterator[str]:
+    """The address of an empty PostgreSQL database."""
+    with postgresql.database() as address:
+        yield address
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where no store is yet: once a file, once a database."""
+    return str(tmp_path / "vivavoce.db") if request.param == "sqlite" else request.getfixturevalue("database")
+
+
+@pytest.fixture
+def store(address: str) -> Iterator[Store]:
+    """A store with a run and its grading, and nothing in them yet; once a file, once a database."""
+    with begun(address) as store:
+        yield store
+
+
+@pytest.fixture
+def file_store(tmp_path: Path) -> Iterator[Store]:
+    """The same in a file."""
     with begun(tmp_path / "vivavoce.db") as store:
         yield store

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
+from urllib.parse import quote
 
 import psycopg
 from psycopg import sql
@@ -28,7 +29,7 @@ _SMALL = ("listen_addresses=", "shared_buffers=64MB", "max_connections=60", "log
 
 
 class Server:
-    """A server that runs; each database of it is made anew and asked for by its address."""
+    """A server that runs; each of its databases is made anew."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -36,14 +37,16 @@ class Server:
 
     def address(self, database: str = "postgres", user: str = "postgres") -> str:
         """Return what opens a database."""
-        return f"postgresql://{user}@/{database}?host={self._folder}"
+        return f"postgresql://{user}@/{database}?host={quote(str(self._folder), safe='')}"
 
-    def new_database(self, options: str = "") -> str:
-        """Make an empty database, and return its address."""
+    @contextmanager
+    def database(self, options: str = "") -> Generator[str]:
+        """Make an empty database, and give its address."""
         self._made += 1
         name = f"store_{self._made}"
         self.run(f"CREATE DATABASE {name} {options}")
-        return self.address(name)
+        yield self.address(name)
+        self.run(f"DROP DATABASE {name} WITH (FORCE)")
 
     def run(self, statement: str) -> None:
         """Run a statement as the one who may do everything."""
@@ -105,7 +108,7 @@ def _make(programs: Path, data: Path, user: dict[str, Any]) -> None:
     (data / "pg_hba.conf").write_text(_LOGIN)
 
 
-def _wait(running: Server, process: subprocess.Popen[bytes], log: IO[str]) -> None:
+def _wait(running: Server, process: subprocess.Popen[str], log: IO[str]) -> None:
     """Wait until the server answers."""
     for _ in range(600):
         try:

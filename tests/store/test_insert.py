@@ -1,21 +1,20 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from sqlalchemy import func, select
 
 from vivavoce.store import schema
-from vivavoce.store.database import connect_to
+from vivavoce.store.address import Place
+from vivavoce.store.database import reach
 from vivavoce.store.insert import LARGEST, insert_rows
 
 from . import cases
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, LARGEST - 1, LARGEST, LARGEST * 2 + 5])
-def test_every_row_is_inserted_in_order(tmp_path: Path, count: int) -> None:
-    cases.begun(tmp_path / "x.db").close()
-    engine = connect_to(tmp_path / "x.db")
+def test_every_row_is_inserted_in_order(address: str, count: int) -> None:
+    cases.begun(address).close()
+    engine = reach(Place(address), create=False)
     with engine.begin() as connection:
         insert_rows(
             connection, schema.runs, [(f"{n:05}", "s", "{}", "", "{}", "", 1.0, None, "") for n in range(count)]

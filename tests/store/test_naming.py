@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from vivavoce.errors import UsageError
@@ -50,6 +48,7 @@ def test_a_run_is_found_by(runs: Store, name: str, found: str) -> None:
         ("%", "no run '%'; known:"),
         ("latest~9", "no run 'latest~9': there are 6 runs"),
         ("\udce9", "no run"),
+        ("\0", "no run"),
     ],
 )
 def test_a_name_that_means_no_run_is_answered_with_help(runs: Store, name: str, said: str) -> None:
@@ -59,8 +58,8 @@ def test_a_name_that_means_no_run_is_answered_with_help(runs: Store, name: str, 
 
 
 @pytest.mark.parametrize(("name", "said"), [("x", "there are no runs yet"), ("latest", "there are no runs yet")])
-def test_in_an_empty_store_there_is_no_run(tmp_path: Path, name: str, said: str) -> None:
-    with Store.open(str(tmp_path / "x.db")) as store, pytest.raises(UsageError, match=said):
+def test_in_an_empty_store_there_is_no_run(address: str, name: str, said: str) -> None:
+    with Store.open(address) as store, pytest.raises(UsageError, match=said):
         store.run(name)
 
 

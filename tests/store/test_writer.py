@@ -62,12 +62,12 @@ async def test_a_writer_that_wrote_nothing_closes(store: Store) -> None:
 
 
 async def test_put_waits_while_too_many_are_pending(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    file_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing, "PENDING", 5)
     other = sqlite3.connect(tmp_path / "vivavoce.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
-    async with new_writer(store) as writer:
+    async with new_writer(file_store) as writer:
         for number in range(5):
             await writer.put(outcome(number))
         waiting = asyncio.create_task(writer.put(outcome(5)))
@@ -76,7 +76,7 @@ async def test_put_waits_while_too_many_are_pending(
         other.execute("ROLLBACK")
         other.close()
         await waiting
-    assert len(store.done(RUN)) == 6
+    assert len(file_store.done(RUN)) == 6
 
 
 async def test_regrading_adds_scores_beside_the_old_ones(store: Store) -> None:
@@ -134,7 +134,7 @@ async def test_a_grading_that_is_not_there_is_named(store: Store) -> None:
 
 
 async def test_a_store_that_another_process_holds_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vivavoce.store.database.LOCK_WAIT", 0.05)
+    monkeypatch.setattr("vivavoce.store.sqlite.LOCK_WAIT", 0.05)
     with begun(tmp_path / "x.db") as store:
         other = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -169,25 +169,23 @@ async def test_a_conversation_of_twenty_megabytes_comes_back(store: Store) -> No
     assert read.trajectory.turns[0].messages[0].content == words
 
 
-def test_killed_while_writing_every_committed_outcome_is_whole(tmp_path: Path) -> None:
-    path = tmp_path / "vivavoce.db"
-    begun(path).close()
-    with subprocess.Popen([*CHILD, str(path), "0", "100000"], stdout=subprocess.PIPE, text=True) as child:
+def test_killed_while_writing_every_committed_outcome_is_whole(address: str) -> None:
+    begun(address).close()
+    with subprocess.Popen([*CHILD, address, "0", "100000"], stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         committed = int([child.stdout.readline() for _ in range(5)][-1])
         child.kill()
-    with Store.open(str(path)) as store:
+    with Store.open(address) as store:
         found = list(store.outcomes(GRADING))
     assert len(found) >= committed
     assert found == [outcome(number) for number in range(len(found))]
 
 
-def test_two_processes_write_into_one_file(tmp_path: Path) -> None:
-    path = tmp_path / "vivavoce.db"
-    begun(path).close()
-    children = [subprocess.Popen([*CHILD, str(path), start, "400"]) for start in ("0", "1000")]
+def test_two_processes_write_into_one_store(address: str) -> None:
+    begun(address).close()
+    children = [subprocess.Popen([*CHILD, address, start, "400"]) for start in ("0", "1000")]
     assert [child.wait() for child in children] == [0, 0]
-    with Store.open(str(path)) as store:
+    with Store.open(address) as store:
         numbers = [*range(400), *range(1000, 1400)]
         assert store.done(RUN) == {outcome(number).attempt.key for number in numbers}
         assert sum(1 for _ in store.outcomes(GRADING)) == 800

@@ -223,8 +223,10 @@ class CostCondition(StoppingCondition):
 
     def check(self, state: TestState) -> Stop | None:
         """Stop when the money is spent."""
+        if self.dollars is None:
+            return None
         spent = sum(used.cost or 0.0 for used in state.usage.values())
-        if self.dollars is None or spent < self.dollars:
+        if spent < self.dollars:
             return None
         return self._stop(TestStatus.ABORTED, f"${spent:.4g} of ${self.dollars:.4g} is spent")
 

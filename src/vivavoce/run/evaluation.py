@@ -17,7 +17,6 @@ from vivavoce.models.model import Model
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.events import Listener
 from vivavoce.records.run import Run
-from vivavoce.run.claim import claimed
 from vivavoce.run.plan import GIVEN_IN_PYTHON, RECORDED, GivenPlan, GivenRow, RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.run.suite_run import SuiteRun, kept_answers
@@ -56,7 +55,7 @@ class Evaluation(SuiteRun):
             metrics = [with_judges(metric, asked.choose) for metric in self.metrics]
             scoring = Scoring(tuple(metric_grader(metric.name, metric) for metric in metrics), None, None)
             try:
-                with claimed(self.store.place, self._run_id):
+                with self.store.claimed(self._run_id):
                     return await self._hold_all(plan, scoring, {RECORDED: None}, plan.planned)
             except Exception as error:
                 if self.crew is None:

@@ -21,7 +21,6 @@ from vivavoce.records.run import Attempt, AttemptKey, Grading, Run, Status
 from vivavoce.records.trajectory import Turn
 from vivavoce.run.attempt import Grades, Task, hold
 from vivavoce.run.check import prepare
-from vivavoce.run.claim import claimed
 from vivavoce.run.crew import Crew
 from vivavoce.run.drivers import Driver, PenelopeDriver, ScriptedDriver
 from vivavoce.run.heap import heap_at_rest
@@ -83,7 +82,7 @@ class SuiteRun:
                 await self._set_up(targets)
                 drivers = self._drivers(plan, targets, agent)
                 planned = samples * len(drivers) * (1 if plan.replays else plan.trials)
-                with claimed(self.store.place, self._run_id):
+                with self.store.claimed(self._run_id):
                     return await self._hold_all(plan, scoring, drivers, planned)
             finally:
                 for closing in (*targets, *scoring.opened, *([agent] if agent else ())):

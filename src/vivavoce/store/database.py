@@ -6,7 +6,6 @@ import sqlite3
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeAlias
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError
@@ -15,11 +14,6 @@ from sqlalchemy.exc import TimeoutError as NoConnection
 from vivavoce.errors import StoreError
 from vivavoce.store import postgresql, sqlite
 from vivavoce.store.address import Place, is_postgresql, path_of, url_of
-
-if TYPE_CHECKING:
-    import psycopg
-
-    DriverError: TypeAlias = sqlite3.Error | psycopg.Error
 
 
 def reach(place: Place, *, create: bool) -> Engine:
@@ -40,8 +34,8 @@ def reach(place: Place, *, create: bool) -> Engine:
     return sqlite.connect_to(path)
 
 
-def on_postgresql(connection: Connection) -> bool:
-    """Say which of the two databases a connection leads to."""
+def on_postgresql(connection: Connection | Engine) -> bool:
+    """Say which of the two databases this leads to."""
     return connection.dialect.name == "postgresql"
 
 
@@ -55,10 +49,10 @@ def for_writing(connection: Connection) -> Connection:
     return connection.execution_options(vivavoce_writes=True)
 
 
-def driver_errors() -> tuple[type[DriverError], ...]:
+def driver_errors() -> tuple[type[Exception], ...]:
     """Return the errors of the drivers themselves; psycopg is there only when it was needed."""
-    more = sys.modules.get("psycopg")
-    return (sqlite3.Error, more.Error) if more else (sqlite3.Error,)
+    psycopg = sys.modules.get("psycopg")
+    return (sqlite3.Error, psycopg.Error) if psycopg else (sqlite3.Error,)
 
 
 @contextmanager
@@ -72,12 +66,15 @@ def plain_errors(place: str) -> Generator[None]:
         raise StoreError(f"{place}: {meaning(error)}") from error
 
 
-def meaning(error: DBAPIError | DriverError) -> str:
-    """Say what an error of the database means and, where we know it, what to do."""
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    if cause is None or isinstance(cause, sqlite3.Error):
-        return sqlite.meaning(cause or error)
-    return postgresql.meaning(cause)  # pyright: ignore[reportArgumentType] - there is no third driver
+def meaning(error: Exception) -> str:
+    """Say what an error of the database, or of its driver, means and, where we know it, what to do."""
+    cause = (isinstance(error, DBAPIError) and error.orig) or error
+    if "psycopg" in sys.modules:
+        import psycopg
+
+        if isinstance(cause, psycopg.Error):
+            return postgresql.meaning(cause)
+    return sqlite.meaning(cause)
 
 
 def is_duplicate(error: IntegrityError) -> bool:

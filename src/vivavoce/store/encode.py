@@ -1,13 +1,13 @@
 """Records as rows: plain tuples in the order of the tables' columns, JSON as text.
 
 JSON text is exact, lone surrogates and NaN included; an object that JSON does not know is written as its `str`.
-A lone surrogate in a column of plain text is escaped for good.
+In a column of plain text a lone surrogate is escaped for good, and in PostgreSQL the character U+0000 as well.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,9 @@ from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.mirror import fold
 
 Row = tuple[Any, ...]
+
+RATIONALE = 7
+"""Where the rationale stands in a row of scores that lacks the attempt's id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +43,17 @@ class Entry:
         """What a person calls it."""
         return f"sample '{self.key.sample_id}' ({self.key.target}, trial {self.key.trial})"
 
-    def escaped(self) -> Entry:
-        """Return it with every plain text escaped."""
+    def escaped(self, escape: Callable[[str], str]) -> Entry:
+        """Return it with every plain text escaped in this way."""
+
+        def of(row: Row) -> Row:
+            return tuple(escape(value) if isinstance(value, str) else value for value in row)
+
         return Entry(
-            key=AttemptKey(*_escaped(self.key)),
-            attempt=self.attempt and _escaped(self.attempt),
-            turns=[_escaped(row) for row in self.turns],
-            scores=[_escaped(row) for row in self.scores],
+            key=AttemptKey(*of(self.key)),
+            attempt=self.attempt and of(self.attempt),
+            turns=[of(row) for row in self.turns],
+            scores=[of(row) for row in self.scores],
         )
 
 
@@ -181,8 +188,9 @@ def escape(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def _escaped(row: Row) -> Row:
-    return tuple(escape(value) if isinstance(value, str) else value for value in row)
+def escape_nul(text: str) -> str:
+    r"""Return a text that PostgreSQL takes: U+0000 becomes the six characters `\u0000`."""
+    return text.replace("\0", "\\u0000")
 
 
 def _turn(turn: Turn) -> Row:

@@ -34,6 +34,6 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Row], *, on
 @cache
 def _statement(table: Table, size: int, dialect: Dialect, once: bool) -> str:
     columns = [column.key for column in table.columns if column is not table.autoincrement_column]
-    one = str(insert(table).values(dict.fromkeys(columns)).compile(dialect=dialect))
+    one = str(insert(table).inline().values(dict.fromkeys(columns)).compile(dialect=dialect))
     whole = one + f", {one.partition(' VALUES ')[2]}" * (size - 1)  # compiling the whole would cost 30 ms
     return f"{whole} ON CONFLICT DO NOTHING" if once else whole

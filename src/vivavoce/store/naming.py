@@ -8,7 +8,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Table, func, or_, sele
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.store.decode import AnyRow
-from vivavoce.store.encode import escape
+from vivavoce.store.encode import escape, escape_nul
 
 OFFERED = 20
 """Names that an error considers or lists."""
@@ -22,7 +22,7 @@ def find(connection: Connection, table: Table, time: Column[float], name: str, *
     Raises:
         UsageError: no row, or more than one, has that name.
     """
-    name = escape(name)
+    name = escape_nul(escape(name))
     word = table.name.removesuffix("s")
     newest = select(table).where(*among).order_by(time.desc(), table.c.id.desc())
     if latest := re.fullmatch(r"latest(?:~(\d{1,9}))?", name):

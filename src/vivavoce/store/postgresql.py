@@ -13,7 +13,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, text
 from vivavoce.errors import MissingExtra, StoreError
 
 if TYPE_CHECKING:
-    import psycopg
+    from psycopg import Error
 
 LOCK_WAIT = 30
 """Seconds to wait for a row that another writer holds, and for a server to answer."""
@@ -42,8 +42,8 @@ Source: https://www.postgresql.org/docs/current/errcodes-appendix.html
 _BY_TEXT = {
     "password authentication failed": "the password is wrong, or this user may not log in",
     "no password supplied": "give the password in PGPASSWORD or in ~/.pgpass",
-    "role": "there is no such user",
-    "database": "make it first: createdb NAME",
+    'role "': "there is no such user",
+    'database "': "make it first: createdb NAME",
     "connection refused": "is the server running, and does it listen there?",
     "no such file or directory": "is the server running, and does it listen there?",
     "resolve host": "there is no such host",
@@ -59,19 +59,16 @@ def connect_to(url: URL) -> Engine:
     Raises:
         MissingExtra: psycopg is not installed.
     """
-    arguments = {
-        "application_name": "vivavoce",
-        "client_encoding": "utf8",
-        "connect_timeout": LOCK_WAIT,
-        "options": f"-c lock_timeout={LOCK_WAIT}s",
-    }
-    given = {name: value for name, value in arguments.items() if name not in url.query}
-    if "options" in url.query:
-        given["options"] = " ".join([arguments["options"], *url.normalized_query["options"]])
+    options = " ".join([f"-c lock_timeout={LOCK_WAIT}s", *url.normalized_query.get("options", ())])
+    arguments = {"client_encoding": "utf8", "options": options}
+    if "connect_timeout" not in url.query:
+        arguments["connect_timeout"] = str(LOCK_WAIT)
+    if "application_name" not in url.query:
+        arguments["application_name"] = "vivavoce"
     try:
         return create_engine(
             url.difference_update_query(["options"]),
-            connect_args=given,
+            connect_args=arguments,
             isolation_level="REPEATABLE READ",
             paramstyle="format",
             pool_pre_ping=True,
@@ -97,7 +94,7 @@ def lock_schema(connection: Connection, place: str) -> None:
         raise StoreError(f"{place}: its search_path names no schema that is there; make it with: CREATE SCHEMA NAME")
 
 
-def meaning(error: psycopg.Error) -> str:
+def meaning(error: Error) -> str:
     """Say in one line what an error means and, where we know it, what to do."""
     said = error.diag.message_primary or " ".join(str(error).split())
     state = error.sqlstate or ""

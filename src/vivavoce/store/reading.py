@@ -16,9 +16,9 @@ from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, case, s
 
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRow
 from vivavoce.records.score import TESTER_ERROR, State
-from vivavoce.store.database import plain_errors
+from vivavoce.store.database import on_postgresql, plain_errors
 from vivavoce.store.decode import AnyRow, attempt_of, failure_of_text, grades_of
-from vivavoce.store.encode import escape
+from vivavoce.store.encode import escape, escape_nul
 from vivavoce.store.schema import attempts, scores, turns
 
 PAGE = 32
@@ -111,7 +111,8 @@ class Reader:
     def _whole(self, sample_id: str | None, read: Callable[[Connection, Page], list[T]]) -> Iterator[T]:
         if sample_id is None:
             return self._stream(select(attempts), PAGE, read)
-        mine = select(attempts).where(attempts.c.sample_id == escape(sample_id))
+        spelled = escape_nul(escape(sample_id)) if on_postgresql(self.engine) else escape(sample_id)
+        mine = select(attempts).where(attempts.c.sample_id == spelled)
         unindexed = (_PLACE[0] + 0, _PLACE[1])  # or SQLite walks through the whole run in its order to find the sample
         return self._stream(mine, PAGE, read, unindexed)
 

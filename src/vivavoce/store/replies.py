@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,12 +11,12 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, PoolProxiedConnection, bindparam, func, select
+from sqlalchemy import Connection, Engine, bindparam, func, select
 
 from vivavoce.errors import StoreError
 from vivavoce.pacing.waiting import in_thread
 from vivavoce.records.reply import StoredReply
-from vivavoce.store.database import for_writing, meaning, plain_errors
+from vivavoce.store.database import driver_errors, for_writing, meaning, on_postgresql, plain_errors
 from vivavoce.store.encode import escape
 from vivavoce.store.insert import LARGEST, insert_rows
 from vivavoce.store.schema import replies
@@ -53,7 +52,7 @@ class ReplyStore:
             return waiting.reply
         try:
             row = self._execute(self._lookup, (key,)).fetchone()
-        except sqlite3.Error as error:
+        except driver_errors() as error:
             raise StoreError(f"{self._place}: {meaning(error)}") from error
         return None if row is None else row[0]
 
@@ -87,7 +86,7 @@ class ReplyStore:
         if models:
             query = query.where(replies.c.model.in_([escape(model) for model in models]))
         with plain_errors(self._place), self._engine.connect() as connection:
-            for row in connection.execute(query):
+            for row in connection.execute(query.execution_options(yield_per=LARGEST)):
                 yield StoredReply(*row)
 
     def add(self, more: Iterable[StoredReply]) -> int:
@@ -129,13 +128,17 @@ class ReplyStore:
         await self.close()
 
     @cached_property
-    def _reading(self) -> PoolProxiedConnection:
-        return self._engine.raw_connection()
+    def _reading(self) -> Connection:
+        with plain_errors(self._place):
+            connection = self._engine.connect()
+        if on_postgresql(connection):  # elsewhere a transaction would stay open
+            connection.execution_options(isolation_level="AUTOCOMMIT")
+        return connection
 
     @cached_property
     def _execute(self) -> Callable[..., Any]:
         """The driver's own: a lookup through SQLAlchemy would take ten times as long."""
-        driver: Any = self._reading.driver_connection
+        driver: Any = self._reading.connection.driver_connection
         return driver.execute
 
     @cached_property

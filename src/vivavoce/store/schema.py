@@ -6,6 +6,7 @@ JSON is text that we encode, so that both databases give back what was given. Ti
 from __future__ import annotations
 
 from sqlalchemy import (
+    DDL,
     BigInteger,
     CheckConstraint,
     Column,
@@ -19,43 +20,47 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    event,
     func,
     text,
 )
 
-HEAD = "0003"
+HEAD = "0004"
 """The newest migration; versions are ordered as text."""
 
 BigId = BigInteger().with_variant(Integer, "sqlite")
 """63 bits; in SQLite only a column called INTEGER is the row's own number."""
+
+Name = String().with_variant(String(collation="C"), "postgresql")
+"""Text that rows are found and ordered by, in both databases by its bytes and not by the customs of a language."""
 
 metadata = MetaData()
 
 runs = Table(
     "runs",
     metadata,
-    Column("id", String, primary_key=True),
-    Column("suite", String, nullable=False),
+    Column("id", Name, primary_key=True),
+    Column("suite", Name, nullable=False),
     Column("spec", Text, nullable=False),
     Column("base", Text, nullable=False),
     Column("options", Text, nullable=False),
-    Column("status", String, nullable=False),
+    Column("status", Name, nullable=False),
     Column("started_at", Double, nullable=False),
     Column("finished_at", Double),
-    Column("version", String, nullable=False),
+    Column("version", Name, nullable=False),
     Index("runs_by_time", "started_at"),
 )
 
 gradings = Table(
     "gradings",
     metadata,
-    Column("id", String, primary_key=True),
-    Column("run_id", String, ForeignKey("runs.id"), nullable=False),
+    Column("id", Name, primary_key=True),
+    Column("run_id", Name, ForeignKey("runs.id"), nullable=False),
     Column("spec", Text, nullable=False),
     Column("fingerprints", Text, nullable=False),
     Column("created_at", Double, nullable=False),
     Column("finished_at", Double),
-    Column("verdict", String),
+    Column("verdict", Name),
     Column("summary", Text),
     Index("gradings_by_run", "run_id"),
 )
@@ -64,13 +69,13 @@ attempts = Table(
     "attempts",
     metadata,
     Column("id", BigId, primary_key=True, autoincrement=False),
-    Column("run_id", String, ForeignKey("runs.id"), nullable=False),
-    Column("sample_id", String, nullable=False),
-    Column("target", String, nullable=False),
+    Column("run_id", Name, ForeignKey("runs.id"), nullable=False),
+    Column("sample_id", Name, nullable=False),
+    Column("target", Name, nullable=False),
     Column("trial", Integer, nullable=False),
     Column("position", BigInteger, nullable=False),
-    Column("scenario", String, nullable=False),
-    Column("session_id", String),
+    Column("scenario", Name, nullable=False),
+    Column("session_id", Name),
     Column("started_at", Double, nullable=False),
     Column("seconds", Double),
     Column("sample", Text, nullable=False),
@@ -106,12 +111,12 @@ scores = Table(
     metadata,
     Column("id", BigId, primary_key=True),
     Column("attempt_id", BigId, ForeignKey("attempts.id"), nullable=False),
-    Column("grading_id", String, ForeignKey("gradings.id"), nullable=False),
-    Column("kind", String, nullable=False),
-    Column("name", String, nullable=False),
+    Column("grading_id", Name, ForeignKey("gradings.id"), nullable=False),
+    Column("kind", Name, nullable=False),
+    Column("name", Name, nullable=False),
     Column("turn", Integer),
     Column("turns", Integer),
-    Column("state", String, nullable=False),
+    Column("state", Name, nullable=False),
     Column("value", Double),
     Column("rationale", Text),
     Column("submission", Text),
@@ -119,7 +124,7 @@ scores = Table(
     Column("metadata", Text),
     Column("failure", Text),
     Column("usage", Text),
-    Column("fingerprint", String),
+    Column("fingerprint", Name),
     CheckConstraint("(state = 'scored') = (value IS NOT NULL)", name="scored_has_value"),
 )
 """`turn` is NULL for the whole conversation; such a row counts in `turns` how many turns were graded apart."""
@@ -145,9 +150,44 @@ Index(
 replies = Table(
     "replies",
     metadata,
-    Column("key", String, primary_key=True),
-    Column("model", String, nullable=False),
+    Column("key", Name, primary_key=True),
+    Column("model", Name, nullable=False),
     Column("reply", Text, nullable=False),
     Column("created_at", Double, nullable=False),
 )
 """Replies of models by the hash of what was asked; they belong to no run, and any may be deleted."""
+
+passages = Table(
+    "passages",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("attempt_id", BigId, ForeignKey("attempts.id"), nullable=False),
+    Column("grading_id", Name, nullable=False),
+    Index("passages_by_attempt", "attempt_id"),
+    sqlite_autoincrement=True,
+)
+"""What search has read, each number given once; `grading_id` is empty for what was said in the conversation.
+
+PostgreSQL has the words in a column of their own. SQLite has them in another table, `passage_words`, by the same
+number; it keeps no text, and what it knows of a passage that was deleted stays until all is read again.
+"""
+
+unread = Table(
+    "unread",
+    metadata,
+    Column("attempt_id", BigId, nullable=False, autoincrement=False),
+    Column("grading_id", Name, nullable=False),
+    PrimaryKeyConstraint("attempt_id", "grading_id"),
+)
+"""What search has still to read: written with the attempt or its scores, and read before the next search."""
+
+PASSAGE_WORDS = (
+    "CREATE VIRTUAL TABLE passage_words USING fts5("
+    "words, run, content='', columnsize=0, tokenize='unicode61 remove_diacritics 0')"
+)
+event.listen(passages, "after_create", DDL(PASSAGE_WORDS).execute_if(dialect="sqlite"))
+for _statement in (
+    "ALTER TABLE passages ADD COLUMN words tsvector NOT NULL",
+    "CREATE INDEX passages_by_word ON passages USING gin (words)",
+):
+    event.listen(passages, "after_create", DDL(_statement).execute_if(dialect="postgresql"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
@@ -11,9 +12,11 @@ from sqlalchemy import Engine, Table, func, insert, select, update
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Grading, Outcome, Run, ScoreRow
 from vivavoce.records.score import State
-from vivavoce.store.database import check_file, connect_to, for_writing, path_of, plain_errors
+from vivavoce.store.address import Place, is_postgresql
+from vivavoce.store.claim import claimed_in_database, claimed_in_file
+from vivavoce.store.database import for_writing, plain_errors, reach
 from vivavoce.store.decode import AnyRow, grading_of, run_of
-from vivavoce.store.encode import Encoder, escape, json_text
+from vivavoce.store.encode import Encoder, escape, escape_nul, json_text
 from vivavoce.store.naming import find
 from vivavoce.store.reading import Reader
 from vivavoce.store.replies import ReplyStore
@@ -25,30 +28,27 @@ from vivavoce.store.writer import OutcomeWriter
 class Store:
     """One store; any thread may read from it while a writer writes."""
 
-    def __init__(self, engine: Engine, place: str) -> None:
+    def __init__(self, engine: Engine, place: Place) -> None:
         self._engine = engine
         self.place = place
 
     @classmethod
     def open(cls, address: str, *, create: bool = True) -> Self:
-        """Open a store given as a path or as `sqlite:///path`, and bring it to the newest schema.
+        """Open a store given as a path, as `sqlite:///path` or as `postgresql://user@host/database`.
 
-        A store in a read-only folder can be read.
+        It is brought to the newest schema. A file in a read-only folder can be read.
 
         Raises:
-            UsageError: the address is of another kind, the file is no store, or none is there and `create` is False.
-            StoreError: the file cannot be used, or a newer vivavoce has written it.
+            UsageError: the address is of another kind, what is there is no store, or none is there and `create` is
+                False.
+            StoreError: it cannot be used, or a newer vivavoce has written it.
+            MissingExtra: PostgreSQL is asked for and psycopg is not installed.
         """
-        path = path_of(address)
-        check_file(path, create=create)
+        place = Place(address)
+        store = cls(reach(place, create=create), place)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"{path}: its folder cannot be made: {error.strerror}") from error
-        store = cls(connect_to(path), str(path))
-        try:
-            with plain_errors(path):
-                upgrade(store._engine, path)
+            with plain_errors(place):
+                upgrade(store._engine, place, create=create)
         except BaseException:
             store.close()
             raise
@@ -65,6 +65,17 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def claimed(self, run_id: str) -> AbstractContextManager[None]:
+        """Hold a run while working on it; the claim ends with the process, however that ends.
+
+        Raises:
+            UsageError: another process is working on it.
+            StoreError: the store cannot be written.
+        """
+        if is_postgresql(self.place):
+            return claimed_in_database(self._engine, self.place, run_id)
+        return claimed_in_file(self.place, run_id)
 
     def add_run(self, run: Run) -> None:
         """Keep a new run.
@@ -193,7 +204,7 @@ class Store:
         return Reader(self._engine, self.place, run_id)
 
     def _graded_run(self, grading_id: str) -> str:
-        rows = self._read(select(gradings.c.run_id).where(gradings.c.id == grading_id))
+        rows = self._read(select(gradings.c.run_id).where(gradings.c.id == escape_nul(escape(grading_id))))
         if not rows:
             raise UsageError(f"no grading '{grading_id}' in {self.place}")
         return rows[0].run_id

@@ -2,51 +2,53 @@
 
 from __future__ import annotations
 
-import sqlite3
-import time
+import re
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, text
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.store import schema
-from vivavoce.store.database import LOCK_WAIT, for_writing
+from vivavoce.store.database import for_writing, on_postgresql
+from vivavoce.store.postgresql import lock_schema
 from vivavoce.store.schema import HEAD
+from vivavoce.store.sqlite import use_wal
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 
-def upgrade(engine: Engine, place: object) -> None:
+def upgrade(engine: Engine, place: str, *, create: bool = True) -> None:
     """Run the migrations that the database lacks, all or none; several processes may do so at once.
 
     Raises:
-        UsageError: the file belongs to another program.
-        StoreError: the file belongs to a newer vivavoce.
+        UsageError: the database belongs to another program, or it has no tables yet and `create` is False.
+        StoreError: the database belongs to a newer vivavoce, or may not be changed.
     """
     with engine.connect() as connection:
-        if _is_current(connection, place):
+        if _is_current(connection, place, create):
             return
         connection.rollback()
-        if engine.url.query.get("mode") == "ro":
-            raise StoreError(
-                f"{place}: it is of an older vivavoce and cannot be upgraded where it is, for its folder is "
-                "read-only; copy it elsewhere"
-            )
-        _use_wal(connection, place)
+        if not on_postgresql(connection):
+            use_wal(connection, place)
         with for_writing(connection).begin():
+            if on_postgresql(connection):
+                lock_schema(connection, place)
             if not _tables(connection):
-                create(connection)
-            elif not _is_current(connection, place):
+                make_tables(connection)
+            elif not _is_current(connection, place, create):
                 migrate(connection)
 
 
-def _is_current(connection: Connection, place: object) -> bool:
+def _is_current(connection: Connection, place: str, create: bool) -> bool:
     names = _tables(connection)
     if not names:
+        if not create:
+            raise UsageError(f"no store at {place}: nothing has been run here yet")
         return False
-    if "alembic_version" not in names:
-        raise UsageError(f"{place} is no store but a database of another program; name another file")
-    version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one()
+    known = names >= {"alembic_version", "runs"}
+    version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar() if known else None
+    if version is None or not re.fullmatch(r"\d{4}", version):
+        raise UsageError(f"{place} is no store but a database of another program; name another one")
     if version > HEAD:
         raise StoreError(
             f"{place}: written by a newer vivavoce (schema {version}, this one knows up to {HEAD}); "
@@ -56,26 +58,13 @@ def _is_current(connection: Connection, place: object) -> bool:
 
 
 def _tables(connection: Connection) -> set[str]:
-    return set(connection.execute(text("SELECT name FROM sqlite_master WHERE type = 'table'")).scalars())
+    query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    if on_postgresql(connection):
+        query = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+    return set(connection.execute(text(query)).scalars())
 
 
-def _use_wal(connection: Connection, place: object) -> None:
-    """Let readers and the writer work at the same time; SQLite does not wait for a lock here, so we do."""
-    deadline = time.monotonic() + LOCK_WAIT
-    driver = connection.connection.cursor()
-    while True:
-        try:
-            driver.execute("PRAGMA journal_mode=WAL")
-            break
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
-    if driver.fetchone() != ("wal",):
-        raise StoreError(f"{place}: this file system cannot hold a store that is read while it is written")
-
-
-def create(connection: Connection) -> None:
+def make_tables(connection: Connection) -> None:
     """Make the tables of a new database as the migrations would, without the half second that alembic takes."""
     schema.metadata.create_all(connection)
     connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"))

@@ -5,22 +5,20 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Connection, Engine, select
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import Engine
 
 from vivavoce.errors import StoreError
 from vivavoce.records.run import AttemptKey, Outcome, Reward
 from vivavoce.records.score import GradeResult
-from vivavoce.store import schema
-from vivavoce.store.database import for_writing, is_duplicate, meaning, plain_errors
-from vivavoce.store.encode import Encoder, Entry, Row
+from vivavoce.store.committing import Committer
+from vivavoce.store.database import plain_errors
+from vivavoce.store.encode import Encoder, Entry
 from vivavoce.store.ids import attempt_ids
-from vivavoce.store.insert import insert_rows
 
 BATCH = 100
 """Outcomes that are committed without waiting for more."""
@@ -40,11 +38,11 @@ class OutcomeWriter:
         self._engine = engine
         self._place = place
         self._encoder = encoder
-        self._ids = attempt_ids()
+        self._committer = Committer(place, encoder.run_id, attempt_ids())
         self._changed = threading.Condition()
         self._queue: list[Entry] = []
         self._oldest = 0.0
-        self._taken = self._stored = 0
+        self._taken = 0
         self._hurry = self._closing = False
         self._error: str | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -77,7 +75,7 @@ class OutcomeWriter:
         with self._changed:
             self._hurry = True
             self._changed.notify()
-        while self._stored < goal and self._error is None:
+        while self._committer.stored < goal and self._error is None:
             await self._movement()
         self._check()
 
@@ -104,7 +102,7 @@ class OutcomeWriter:
 
     async def _put(self, entry: Entry) -> None:
         self._check()
-        while self._taken - self._stored >= PENDING:
+        while self._taken - self._committer.stored >= PENDING:
             await self._movement()
             self._check()
         if self._loop is None:
@@ -134,10 +132,10 @@ class OutcomeWriter:
         try:
             with plain_errors(self._place), self._engine.connect() as connection:
                 while batch := self._take():
-                    self._store(for_writing(connection), batch)
+                    self._committer.store(connection, batch)
                     self._tell()
         except Exception as error:  # whatever it was, the event loop has to hear of it
-            lost = self._taken - self._stored
+            lost = self._taken - self._committer.stored
             self._error = f"{error} ({lost} outcome{'s' * (lost != 1)} not stored)"
             self._tell()
 
@@ -152,63 +150,7 @@ class OutcomeWriter:
     def _is_due(self) -> bool:
         return len(self._queue) >= BATCH or self._hurry or self._closing
 
-    def _store(self, connection: Connection, batch: Sequence[Entry]) -> None:
-        try:
-            self._commit(connection, batch)
-        except UnicodeEncodeError:
-            self._store(connection, [entry.escaped() for entry in batch])
-        except (IntegrityError, StoreError) as error:
-            if len(batch) == 1:
-                raise StoreError(f"{self._place}: {batch[0].title} is refused: {_why(error)}") from error
-            self._store_one_by_one(connection, batch)
-
-    def _store_one_by_one(self, connection: Connection, batch: Sequence[Entry]) -> None:
-        """Keep the others when some entries of a batch are refused; raise the first refusal."""
-        refusals: list[StoreError] = []
-        for entry in batch:
-            try:
-                self._store(connection, [entry])
-            except StoreError as error:
-                refusals.append(error)
-        if refusals:
-            raise refusals[0]
-
-    def _commit(self, connection: Connection, batch: Sequence[Entry]) -> None:
-        attempts: list[Row] = []
-        turns: list[Row] = []
-        scores: list[Row] = []
-        with connection.begin():
-            for entry in batch:
-                number = next(self._ids) if entry.attempt else self._number(connection, entry.key)
-                if entry.attempt:
-                    attempts.append((number, *entry.attempt))
-                turns += [(number, *row) for row in entry.turns]
-                scores += [(number, *row) for row in entry.scores]
-            insert_rows(connection, schema.attempts, attempts)
-            insert_rows(connection, schema.turns, turns)
-            insert_rows(connection, schema.scores, scores)
-        self._stored += len(batch)
-
-    def _number(self, connection: Connection, key: AttemptKey) -> int:
-        a = schema.attempts.c
-        found = select(a.id).where(
-            a.run_id == self._encoder.run_id,
-            a.sample_id == key.sample_id,
-            a.target == key.target,
-            a.trial == key.trial,
-        )
-        number = connection.execute(found).scalar()
-        if number is None:
-            raise StoreError("the run has no such attempt")
-        return number
-
     def _tell(self) -> None:
         assert self._loop is not None
         with suppress(RuntimeError):  # the loop is closed, so nobody waits
             self._loop.call_soon_threadsafe(self._moved.set)
-
-
-def _why(error: IntegrityError | StoreError) -> str:
-    if isinstance(error, StoreError):
-        return str(error)
-    return "it is in the store already; is another process at this run?" if is_duplicate(error) else meaning(error)

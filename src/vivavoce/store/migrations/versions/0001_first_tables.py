@@ -9,6 +9,7 @@ revision = "0001"
 down_revision = None
 
 _id = sa.BigInteger().with_variant(sa.Integer, "sqlite")
+_name = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 
 
 def upgrade() -> None:
@@ -23,15 +24,15 @@ def upgrade() -> None:
 def _runs() -> None:
     op.create_table(
         "runs",
-        sa.Column("id", sa.String, primary_key=True),
-        sa.Column("suite", sa.String, nullable=False),
+        sa.Column("id", _name, primary_key=True),
+        sa.Column("suite", _name, nullable=False),
         sa.Column("spec", sa.Text, nullable=False),
         sa.Column("base", sa.Text, nullable=False),
         sa.Column("options", sa.Text, nullable=False),
-        sa.Column("status", sa.String, nullable=False),
+        sa.Column("status", _name, nullable=False),
         sa.Column("started_at", sa.Double, nullable=False),
         sa.Column("finished_at", sa.Double),
-        sa.Column("version", sa.String, nullable=False),
+        sa.Column("version", _name, nullable=False),
     )
     op.create_index("runs_by_time", "runs", ["started_at"])
 
@@ -39,13 +40,13 @@ def _runs() -> None:
 def _gradings() -> None:
     op.create_table(
         "gradings",
-        sa.Column("id", sa.String, primary_key=True),
-        sa.Column("run_id", sa.String, sa.ForeignKey("runs.id"), nullable=False),
+        sa.Column("id", _name, primary_key=True),
+        sa.Column("run_id", _name, sa.ForeignKey("runs.id"), nullable=False),
         sa.Column("spec", sa.Text, nullable=False),
         sa.Column("fingerprints", sa.Text, nullable=False),
         sa.Column("created_at", sa.Double, nullable=False),
         sa.Column("finished_at", sa.Double),
-        sa.Column("verdict", sa.String),
+        sa.Column("verdict", _name),
         sa.Column("summary", sa.Text),
     )
     op.create_index("gradings_by_run", "gradings", ["run_id"])
@@ -55,13 +56,13 @@ def _attempts() -> None:
     op.create_table(
         "attempts",
         sa.Column("id", _id, primary_key=True, autoincrement=False),
-        sa.Column("run_id", sa.String, sa.ForeignKey("runs.id"), nullable=False),
-        sa.Column("sample_id", sa.String, nullable=False),
-        sa.Column("target", sa.String, nullable=False),
+        sa.Column("run_id", _name, sa.ForeignKey("runs.id"), nullable=False),
+        sa.Column("sample_id", _name, nullable=False),
+        sa.Column("target", _name, nullable=False),
         sa.Column("trial", sa.Integer, nullable=False),
         sa.Column("position", sa.BigInteger, nullable=False),
-        sa.Column("scenario", sa.String, nullable=False),
-        sa.Column("session_id", sa.String),
+        sa.Column("scenario", _name, nullable=False),
+        sa.Column("session_id", _name),
         sa.Column("started_at", sa.Double, nullable=False),
         sa.Column("seconds", sa.Double),
         sa.Column("sample", sa.Text, nullable=False),
@@ -93,12 +94,12 @@ def _scores() -> None:
         "scores",
         sa.Column("id", _id, primary_key=True),
         sa.Column("attempt_id", _id, sa.ForeignKey("attempts.id"), nullable=False),
-        sa.Column("grading_id", sa.String, sa.ForeignKey("gradings.id"), nullable=False),
-        sa.Column("kind", sa.String, nullable=False),
-        sa.Column("name", sa.String, nullable=False),
+        sa.Column("grading_id", _name, sa.ForeignKey("gradings.id"), nullable=False),
+        sa.Column("kind", _name, nullable=False),
+        sa.Column("name", _name, nullable=False),
         sa.Column("turn", sa.Integer),
         sa.Column("turns", sa.Integer),
-        sa.Column("state", sa.String, nullable=False),
+        sa.Column("state", _name, nullable=False),
         sa.Column("value", sa.Double),
         sa.Column("rationale", sa.Text),
         sa.Column("submission", sa.Text),
@@ -106,7 +107,7 @@ def _scores() -> None:
         sa.Column("metadata", sa.Text),
         sa.Column("failure", sa.Text),
         sa.Column("usage", sa.Text),
-        sa.Column("fingerprint", sa.String),
+        sa.Column("fingerprint", _name),
         sa.CheckConstraint("(state = 'scored') = (value IS NOT NULL)", name="scored_has_value"),
     )
     key = ["attempt_id", "grading_id", "kind", "name", sa.text("coalesce(turn, -1)")]

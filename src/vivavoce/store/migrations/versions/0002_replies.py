@@ -8,13 +8,15 @@ from alembic import op
 revision = "0002"
 down_revision = "0001"
 
+_name = sa.String().with_variant(sa.String(collation="C"), "postgresql")
+
 
 def upgrade() -> None:
     """Create the table; nothing refers to it."""
     op.create_table(
         "replies",
-        sa.Column("key", sa.String, primary_key=True),
-        sa.Column("model", sa.String, nullable=False),
+        sa.Column("key", _name, primary_key=True),
+        sa.Column("model", _name, nullable=False),
         sa.Column("reply", sa.Text, nullable=False),
         sa.Column("created_at", sa.Double, nullable=False),
     )
