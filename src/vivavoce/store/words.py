@@ -1,0 +1,87 @@
+"""The words of a text: what a search compares, the same in both databases, and where they stand.
+
+A word is a run of letters and digits without regard to case and accents. Scripts that put no spaces between words are
+read character by character, and a word that is looked for there is a row of them.
+"""
+
+from __future__ import annotations
+
+import string
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import NamedTuple
+
+import regex
+
+LONGEST = 30_000
+"""Characters that are searched as one; PostgreSQL numbers no more than 16,383 words of a text."""
+
+BEFORE, AFTER = 40, 120
+"""Characters that a snippet shows before and after the place where the first word begins."""
+
+_SPACELESS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_WORD = regex.compile(
+    rf"[{_SPACELESS}]\p{{M}}*|[[\p{{L}}\p{{N}}]--[{_SPACELESS}]][[\p{{L}}\p{{N}}\p{{M}}]--[{_SPACELESS}]]*",
+    regex.VERSION1,
+)
+_ASCII = str.maketrans(
+    {chr(code): chr(code).lower() if chr(code) in string.ascii_letters + string.digits else " " for code in range(128)}
+)
+
+
+class Snippet(NamedTuple):
+    """A piece of a text, and from where to where in it stands the word that was looked for."""
+
+    text: str
+    start: int
+    end: int
+
+
+def folded(text: str) -> str:
+    """Return the words of a text, apart from each other by spaces and in the form in which they are compared."""
+    if text.isascii():
+        return text.translate(_ASCII)
+    return " ".join(_fold(found) for found in _WORD.findall(text))
+
+
+def stretches(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the words of texts, as many at once as are searched as one."""
+    held: list[str] = []
+    size = 0
+    for text in texts:
+        for start in range(0, len(text), LONGEST):
+            piece = text[start : start + LONGEST]
+            if size + len(piece) > LONGEST:
+                yield " ".join(held)
+                held, size = [], 0
+            held.append(folded(piece))
+            size += len(piece)
+    if size:
+        yield " ".join(held)
+
+
+def phrases(text: str) -> list[str]:
+    """Return what a person looks for: for each word as typed the words in it, which stand side by side."""
+    return list(dict.fromkeys(phrase for word in text.split() if (phrase := " ".join(folded(word).split()))))
+
+
+def snippet(text: str, wanted: list[str]) -> Snippet | None:
+    """Return the piece of a text around the first of the words, None where none is in it."""
+    first = {phrase.partition(" ")[0] for phrase in wanted}
+    for found in _WORD.finditer(text):
+        if _fold(found[0]) in first:
+            start, end = found.span()
+            begin = max(0, start - BEFORE)
+            return Snippet(text[begin : end + AFTER], start - begin, end - begin)
+    return None
+
+
+@cache
+def _base(character: str) -> str:
+    return "".join(one for one in unicodedata.normalize("NFKD", character) if not unicodedata.combining(one))
+
+
+def _fold(word: str) -> str:
+    lower = word.casefold()
+    return lower if lower.isascii() else "".join(map(_base, lower))
