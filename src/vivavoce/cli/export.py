@@ -32,7 +32,7 @@ def command(
     """Write a run as a file for another program.
 
     json and jsonl hold everything, csv and parquet a row for each score, junit is for CI servers, markdown for a pull
-    request, letta is the folder that letta-evals writes.
+    request, github annotates a workflow, letta is the folder that letta-evals writes.
     """
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)

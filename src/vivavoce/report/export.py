@@ -21,6 +21,7 @@ TEXT_FORMATS: Mapping[str, str] = {
     "csv": "vivavoce.report.csv_file:write_csv",
     "junit": "vivavoce.report.junit:write_junit",
     "markdown": "vivavoce.report.markdown:write_markdown",
+    "github": "vivavoce.report.github:write_github",
 }
 """What writes each format; only the one that is asked for is loaded."""
 FORMATS = (*TEXT_FORMATS, "parquet", "letta")

@@ -1,0 +1,50 @@
+"""A graded run as annotations of a GitHub workflow: one for the verdict, one for each of the worst samples.
+
+Each is a line that the runner reads as a command, so nothing that models, targets and suites wrote may begin a line or end
+a part of one: line breaks, `%`, and in the title `:` and `,` stand escaped.
+
+Source of the form and of the escapes: "Workflow commands for GitHub Actions" and the toolkit's `@actions/core`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TextIO
+
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.terminal import label
+from vivavoce.report.text import one_line
+from vivavoce.report.worst import Worst, worst
+
+_LEVELS = {"pass": "notice", "fail": "error", "inconclusive": "warning", None: "notice"}
+_WIDTH = 300
+
+
+def write_github(graded: GradedRun, out: TextIO) -> None:
+    """Write the annotations of a graded run, a line each."""
+    out.writelines(f"{line}\n" for line in _lines(graded))
+
+
+def _lines(graded: GradedRun) -> Iterator[str]:
+    summary = graded.summary()
+    verdict = summary.verdict or "no gate"
+    yield _command(_LEVELS[summary.verdict], f"{graded.run.suite}: {verdict}", "; ".join(summary.explained) or verdict)
+    found = worst(graded.store, graded.grading)
+    for one in found.shown:
+        yield _command("warning" if one.score is None else _LEVELS[summary.verdict], _title(graded, one), one.why)
+    if found.more:
+        yield _command("notice", graded.run.suite, f"and {found.more:,} more; see run {graded.run.id}")
+
+
+def _title(graded: GradedRun, one: Worst) -> str:
+    score = "error" if one.score is None else f"{one.score:.2f}"
+    return f"{graded.run.suite}: {one.group or label(one.key)}: {score}"
+
+
+def _command(level: str, title: str, message: str) -> str:
+    named = _escaped(one_line(title, _WIDTH)).replace(":", "%3A").replace(",", "%2C")
+    return f"::{level} title={named}::{_escaped(one_line(message, _WIDTH)) or '-'}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

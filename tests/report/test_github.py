@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from vivavoce.grading.gates import SimpleGate, Threshold
+from vivavoce.records.score import failed
+from vivavoce.report.github import write_github
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.store.store import Store
+
+from .cases import TIMEOUT, grade, keep, outcome
+
+COMMAND = re.compile(r"::(notice|warning|error) title=([^:,\r\n]+)::(.+)")
+GATE = SimpleGate("exact", Threshold("avg_score", "gte", 0.9))
+
+
+def annotations(graded: GradedRun) -> list[tuple[str, str, str]]:
+    """Return the commands; every line must be one."""
+    out = io.StringIO()
+    write_github(graded, out)
+    found = [COMMAND.fullmatch(line) for line in out.getvalue().splitlines()]
+    assert all(found)
+    return [(one[1], one[2], one[3]) for one in found if one]
+
+
+async def test_the_verdict_comes_first_then_each_of_the_worst_samples(store: Store) -> None:
+    low, broken = outcome("b", {"exact": grade(0.2, "rude")}), outcome("c", {"exact": failed(TIMEOUT)})
+    verdict, *others = annotations(await keep(store, [outcome("a", {"exact": 0.5}), low, broken], gate=GATE))
+    assert verdict[:2] == ("error", "support%3A fail")
+    assert [one[:2] for one in others] == [
+        ("warning", "support%3A c%3A error"),
+        ("error", "support%3A b%3A 0.20"),
+        ("error", "support%3A a%3A 0.50"),
+    ]
+    assert "rude" in others[1][2]
+
+
+@pytest.mark.parametrize(
+    "text", ["x\n::error::forged", "x\r::stop-commands::y", "100%0A::error::x", "a,file=/etc::", "::", "\x1b[31m"]
+)
+async def test_what_strangers_wrote_is_no_command(store: Store, text: str) -> None:
+    graded = await keep(store, [outcome(text, {"exact": grade(0.0, text)})], gate=GATE)
+    found = annotations(graded)
+    assert len(found) == 2
+    assert "%0A::" not in "".join(part.replace("%250A", "") for one in found for part in one)
+    assert "\x1b" not in "".join(part for one in found for part in one)
