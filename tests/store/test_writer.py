@@ -204,3 +204,20 @@ def test_a_full_disk_is_an_error_and_what_was_committed_stays(tmp_path: Path) ->
         found = list(store.outcomes(GRADING))
     assert len(found) >= int(done.stdout.split()[-1])
     assert found == [outcome(number) for number in range(len(found))]
+
+
+def test_a_writer_that_is_killed_takes_nothing_of_another_with_it(address: str) -> None:
+    begun(address).close()
+    with (
+        subprocess.Popen([*CHILD, address, "1000", "100000"], stdout=subprocess.PIPE, text=True) as killed,
+        subprocess.Popen([*CHILD, address, "0", "200"]) as other,
+    ):
+        assert killed.stdout is not None
+        committed = int(killed.stdout.readline()) - 1000
+        killed.kill()
+        assert other.wait() == 0
+    with Store.open(address) as store:
+        numbers = {int(key.sample_id.removeprefix("sample-")) for key in store.done(RUN)}
+        found = {one.attempt.key.sample_id: one for one in store.outcomes(GRADING)}
+    assert numbers >= set(range(200)) | set(range(1000, 1000 + committed))
+    assert found == {f"sample-{number}": outcome(number) for number in numbers}

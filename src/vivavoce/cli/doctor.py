@@ -78,5 +78,5 @@ def _store(given: str | None) -> tuple[str, Answer, str]:
         with Store.open(place, create=False) as opened:
             return "store", "ok", f"{place}: {len(opened.runs(10_000))} runs"
     except VivavoceError as error:
-        absent = not os.path.exists(place)
+        absent = "://" not in place and not os.path.exists(place)
         return "store", "missing" if absent else "broken", str(error)

@@ -13,10 +13,22 @@ from rich.console import Console
 
 from vivavoce.errors import UsageError
 from vivavoce.settings import settings
+from vivavoce.store.address import Place
+
+
+def _place(given: str | None) -> str | None:
+    return given and Place(given)
+
 
 StoreOption = Annotated[
     str | None,
-    typer.Option("--store", help="The database file; .vivavoce/vivavoce.db unless VIVAVOCE_STORE names one."),
+    typer.Option(
+        "--store",
+        metavar="FILE|ADDRESS",
+        callback=_place,
+        help="The database file, or postgresql://user@host/database; .vivavoce/vivavoce.db unless VIVAVOCE_STORE "
+        "names one.",
+    ),
 ]
 
 
@@ -69,8 +81,8 @@ def notes() -> Console:
 
 
 def store_of(given: str | None) -> str:
-    """Return which store is meant."""
-    return given or settings().store
+    """Return which store is meant, in a form that shows no password."""
+    return given or Place(settings().store)
 
 
 def existing(path: Path) -> Path:

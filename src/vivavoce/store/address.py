@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Self
-
-from sqlalchemy import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from typing import TYPE_CHECKING, Self
 
 from vivavoce.errors import UsageError
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
 
 _SECRET = ("password", "sslpassword")
 
@@ -67,6 +67,9 @@ def url_of(address: str) -> URL:
     Raises:
         UsageError: it names no database, or another driver than psycopg.
     """
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
     scheme, _, rest = address.partition("://")
     if scheme not in ("postgresql", "postgres", "postgresql+psycopg"):
         raise UsageError(f"'{scheme}://…' is no store; give postgresql://user@host/database")
@@ -88,6 +91,4 @@ def _shown(address: str) -> str:
 
 def _without_secrets(url: URL) -> str:
     plain = url.set(drivername="postgresql").difference_update_query(_SECRET)
-    return URL.create(
-        plain.drivername, plain.username, None, plain.host, plain.port, plain.database, plain.query
-    ).render_as_string()
+    return plain._replace(password=None).render_as_string()

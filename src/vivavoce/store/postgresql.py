@@ -60,7 +60,8 @@ def connect_to(url: URL) -> Engine:
         MissingExtra: psycopg is not installed.
     """
     options = " ".join([f"-c lock_timeout={LOCK_WAIT}s", *url.normalized_query.get("options", ())])
-    arguments = {"client_encoding": "utf8", "options": options}
+    arguments: dict[str, str | None] = {"client_encoding": "utf8", "options": options}
+    arguments["prepare_threshold"] = None  # a plan for any words is a bad one for those that are everywhere
     if "connect_timeout" not in url.query:
         arguments["connect_timeout"] = str(LOCK_WAIT)
     if "application_name" not in url.query:

@@ -18,7 +18,7 @@ from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRo
 from vivavoce.records.score import TESTER_ERROR, State
 from vivavoce.store.database import on_postgresql, plain_errors
 from vivavoce.store.decode import AnyRow, attempt_of, failure_of_text, grades_of
-from vivavoce.store.encode import escape, escape_nul
+from vivavoce.store.encode import Entry, escape, escape_nul
 from vivavoce.store.schema import attempts, scores, turns
 
 PAGE = 32
@@ -46,6 +46,16 @@ class Reader:
     def keys(self) -> Iterator[AttemptKey]:
         """Yield the key of every attempt."""
         return self._stream(select(*_KEY), KEY_PAGE, lambda _, page: list(map(_key, page)))
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield attempts as they were written, with the scores of every grading."""
+
+        def read(connection: Connection, page: Page) -> list[Entry]:
+            talks = _turns(connection, page)
+            said = _scores(connection, page, select(scores))
+            return [_entry(row, talks.get(row.id, ()), said.get(row.id, ())) for row in page]
+
+        return self._whole(None, read)
 
     def attempts(self, sample_id: str | None) -> Iterator[Attempt]:
         """Yield attempts with their turns."""
@@ -157,6 +167,16 @@ def _keys(page: Page) -> list[tuple[int, AttemptKey]]:
 
 def _key(row: AnyRow) -> AttemptKey:
     return AttemptKey(row.sample_id, row.target, row.trial)
+
+
+def _entry(attempt: AnyRow, talk: Sequence[AnyRow], said: Sequence[AnyRow]) -> Entry:
+    """Return rows without the numbers that the database gave them."""
+    return Entry(
+        key=_key(attempt),
+        attempt=tuple(attempt)[1:],
+        turns=[tuple(row)[1:] for row in talk],
+        scores=[tuple(row)[2:] for row in said],
+    )
 
 
 def _outcome(attempt: Attempt, rows: Sequence[AnyRow]) -> Outcome:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Engine, Table, func, insert, select, update
+from sqlalchemy import Connection, Engine, Table, func, insert, select, update
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Grading, Outcome, Run, ScoreRow
 from vivavoce.records.score import State
 from vivavoce.store.address import Place, is_postgresql
 from vivavoce.store.claim import claimed_in_database, claimed_in_file
-from vivavoce.store.database import for_writing, plain_errors, reach
+from vivavoce.store.copying import Copied, Listener, Side, copy_run
+from vivavoce.store.database import for_writing, on_postgresql, plain_errors, reach
 from vivavoce.store.decode import AnyRow, grading_of, run_of
 from vivavoce.store.encode import Encoder, escape, escape_nul, json_text
 from vivavoce.store.naming import find
 from vivavoce.store.reading import Reader
 from vivavoce.store.replies import ReplyStore
+from vivavoce.store.retention import Collected, Contents, collect, contents
 from vivavoce.store.schema import attempts, gradings, runs
+from vivavoce.store.search import Hit, Searcher
 from vivavoce.store.upgrade import upgrade
 from vivavoce.store.writer import OutcomeWriter
 
@@ -199,6 +202,66 @@ class Store:
             UsageError: there is no such grading.
         """
         return self._reader(self._graded_run(grading_id)).turn_scores(grading_id, name)
+
+    def search(self, text: str, *, run: str | None = None, limit: int = 20) -> list[Hit]:
+        """Return where every word of a text stands in what was said or in a rationale, the newest first.
+
+        The words are compared without regard to case and accents. `run` is the id of a run to search alone. What was
+        committed since the last search is read first.
+
+        Raises:
+            UsageError: there is no word in the text, or there are too many.
+        """
+        return Searcher(self._engine, self.place).find(text, run, limit)
+
+    def catch_up(self) -> int:
+        """Read what no search has read yet, and return how many attempts and gradings of attempts that was."""
+        return Searcher(self._engine, self.place).catch_up()
+
+    def contents(self) -> Contents:
+        """Return what is in it, and how large it is."""
+        with plain_errors(self.place):
+            return contents(self._engine, self.place)
+
+    def collect(self, *, keep_last: int | None = None, before: float | None = None, dry_run: bool = False) -> Collected:
+        """Delete finished runs but the newest `keep_last`, or those that ended `before` a time, all or none.
+
+        Replies that were kept before any run that is left began are deleted as well; a file gets smaller.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        with plain_errors(self.place), self._engine.connect() as connection:
+            with for_writing(connection).begin():
+                gone = collect(connection, keep_last=keep_last, before=before, dry_run=dry_run)
+            if gone.runs and not dry_run and not on_postgresql(connection):
+                connection.connection.cursor().execute("VACUUM")
+        return gone
+
+    def copy_to(self, target: Store, tell: Listener) -> Copied:
+        """Copy every run and every reply that another store lacks; `tell` hears how far it is.
+
+        A copy that was broken off, or is older, is completed by another. Attempts get new numbers and nothing else.
+
+        Raises:
+            UsageError: another run has the id of one of ours.
+            StoreError: one of them cannot be read, or the other one not be written.
+        """
+        sides = Side(self._engine, self.place), Side(target._engine, target.place)
+        ids = [row.id for row in self._read(select(runs.c.id).order_by(runs.c.started_at, runs.c.id))]
+        copies = [copy_run(*sides, run_id, tell) for run_id in ids]
+        return Copied(
+            runs=sum(new for new, _ in copies),
+            completed=sum(bool(number) and not new for new, number in copies),
+            attempts=sum(number for _, number in copies),
+            replies=target.replies().add(self.replies().all()),
+        )
+
+    @contextmanager
+    def connected(self) -> Generator[Connection]:
+        """Give a connection to read with; an error of the database becomes a `StoreError`."""
+        with plain_errors(self.place), self._engine.connect() as connection:
+            yield connection
 
     def _reader(self, run_id: str) -> Reader:
         return Reader(self._engine, self.place, run_id)

@@ -105,12 +105,12 @@ class OutcomeWriter:
         while self._taken - self._committer.stored >= PENDING:
             await self._movement()
             self._check()
+        if self._closing:
+            raise StoreError(f"{self._place}: this writer is closed")
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             self._thread.start()
         with self._changed:
-            if self._closing:
-                raise StoreError(f"{self._place}: this writer is closed")
             self._taken += 1
             self._queue.append(entry)
             if len(self._queue) == 1:

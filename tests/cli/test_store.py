@@ -1,0 +1,119 @@
+"""`viva store`: what is there, what may go, and what is carried elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from vivavoce.messages import HumanMessage
+from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
+from vivavoce.records.score import GradeResult
+from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.store.store import Store
+
+from .conftest import Viva
+
+
+async def hold(place: Path, run_id: str, started_at: float) -> None:
+    """Keep a finished run with two conversations."""
+    talk = Trajectory(turns=[Turn(index=0, messages=[HumanMessage(content="Hello")])])
+    with Store.open(str(place)) as store:
+        store.add_run(
+            Run(
+                id=run_id,
+                suite="s",
+                spec={},
+                base="/",
+                status="finished",
+                started_at=started_at,
+                finished_at=started_at + 1,
+            )
+        )
+        store.add_grading(Grading(id=f"{run_id}.g1", run_id=run_id, spec={}, created_at=started_at))
+        async with store.writer(run_id, f"{run_id}.g1", {}) as writer:
+            for number in range(2):
+                key = AttemptKey(str(number), "bot", 0)
+                attempt = Attempt(key=key, scenario="x", sample="{}", trajectory=talk, started_at=started_at)
+                await writer.put(Outcome(attempt=attempt, grades={"g": GradeResult(score=1)}))
+
+
+@pytest.fixture
+def exam(tmp_path: Path) -> Path:
+    """A store with a run of last year, one of last week, and one of today."""
+    place = tmp_path / "exam.db"
+    for run_id, days in (("year", 365), ("week", 7), ("today", 0)):
+        asyncio.run(hold(place, run_id, time.time() - days * 86400 - 10))
+    return place
+
+
+def runs(place: Path) -> list[str]:
+    with Store.open(str(place), create=False) as store:
+        return [run.id for run in store.runs()]
+
+
+def test_info_says_what_is_there(exam: Path, viva: Viva) -> None:
+    done = viva("store", "info", "--store", str(exam))
+    assert done.returncode == 0, done.stderr
+    told = {line.split()[0]: line.split()[1] for line in done.stdout.splitlines()}
+    assert (told["place"], told["runs"], told["attempts"], told["turns"]) == (str(exam), "3", "6", "6")
+    found = json.loads(viva("store", "--json", "--store", str(exam)).stdout)
+    assert found["rows"] == {"runs": 3, "gradings": 3, "attempts": 6, "turns": 6, "scores": 6, "replies": 0}
+    assert viva("store", "migrate", "--store", str(exam)).stdout == done.stdout
+
+
+def test_gc_deletes_what_is_old_after_saying_so(exam: Path, viva: Viva) -> None:
+    dry = viva("store", "gc", "--older-than", "30d", "--dry-run", "--store", str(exam))
+    assert (dry.stdout, dry.stderr) == ("year\n", "would delete 1 run and 0 of the kept replies\n")
+    assert runs(exam) == ["today", "week", "year"]
+    done = viva("store", "gc", "--older-than", "30d", "--store", str(exam))
+    assert (done.stdout, done.stderr) == ("year\n", "deleted 1 run and 0 of the kept replies\n")
+    assert runs(exam) == ["today", "week"]
+    viva("store", "gc", "--keep-last", "1", "--store", str(exam))
+    assert runs(exam) == ["today"]
+
+
+def test_copy_carries_everything_to_another_store_and_the_second_time_nothing(exam: Path, viva: Viva) -> None:
+    done = viva("store", "copy", "exam.db", "other.db")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "copied 3 new runs, 6 conversations and 0 replies to other.db; 0 runs completed\n"
+    assert runs(exam.with_name("other.db")) == runs(exam)
+    again = viva("store", "copy", "exam.db", "other.db")
+    assert again.stderr == "copied 0 new runs, 0 conversations and 0 replies to other.db; 0 runs completed\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("gc",), "say what may go: --keep-last 20, --older-than 30d, or both"),
+        (("gc", "--older-than", "soon"), "--older-than takes an age such as 12h, 30d or 8w, got 'soon'"),
+        (("info", "--dry-run"), "are for viva store gc, not for info"),
+        (("info", "x.db"), "takes no store as an argument; name it with --store x.db"),
+        (("info", "postgresql://me:s3cret@host/db"), "name it with --store postgresql://me@host/db"),
+        (("copy", "exam.db"), "name both stores"),
+        (("copy", "exam.db", "sqlite:///exam.db"), "these are the same store"),
+        (("copy", "none.db", "other.db"), "no store at none.db"),
+        (("info", "--store", "mysql://me:s3cret@host/db"), "is no store; give a file path"),
+        (("info", "--store", "postgresql://me:s3cret@host"), "names no database"),
+    ],
+)
+def test_a_mistake_is_one_line_without_a_password(
+    exam: Path, viva: Viva, arguments: tuple[str, ...], said: str
+) -> None:
+    done = viva("store", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "s3cret" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert runs(exam) == ["today", "week", "year"]
+
+
+def test_a_server_that_is_not_there_is_one_line_without_the_password(viva: Viva) -> None:
+    done = viva("store", VIVAVOCE_STORE="postgresql://me:s3cret@127.0.0.1:1/db")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "postgresql://me@127.0.0.1:1/db: " in done.stderr
+    assert "s3cret" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
