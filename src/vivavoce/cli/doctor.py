@@ -21,7 +21,13 @@ from vivavoce.store.store import Store
 
 Answer = Literal["ok", "missing", "broken"]
 _STYLES: dict[str, str] = {"ok": "green", "missing": "yellow", "broken": "bold red"}
-_EXTRAS = {"frames": ("pandas", "pyarrow"), "letta": ("letta_client",)}
+_EXTRAS = {
+    "embed": ("tokenizers", "safetensors"),
+    "frames": ("pandas", "pyarrow"),
+    "letta": ("letta_client",),
+    "postgres": ("psycopg",),
+    "providers": ("pydantic_ai",),
+}
 _KEYS = {"OPENAI_API_KEY": "judges and targets at OpenAI", "LETTA_API_KEY": "Letta Cloud"}
 
 
