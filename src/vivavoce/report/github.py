@@ -1,7 +1,7 @@
 """A graded run as annotations of a GitHub workflow: one for the verdict, one for each of the worst samples.
 
-Each is a line that the runner reads as a command, so nothing that models, targets and suites wrote may begin a line or end
-a part of one: line breaks, `%`, and in the title `:` and `,` stand escaped.
+Each is a line that the runner reads as a command, so nothing that models, targets and suites wrote may begin a line or
+end a part of one: line breaks, `%`, and in the title `:` and `,` stand escaped.
 
 Source of the form and of the escapes: "Workflow commands for GitHub Actions" and the toolkit's `@actions/core`.
 """
