@@ -17,7 +17,7 @@ COMMAND = re.compile(r"::(notice|warning|error) title=([^:,\r\n]+)::(.+)")
 GATE = SimpleGate("exact", Threshold("avg_score", "gte", 0.9))
 
 
-def annotations(graded: GradedRun) -> list[tuple[str, str, str]]:
+def commands(graded: GradedRun) -> list[tuple[str, str, str]]:
     """Return the commands; every line must be one."""
     out = io.StringIO()
     write_github(graded, out)
@@ -28,7 +28,7 @@ def annotations(graded: GradedRun) -> list[tuple[str, str, str]]:
 
 async def test_the_verdict_comes_first_then_each_of_the_worst_samples(store: Store) -> None:
     low, broken = outcome("b", {"exact": grade(0.2, "rude")}), outcome("c", {"exact": failed(TIMEOUT)})
-    verdict, *others = annotations(await keep(store, [outcome("a", {"exact": 0.5}), low, broken], gate=GATE))
+    verdict, *others = commands(await keep(store, [outcome("a", {"exact": 0.5}), low, broken], gate=GATE))
     assert verdict[:2] == ("error", "support%3A fail")
     assert [one[:2] for one in others] == [
         ("warning", "support%3A c%3A error"),
@@ -43,7 +43,7 @@ async def test_the_verdict_comes_first_then_each_of_the_worst_samples(store: Sto
 )
 async def test_what_strangers_wrote_is_no_command(store: Store, text: str) -> None:
     graded = await keep(store, [outcome(text, {"exact": grade(0.0, text)})], gate=GATE)
-    found = annotations(graded)
+    found = commands(graded)
     assert len(found) == 2
     assert "%0A::" not in "".join(part.replace("%250A", "") for one in found for part in one)
     assert "\x1b" not in "".join(part for one in found for part in one)
