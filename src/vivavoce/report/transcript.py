@@ -111,7 +111,7 @@ def _line(name: str, grade: GradeResult | TurnGrade | Reward, why: str) -> Label
 
 def _message(message: AnyMessage) -> Iterator[RenderableType]:
     calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
-    words = safe(_words(message))
+    words = safe(words_of(message))
     label = Text(f"{message.role:>9}  ", style=_SPEAKERS[message.role])
     if words or not calls:
         yield Labelled(label, Text(words or "(no text)"))
@@ -121,7 +121,7 @@ def _message(message: AnyMessage) -> Iterator[RenderableType]:
         yield Labelled(Text.assemble(beside, ("→ ", "magenta")), made)
 
 
-def _words(message: AnyMessage) -> str:
+def words_of(message: AnyMessage) -> str:
     """Return the text of a message, and a word for each part of it that is none."""
     content = message.content or ""
     parts = [content] if isinstance(content, str) else [_part(part) for part in content]

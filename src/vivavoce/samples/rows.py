@@ -145,7 +145,7 @@ def _file(source: Source) -> Path | None:
 
 def _hash(sample: Sample) -> int:
     key = f"{sample.trial or 0} {sample.id}"
-    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
+    return int.from_bytes(blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest())
 
 
 def _pairs(hashes: array[int]) -> list[tuple[int, int]]:

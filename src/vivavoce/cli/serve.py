@@ -1,0 +1,43 @@
+"""`viva serve`: the API and the pages of a store."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vivavoce.cli.output import StoreOption, notes, store_of
+from vivavoce.server.allowed import Allowed
+from vivavoce.server.serving import serve
+from vivavoce.store.store import Store
+
+
+def command(
+    *,
+    host: Annotated[str, typer.Option(help="The address to listen on; others than this machine's need a token.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8484,
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(help="A model that requests may name as judge or tester; repeat for more."),
+    ] = None,
+    store: StoreOption = None,
+) -> None:
+    """Serve the API and the pages of a store until Ctrl-C, which ends running jobs so that they can be resumed.
+
+    Requests may run the suites below this folder and nothing else. Where VIVAVOCE_TOKEN is set, they must bring that
+    secret; an address that other machines can reach is not served without one.
+    """
+    allowed = Allowed(Path.cwd(), frozenset(judge or ()))
+    with Store.open(store_of(store)) as opened:
+
+        def started(address: str) -> None:
+            notes().print(f"serving {opened.place} at {address} · Ctrl-C ends it", soft_wrap=True)
+
+        token = os.environ.get("VIVAVOCE_TOKEN") or None
+        with suppress(KeyboardInterrupt):  # the server has ended in good order by then
+            serve(opened, host, port, token, allowed=allowed, started=started)

@@ -1,0 +1,34 @@
+"""`viva view`: the pages of a store in a browser, for whoever sits at this machine."""
+
+from __future__ import annotations
+
+import webbrowser
+from contextlib import suppress
+from typing import Annotated
+
+import typer
+
+from vivavoce.cli.output import StoreOption, store_of
+from vivavoce.server.pages.links import run_page
+from vivavoce.server.serving import serve
+from vivavoce.store.store import Store
+
+
+def command(
+    run: Annotated[str | None, typer.Argument(help="A run to open; the list of runs unless named.")] = None,
+    *,
+    browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to serve at; 0 takes a free one.")] = 0,
+    store: StoreOption = None,
+) -> None:
+    """Show the runs of a store as pages, at an address of this machine alone, until it is interrupted."""
+    with Store.open(store_of(store), create=False) as opened:
+        page = "/" if run is None else run_page(opened.run(run).id)
+
+        def started(address: str) -> None:
+            print(f"{address.rstrip('/')}{page}", flush=True)
+            if browser:
+                webbrowser.open(f"{address.rstrip('/')}{page}")
+
+        with suppress(KeyboardInterrupt):
+            serve(opened, "127.0.0.1", port, started=started)

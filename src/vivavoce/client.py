@@ -1,0 +1,373 @@
+"""`Client` and `AsyncClient`: a server of vivavoce, from Python.
+
+What goes wrong is a `VivavoceError`: a `UsageError` says in the server's words what is wrong with a request, a `Fault`
+that the server could not be reached or broke.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from urllib.parse import quote, urlencode
+
+from pydantic import BaseModel, ValidationError
+
+from vivavoce.errors import Fault, UsageError
+from vivavoce.metrics.evaluation import EvaluationReport
+from vivavoce.metrics.metric import Conversation, evaluation_input
+from vivavoce.pacing.loop_thread import LoopThread
+from vivavoce.records.run import Outcome
+from vivavoce.report.strict_json import strict_json
+from vivavoce.server.job_record import JobEvent, JobRecord, Kind
+from vivavoce.server.replies import CountedSamples, Evaluated, RunReport
+from vivavoce.store.listing import RunEntry, RunPage, SampleEntry
+from vivavoce.wire.http import Answer, Limits, checked_url
+from vivavoce.wire.http import Client as Connections
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse
+
+LOCAL = "http://127.0.0.1:8484"
+"""Where `viva serve` listens unless it is told otherwise."""
+
+LARGEST = 200_000_000
+"""Bytes of an answer at most."""
+
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+
+
+class AsyncClient:
+    """A server; `token` is what it asks for, `timeout` the seconds that an answer may take.
+
+    Use it with `async with`, or close it.
+    """
+
+    def __init__(self, url: str = LOCAL, token: str | None = None, *, timeout: float = 300.0) -> None:
+        self._url = checked_url(url, "the address of the server").rstrip("/") + "/api/v1"
+        self._headers = {"accept": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
+        self._connections = Connections(Limits(timeout=timeout, size=LARGEST), [token or ""], Fault)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._connections.close()
+
+    def runs(self, *, suite: str | None = None, text: str | None = None) -> AsyncGenerator[RunEntry]:
+        """Yield the runs, the newest first, a page at a time; `text` is a part of the name of the run or its suite."""
+        return self._pages("/runs", {"suite": suite, "text": text}, RunPage, lambda page: page.runs)
+
+    async def run(self, name: str = "latest", *, grading: str | None = None) -> RunReport:
+        """Return a run with its summary.
+
+        Raises:
+            UsageError: there is no such run or grading.
+        """
+        return await self._get(f"/runs/{_part(name)}", {"grading": grading}, RunReport)
+
+    def samples(
+        self,
+        run: str = "latest",
+        *,
+        filter: str = "",  # noqa: A002
+        sort: str = "position",
+        grading: str | None = None,
+    ) -> AsyncGenerator[SampleEntry]:
+        """Yield the samples of a run that a filter such as `state:error goal<0.5` lets through, a page at a time.
+
+        Raises:
+            UsageError: there is no such run or grading, or the filter cannot be read.
+        """
+        asked = {"filter": filter, "sort": sort, "grading": grading}
+        return self._pages(f"/runs/{_part(run)}/samples", asked, CountedSamples, lambda page: page.samples)
+
+    async def conversation(
+        self, run: str, sample: str, trial: int = 0, *, target: str | None = None, grading: str | None = None
+    ) -> Outcome:
+        """Return a conversation with its grades.
+
+        Raises:
+            UsageError: it is not there.
+        """
+        place = f"/runs/{_part(run)}/samples/{_part(sample)}/{trial}"
+        return await self._get(place, {"target": target, "grading": grading}, Outcome)
+
+    async def evaluate(
+        self,
+        conversation: Conversation,
+        metrics: Sequence[str],
+        goal: str | None = None,
+        *,
+        judge: str | None = None,
+        **known: Any,
+    ) -> EvaluationReport:
+        """Have a conversation measured now; `known` is what `evaluate_conversation` takes, such as `must`.
+
+        Raises:
+            ValueError: the messages are malformed.
+            UsageError: a metric is unknown, or the judge may not be named.
+        """
+        given = evaluation_input(conversation, goal=goal, **known)
+        body = given.model_dump(mode="json", exclude={"conversation_history", "growing"}, exclude_defaults=True)
+        body["messages"] = [message.model_dump(mode="json", exclude_unset=True) for message in given.messages]
+        answer = await self._send("POST", "/evaluations", {**body, "metrics": list(metrics), "judge": judge})
+        return EvaluationReport(_read(answer, Evaluated).results)
+
+    async def submit(self, kind: Kind, *, key: str | None = None, **asked: Any) -> AsyncJob:
+        """Begin a job, `evaluation`, `suite`, `test` or `resume`, with what that kind is asked; see the API.
+
+        The same key never begins a second one.
+
+        Raises:
+            UsageError: something in it is wrong, or may not be asked for.
+        """
+        headers = {} if key is None else {"idempotency-key": key}
+        return AsyncJob(self, _read(await self._send("POST", "/jobs", {"kind": kind, **asked}, headers), JobRecord))
+
+    async def job(self, job_id: str) -> AsyncJob:
+        """Return a job.
+
+        Raises:
+            UsageError: there is none of that id.
+        """
+        return AsyncJob(self, await self._get(f"/jobs/{_part(job_id)}", {}, JobRecord))
+
+    async def cancel(self, job_id: str) -> JobRecord:
+        """Have a job finish what is in flight and end; a second time, drop that too."""
+        return _read(await self._send("DELETE", f"/jobs/{_part(job_id)}"), JobRecord)
+
+    async def events(self, job_id: str, after: int = 0) -> AsyncGenerator[JobEvent]:
+        """Yield what happened in a job since an event, and what happens, until it is over."""
+        import aiohttp
+
+        source, url = f"GET {self._url}/jobs", f"{self._url}/jobs/{_part(job_id)}/events"
+        headers = self._headers | {"last-event-id": str(after), "accept": "text/event-stream"}
+        waits = aiohttp.ClientTimeout(total=None, sock_connect=self._connections.limits.timeout, sock_read=60)
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=waits, read_bufsize=2**22) as session,
+                session.get(url, headers=headers, allow_redirects=False) as response,
+            ):
+                if response.status != 200:
+                    raise _refusal(response.status, await response.text()) or Fault(
+                        f"{source} answered {response.status}", kind="http"
+                    )
+                async for event in _events(response):
+                    yield event
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise Fault(f"{source}: the connection broke: {error}", kind="connection", retryable=True) from error
+
+    async def _pages(
+        self, path: str, asked: Mapping[str, str | None], kind: type[M], items: Callable[[M], Sequence[T]]
+    ) -> AsyncGenerator[T]:
+        after: str | None = None
+        while True:
+            page = await self._get(path, {**asked, "after": after, "limit": "200"}, kind)
+            for item in items(page):
+                yield item
+            after = cast("str | None", page.model_dump(include={"next"})["next"])
+            if after is None:
+                return
+
+    async def _get(self, path: str, asked: Mapping[str, str | None], kind: type[M]) -> M:
+        query = urlencode({name: value for name, value in asked.items() if value is not None}, errors="replace")
+        return _read(await self._send("GET", f"{path}?{query}"), kind)
+
+    async def _send(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        data = None if body is None else strict_json(body).encode()
+        given = self._headers | {"content-type": "application/json"} | dict(headers or {})
+        try:
+            return await self._connections.request(method, self._url + path, data, given, repeatable=method == "GET")
+        except Fault as error:
+            raise _refusal(error.status, error.evidence) or error from error.__cause__
+
+
+class AsyncJob:
+    """A job of a server; `record` is what it last said of it."""
+
+    def __init__(self, client: AsyncClient, record: JobRecord) -> None:
+        self._client, self.record = client, record
+
+    @property
+    def id(self) -> str:
+        """The id of the job."""
+        return self.record.id
+
+    async def events(self, after: int = 0) -> AsyncGenerator[JobEvent]:
+        """Yield what happened since an event, and what happens, until the job is over."""
+        async for event in self._client.events(self.id, after):
+            self.record = event.job or self.record
+            yield event
+
+    async def wait(self) -> JobRecord:
+        """Wait until it is over, and return how it ended."""
+        async for _ in self.events():
+            pass
+        return self.record
+
+    async def cancel(self) -> JobRecord:
+        """Have it finish what is in flight and end; a second time, drop that too."""
+        self.record = await self._client.cancel(self.id)
+        return self.record
+
+
+class Client:
+    """The same for code that does not wait, also where an event loop is running: every method is that of `AsyncClient`.
+
+    Use it with `with`, or close it.
+    """
+
+    def __init__(self, url: str = LOCAL, token: str | None = None, *, timeout: float = 300.0) -> None:
+        self._client = AsyncClient(url, token, timeout=timeout)
+        self._loop = LoopThread("vivavoce-client")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._loop.run(self._client.close())
+        self._loop.stop()
+
+    def runs(self, *, suite: str | None = None, text: str | None = None) -> Iterator[RunEntry]:
+        """Yield the runs, the newest first."""
+        return _each(self._loop, self._client.runs(suite=suite, text=text))
+
+    def run(self, name: str = "latest", *, grading: str | None = None) -> RunReport:
+        """Return a run with its summary."""
+        return self._loop.run(self._client.run(name, grading=grading))
+
+    def samples(
+        self,
+        run: str = "latest",
+        *,
+        filter: str = "",  # noqa: A002
+        sort: str = "position",
+        grading: str | None = None,
+    ) -> Iterator[SampleEntry]:
+        """Yield the samples of a run that a filter lets through."""
+        return _each(self._loop, self._client.samples(run, filter=filter, sort=sort, grading=grading))
+
+    def conversation(
+        self, run: str, sample: str, trial: int = 0, *, target: str | None = None, grading: str | None = None
+    ) -> Outcome:
+        """Return a conversation with its grades."""
+        return self._loop.run(self._client.conversation(run, sample, trial, target=target, grading=grading))
+
+    def evaluate(
+        self,
+        conversation: Conversation,
+        metrics: Sequence[str],
+        goal: str | None = None,
+        *,
+        judge: str | None = None,
+        **known: Any,
+    ) -> EvaluationReport:
+        """Have a conversation measured now."""
+        return self._loop.run(self._client.evaluate(conversation, metrics, goal, judge=judge, **known))
+
+    def submit(self, kind: Kind, *, key: str | None = None, **asked: Any) -> Job:
+        """Begin a job."""
+        return Job(self._loop, self._loop.run(self._client.submit(kind, key=key, **asked)))
+
+    def job(self, job_id: str) -> Job:
+        """Return a job."""
+        return Job(self._loop, self._loop.run(self._client.job(job_id)))
+
+
+class Job:
+    """A job of a server, for code that does not wait; see `AsyncJob`."""
+
+    def __init__(self, loop: LoopThread, job: AsyncJob) -> None:
+        self._loop, self._job = loop, job
+
+    @property
+    def id(self) -> str:
+        """The id of the job."""
+        return self._job.id
+
+    @property
+    def record(self) -> JobRecord:
+        """What the server last said of it."""
+        return self._job.record
+
+    def events(self, after: int = 0) -> Iterator[JobEvent]:
+        """Yield what happened since an event, and what happens, until the job is over."""
+        return _each(self._loop, self._job.events(after))
+
+    def wait(self) -> JobRecord:
+        """Wait until it is over, and return how it ended."""
+        return self._loop.run(self._job.wait())
+
+    def cancel(self) -> JobRecord:
+        """Have it finish what is in flight and end; a second time, drop that too."""
+        return self._loop.run(self._job.cancel())
+
+
+def _each(loop: LoopThread, items: AsyncGenerator[T]) -> Iterator[T]:
+    """Yield what comes; one who stops reading closes the source."""
+
+    async def following() -> tuple[T, ...]:
+        async for item in items:
+            return (item,)
+        return ()
+
+    async def close() -> None:
+        await items.aclose()
+
+    try:
+        while found := loop.run(following()):
+            yield from found
+    finally:
+        loop.run(close())
+
+
+async def _events(response: ClientResponse) -> AsyncIterator[JobEvent]:
+    """Read server-sent events, of which every one here has its data in one line."""
+    async for line in response.content:
+        if line.startswith(b"data:"):
+            yield _checked(JobEvent, line[5:])
+
+
+def _read(answer: Answer, kind: type[M]) -> M:
+    return _checked(kind, answer.body)
+
+
+def _checked(kind: type[M], body: bytes) -> M:
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError as error:
+        raise Fault(f"the server answered something else than a {kind.__name__}: {error}", kind="format") from error
+
+
+def _refusal(status: int | None, body: str | None) -> UsageError | None:
+    """Return what the server says is wrong with a request, None where it is not the request that is."""
+    if status is None or not 400 <= status < 500:
+        return None
+    try:
+        said: Any = json.loads(body or "")
+    except ValueError:
+        said = None
+    detail = cast("dict[str, Any]", said).get("detail") if isinstance(said, dict) else None
+    return UsageError(str(detail or (body or "").strip() or f"the server refused it ({status})"))
+
+
+def _part(text: str) -> str:
+    """Return a text as one part of a path."""
+    return quote(text, safe="", errors="replace")

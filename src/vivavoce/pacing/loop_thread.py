@@ -1,0 +1,43 @@
+"""`LoopThread`: an event loop in a thread of its own, for code that does not wait itself."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """Runs coroutines until it is stopped; it does not keep the program from ending."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name=name)
+        self._thread.start()
+
+    def begin(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
+        """Begin a coroutine, and return what its result comes in."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine to its end; where that is not waited for, as after Ctrl-C, it is cancelled."""
+        begun = self.begin(coroutine)
+        try:
+            return begun.result()
+        except BaseException:
+            begun.cancel()
+            raise
+
+    def call(self, function: Callable[[], object]) -> None:
+        """Have a function called there."""
+        self._loop.call_soon_threadsafe(function)
+
+    def stop(self) -> None:
+        """End the loop and its thread; what runs there still is dropped."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()

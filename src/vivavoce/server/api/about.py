@@ -1,0 +1,33 @@
+"""What this server is and has: whether it works, and the metrics that requests may name."""
+
+from __future__ import annotations
+
+import inspect
+from importlib.metadata import version
+
+from fastapi import APIRouter, Request, Response
+
+from vivavoce.metrics.factory import metrics as registered
+from vivavoce.server.api.answers import ERRORS, answer
+from vivavoce.server.replies import Health, MetricLine
+
+router = APIRouter(prefix="/api/v1", tags=["about"], responses=ERRORS)
+
+
+@router.get("/health", response_model=Health)
+def health(request: Request) -> Response:
+    """Say whether the server and its store work."""
+    request.app.state.store.runs(limit=1)
+    return answer(Health(version=version("vivavoce")))
+
+
+@router.get("/metrics", response_model=list[MetricLine])
+def metrics() -> Response:
+    """List the metrics that requests may name."""
+    return answer([_line(name) for name in registered.names()])
+
+
+def _line(name: str) -> MetricLine:
+    kind = registered.get(name)
+    line = inspect.cleandoc(kind.__doc__ or "").partition("\n")[0]
+    return MetricLine(name=name, line=line, judged=kind.judged)

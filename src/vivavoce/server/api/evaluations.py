@@ -1,0 +1,84 @@
+"""Evaluating a conversation now: one that the request brings, or one that the store has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.errors import UsageError
+from vivavoce.messages import Messages
+from vivavoce.metrics.evaluation import EvaluationReport, evaluate_conversation, evaluate_given
+from vivavoce.metrics.stored import stored_input
+from vivavoce.pacing.waiting import wait_for
+from vivavoce.server.api.answers import ERRORS, answer
+from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.job_requests import Metrics, check_metrics
+from vivavoce.server.replies import Evaluated
+
+router = APIRouter(prefix="/api/v1", tags=["evaluations"], route_class=StrictRoute, responses=ERRORS)
+
+
+class Judged(BaseModel):
+    """Which metrics measure, and who judges for those that ask a model; VIVAVOCE_JUDGE unless it is named."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metrics: Metrics
+    judge: str | None = None
+
+
+class ConversationToJudge(Judged):
+    """A conversation, and what is known about it; see `MultiTurnEvaluationInput`."""
+
+    messages: Messages = Field(min_length=1)
+    goal: str | None = None
+    instructions: str | None = None
+    context: dict[str, Any] | None = None
+    reference: str | None = None
+    must: list[str] = Field(default_factory=list)
+    must_not: list[str] = Field(default_factory=list)
+    turn_seconds: list[float | None] = Field(default_factory=lambda: list[float | None]())
+
+
+class StoredToJudge(Judged):
+    """A stored conversation; `trial` is needed where there are several."""
+
+    trial: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+
+
+@router.post("/evaluations", response_model=Evaluated)
+async def evaluate(request: Request, given: ConversationToJudge) -> Response:
+    """Measure a conversation with several metrics; a metric that breaks is an error, and the others go on."""
+    check_metrics(given.metrics)
+    judge = request.app.state.allowed.judge(given.judge)
+    known = given.model_dump(include={"goal", "instructions", "context", "reference", "must", "must_not"})
+    known["turn_seconds"] = given.turn_seconds
+    measure = partial(evaluate_conversation, given.messages, given.metrics, model=judge, **known)
+    return await _report(request, measure)
+
+
+@router.post("/test-results/{run}/{sample:path}/evaluations", response_model=Evaluated)
+async def evaluate_test_result(request: Request, run: str, sample: str, given: StoredToJudge) -> Response:
+    """Measure a stored conversation with several metrics; nothing in the store changes."""
+    check_metrics(given.metrics)
+    judge = request.app.state.allowed.judge(given.judge)
+    if "/" in run or not sample:
+        raise UsageError(f"no run '{run}'")
+    name = f"{run}/{sample}" if given.trial is None else f"{run}/{sample}#{given.trial}"
+
+    def measure() -> EvaluationReport:
+        stored = stored_input(request.app.state.store, name)
+        return wait_for(evaluate_given(stored, given.metrics, judge, close=True))
+
+    return await _report(request, measure)
+
+
+async def _report(request: Request, measure: Callable[[], EvaluationReport]) -> Response:
+    """Measure in a thread; those that wait for judges are never so many that no page is answered any more."""
+    report = await to_thread.run_sync(measure, limiter=request.app.state.evaluations)
+    return answer({"results": dict(report), "all_passed": report.all_passed, "usage": report.usage})

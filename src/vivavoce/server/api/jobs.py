@@ -1,0 +1,93 @@
+"""Jobs: work that outlasts a request, with news of it as server-sent events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Header, Query, Request, Response
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from vivavoce.server.api.answers import ERRORS, answer, json_text, refused
+from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.job import Job
+from vivavoce.server.job_record import JobEvent, JobRecord
+from vivavoce.server.job_requests import JobRequest
+from vivavoce.server.jobs import Jobs, OtherBody, TooManyJobs
+from vivavoce.server.replies import JobPage, Problem
+
+router = APIRouter(prefix="/api/v1", tags=["jobs"], route_class=StrictRoute, responses=ERRORS)
+
+PING = 15
+"""Seconds of silence after which a stream says that it is still there."""
+
+_MORE = {409: {"model": Problem, "description": "The key was used for another request."}, 429: {"model": Problem}}
+
+
+@router.post("/jobs", status_code=202, response_model=JobRecord, responses={**ERRORS, **_MORE})
+def submit(
+    request: Request,
+    given: Annotated[JobRequest, Body()],
+    idempotency_key: Annotated[
+        str | None, Header(min_length=1, max_length=200, description="The same key never begins a second job.")
+    ] = None,
+) -> Response:
+    """Begin a job; `Location` is where it is."""
+    try:
+        record = _jobs(request).submit(given, idempotency_key)
+    except OtherBody as error:
+        return refused(str(error), 409)
+    except TooManyJobs as error:
+        return refused(str(error), 429, {"retry-after": "30"})
+    return answer(record, 202, {"location": f"/api/v1/jobs/{record.id}"})
+
+
+@router.get("/jobs", response_model=JobPage)
+def jobs(request: Request, after: str | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 50) -> Response:
+    """List jobs, the newest first."""
+    found = _jobs(request).list(after, limit + 1)
+    following = found[limit - 1].id if len(found) > limit else None
+    return answer(JobPage(jobs=found[:limit], next=following))
+
+
+@router.get("/jobs/{job}", response_model=JobRecord)
+def job(request: Request, job: str) -> Response:
+    """Return a job."""
+    return answer(_jobs(request).get(job).record)
+
+
+@router.delete("/jobs/{job}", status_code=202, response_model=JobRecord)
+def cancel(request: Request, job: str) -> Response:
+    """Have a job finish what is in flight and end; asked a second time, drop that too."""
+    return answer(_jobs(request).cancel(job), 202)
+
+
+@router.get(
+    "/jobs/{job}/events",
+    response_class=EventSourceResponse,
+    responses={200: {"content": {"text/event-stream": {}}, "description": "Each `data` is a `JobEvent`."}},
+)
+async def events(
+    request: Request,
+    job: str,
+    last_event_id: Annotated[str | None, Header(description="The last event that was seen; those after it come.")] = (
+        None
+    ),
+) -> Response:
+    """Tell what happened in a job and what happens, until it is over."""
+    seen = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdigit() else 0
+    return EventSourceResponse(_stream(_jobs(request).get(job), seen), ping=PING, headers={"x-accel-buffering": "no"})
+
+
+async def _stream(job: Job, seen: int) -> AsyncIterator[ServerSentEvent]:
+    told: JobEvent | None = None
+    async for told in job.follow(seen):
+        yield ServerSentEvent(json_text(told), event=told.kind, id=str(told.id))
+    if told is None:  # it was over before this server began, or its end has been told: a client need not come again
+        record = job.record
+        end = JobEvent(id=max(seen, 1), kind="ended", done=record.done, errors=record.errors, job=record)
+        yield ServerSentEvent(json_text(end), event="ended", id=str(end.id))
+
+
+def _jobs(request: Request) -> Jobs:
+    return request.app.state.jobs

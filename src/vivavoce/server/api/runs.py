@@ -1,0 +1,127 @@
+"""Runs, their gradings and their samples, a page at a time."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from vivavoce.errors import UsageError
+from vivavoce.records.run import Grading, Outcome, Run, Status
+from vivavoce.report.compare import Comparison, compare
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.server.api.answers import ERRORS, answer
+from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.replies import CountedSamples, RunReport
+from vivavoce.store.browsing import count_samples, list_runs, list_samples
+from vivavoce.store.browsing_filter import parse_filter
+from vivavoce.store.listing import RunPage
+from vivavoce.store.store import Store
+
+router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
+
+Limit = Annotated[int, Query(ge=1, le=500, description="How many, at most.")]
+After = Annotated[str | None, Query(description="Where to go on: `next` of the page before.")]
+GradingName = Annotated[str | None, Query(description="A set of scores; the newest complete one unless named.")]
+Filter = Annotated[str, Query(description='Such as `state:error goal<0.5 text:"refund" target:bot -tag:slow`.')]
+RunName = Annotated[str, Path(description="A run: its id, the beginning or the end of it, or `latest`.")]
+Trial = Annotated[int, Path(ge=0, le=2**31 - 1)]
+
+
+@router.get("/runs", response_model=RunPage)
+def runs(
+    request: Request,
+    after: After = None,
+    limit: Limit = 50,
+    suite: str | None = None,
+    status: Status | None = None,
+    text: Annotated[str | None, Query(description="A part of the name of the run or of its suite.")] = None,
+) -> Response:
+    """List runs, the newest first."""
+    return answer(list_runs(_store(request), after, limit, suite=suite, status=status, text=text))
+
+
+@router.get("/runs/{run}", response_model=RunReport)
+def run(request: Request, run: RunName, grading: GradingName = None) -> Response:
+    """Return a run with its summary."""
+    found, scores = _graded(request, run, grading)
+    summary = GradedRun(_store(request), found, scores).summary()
+    return answer({"run": found, "grading": scores.model_copy(update={"summary": None}), "summary": summary})
+
+
+@router.get("/runs/{run}/gradings", response_model=list[Grading])
+def gradings(request: Request, run: RunName) -> Response:
+    """Return the gradings of a run, the oldest first."""
+    store = _store(request)
+    return answer(store.gradings(store.run(run).id))
+
+
+@router.get("/runs/{run}/samples", response_model=CountedSamples)
+def samples(
+    request: Request,
+    run: RunName,
+    filter: Filter = "",  # noqa: A002 - it is called so in the address
+    sort: Annotated[str, Query(description="`position`, `worst`, `seconds`, `turns` or a grader; `-` goes down.")] = (
+        "position"
+    ),
+    after: After = None,
+    limit: Limit = 50,
+    grading: GradingName = None,
+) -> Response:
+    """List the samples of a run with their scores, without what was said."""
+    return _samples(request, _graded(request, run, grading)[1], filter, sort, after, limit)
+
+
+@router.get("/runs/{run}/errors", response_model=CountedSamples)
+def errors(
+    request: Request, run: RunName, after: After = None, limit: Limit = 50, grading: GradingName = None
+) -> Response:
+    """List the samples of a run that something broke, each with what."""
+    return _samples(request, _graded(request, run, grading)[1], "state:error", "position", after, limit)
+
+
+@router.get("/runs/{run}/samples/{sample:path}/{trial}", response_model=Outcome)
+def sample(
+    request: Request,
+    run: RunName,
+    sample: str,
+    trial: Trial,
+    target: str | None = None,
+    grading: GradingName = None,
+) -> Response:
+    """Return one conversation with its grades, and its test where a tester led it."""
+    found, scores = _graded(request, run, grading)
+    for outcome in _store(request).outcomes(scores.id, sample_id=sample):
+        key = outcome.attempt.key
+        if key.trial == trial and target in (None, key.target):
+            return answer(outcome.model_dump(exclude_unset=True))
+    raise UsageError(f"run {found.id} has no sample '{sample}' with trial {trial}")
+
+
+@router.get("/comparisons", response_model=Comparison)
+def comparison(
+    request: Request,
+    a: Annotated[str, Query(description="A run.")],
+    b: Annotated[str, Query(description="The run that is compared with it.")],
+    threshold: Annotated[float, Query(ge=0, le=1, description="From which score a scenario passes.")] = 1.0,
+) -> Response:
+    """Compare two runs: the figures of each grader over the scenarios of both, and the samples that flipped."""
+    one, other = _graded(request, a, None)[1], _graded(request, b, None)[1]
+    return answer(compare(_store(request), one, other, threshold=threshold))
+
+
+def _samples(request: Request, grading: Grading, wanted: str, sort: str, after: str | None, limit: int) -> Response:
+    store, terms = _store(request), parse_filter(wanted)
+    page = list_samples(store, grading.id, terms, sort=sort, after=after, limit=limit)
+    matches = count_samples(store, grading.id, terms) if after is None else None
+    return answer(CountedSamples(samples=page.samples, next=page.next, matches=matches))
+
+
+def _graded(request: Request, run: str, grading: str | None) -> tuple[Run, Grading]:
+    store = _store(request)
+    found = store.run(run)
+    return found, store.grading(found.id, grading)
+
+
+def _store(request: Request) -> Store:
+    return request.app.state.store

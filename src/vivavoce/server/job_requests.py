@@ -1,0 +1,237 @@
+"""What a job may be asked to do, and the run that it becomes; never code or a path that a request brings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
+
+from vivavoce.errors import StoreError, UsageError
+from vivavoce.metrics.factory import CLASSES
+from vivavoce.metrics.factory import metrics as registered
+from vivavoce.penelope.strategies import strategies
+from vivavoce.records.events import Listener
+from vivavoce.report.strict_json import strict_json
+from vivavoce.run.opening import open_run, reopen_run
+from vivavoce.run.plan import RunOptions
+from vivavoce.run.suite_run import SuiteRun
+from vivavoce.samples.rows import check_samples
+from vivavoce.server.allowed import Allowed
+from vivavoce.store.store import Store
+from vivavoce.suites.document import Document
+from vivavoce.suites.judging import judging_suite
+from vivavoce.suites.load import Suite, load_suite
+from vivavoce.suites.testing import testing_suite
+
+Metrics = Annotated[list[str], Field(min_length=1, max_length=50)]
+_OF_ROW = {"goal", "instructions", "scenario", "persona", "facts", "restrictions", "must", "must_not", "input"}
+MOST_AT_ONCE = 1000
+"""Conversations at a time, and trials, that a request may ask for."""
+
+
+class Asked(BaseModel):
+    """What all jobs may be told: how many calls may be made, and what models may cost in US dollars."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_calls: int | None = Field(default=None, ge=0, le=2**53)
+    max_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+
+    @property
+    def limits(self) -> RunOptions:
+        """The limits as options of a run."""
+        return RunOptions(max_calls=self.max_calls, max_cost=self.max_cost)
+
+
+class EvaluationJob(Asked):
+    """Measure recorded conversations; each has `messages` and whatever the metrics need of it, such as `goal`."""
+
+    kind: Literal["evaluation"] = "evaluation"
+    conversations: list[dict[str, Any]] = Field(min_length=1, max_length=100_000)
+    metrics: Metrics
+    judge: str | None = None
+    max_concurrent: int = Field(default=64, ge=1, le=MOST_AT_ONCE)
+
+
+class SuiteJob(Asked):
+    """Run a suite of the served folder; `suite` is the path of its file in there."""
+
+    kind: Literal["suite"] = "suite"
+    suite: str
+    options: RunOptions = Field(default_factory=RunOptions)
+
+    @field_validator("options")
+    @classmethod
+    def _bounded(cls, options: RunOptions) -> RunOptions:
+        for name in ("max_concurrent", "trials"):
+            if (getattr(options, name) or 1) > MOST_AT_ONCE:
+                raise ValueError(f"{name} is {MOST_AT_ONCE} at most")
+        return options
+
+
+class TestJob(Asked):
+    """Have a tester lead a conversation towards a goal, against the target of a suite of the served folder.
+
+    The tester is that of the suite where it has one; what is given here goes before.
+    """
+
+    __test__: ClassVar[bool] = False
+    kind: Literal["test"] = "test"
+    suite: str
+    goal: str
+    instructions: str | None = None
+    scenario: str | None = None
+    persona: str | dict[str, str] | None = None
+    facts: dict[str, str] = Field(default_factory=dict)
+    restrictions: list[str] = Field(default_factory=list)
+    must: list[str] = Field(default_factory=list)
+    must_not: list[str] = Field(default_factory=list)
+    input: list[str] = Field(default_factory=list)
+    strategy: str | None = None
+    max_turns: int = Field(default=20, ge=1, le=MOST_AT_ONCE)
+    min_turns: int = Field(default=0, ge=0, le=MOST_AT_ONCE)
+    tester: str | None = None
+    judge: str | None = None
+    metrics: list[str] = Field(default_factory=list, max_length=50)
+    trials: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
+
+
+class ResumeJob(Asked):
+    """Do what is left of a run that a job began; `resume` is its name."""
+
+    kind: Literal["resume"] = "resume"
+    resume: str
+
+
+def _kind_of(body: Any) -> str | None:
+    if not isinstance(body, dict):
+        return getattr(body, "kind", None)
+    given = cast("dict[str, Any]", body)
+    kind = given.get("kind", "resume" if "resume" in given else None)
+    return kind if isinstance(kind, str) else None
+
+
+JobRequest = Annotated[
+    Annotated[EvaluationJob, Tag("evaluation")]
+    | Annotated[SuiteJob, Tag("suite")]
+    | Annotated[TestJob, Tag("test")]
+    | Annotated[ResumeJob, Tag("resume")],
+    Discriminator(_kind_of),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What a run begins with: the store, what may be run, who listens, and the file for conversations that come in."""
+
+    store: Store
+    allowed: Allowed
+    listeners: Sequence[Listener]
+    file: Path
+
+    def run(self, request: EvaluationJob | SuiteJob | TestJob | ResumeJob) -> SuiteRun:
+        """Return the run of a request, ready to execute.
+
+        Raises:
+            UsageError: something in the request is wrong, or may not be asked for.
+            StoreError: the conversations cannot be kept.
+        """
+        match request:
+            case EvaluationJob():
+                return self._evaluation(request)
+            case SuiteJob():
+                path = self.allowed.suite(request.suite)
+                given = request.limits.model_dump(exclude_none=True, include={"max_calls", "max_cost"})
+                options = request.options.model_copy(update=given)
+                return open_run(path, options, store=self.store, listeners=self.listeners)
+            case TestJob():
+                return self._test(request)
+            case ResumeJob():
+                return reopen_run(
+                    request.resume,
+                    store=self.store,
+                    listeners=self.listeners,
+                    max_calls=request.max_calls,
+                    max_cost=request.max_cost,
+                )
+
+    def _evaluation(self, request: EvaluationJob) -> SuiteRun:
+        check_metrics(request.metrics)
+        judge = self.allowed.judge(request.judge)
+        _check_rows(request.conversations)
+        _write(self.file, request.conversations)
+        suite = judging_suite(self.file, request.metrics, judge, max_concurrent=request.max_concurrent)
+        named = suite.spec.model_copy(update={"name": "evaluation"})
+        return SuiteRun(replace(suite, spec=named), request.limits, self.store, self.listeners)
+
+    def _test(self, request: TestJob) -> SuiteRun:
+        loaded = load_suite(self.allowed.suite(request.suite))
+        if loaded.problems:
+            raise UsageError(*loaded.problems)
+        if loaded.spec.target is None:
+            raise UsageError(f"suite '{request.suite}' names no target to test")
+        check_metrics(request.metrics)
+        if request.strategy is not None:
+            strategies.get(request.strategy)
+        judge = self.allowed.judge(request.judge)
+        row = {name: value for name, value in request.model_dump(include=_OF_ROW).items() if value}
+        suite = testing_suite(
+            loaded.spec.target.model_dump(exclude_unset=True) | {"kind": loaded.spec.target.kind},
+            row,
+            self._tester(loaded, request),
+            dict.fromkeys(request.metrics, judge),
+        )
+        document = Document(loaded.base / "test", suite.document.data, replaced=set(suite.document.data))
+        options = request.limits.model_copy(update={"trials": request.trials})
+        return SuiteRun(replace(suite, document=document), options, self.store, self.listeners)
+
+    def _tester(self, loaded: Suite, request: TestJob) -> dict[str, Any]:
+        own = loaded.spec.tester
+        how: dict[str, Any] = {} if own is None else own.model_dump(mode="json", exclude_unset=True)
+        if request.tester is not None or "model" not in how:
+            how["model"] = self.allowed.tester(request.tester)
+        if request.judge is not None or "judge" not in how:
+            how["judge"] = self.allowed.judge(request.judge)
+        if request.strategy is not None:
+            how["strategy"] = request.strategy
+            how.pop("graph", None)
+        how |= {"max_turns": request.max_turns, "min_turns": request.min_turns}
+        return {name: value for name, value in how.items() if value is not None}
+
+
+def check_metrics(names: Sequence[str]) -> None:
+    """Check that metrics are registered ones: a request never names a file.
+
+    Raises:
+        UsageError: one is not.
+    """
+    for name in names:
+        registered.get(CLASSES.get(name, name))
+
+
+def _check_rows(rows: Sequence[dict[str, Any]]) -> None:
+    """Refuse rows that are no conversations before a job is made of them.
+
+    Raises:
+        UsageError: with every one of them.
+    """
+    for number, row in enumerate(rows):
+        if "rubric_path" in row:
+            raise UsageError(f"conversation {number}: a request may not name a file")
+    if check_samples(rows).recorded < len(rows):
+        raise UsageError("a conversation has no 'messages'")
+
+
+def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(strict_json(row) + "\n" for row in rows)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise StoreError(f"{path.parent}: the conversations cannot be kept: {error.strerror or error}") from error

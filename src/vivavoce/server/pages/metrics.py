@@ -1,0 +1,90 @@
+"""The metrics of a run: each with its mean and interval on one axis, its gate, and how many scores there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from vivavoce.records.run import Grading
+from vivavoce.report.text import safe
+from vivavoce.run.summary import GraderSummary, Summary
+from vivavoce.server.pages.marks import State
+from vivavoce.server.pages.plots import Range, Scale, range_plot
+
+_STATES: Mapping[str, State] = {"pass": "pass", "fail": "fail", "inconclusive": "error"}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of the gate, and whether it is met."""
+
+    state: State
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A row of the table; `gate` is where the gate stands in percent of the axis, None without one for the mean."""
+
+    grader: GraderSummary
+    state: State | None
+    plot: Range | None
+    gate: float | None
+
+
+def conditions(summary: Summary) -> list[Condition]:
+    """Return what the verdict rests on, a line for each reason."""
+    found: list[Condition] = []
+    for reason in summary.reasons:
+        verdict, apart, text = reason.partition(" · ")
+        state = _STATES.get(verdict, "error") if apart else "error"
+        found.append(Condition(state, safe(text if apart else reason)))
+    return found
+
+
+def scale_of(summary: Summary, gates: Mapping[str, float]) -> Scale:
+    """Return the axis that shows every mean, interval and gate."""
+    ends = [end for one in summary.graders for end in (one.low, one.mean) if end is not None]
+    return Scale.around([*ends, *gates.values()])
+
+
+def metrics(summary: Summary, scale: Scale, gates: Mapping[str, float], *, provisional: bool) -> list[Metric]:
+    """Return the rows of the table, in the order of the suite."""
+    told = conditions(summary)
+    return [_metric(one, told, scale, gates.get(one.name), provisional) for one in summary.graders]
+
+
+def gates_of(grading: Grading) -> dict[str, float]:
+    """Return from which mean on the gate of a suite lets a grader pass, for those of which it says so."""
+    found = _simple(gate_of(grading))
+    return {
+        str(one["metric_key"]): float(one["value"])
+        for one in found
+        if one.get("aggregation", "avg_score") == "avg_score"
+        and one.get("op", "gte") in ("gte", "gt")
+        and isinstance(one.get("value"), int | float)
+        and 0 <= one["value"] <= 1
+    }
+
+
+def gate_of(grading: Grading) -> Mapping[str, Any]:
+    """Return the gate as the suite states it, empty where it has none."""
+    gate = grading.spec.get("gate")
+    return cast("dict[str, Any]", gate) if isinstance(gate, dict) else {}
+
+
+def _simple(gate: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    if "metric_key" in gate:
+        yield gate
+    for inner in cast("list[Any]", gate.get("conditions") or []):
+        if isinstance(inner, dict):
+            yield from _simple(cast("dict[str, Any]", inner))
+
+
+def _metric(one: GraderSummary, told: list[Condition], scale: Scale, gate: float | None, provisional: bool) -> Metric:
+    mine = [found for found in told if found.text.startswith((f"{one.name}: ", f"{one.target}: {one.name}: "))]
+    bad = any(found.state == "fail" for found in mine)
+    state = "fail" if bad else mine[0].state if mine else None
+    plot = range_plot(scale, one.mean, one.low, one.high, bad=bad, provisional=provisional)
+    return Metric(one, state, plot, None if gate is None else scale.at(gate))

@@ -1,0 +1,107 @@
+"""The list of runs: each with its verdict, its headline on one axis, and how its suite went before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Annotated, cast
+
+from fastapi import APIRouter, Query, Request, Response
+
+from vivavoce.records.run import Status
+from vivavoce.server.pages.links import run_list, run_page
+from vivavoce.server.pages.plots import Range, Scale, Spark, range_plot, spark
+from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.pages.templates import page
+from vivavoce.server.pages.wording import day
+from vivavoce.store.browsing import list_runs, suites_of_runs
+from vivavoce.store.keyset import place_after
+from vivavoce.store.listing import RunEntry
+from vivavoce.store.store import Store
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+SHOWN = 30
+"""Runs on one page."""
+BEFORE = 10
+"""Runs of a suite that its line is drawn through."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A run in the list."""
+
+    entry: RunEntry
+    link: str
+    plot: Range | None
+    spark: Spark | None
+
+
+@router.get("/")
+def runs(
+    request: Request,
+    text: Annotated[str, Query(alias="q")] = "",
+    suite: str = "",
+    status: str = "",
+    after: str | None = None,
+) -> Response:
+    """Show the runs of the store, the newest first."""
+    store = cast("Store", request.app.state.store)
+    state: Status | None = status if status in ("running", "finished", "interrupted") else None
+    listed = list_runs(store, after, SHOWN, suite=suite or None, status=state, text=text.strip() or None)
+    asked = {"q": text.strip() or None, "suite": suite or None, "status": state}
+    scale = Scale.around(end for one in listed.runs if (end := _lowest(one)) is not None)
+    rows = _rows(store, listed.runs, scale)
+    values: dict[str, object] = {
+        "section": "runs",
+        "days": [(name, list(group)) for name, group in groupby(rows, lambda row: day(row.entry.started_at))],
+        "scale": scale,
+        "suites": suites_of_runs(store),
+        "asked": asked,
+        "filtered": any(asked.values()),
+        "next_page": run_list(**asked, after=listed.next) if listed.next else None,
+        "first_page": run_list(**asked) if after else None,
+    }
+    return page("runs.html", values)
+
+
+def _rows(store: Store, entries: Sequence[RunEntry], scale: Scale) -> list[Row]:
+    means = _means(store, entries)
+    return [
+        Row(entry, run_page(entry.id), _plot(entry, scale), spark(means[entry.id]) if entry.id in means else None)
+        for entry in entries
+    ]
+
+
+def _plot(entry: RunEntry, scale: Scale) -> Range | None:
+    head = entry.headline
+    if head is None:
+        return None
+    bad, provisional = entry.verdict == "fail", entry.status == "running"
+    return range_plot(scale, head.mean, head.low, head.high, bad=bad, provisional=provisional)
+
+
+def _lowest(entry: RunEntry) -> float | None:
+    head = entry.headline
+    return None if head is None else head.mean if head.low is None else head.low
+
+
+def _means(store: Store, entries: Sequence[RunEntry]) -> dict[str, list[float]]:
+    """Return for each run the means of its suite up to it, the oldest first, those of the same grader."""
+    found: dict[str, list[float]] = {}
+    for suite in dict.fromkeys(one.suite for one in entries):
+        mine = [one for one in entries if one.suite == suite]
+        place = place_after((mine[-1].started_at, mine[-1].id))
+        series = [*mine, *list_runs(store, place, BEFORE, suite=suite).runs]
+        for number, entry in enumerate(mine):
+            head = entry.headline
+            if head is None or head.mean is None:
+                continue
+            alike = [
+                one.headline.mean
+                for one in series[number : number + BEFORE]
+                if one.headline and one.headline.name == head.name
+            ]
+            found[entry.id] = [mean for mean in reversed(alike) if mean is not None]
+    return found

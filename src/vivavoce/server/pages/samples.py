@@ -1,0 +1,89 @@
+"""The samples of a run as lines of its page: what state each is in, why, and how its turns went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vivavoce.records.score import PASSED
+from vivavoce.records.score import State as ScoreState
+from vivavoce.report.text import one_line, safe
+from vivavoce.server.pages.marks import State, worst_of
+from vivavoce.server.pages.plots import Strip, strip
+from vivavoce.store.listing import SampleEntry, ScoreEntry
+
+WHY = 160
+"""Characters of a reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A conversation in a list; `scores` has a place for each column, None where there is no score."""
+
+    entry: SampleEntry
+    link: str
+    state: State
+    why: str
+    strip: Strip | None
+    scores: list[float | None]
+
+    @property
+    def title(self) -> str:
+        """What it is about, and where nothing says so, its name."""
+        return safe(self.entry.title)
+
+
+def line(entry: SampleEntry, link: str, columns: Sequence[str]) -> Line:
+    """Return the line of a conversation, with the scores of some graders."""
+    states: list[State] = [score_state(one.state, one.value) for one in entry.scores]
+    found = {one.name: one.value for one in entry.scores}
+    return Line(
+        entry=entry,
+        link=link,
+        state="error" if entry.failure else worst_of(states),
+        why=_why(entry),
+        strip=_strip(entry),
+        scores=[found.get(name) for name in columns],
+    )
+
+
+def score_state(state: ScoreState, value: float | None) -> State:
+    """Return what a score alone amounts to."""
+    if state == "error":
+        return "error"
+    if value is None:
+        return "skip"
+    return "pass" if value >= PASSED else "fail" if value <= 0 else "part"
+
+
+def _why(entry: SampleEntry) -> str:
+    """Return what broke, else what the lowest grade says."""
+    if entry.failure is not None:
+        return one_line(str(entry.failure), WHY)
+    for one in entry.scores:
+        if one.state == "error":
+            return one_line(f"{one.name}: {one.failure or one.rationale or 'error'}", WHY)
+    grades = [(one.value, place, one) for place, one in enumerate(entry.scores) if one.value is not None]
+    if not grades:
+        return one_line(next((one.rationale or "" for one in entry.scores), ""), WHY)
+    lowest = min((one for one in grades if one[2].kind == "grade"), default=grades[0])[2]
+    return one_line(_said(lowest), WHY)
+
+
+def _said(one: ScoreEntry) -> str:
+    bad = [str(turn.turn) for turn in one.turns if turn.value is not None and turn.value < PASSED]
+    if bad:
+        return (
+            f"{one.name}: turn{'s' * (len(bad) > 1)} {', '.join(bad[:12])}{'…' * (len(bad) > 12)} of {len(one.turns)}"
+        )
+    return f"{one.name}: {one.rationale}" if one.rationale else ""
+
+
+def _strip(entry: SampleEntry) -> Strip | None:
+    graded: dict[int, list[State]] = {}
+    for one in entry.scores:
+        for turn in one.turns:
+            graded.setdefault(turn.turn, []).append(score_state(turn.state, turn.value))
+    if not graded:
+        return None
+    return strip([worst_of(graded.get(turn, ())) for turn in range(max(entry.turns, max(graded) + 1))])

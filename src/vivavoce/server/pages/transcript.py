@@ -1,0 +1,189 @@
+"""The transcript of a conversation as a page shows it: turns with what was said and done, and the marks beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from vivavoce.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+from vivavoce.records.trajectory import Turn, tool_results
+from vivavoce.report.text import one_line, safe
+from vivavoce.report.transcript import words_of
+from vivavoce.server.pages.evidence import Piece, Quote, Register
+from vivavoce.server.pages.marks import Mark, State, listed, worst_of
+from vivavoce.server.pages.wording import span
+
+LONGEST = 20_000
+"""Characters of what a tool was given, or gave back, that a page shows; what people and assistants say is never cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Words; `role` is who said them."""
+
+    role: str
+    pieces: list[Piece]
+    kind: Literal["said"] = "said"
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A tool call with what came back; it stands open where it holds evidence."""
+
+    name: str
+    short: str
+    brief: str
+    arguments: list[Piece]
+    result: list[Piece] | None
+    quote: Quote | None
+    kind: Literal["called"] = "called"
+
+    @property
+    def cited(self) -> bool:
+        """Whether there is evidence in it."""
+        return self.quote is not None or any(one.quote for one in [*self.arguments, *(self.result or ())])
+
+
+Part = Said | Called
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """A step that the tester took before it spoke, or why it said what it said."""
+
+    word: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A turn with its marks.
+
+    `about` are the marks of the whole conversation that rest on it, `judged` what was thought of the goal after it.
+    """
+
+    turn: Turn
+    parts: list[Part]
+    marks: list[Mark]
+    thoughts: list[Thought]
+    about: list[tuple[Mark, Quote, str]] = field(default_factory=list[tuple[Mark, Quote, str]])
+    judged: str = ""
+
+    @property
+    def state(self) -> State | None:
+        """The worst that is said of it, None where nobody graded it."""
+        if self.turn.failure is not None:
+            return "error"
+        return worst_of(mark.state for mark in self.marks) if self.marks else None
+
+    @property
+    def cited(self) -> bool:
+        """Whether a tool call of it holds evidence."""
+        return any(isinstance(part, Called) and part.cited for part in self.parts)
+
+    @property
+    def taken(self) -> str:
+        """How long the target took, and what it used, as far as it is known."""
+        words = [] if self.turn.seconds is None else [span(self.turn.seconds)]
+        if (usage := self.turn.usage) is not None and usage.input_tokens + usage.output_tokens:
+            words.append(f"{usage.input_tokens + usage.output_tokens:,} tokens")
+        return ", ".join(words)
+
+
+@dataclass(slots=True)
+class Writer:
+    """Writes the turns of one conversation; tool calls are numbered from `c0` through all of it."""
+
+    register: Register
+    calls: int = 0
+
+    def parts(self, messages: Sequence[AnyMessage], turn: int | None) -> list[Part]:
+        """Return what was said and done in a turn, tool calls with their results."""
+        answers = {id(call): answer for call, answer in tool_results(messages)}
+        answered = {id(answer) for answer in answers.values() if answer is not None}
+        return [
+            part
+            for message in messages
+            if not (isinstance(message, ToolMessage) and id(message) in answered)
+            for part in self._message(message, turn, answers)
+        ]
+
+    def skip(self, messages: Sequence[AnyMessage]) -> None:
+        """Count the calls of a turn that is not shown."""
+        self.calls += sum(len(one.tool_calls or ()) for one in messages if isinstance(one, AIMessage))
+
+    def _message(
+        self, message: AnyMessage, turn: int | None, answers: Mapping[int, ToolMessage | None]
+    ) -> Iterator[Part]:
+        calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
+        text = safe(words_of(message))
+        if text or not calls:
+            yield Said(message.role, self.register.pieces(text, turn, said=message.role == "assistant"))
+        for call in calls:
+            yield self._called(call, answers.get(id(call)), turn)
+
+    def _called(self, call: ToolCall, answer: ToolMessage | None, turn: int | None) -> Called:
+        reference = f"c{self.calls}"
+        self.calls += 1
+        cited = self.register.call(reference, turn)
+        given = _cut(safe(call.function.arguments))
+        returned = None if answer is None else _cut(safe(words_of(answer)))
+        return Called(
+            name=safe(call.name),
+            short=_short(given),
+            brief="no result" if returned is None else one_line(returned, 48),
+            arguments=self.register.pieces(given, turn, said=False),
+            result=None if returned is None else self.register.pieces(returned, turn, said=False),
+            quote=cited,
+        )
+
+
+def thoughts(test: Mapping[str, Any] | None, index: int) -> list[Thought]:
+    """Return what the tester did and thought before it spoke in a turn, counted from 0."""
+    turns = listed(test or {}, "history")
+    if index >= len(turns):
+        return []
+    found = steps(listed(turns[index], "steps"))
+    if why := turns[index].get("reasoning"):
+        found.append(Thought("tester", safe(str(why))))
+    return found
+
+
+def judged(test: Mapping[str, Any] | None, index: int) -> str:
+    """Return what the judge of the goal said after a turn, counted from 0; nothing where it said the same before."""
+    turns = listed(test or {}, "history")
+    said = [str(turn.get("evaluation") or "") for turn in turns[max(index - 1, 0) : index + 1]]
+    return safe(said[-1]) if said and (index == 0 or said[-1] != said[0]) and index < len(turns) else ""
+
+
+def steps(taken: Iterable[Mapping[str, Any]]) -> list[Thought]:
+    """Return the steps that a tester took, each with what came of it."""
+    return [_step(step) for step in taken]
+
+
+def _step(step: Mapping[str, Any]) -> Thought:
+    asked: Mapping[str, Any] = step.get("assistant_message") or {}
+    calls = listed(asked, "tool_calls")
+    called: Mapping[str, Any] = (calls[0].get("function") or {}) if calls else {}
+    name = str(called.get("name", "call")) if calls else "words"
+    came: Mapping[str, Any] = step.get("tool_message") or {}
+    return Thought(safe(name) + (" (refused)" if step.get("refused") else ""), one_line(str(came.get("content")), 300))
+
+
+def _short(arguments: str) -> str:
+    """Return what a tool was given as a call is written in a program, on one line."""
+    try:
+        read = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return one_line(arguments, 72)
+    if not isinstance(read, dict):
+        return one_line(arguments, 72)
+    given = cast("dict[str, Any]", read)
+    return one_line(", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in given.items()), 72)
+
+
+def _cut(text: str) -> str:
+    left = len(text) - LONGEST
+    return text if left <= 0 else f"{text[:LONGEST]}\n… ({left:,} more characters, all of them in the JSON)"

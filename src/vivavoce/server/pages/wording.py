@@ -1,0 +1,57 @@
+"""How numbers and times are written on a page, always in the same way."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+from vivavoce.report.text import safe
+
+
+def score(value: float | None, digits: int = 2) -> str:
+    """Return a score, or a dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def percent(share: float | None) -> str:
+    """Return a share between 0 and 1 as a percentage."""
+    return "–" if share is None else f"{share:.1%}"
+
+
+def span(seconds: float | None) -> str:
+    """Return a length of time, given in seconds, in the unit that suits it."""
+    if seconds is None:
+        return "–"
+    if seconds < 0.001:
+        return "under 1 ms"
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def dollars(cost: float | None) -> str:
+    """Return an amount of US dollars; small ones keep two digits that say something."""
+    if cost is None:
+        return "–"
+    return f"${cost:.2f}" if cost >= 0.1 or cost == 0 else f"${cost:.2g}"
+
+
+def clock(seconds: float) -> str:
+    """Return the time of day, of seconds since the epoch."""
+    return datetime.fromtimestamp(seconds).strftime("%H:%M")
+
+
+def day(seconds: float) -> str:
+    """Return the day, of seconds since the epoch, with its name."""
+    then = datetime.fromtimestamp(seconds)
+    return f"{then:%A} {then.day} {then:%B %Y}"
+
+
+def indented(data: Any) -> str:
+    """Return data as JSON that people read."""
+    return safe(json.dumps(data, indent=2, ensure_ascii=False, default=str))

@@ -1,0 +1,68 @@
+"""What the API answers besides the library's own records."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from vivavoce.metrics.result import MetricResult
+from vivavoce.records.run import Grading, Run
+from vivavoce.records.usage import Usage
+from vivavoce.run.summary import Summary
+from vivavoce.server.job_record import JobRecord
+from vivavoce.store.listing import SamplePage
+
+
+class Reply(BaseModel):
+    """Immutable."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class RunReport(Reply):
+    """A run with one of its gradings, and the summary of that."""
+
+    run: Run
+    grading: Grading
+    summary: Summary
+
+
+class CountedSamples(SamplePage):
+    """A page of samples; `matches` is how many the filter lets through in all, told on the first page."""
+
+    matches: int | None = None
+
+
+class Evaluated(Reply):
+    """The results by the names of the metrics; see `EvaluationReport`."""
+
+    results: dict[str, MetricResult]
+    all_passed: bool
+    usage: Usage | None = None
+
+
+class JobPage(Reply):
+    """Some jobs, the newest first; `next` is where the next page begins, None where there is none."""
+
+    jobs: list[JobRecord]
+    next: str | None = None
+
+
+class Health(Reply):
+    """A server that works, and its store with it."""
+
+    status: str = "ok"
+    version: str
+
+
+class MetricLine(Reply):
+    """A metric by its name: what it measures, and whether it asks a judge."""
+
+    name: str
+    line: str
+    judged: bool
+
+
+class Problem(Reply):
+    """What is wrong with a request."""
+
+    detail: str

@@ -1,0 +1,93 @@
+// What a page does beyond being read: the theme, the keys, and filtering while one types. Without it all links work.
+const root = document.documentElement;
+root.classList.add("js");
+const kept = () => { try { return localStorage.getItem("theme"); } catch { return null; } };
+const keep = (theme) => { try { localStorage.setItem("theme", theme); } catch { /* a browser may refuse to keep anything */ } };
+if (["light", "dark"].includes(kept())) root.dataset.theme = kept();
+
+const isDark = () => (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+
+function themeSwitch(button) {
+  const say = () => { button.textContent = isDark() ? "Light paper" : "Dark paper"; };
+  button.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; keep(root.dataset.theme); say(); });
+  say();
+}
+
+const all = (selector) => [...document.querySelectorAll(selector)];
+const rows = () => all(".book .row").filter((link) => !link.closest("tr").hidden);
+
+function step(by) {
+  const links = rows();
+  if (links.length) return links[Math.min(Math.max(links.indexOf(document.activeElement) + by, 0), links.length - 1)].focus();
+  const turns = all("article.turn");
+  const here = turns.findLastIndex((turn) => turn.getBoundingClientRect().top < 100);
+  turns[Math.min(Math.max(here + by, 0), turns.length - 1)]?.scrollIntoView();
+}
+
+function toggleTools() {
+  const tools = all("details.tool");
+  const open = tools.some((tool) => !tool.open);
+  for (const tool of tools) tool.open = open;
+}
+
+function toggleHelp() {
+  const help = document.getElementById("keys");
+  if (help.open) help.close(); else help.showModal();
+}
+
+const ACTIONS = {
+  j: () => step(1),
+  k: () => step(-1),
+  n: () => document.querySelector("[data-key=n]")?.click(),
+  p: () => document.querySelector("[data-key=p]")?.click(),
+  t: toggleTools,
+  "/": () => document.querySelector("[data-key=filter]")?.focus(),
+  "?": toggleHelp,
+};
+
+function press(event) {
+  if (event.metaKey || event.ctrlKey || event.altKey) return;
+  if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) {
+    if (event.key === "Escape") event.target.blur();
+    return;
+  }
+  const action = ACTIONS[event.key];
+  if (!action) return;
+  event.preventDefault();
+  action();
+}
+
+// The rows that the filter lets through are fetched a moment after the last key and put in the place of those shown.
+function filterWhileTyping(form) {
+  let latest = 0;
+  let timer;
+  const input = form.querySelector("[data-key=filter]");
+  const load = async () => {
+    const mine = ++latest;
+    const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value !== ""));
+    const address = `${form.getAttribute("action")}${query.size ? `?${query}` : ""}`;
+    const answer = await fetch(address).catch(() => null);
+    if (answer === null) return;
+    const fetched = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("found");
+    if (mine !== latest || fetched === null) return;
+    document.getElementById("found").replaceWith(fetched);
+    history.replaceState(null, "", address);
+  };
+  input.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(load, 200); });
+}
+
+// Pointing at a letter in the margin lights the words it stands for.
+function lightUp(letter) {
+  const words = document.getElementById(letter.getAttribute("href").slice(1));
+  for (const [event, on] of [["mouseenter", true], ["focus", true], ["mouseleave", false], ["blur", false]]) {
+    letter.addEventListener(event, () => words?.classList.toggle("lit", on));
+  }
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  themeSwitch(document.querySelector(".theme"));
+  document.querySelector(".help").addEventListener("click", toggleHelp);
+  all("a.ref").forEach(lightUp);
+  all("form[data-live]").forEach(filterWhileTyping);
+});
+addEventListener("keydown", press);

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vivavoce.server.allowed import Allowed
+from vivavoce.server.replies import Evaluated
+from vivavoce.settings import settings
+from vivavoce.store.store import Store
+from vivavoce.testing import LoopbackServer
+
+from ..live import send, serving
+
+VERDICT = {"achievement_level": "fully_achieved", "confidence": 0.9, "reasoning": "It was told.", "evidence": ["auto"]}
+TALK = [{"role": "user", "content": "What do you offer?"}, {"role": "assistant", "content": "We offer auto."}]
+
+
+def test_a_conversation_is_measured_now(server: str) -> None:
+    reply = send("POST", f"{server}/api/v1/evaluations", {"messages": TALK, "metrics": ["turn_count", "refusal"]})
+    found = Evaluated.model_validate_json(reply.body)
+    assert (reply.status, found.results["turn_count"].score) == (200, 1.0)
+    assert list(found.results) == ["turn_count", "refusal"]
+
+
+def test_a_judged_metric_asks_the_judge_of_the_server(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    with LoopbackServer(lambda _: VERDICT) as judge, serving(store) as url:
+        body = {"messages": TALK, "goal": "learn the offer", "metrics": ["goal_achievement"]}
+        unjudged = Evaluated.model_validate_json(send("POST", f"{url}/api/v1/evaluations", body).body)
+        assert unjudged.results["goal_achievement"].state == "skipped"
+        monkeypatch.setenv("VIVAVOCE_JUDGE", f"{judge.base_url}#examiner")
+        settings.cache_clear()
+        found = Evaluated.model_validate_json(send("POST", f"{url}/api/v1/evaluations", body).body)
+    assert (found.all_passed, found.results["goal_achievement"].evidence[0].verified) == (True, True)
+    assert len(judge.requests) == 1
+
+
+def test_a_request_names_only_judges_that_are_allowed(store: Store) -> None:
+    with LoopbackServer(lambda _: VERDICT) as judge:
+        name = f"{judge.base_url}#examiner"
+        body = {"messages": TALK, "goal": "learn the offer", "metrics": ["goal_achievement"], "judge": name}
+        with serving(store) as url:
+            refused = send("POST", f"{url}/api/v1/evaluations", body)
+        assert (refused.status, judge.requests) == (422, [])
+        assert "may not name the judge" in refused.json()["detail"]
+        with serving(store, Allowed(models=frozenset({name}))) as url:
+            assert send("POST", f"{url}/api/v1/evaluations", body).json()["all_passed"]
+
+
+def test_a_judge_that_breaks_is_an_error_of_its_metric_and_no_score(store: Store) -> None:
+    with LoopbackServer(lambda _: {"nonsense": 1}) as judge:
+        name = f"{judge.base_url}#examiner"
+        with serving(store, Allowed(models=frozenset({name}))) as url:
+            body = {"messages": TALK, "goal": "x", "metrics": ["goal_achievement", "turn_count"], "judge": name}
+            found = Evaluated.model_validate_json(send("POST", f"{url}/api/v1/evaluations", body).body)
+    assert [result.state for result in found.results.values()] == ["error", "scored"]
+    assert not found.all_passed
+
+
+def test_a_stored_conversation_is_measured_again(server: str) -> None:
+    for sample, turns in (("kind", 2.0), ("a/b", 1.0), ("a%2Fb%230", 1.0)):
+        url = f"{server}/api/v1/test-results/latest/{sample}/evaluations"
+        found = Evaluated.model_validate_json(send("POST", url, {"metrics": ["turn_count"]}).body)
+        assert found.results["turn_count"].score == turns
+    for path in ("latest/none", "nothing/kind", "latest%2Fx/kind"):
+        url = f"{server}/api/v1/test-results/{path}/evaluations"
+        assert send("POST", url, {"metrics": ["turn_count"]}).status == 404
+
+
+DEEP = b'{"metrics": ["turn_count"], "messages": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
+SURROGATE = b'{"metrics": ["turn_count"], "messages": [{"role": "user", "content": "\\ud800"}]}'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None,
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b"\xff\xfe",
+        DEEP,
+        b'{"messages": [], "metrics": ["turn_count"]}',
+        b'{"messages": NaN, "metrics": []}',
+        b'{"messages": [], "messages": [], "metrics": []}',
+        {"messages": TALK, "metrics": []},
+        {"messages": TALK, "metrics": ["nothing"]},
+        {"messages": TALK, "metrics": ["\0"]},
+        {"messages": TALK, "metrics": ["\ud800"]},
+        {"messages": TALK, "metrics": ["bot.py:reply"]},
+        {"messages": TALK, "metrics": ["/etc/passwd.yaml"]},
+        {"messages": TALK, "metrics": ["turn_count", "turn_count"]},
+        {"messages": TALK, "metrics": ["turn_count"], "judge": "\ud800"},
+        {"messages": TALK, "metrics": ["turn_count"], "context": [1]},
+        {"messages": TALK, "metrics": ["turn_count"], "turn_seconds": ["x"]},
+        {"messages": TALK, "metrics": ["turn_count"], "more": 1},
+        {"messages": [{"role": "wizard", "content": "x"}], "metrics": ["turn_count"]},
+        {"messages": ["x"], "metrics": ["turn_count"]},
+    ],
+)
+def test_a_wrong_request_is_told_what_is_wrong(server: str, body: Any) -> None:
+    reply = send("POST", f"{server}/api/v1/evaluations", body, {"content-type": "application/json"})
+    assert (reply.status, list(reply.json())) == (422, ["detail"]), reply.text
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"context": {"a": 10**300, "b": [[[[0]]]], "\0": "\0"}},
+        {"goal": "\0", "reference": "\u202e", "must": [""]},
+        {"turn_seconds": [1e308, None, -1]},
+        {"goal": "\ud83d\ude00"},
+        {"goal": "\ud800"},
+        {"messages": [{"role": "user", "content": "\ud800", "\ud800": "\ud800"}]},
+        {"messages": [{"role": "tool", "content": None, "tool_call_id": "\0"}]},
+        {"messages": [{"role": "assistant", "content": "x", "n": 10**400}]},
+    ],
+)
+def test_no_conversation_breaks_the_server(server: str, more: dict[str, Any]) -> None:
+    every = ["turn_count", "repetition", "refusal", "personal_data", "profanity_terms", "response_length"]
+    body = {"messages": TALK, "metrics": every, **more}
+    reply = send("POST", f"{server}/api/v1/evaluations", body)
+    assert reply.status in (200, 422), reply.text
+    reply.json()

@@ -1,0 +1,247 @@
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from vivavoce.server.job_record import JobEvent, JobRecord
+from vivavoce.store.store import Store
+from vivavoce.testing import LoopbackServer
+
+from ..live import get, send, serving
+
+TALK = [{"role": "user", "content": "What do you offer?"}, {"role": "assistant", "content": "We offer auto."}]
+MANY = {
+    "kind": "evaluation",
+    "metrics": ["refusal"],
+    "conversations": [{"id": f"t{n}", "messages": TALK} for n in range(5)],
+}
+
+
+def events(url: str, job: str, after: int | None = None) -> list[JobEvent]:
+    """Read the news of a job to their end."""
+    return list(stream(url, job, after))
+
+
+def stream(url: str, job: str, after: int | None = None) -> Iterator[JobEvent]:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=30)
+    try:
+        connection.request(
+            "GET", f"/api/v1/jobs/{job}/events", headers={} if after is None else {"last-event-id": str(after)}
+        )
+        answer = connection.getresponse()
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        for line in answer:
+            if line.startswith(b"data: "):
+                yield JobEvent.model_validate_json(line[6:])
+    finally:
+        connection.close()
+
+
+def submit(url: str, body: dict[str, Any], key: str | None = None) -> JobRecord:
+    reply = send("POST", f"{url}/api/v1/jobs", body, {} if key is None else {"idempotency-key": key})
+    assert reply.status == 202, reply.text
+    record = JobRecord.model_validate_json(reply.body)
+    assert reply.headers["location"] == f"/api/v1/jobs/{record.id}"
+    return record
+
+
+def ended(url: str, job: str) -> JobRecord:
+    """Wait for the end of a job."""
+    last = events(url, job)[-1]
+    assert last.kind == "ended"
+    assert last.job is not None
+    assert JobRecord.model_validate_json(get(f"{url}/api/v1/jobs/{job}").body) == last.job
+    return last.job
+
+
+def test_many_conversations_are_evaluated_as_a_run_of_the_store(server: str, store: Store) -> None:
+    record = ended(server, submit(server, MANY).id)
+    assert (record.status, record.done, record.errors, record.planned) == ("finished", 5, 0, 5)
+    assert record.run is not None
+    run = store.run(record.run)
+    assert (run.status, run.suite) == ("finished", "evaluation")
+    assert [row.value for row in store.scores(store.grading(run.id).id)] == [1.0] * 5
+
+
+def test_a_suite_of_the_served_folder_is_run_with_news_of_every_turn(server: str) -> None:
+    record = submit(server, {"kind": "suite", "suite": "suites/refunds.yaml", "options": {"samples": ["kind"]}})
+    told = events(server, record.id)
+    assert [one.kind for one in told] == ["started", "held", "turn", "turn", "graded", "ended"]
+    assert [one.id for one in told] == [1, 2, 3, 4, 5, 6]
+    assert [(said.role, said.text) for said in told[2].messages] == [
+        ("user", "Refund, please"),
+        ("assistant", "A refund is coming, welcome"),
+    ]
+    assert [(score.name, score.value) for score in told[4].scores] == [("said", 1.0)]
+    assert events(server, record.id, after=4) == told[4:]
+    assert [one.kind for one in events(server, record.id, after=6)] == ["ended"]
+    assert events(server, record.id, after=99)[-1].kind == "ended"
+
+
+def test_the_same_key_never_begins_a_second_job(server: str) -> None:
+    first = submit(server, MANY, key="k1")
+    assert submit(server, MANY, key="k1").id == first.id
+    assert submit(server, MANY, key="k2").id != first.id
+    other = send("POST", f"{server}/api/v1/jobs", {**MANY, "metrics": ["repetition"]}, {"idempotency-key": "k1"})
+    assert (other.status, list(other.json())) == (409, ["detail"])
+    assert len(get(f"{server}/api/v1/jobs").json()["jobs"]) == 2
+
+
+def test_jobs_are_listed_in_pages_newest_first(server: str) -> None:
+    made = [submit(server, MANY).id for _ in range(3)]
+    first = get(f"{server}/api/v1/jobs?limit=2").json()
+    rest = get(f"{server}/api/v1/jobs?limit=2&after={first['next']}").json()
+    assert [one["id"] for one in (*first["jobs"], *rest["jobs"])] == made[::-1]
+    assert rest["next"] is None
+
+
+SLOW = """\
+name: slow
+dataset: {{rows: [{rows}]}}
+target: {{kind: http, url: "{url}/", body: {{said: "{{{{ message }}}}"}}, reply: said}}
+graders:
+  said: {{kind: tool, function: contains, extractor: last_assistant}}
+max_concurrent: 1
+"""
+
+
+def slow_suite(workspace: Path, bot: LoopbackServer, rows: int) -> dict[str, Any]:
+    listed = ", ".join(f"{{id: s{n}, input: hello, ground_truth: hi}}" for n in range(rows))
+    (workspace / "slow.yaml").write_text(SLOW.format(rows=listed, url=bot.url))
+    return {"kind": "suite", "suite": "slow.yaml"}
+
+
+class Gate:
+    """A bot that answers once it is allowed to, and says when it was first asked."""
+
+    def __init__(self) -> None:
+        self.asked, self.open = threading.Event(), threading.Event()
+
+    def __call__(self, body: dict[str, Any]) -> Any:
+        self.asked.set()
+        self.open.wait(30)
+        return {"said": "hi"}
+
+
+def test_a_job_that_is_cancelled_finishes_what_is_in_flight_and_can_be_resumed(
+    server: str, store: Store, workspace: Path
+) -> None:
+    gate = Gate()
+    with LoopbackServer(gate) as bot:
+        record = submit(server, slow_suite(workspace, bot, rows=20))
+        gate.asked.wait(30)
+        assert send("DELETE", f"{server}/api/v1/jobs/{record.id}").status == 202
+        gate.open.set()
+        stopped = ended(server, record.id)
+        assert (stopped.status, stopped.run is not None) == ("interrupted", True)
+        assert 0 < stopped.done < 20
+        again = ended(server, submit(server, {"resume": stopped.run}).id)
+    assert (again.status, again.run, again.done) == ("finished", stopped.run, 20)
+    assert len(bot.requests) == 20
+    assert send("DELETE", f"{server}/api/v1/jobs/{record.id}").json()["status"] == "interrupted"
+
+
+def test_jobs_survive_a_restart_of_the_server(store: Store, workspace: Path) -> None:
+    gate = Gate()
+    with LoopbackServer(gate) as bot:
+        with serving(store) as url:
+            finished = ended(url, submit(url, MANY, key="k").id)
+            record = submit(url, slow_suite(workspace, bot, rows=8))
+            gate.asked.wait(30)
+            threading.Timer(0.05, gate.open.set).start()
+        with serving(store) as url:
+            assert JobRecord.model_validate_json(get(f"{url}/api/v1/jobs/{finished.id}").body) == finished
+            assert submit(url, MANY, key="k").id == finished.id
+            left = ended(url, record.id)
+            assert left.status == "interrupted"
+            assert ended(url, submit(url, {"resume": left.run}).id).status == "finished"
+    assert store.counts(left.run or "")[0] == 8
+
+
+def test_a_job_whose_server_was_killed_is_interrupted_and_can_be_resumed(store: Store, workspace: Path) -> None:
+    gate = Gate()
+    gate.open.set()
+    with LoopbackServer(gate) as bot:
+        with serving(store) as url:
+            record = ended(url, submit(url, slow_suite(workspace, bot, rows=3)).id)
+        file = workspace / ".vivavoce" / "jobs" / f"{record.id}.json"
+        kept = json.loads(file.read_text())
+        file.write_text(json.dumps({**kept, "record": {**kept["record"], "status": "running", "done": 0}}))
+        assert record.run is not None
+        store.update_run(store.run(record.run).model_copy(update={"status": "running", "finished_at": None}))
+        with serving(store) as url:
+            assert (ended(url, record.id).status, ended(url, record.id).done) == ("interrupted", 3)
+            assert ended(url, submit(url, {"resume": record.run}).id).status == "finished"
+
+
+TEST = {"kind": "test", "suite": "suites/refunds.yaml", "goal": "Get a refund", "max_turns": 2}
+
+
+def test_a_tester_leads_a_conversation_with_the_target_of_a_suite(
+    store: Store, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(store) as url:
+        refused = send("POST", f"{url}/api/v1/jobs", {**TEST, "tester": "bot.py:tester"})
+        assert (refused.status, "may not name the tester" in refused.json()["detail"]) == (422, True)
+        unled = ended(url, submit(url, TEST).id)
+    assert (unled.status, unled.run) == ("failed", None)
+    assert "tester" in (unled.detail or "")
+
+
+OUTSIDE = ["../x.yaml", "/etc/passwd", "suites", "suites/bot.py", "none.yaml", "link.yaml", "\0.yaml", "x" * 5000, ""]
+
+
+@pytest.mark.parametrize("suite", OUTSIDE)
+def test_a_suite_comes_from_the_served_folder_only(store: Store, workspace: Path, suite: str) -> None:
+    (workspace.parent / "x.yaml").write_text("name: x")
+    (workspace / "link.yaml").symlink_to(workspace.parent / "x.yaml")
+    with serving(store) as url:
+        reply = send("POST", f"{url}/api/v1/jobs", {"kind": "suite", "suite": suite})
+    assert (reply.status, list(reply.json())) == (404, ["detail"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"kind": "nothing"},
+        {"kind": ["evaluation"]},
+        {"resume": 5},
+        {"resume": "latest"},
+        {**MANY, "metrics": ["bot.py:x"]},
+        {**MANY, "metrics": ["suites/metric.yaml"]},
+        {**MANY, "conversations": []},
+        {**MANY, "conversations": [{"id": "x"}]},
+        {**MANY, "conversations": [{"messages": TALK, "rubric_path": "/etc/passwd"}]},
+        {**MANY, "conversations": [{"id": "a", "messages": TALK}, {"id": "a", "messages": TALK}]},
+        {**MANY, "judge": "openai:gpt"},
+        {**MANY, "max_concurrent": 10**9},
+        {**MANY, "max_calls": -1},
+        {"kind": "suite", "suite": "suites/refunds.yaml", "options": {"trials": 10**9}},
+        {"kind": "suite", "suite": "suites/refunds.yaml", "options": {"max_concurrent": 10**30}},
+        {"kind": "suite", "suite": "suites/refunds.yaml", "yaml": "name: x"},
+        {**TEST, "strategy": "bot.py:reply"},
+        {**TEST, "goal": None},
+        {**TEST, "metrics": ["bot.py:x"]},
+    ],
+)
+def test_a_wrong_job_is_told_what_is_wrong_and_none_is_made(server: str, body: dict[str, Any]) -> None:
+    reply = send("POST", f"{server}/api/v1/jobs", body)
+    assert (reply.status, list(reply.json())) == (422, ["detail"]), reply.text
+    assert get(f"{server}/api/v1/jobs").json()["jobs"] == []
+
+
+def test_a_body_of_half_characters_is_refused(server: str) -> None:
+    for text in ("\ud800", "a\udfff", "\ude00\ud83d"):
+        rows = [{"id": text, "messages": TALK}]
+        reply = send("POST", f"{server}/api/v1/jobs", {**MANY, "conversations": rows})
+        assert (reply.status, "half a surrogate pair" in reply.text) == (422, True)
+    rows = [{"id": "\ud83d\ude00 \0", "messages": TALK, "huge": 10**400}]
+    assert ended(server, submit(server, {**MANY, "conversations": rows}).id).status == "finished"

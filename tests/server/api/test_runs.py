@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import pytest
+
+from vivavoce.records.run import Outcome
+from vivavoce.report.compare import Comparison
+from vivavoce.server.replies import CountedSamples, RunReport
+from vivavoce.store.listing import RunPage
+from vivavoce.store.store import Store
+
+from ..live import get, serving
+
+
+def test_runs_are_listed_with_the_figures_of_their_summary(server: str, store: Store) -> None:
+    page = RunPage.model_validate_json(get(f"{server}/api/v1/runs").body)
+    summary = store.gradings(page.runs[0].id)[0].summary
+    headline = page.runs[0].headline
+    assert summary is not None
+    assert headline is not None
+    assert (headline.mean, headline.n, headline.errors) == (summary["graders"][0]["mean"], 2, 1)
+    assert page.next is None
+
+
+def test_a_run_is_found_by_any_of_its_names(server: str, store: Store) -> None:
+    run = store.run("latest")
+    for name in (run.id, "latest", run.id.rpartition("-")[2]):
+        report = RunReport.model_validate_json(get(f"{server}/api/v1/runs/{name}").body)
+        assert (report.run, report.grading.run_id, report.summary.attempts) == (run, run.id, 3)
+    assert len(get(f"{server}/api/v1/runs/latest/gradings").json()) == 1
+
+
+def test_samples_are_filtered_and_come_in_pages(server: str) -> None:
+    url = f"{server}/api/v1/runs/latest/samples"
+    first = CountedSamples.model_validate_json(get(f"{url}?limit=2&sort=worst").body)
+    assert ([one.sample_id for one in first.samples], first.matches) == (["broken", "a/b"], 3)
+    rest = CountedSamples.model_validate_json(get(f"{url}?limit=2&sort=worst&after={first.next}").body)
+    assert ([one.sample_id for one in rest.samples], rest.next, rest.matches) == (["kind"], None, None)
+    found = CountedSamples.model_validate_json(get(f"{url}?filter=tag:short%20said%3E0.5").body)
+    assert [one.sample_id for one in found.samples] == ["kind"]
+    broken = CountedSamples.model_validate_json(get(f"{server}/api/v1/runs/latest/errors").body)
+    assert [one.failure and one.failure.blame for one in broken.samples] == ["target"]
+
+
+def test_a_conversation_comes_as_the_store_has_it(server: str, store: Store) -> None:
+    grading = store.grading(store.run("latest").id)
+    for sample in ("kind", "a/b", "a%2Fb"):
+        outcome = Outcome.model_validate_json(get(f"{server}/api/v1/runs/latest/samples/{sample}/0").body)
+        assert [outcome] == list(store.outcomes(grading.id, sample_id=sample.replace("%2F", "/")))
+
+
+def test_a_run_compared_with_itself_has_no_flips(server: str) -> None:
+    comparison = Comparison.model_validate_json(get(f"{server}/api/v1/comparisons?a=latest&b=latest").body)
+    assert [(one.n, one.difference, one.worsened) for one in comparison.targets[0].graders] == [(2, 0.0, [])]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "runs/nothing",
+        "runs/%00",
+        "runs/%ED%A0%80",
+        "runs/latest~9",
+        "runs/nothing/samples",
+        "runs/latest/samples?grading=x",
+        "runs/latest/samples/kind/1",
+        "runs/latest/samples/none/0",
+        "runs/latest/samples/%00/0",
+        "runs/latest/samples/kind/0?target=x",
+        "comparisons?a=latest&b=nothing",
+        "jobs/nothing",
+        "jobs/nothing/events",
+        "nothing",
+    ],
+)
+def test_what_is_not_there_is_not_found(server: str, path: str) -> None:
+    reply = get(f"{server}/api/v1/{path}")
+    assert (reply.status, list(reply.json())) == (404, ["detail"])
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "runs?limit=0",
+        "runs?limit=99999999999999999999999",
+        "runs?after=nonsense",
+        "runs?status=gone",
+        "runs/latest/samples?filter=nofield:x",
+        "runs/latest/samples?filter=goal%3C%00",
+        "runs/latest/samples?filter=text:%22%E2%80%A6%22",
+        "runs/latest/samples?after=WzEsMiwzXQ%00",
+        "runs/latest/samples/kind/99999999999999999999",
+        "runs/latest/samples/kind/-1",
+        "comparisons?a=latest",
+        "comparisons?a=latest&b=latest&threshold=nan",
+    ],
+)
+def test_what_is_wrong_is_told(server: str, path: str) -> None:
+    reply = get(f"{server}/api/v1/{path}")
+    assert (reply.status, list(reply.json())) == (422, ["detail"])
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        "%00",
+        "text:%00x",
+        "tag:%00",
+        "target:%ED%A0%80",
+        "sample:%25*",
+        "a%3C1e308",
+        "trial:1e300",
+        "-tag:%27%22",
+        "ab" * 900,
+    ],
+)
+def test_no_filter_breaks_the_server(server: str, wanted: str) -> None:
+    assert get(f"{server}/api/v1/runs/latest/samples?filter={wanted}").status in (200, 422)
+
+
+def test_a_store_that_is_gone_is_said_to_be(store: Store) -> None:
+    with serving(store) as url:
+        assert get(f"{url}/api/v1/health").json()["status"] == "ok"
+        with store.connected() as connection:
+            connection.exec_driver_sql("DROP TABLE scores")
+            connection.commit()
+        reply = get(f"{url}/api/v1/runs/latest/samples")
+    assert (reply.status, list(reply.json())) == (503, ["detail"])
+
+
+def test_the_metrics_are_listed_with_what_they_measure(server: str) -> None:
+    lines = {one["name"]: one for one in get(f"{server}/api/v1/metrics").json()}
+    assert lines["goal_achievement"]["judged"]
+    assert not lines["turn_count"]["judged"]
+    assert all(one["line"] for one in lines.values())
+
+
+def test_the_description_is_of_the_records_of_the_library(server: str) -> None:
+    schemas = get(f"{server}/openapi.json").json()["components"]["schemas"]
+    assert {"Run", "Grading", "Outcome", "Summary", "MetricResult", "Comparison", "SampleEntry"} <= schemas.keys()

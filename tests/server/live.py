@@ -1,0 +1,69 @@
+"""The real server on a free port of this machine, in a thread of its own, and a plain client for it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from vivavoce.server.access import Access
+from vivavoce.server.allowed import Allowed
+from vivavoce.server.app import create_app
+from vivavoce.server.serving import Server, listening
+from vivavoce.store.store import Store
+
+NO_HEADERS: Mapping[str, str] = {}
+
+
+class Reply(NamedTuple):
+    """What came back; the names of headers are in lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@contextmanager
+def serving(store: Store, allowed: Allowed | None = None, token: str | None = None) -> Generator[str]:
+    """Serve a store as long as the block lasts, and give the address without a slash at the end."""
+    bound = listening("127.0.0.1", 0)
+    port = bound.getsockname()[1]
+    server = Server(create_app(store, Access.of({f"127.0.0.1:{port}"}, token), allowed))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, name="server")
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def send(method: str, url: str, body: object = None, headers: Mapping[str, str] = NO_HEADERS) -> Reply:
+    """Send a request; a body of bytes is sent as it is, any other as JSON."""
+    parts = urlsplit(url)
+    data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
+    given = {"content-type": "application/json"} if data is not None else {}
+    connection = http.client.HTTPConnection(parts.netloc, timeout=30)
+    try:
+        target = parts.path + (f"?{parts.query}" if parts.query else "")
+        connection.request(method, target or "/", data, {**given, **headers})
+        answer = connection.getresponse()
+        return Reply(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+    finally:
+        connection.close()
+
+
+def get(url: str, headers: Mapping[str, str] = NO_HEADERS) -> Reply:
+    """Fetch something."""
+    return send("GET", url, headers=headers)

@@ -1,0 +1,149 @@
+"""Runs for these tests, written through the real store, and what a page is made of."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from typing import Any
+
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
+from vivavoce.records.failure import Failure
+from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Reward, Run
+from vivavoce.records.score import GradeResult, TurnGrade, failed
+from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.records.usage import Usage
+from vivavoce.run.summary import summarise, tally
+from vivavoce.store.store import Store
+
+BROKEN = Failure(blame="target", kind="timeout", message="no answer within 5 s", evidence="<html>")
+
+
+def keep(store: Store, outcomes: Sequence[Outcome], name: str = "run-1", *, at: float = 1000.0, **more: Any) -> None:
+    """Store a finished run without a gate, unless `more` says otherwise."""
+    run = Run(id=name, suite="support", spec={}, base="/s", started_at=at, version="1").model_copy(update=more)
+    grading = Grading(id=f"{name}-g1", run_id=name, spec=run.spec, created_at=at)
+    store.add_run(run)
+    store.add_grading(grading)
+    asyncio.run(_write(store, grading, outcomes))
+    broken = sum(one.attempt.failure is not None for one in outcomes)
+    summary = summarise(tally(store.scores(grading.id)), attempts=len(outcomes), failed=broken, gate=None)
+    found = {"summary": summary.model_dump(mode="json"), "finished_at": at + 10}
+    store.update_grading(grading.model_copy(update=found))
+    store.update_run(run.model_copy(update={"status": "finished", "finished_at": at + 10}))
+
+
+async def _write(store: Store, grading: Grading, outcomes: Sequence[Outcome]) -> None:
+    async with store.writer(grading.run_id, grading.id, {}) as writer:
+        for one in outcomes:
+            await writer.put(one)
+
+
+def outcome(
+    sample: str = "one",
+    turns: Sequence[Turn] = (),
+    grades: dict[str, GradeResult] | None = None,
+    *,
+    position: int = 0,
+    trial: int = 0,
+    target: str = "bot",
+    reward: Reward | None = None,
+    **talk: Any,
+) -> Outcome:
+    """Return an outcome; `talk` is the rest of its trajectory."""
+    attempt = Attempt(
+        key=AttemptKey(sample, target, trial),
+        scenario=sample,
+        sample=json.dumps({"id": sample, "input": f"ask {sample}"}),
+        trajectory=Trajectory(turns=list(turns), seconds=1.5).model_copy(update=talk),
+        started_at=1000.0,
+        position=position,
+    )
+    return Outcome(attempt=attempt, grades=grades or {"goal": GradeResult(score=1.0)}, reward=reward)
+
+
+def turn(index: int, asked: str, *answers: AnyMessage | str, **more: Any) -> Turn:
+    """Return a turn."""
+    said = [AIMessage(content=one) if isinstance(one, str) else one for one in answers]
+    return Turn(index=index, messages=[HumanMessage(content=asked), *said], **more)
+
+
+def called(name: str, arguments: str, result: str) -> list[AnyMessage]:
+    """Return a tool call and its result."""
+    call = ToolCall(id="c", name=name, args={})
+    call = call.model_copy(update={"function": call.function.model_copy(update={"arguments": arguments})})
+    return [AIMessage(tool_calls=[call]), ToolMessage(content=result, tool_call_id="c")]
+
+
+def per_turn(*scores: float, why: str = "as told") -> GradeResult:
+    """Return a grade of each turn."""
+    turns = [TurnGrade(turn=i, score=score, rationale=f"{why} {i}") for i, score in enumerate(scores)]
+    return GradeResult(score=sum(scores) / len(scores), per_turn_grades=turns)
+
+
+def everywhere(text: str) -> Outcome:
+    """Return an outcome that has a text in every field that holds one."""
+    found = {"text": text, "turn": 0, "verified": True}
+    lost = {"text": f"{text} never said", "turn": None, "verified": False}
+    metadata = {
+        text: text,
+        "criteria": [{"outcome": text, "met": False, "evidence": [found, lost]}],
+        "checks": [{"item": text, "answer": text, "evidence": [found]}],
+        "violations": [{"what": text, "severity": text}],
+    }
+    failure = Failure(blame="judge", kind=text, message=text, exception=text, evidence=text)
+    told = TurnGrade(turn=0, score=0.5, rationale=text, submission=text, ground_truth=text, metadata=metadata)
+    step = {
+        "assistant_message": {"tool_calls": [{"function": {"name": text}}]},
+        "tool_message": {"content": text},
+        "refused": True,
+    }
+    test = {
+        "status": text,
+        "target_passed": False,
+        "stop_reason": text,
+        "blame": text,
+        "blame_reason": text,
+        "history": [{"reasoning": text, "steps": [step], "evaluation": text}],
+        "unfinished": [step],
+        "criteria": [{"text": text, "must": True, "met": False}],
+    }
+    one = turn(0, text, *called(text, text, text), text, usage=Usage(input_tokens=3, calls=1), failure=failure)
+    grades = {
+        text: GradeResult(score=0.25, rationale=text, submission=text, metadata=metadata, per_turn_grades=[told]),
+        f"{text}!": failed(failure.model_copy(update={"message": f"{text}?"})),
+        "whole": GradeResult(score=0.0, rationale=text, metadata={"evidence": [found, lost]}),
+    }
+    reward = Reward(score=0.5, rationale=text, metadata={text: text})
+    held = outcome(text, [one], grades, target=text, reward=reward, opening=[SystemMessage(content=text)], test=test)
+    sample = json.dumps({"id": text, "goal": text, "tags": [text]})
+    return held.model_copy(update={"attempt": held.attempt.model_copy(update={"sample": sample})})
+
+
+class Elements(HTMLParser):
+    """The elements of a page with their attributes, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[tuple[str, dict[str, str]]] = []
+        self.texts: list[str] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        self.tags.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_data(self, data: str) -> None:
+        """Note a text."""
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        """All that is written on the page, in one line."""
+        return " ".join(" ".join(self.texts).split())
+
+    def having(self, name: str) -> list[str]:
+        """Return the values of an attribute, in order."""
+        return [found[name] for _, found in self.tags if name in found]

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vivavoce.messages import SystemMessage
+from vivavoce.records.score import GradeResult, TurnGrade, failed
+from vivavoce.records.usage import Usage
+from vivavoce.store.store import Store
+
+from ..live import get, serving
+from .cases import BROKEN, Elements, called, keep, outcome, per_turn, turn
+
+QUOTE = {"text": "no refund, ever", "turn": 1, "verified": True}
+TOOL = {"text": '"state": "paid"', "turn": 1, "verified": True}
+LOST = {"text": "sorry about that", "turn": None, "verified": False}
+CALL = {"text": "c0", "kind": "call", "turn": 1, "verified": True}
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(str(tmp_path / "kept.db")) as store:
+        yield store
+
+
+@pytest.fixture
+def url(empty: Store) -> Iterator[str]:
+    with serving(empty) as base:
+        yield base
+
+
+def judged() -> GradeResult:
+    criteria = [
+        {"outcome": "the money is paid back", "met": False, "evidence": [QUOTE, TOOL, LOST]},
+        {"outcome": "it is polite", "met": True, "evidence": [CALL]},
+    ]
+    return GradeResult(
+        score=0.0, rationale="It refused.", metadata={"criteria": criteria}, usage=Usage(calls=1, cost=0.25)
+    )
+
+
+def read(url: str, path: str) -> Elements:
+    answer = get(url + path)
+    assert answer.status == 200
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    return Elements(answer.text)
+
+
+def test_turns_stand_with_what_was_said_and_what_is_said_of_them(empty: Store, url: str) -> None:
+    turns = [turn(0, "Hello", "Hi there", seconds=0.25), turn(1, "Bye", "No", usage=Usage(output_tokens=7, calls=1))]
+    keep(empty, [outcome("kind", turns, {"tone": per_turn(1.0, 0.0)}, opening=[SystemMessage(content="Be kind.")])])
+    page = read(url, "/runs/run-1/samples/kind")
+    assert "0 User Hello Assistant Hi there 250 ms" in page.text
+    assert "1 User Bye Assistant No 7 tokens" in page.text
+    assert "tone 0.00 as told 1" in page.text
+    assert "Be kind." in page.text
+    assert {"t0", "t1", "m0", "m0-t1"} <= set(page.having("id"))
+    assert "Turns: 0 pass, 1 fail" in page.having("aria-label")
+
+
+def test_evidence_is_marked_where_it_stands_and_leads_to_its_mark_and_back(empty: Store, url: str) -> None:
+    steps = called("refund", '{"order": 7}', '{"state":  "paid"}')
+    turns = [turn(0, "Hello", "Hi"), turn(1, "Money!", *steps, "There is No\nrefund, ever. Sorry.")]
+    keep(empty, [outcome("kind", turns, {"goal": judged()})])
+    page = read(url, "/runs/run-1/samples/kind")
+    marks = [found for tag, found in page.tags if tag == "mark"]
+    assert [found["class"] for found in marks] == ["ev src", "ev src", "ev bad"]
+    places = {found["id"] for found in marks}
+    assert places == {"ev-a", "ev-b", "ev-c"}
+    assert {f"#{place}" for place in places} <= set(page.having("href"))
+    assert page.having("href").count("#m0") >= 3
+    assert "No refund, ever" in page.text
+    assert "sorry about that quote not found in the transcript" in page.text
+    assert ("details", {"class": "tool", "open": ""}) in page.tags
+    assert "judge 0 tokens in, 0 out, $0.25" in page.text
+
+
+def test_a_failure_is_told_once_with_its_cause(empty: Store, url: str) -> None:
+    grades = {
+        "a": failed(BROKEN),
+        "b": failed(BROKEN, per_turn_grades=[TurnGrade(turn=0, state="error", failure=BROKEN)]),
+    }
+    keep(empty, [outcome("bad", [turn(0, "Hello", failure=BROKEN)], grades, failure=BROKEN)])
+    page = read(url, "/runs/run-1/samples/bad")
+    assert page.text.count("no answer within 5 s") == 1
+    assert "Error target, timeout" in page.text
+    assert page.text.count("not graded: see the error above") == 2
+
+
+def test_what_the_tester_thought_and_how_its_test_ended(empty: Store, url: str) -> None:
+    test: dict[str, Any] = {
+        "status": "impossible",
+        "target_passed": False,
+        "stop_reason": "nothing was reached",
+        "blame": "target",
+        "blame_reason": "it refused",
+        "criteria": [{"text": "be rude", "must": False, "met": True}],
+        "history": [{"reasoning": "to see whether it pays", "steps": [], "evaluation": "not yet paid"}],
+        "discarded": [{}],
+    }
+    keep(empty, [outcome("kind", [turn(0, "Hello", "Hi")], test=test)])
+    text = read(url, "/runs/run-1/samples/kind").text
+    for said in ("Target failed impossible", "nothing was reached", "Blame: target: it refused", "must not: be rude"):
+        assert said in text
+    assert "tester to see whether it pays" in text
+    assert "goal so far not yet paid" in text
+    assert "1 earlier try was discarded" in text
+
+
+def test_the_neighbours_and_the_failing_ones_are_a_link_away(empty: Store, url: str) -> None:
+    scores = [0.0, 1.0, 1.0, 1.0, 0.5, 1.0]
+    found = [
+        outcome(f"s{i}", [turn(0, "a")], {"goal": GradeResult(score=one)}, position=i) for i, one in enumerate(scores)
+    ]
+    found[5] = outcome("s5", [turn(0, "a")], {"goal": failed(BROKEN)}, position=5, failure=BROKEN)
+    keep(empty, found)
+
+    def links(sample: str) -> dict[str, str]:
+        page = read(url, f"/runs/run-1/samples/{sample}")
+        keys = {one.get("data-key") or one.get("rel"): one["href"] for tag, one in page.tags if tag == "a"}
+        return {str(key): href.split("/")[-1].partition("?")[0] for key, href in keys.items() if key}
+
+    assert links("s2") == {"p": "s0", "n": "s4", "prev": "s1", "next": "s3"}
+    assert links("s0") == {"n": "s4", "next": "s1"}
+    assert links("s5") == {"p": "s4", "prev": "s4"}
+
+
+def test_trials_of_a_sample_lead_to_each_other(empty: Store, url: str) -> None:
+    keep(empty, [outcome("s", [turn(0, f"trial {i}")], trial=i, position=i) for i in range(3)])
+    page = read(url, "/runs/run-1/samples/s?trial=1")
+    assert "User trial 1" in page.text
+    assert [href for href in page.having("href") if "trial=2" in href] != []
+
+
+@pytest.mark.parametrize("sample", ["a/b", "..", ".", "?x=1&y#z", "ü%2F", "run"])
+def test_a_sample_may_have_any_name(empty: Store, url: str, sample: str) -> None:
+    keep(empty, [outcome(sample, [turn(0, "It is me")])])
+    run = read(url, "/runs/run-1")
+    link = next(found["href"] for _, found in run.tags if found.get("class") == "row")
+    page = read(url, link)
+    assert "It is me" in page.text
+    data = next(href for href in page.having("href") if href.startswith("/api/"))
+    if sample.strip("."):
+        assert get(url + data).json()["attempt"]["key"][0] == sample
+
+
+def test_a_long_conversation_comes_in_parts_and_links_find_their_turn(empty: Store, url: str) -> None:
+    turns = [turn(i, f"question {i}", *called("look", "{}", "x"), f"answer {i}") for i in range(1000)]
+    grade = GradeResult(
+        score=0.0, metadata={"evidence": [{"text": "c450", "kind": "call", "turn": 450, "verified": True}]}
+    )
+    keep(empty, [outcome("long", turns, {"goal": grade, "tone": per_turn(*([1.0] * 999), 0.0)})])
+    first = get(f"{url}/runs/run-1/samples/long")
+    page = Elements(first.text)
+    assert len([one for one in page.having("id") if one.startswith("t")]) == 200
+    assert "question 199" in page.text
+    assert "question 200" not in page.text
+    assert "the next 200 turns" in page.text
+    assert len(gzip.compress(first.body)) < 150_000
+    hrefs = page.having("href")
+    assert any(href.endswith("from=999#t999") for href in hrefs)
+    assert any(href.endswith("from=450#t450") for href in hrefs)
+    third = read(url, "/runs/run-1/samples/long?from=450")
+    assert {"t400", "t450", "t599", "ev-a"} <= set(third.having("id"))
+    last = read(url, "/runs/run-1/samples/long?from=99999")
+    assert {"t999", "m1-t999"} <= set(last.having("id"))
+
+
+def test_what_is_not_there_is_told_on_a_page(empty: Store, url: str) -> None:
+    keep(empty, [outcome("kind", [turn(0, "Hello")])])
+    for path in (
+        "/runs/nobody",
+        "/runs/run-1/samples/nobody",
+        "/runs/run-1/samples/kind?trial=7",
+        "/runs/run-1?grading=g9",
+    ):
+        answer = get(url + path)
+        assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+        assert "There is nothing here" in answer.text
+    wrong = get(f"{url}/runs/run-1/samples/kind?trial=first")
+    assert (wrong.status, "trial" in wrong.text) == (422, True)
+
+
+def test_text_that_utf8_cannot_hold_breaks_no_page(empty: Store, url: str) -> None:
+    keep(empty, [outcome("kind", [turn(0, "half \ud83d a pair", "ok \x00\x1b[31m")])])
+    assert "half ? a pair" in read(url, "/runs/run-1/samples/kind").text

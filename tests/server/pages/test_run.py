@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from vivavoce.records.run import Grading, Run
+from vivavoce.records.score import TESTER_ERROR, GradeResult, failed
+from vivavoce.store.store import Store
+
+from ..live import get, serving
+from .cases import BROKEN, Elements, keep, outcome, per_turn, turn
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(str(tmp_path / "kept.db")) as store:
+        yield store
+
+
+@pytest.fixture
+def url(empty: Store) -> Iterator[str]:
+    with serving(empty) as base:
+        yield base
+
+
+def names(page: Elements) -> list[str]:
+    """Return the samples of a list, in its order."""
+    rows = [found["href"] for _, found in page.tags if found.get("class") == "row"]
+    return [row.rpartition("/")[2].partition("?")[0] for row in rows]
+
+
+def test_the_verdict_stands_with_what_it_rests_on(server: str) -> None:
+    page = Elements(get(f"{server}/runs/latest").text)
+    assert "refunds" in page.text
+    assert "Inconclusive" in page.text
+    assert "3 conversations with" in page.text
+    assert "said: avg_score ≥ 0.5" in page.text
+    assert any(
+        label.endswith("95 % interval 0.05 to 1.00") or "interval" in label for label in page.having("aria-label")
+    )
+
+
+def test_samples_come_worst_first_each_with_why(server: str) -> None:
+    page = Elements(get(f"{server}/runs/latest").text)
+    assert names(page) == ["broken", "a%2Fb", "kind"]
+    assert "RuntimeError: the bot broke" in page.text
+
+
+@pytest.mark.parametrize(
+    ("wanted", "left"),
+    [
+        ("state:error", ["broken"]),
+        ("tag:short", ["kind"]),
+        ("said<0.5", ["a%2Fb"]),
+        ("text:thanks", ["kind"]),
+        ("-state:error", ["a%2Fb", "kind"]),
+        ("nobody-said-this", []),
+    ],
+)
+def test_the_filter_of_the_address_lets_some_through(server: str, wanted: str, left: list[str]) -> None:
+    page = Elements(get(f"{server}/runs/latest?filter={wanted.replace('<', '%3C')}").text)
+    assert names(page) == left
+    assert wanted in page.having("value")
+    assert ("No sample matches" in page.text) == (not left)
+
+
+def test_a_filter_that_cannot_be_read_is_told_in_place(server: str) -> None:
+    answer = get(f"{server}/runs/latest?filter=stat:error")
+    assert answer.status == 200
+    assert "no field 'stat'; did you mean 'state'?" in Elements(answer.text).text
+
+
+def test_a_big_run_comes_in_pages_that_weigh_little(empty: Store, url: str) -> None:
+    long = "It said something that it should not have said. " * 20
+    found = [
+        outcome(f"s{i}", [turn(0, long, long)], {"tone": per_turn(i / 120, 1.0, why=long)}, position=i)
+        for i in range(120)
+    ]
+    keep(empty, found)
+    seen: list[str] = []
+    path = "/runs/run-1"
+    while path:
+        answer = get(url + path)
+        assert len(gzip.compress(answer.body)) < 150_000
+        page = Elements(answer.text)
+        seen += names(page)
+        following = [found["href"] for _, found in page.tags if found.get("rel") == "next"]
+        path = following[0] if following else ""
+    assert seen == [f"s{i}" for i in range(120)]
+
+
+def test_a_column_sorts_both_ways(empty: Store, url: str) -> None:
+    scores = {"a": 0.5, "b": 1.0, "c": 0.0}
+    keep(empty, [outcome(name, [turn(0, "x")], {"goal": GradeResult(score=one)}) for name, one in scores.items()])
+    assert names(Elements(get(f"{url}/runs/run-1?sort=goal").text)) == ["c", "a", "b"]
+    assert names(Elements(get(f"{url}/runs/run-1?sort=-goal").text)) == ["b", "a", "c"]
+
+
+def test_trials_and_the_errors_of_the_tester_are_told(empty: Store, url: str) -> None:
+    spoilt = BROKEN.model_copy(update={"kind": TESTER_ERROR, "blame": "tester"})
+    found = [outcome("a", [turn(0, "x")], {"goal": GradeResult(score=float(i))}, trial=i, position=i) for i in range(2)]
+    keep(empty, [*found, outcome("b", [turn(0, "x")], {"goal": failed(spoilt)}, position=2)])
+    text = Elements(get(f"{url}/runs/run-1").text).text
+    assert "pass^k 0.500 0.000" in text
+    assert "pass@k 0.500 1.000" in text
+    assert "goal: 50.0% pass net of 1 tester error, 33.3% raw" in text
+    assert "No gate" in text
+
+
+def test_sets_of_scores_are_chosen_by_the_address(empty: Store, url: str) -> None:
+    keep(empty, [outcome("a", [turn(0, "x")])])
+    empty.add_grading(Grading(id="again", run_id="run-1", spec={}, created_at=2000.0))
+    page = Elements(get(f"{url}/runs/run-1?grading=again").text)
+    assert {"/runs/run-1?grading=again", "/runs/run-1?grading=run-1-g1"} <= set(page.having("href"))
+    assert "Nothing is scored yet" in page.text
+    assert any("grading=again" in href for href in page.having("href") if "/samples/" in href)
+
+
+def test_a_run_that_began_just_now_has_a_page(empty: Store, url: str) -> None:
+    run = Run(id="new", suite="support", spec={}, base="/s", started_at=1.0)
+    empty.add_run(run)
+    assert "has no scores" in get(f"{url}/runs/new").text
+    empty.add_grading(Grading(id="g", run_id="new", spec={}, created_at=1.0))
+    text = Elements(get(f"{url}/runs/new").text).text
+    assert "Running" in text
+    assert "No conversation yet" in text

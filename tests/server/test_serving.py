@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from vivavoce.errors import UsageError
+from vivavoce.server.serving import is_loopback_name, listening, serve
+from vivavoce.store.store import Store
+
+from .live import get, serving
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("localhost", True),
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("localhost.evil.example", False),
+        ("192.0.2.1", False),
+        ("", False),
+    ],
+)
+def test_a_loopback_address_is_known(host: str, loopback: bool) -> None:
+    assert is_loopback_name(host) == loopback
+
+
+def test_nothing_listens_where_others_could_come_in_without_a_token(tmp_path: Path) -> None:
+    with Store.open(str(tmp_path / "x.db")) as store, pytest.raises(UsageError, match="VIVAVOCE_TOKEN"):
+        serve(store, "0.0.0.0", 0)
+
+
+def test_an_address_that_cannot_be_used_is_said_to_be(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        with pytest.raises(UsageError, match=r"cannot listen on 127\.0\.0\.1"):
+            listening("127.0.0.1", other.getsockname()[1])
+    for host, port in (("not an address", 0), ("127.0.0.1", 70_000)):
+        with pytest.raises(UsageError, match="cannot listen"):
+            listening(host, port)
+
+
+def test_two_servers_share_one_store(store: Store) -> None:
+    with serving(store) as one, serving(store) as other:
+        assert get(f"{one}/api/v1/runs").body == get(f"{other}/api/v1/runs").body

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from vivavoce.errors import UsageError
+from vivavoce.messages import AIMessage, HumanMessage
+from vivavoce.records.failure import Failure
+from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Reward, Run
+from vivavoce.records.score import GradeResult, TurnGrade, failed, skipped
+from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.store.browsing import count_samples, list_runs, list_samples, suites_of_runs
+from vivavoce.store.listing import SampleEntry
+from vivavoce.store.store import Store
+
+from .cases import BROKEN, FINGERPRINTS, GRADING, RUN
+
+GOALS = [0.9, 0.1, None, 0.5, 0.5, 0.0]
+
+
+def outcome(number: int, goal: float | None, *, target: str = "bot", tags: Sequence[str] = ()) -> Outcome:
+    """Return an outcome of as many turns as its number says, and a goal that broke where it has no score."""
+    said = [[HumanMessage(content=f"Question {turn}"), AIMessage(content="A refund!")] for turn in range(number)]
+    talk = Trajectory(turns=[Turn(index=i, messages=[*one]) for i, one in enumerate(said)], seconds=number / 2)
+    grade = failed(BROKEN) if goal is None else GradeResult(score=goal, rationale=f"gave way {number} times")
+    turn = TurnGrade(turn=0, score=0.5)
+    polite = GradeResult(score=1, per_turn_grades=[turn]) if number % 2 else skipped("nothing to say")
+    return Outcome(
+        attempt=Attempt(
+            key=AttemptKey(f"sample-{number}", target, number % 2),
+            scenario="s",
+            sample=json.dumps({"id": "x", "goal": f"Get {number} back", "tags": list(tags)}),
+            trajectory=talk if number != 5 else talk.model_copy(update={"failure": BROKEN}),
+            started_at=1000.0 + number,
+            position=number,
+        ),
+        grades={"goal": grade, "polite": polite},
+        reward=Reward(score=0.25),
+    )
+
+
+@pytest.fixture
+async def filled(store: Store) -> Store:
+    """A run of six attempts: the third has an error of its grader, the last one of its target."""
+    async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
+        for number, goal in enumerate(GOALS):
+            await writer.put(
+                outcome(number, goal, target="bot" if number < 4 else "b2", tags=["slow", "é"] if number == 3 else ())
+            )
+    return store
+
+
+def numbers(samples: Sequence[SampleEntry]) -> list[int]:
+    return [int(one.sample_id.partition("-")[2]) for one in samples]
+
+
+def matching(store: Store, wanted: str) -> list[int]:
+    found = numbers(list_samples(store, GRADING, wanted).samples)
+    assert count_samples(store, GRADING, wanted) == len(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("", [0, 1, 2, 3, 4, 5]),
+        ("state:error", [2, 5]),
+        ("-state:error", [0, 1, 3, 4]),
+        ("state:skipped", [0, 2, 4]),
+        ("goal<0.5", [1, 5]),
+        ("-goal<0.5", [0, 2, 3, 4]),
+        ("goal>=0.5 target:b2", [4]),
+        ("goal=0.5 goal!=0.1", [3, 4]),
+        ("worst<0.25", [1, 5]),
+        ("reward<0.5 trial:1", [1, 3, 5]),
+        ("turns>=4", [4, 5]),
+        ("seconds<1", [0, 1]),
+        ("sample:sample-3", [3]),
+        ("sample:sample-*", [0, 1, 2, 3, 4, 5]),
+        ("sample:sample%", []),
+        ("tag:slow", [3]),
+        ("-tag:é", [0, 1, 2, 4, 5]),
+        ('text:"a refund"', [1, 2, 3, 4, 5]),
+        ('text:"refund a"', []),
+        ("question refund -turns>2", [1, 2]),
+        ('"gave way 4 times"', [4]),
+        ("nothing:", None),
+        ("goal<none", None),
+        ('text:"…"', None),
+        ("state:broken", None),
+        ("trial:99999999999999999999999", []),
+        ("target:bot\0' OR 1=1", []),
+        ("target:bot\0", []),
+        ("tag:'", []),
+    ],
+)
+async def test_a_filter_lets_through_what_it_says(filled: Store, wanted: str, found: list[int] | None) -> None:
+    if found is None:
+        with pytest.raises(UsageError, match=r"^filter"):
+            list_samples(filled, GRADING, wanted)
+    else:
+        assert matching(filled, wanted) == found
+
+
+@pytest.mark.parametrize(
+    ("sort", "found"),
+    [
+        ("position", [0, 1, 2, 3, 4, 5]),
+        ("-position", [5, 4, 3, 2, 1, 0]),
+        ("goal", [5, 1, 3, 4, 0, 2]),
+        ("-goal", [0, 3, 4, 1, 5, 2]),
+        ("worst", [5, 2, 1, 0, 3, 4]),
+        ("-turns", [5, 4, 3, 2, 1, 0]),
+        ("no such grader", [0, 1, 2, 3, 4, 5]),
+    ],
+)
+async def test_pages_of_any_size_have_everything_once_in_order(filled: Store, sort: str, found: list[int]) -> None:
+    for limit in (1, 2, 4, 6, 50):
+        seen: list[int] = []
+        after = None
+        while True:
+            page = list_samples(filled, GRADING, sort=sort, after=after, limit=limit)
+            assert len(page.samples) <= limit
+            seen += numbers(page.samples)
+            after = page.next
+            if after is None:
+                break
+        assert seen == found
+
+
+async def test_a_sample_comes_with_its_scores_and_without_what_was_said(filled: Store) -> None:
+    entry = list_samples(filled, GRADING, "sample:sample-3").samples[0]
+    assert (entry.title, entry.tags, entry.turns, entry.seconds) == ("Get 3 back", ["slow", "é"], 3, 1.5)
+    goal, polite, reward = entry.scores
+    assert (goal.name, goal.value, goal.rationale) == ("goal", 0.5, "gave way 3 times")
+    assert [turn.value for turn in polite.turns] == [0.5]
+    assert (reward.kind, reward.value) == ("reward", 0.25)
+    assert "Question" not in entry.model_dump_json()
+
+
+async def test_what_broke_says_so(filled: Store) -> None:
+    by_grader, by_target = list_samples(filled, GRADING, "state:error").samples
+    assert isinstance(by_grader.scores[0].failure, Failure)
+    assert by_target.failure == BROKEN
+
+
+async def test_a_grading_that_is_not_there_has_no_samples(filled: Store) -> None:
+    with pytest.raises(UsageError, match="no grading 'x'"):
+        list_samples(filled, "x")
+
+
+async def test_a_place_that_is_none_is_refused(filled: Store) -> None:
+    for place in ("x", "é", "bm9uZQ", "W10", "WzEsMiwzLDRd", "WyJhIiwxLDFd", "W3RydWUsMSwxXQ", "W05hTiwxLDFd"):
+        with pytest.raises(UsageError, match="begin again"):
+            list_samples(filled, GRADING, after=place)
+
+
+SUMMARY = {
+    "attempts": 6,
+    "failed_attempts": 1,
+    "graders": [
+        {"name": "goal", "target": "bot", "scored": 5, "errors": 1, "skipped": 0, "samples": 5, "mean": 0.4}
+        | {"low": 0.1, "high": 0.7},
+        {"name": "polite", "target": "bot", "scored": 3, "errors": 0, "skipped": 3, "samples": 3, "mean": 1.0},
+    ],
+}
+
+
+def add_run(store: Store, number: int, gate: str | None) -> None:
+    spec = {"gate": {"kind": "simple", "metric_key": gate}} if gate else {}
+    run = Run(id=f"r{number}", suite=f"suite {number % 2}", spec=spec, base="/", started_at=2000.0 + number // 2)
+    store.add_run(run)
+    ended = {"finished_at": 1.0, "verdict": "pass", "summary": SUMMARY}
+    for name, more in (("g1", ended), ("g2", {})):
+        given = {"id": f"{run.id}-{name}", "run_id": run.id, "spec": spec, "created_at": 1.0}
+        store.add_grading(Grading.model_validate({**given, **more}))
+
+
+def test_runs_come_newest_first_in_pages_with_the_figures_of_their_gate(store: Store) -> None:
+    for number in range(4):
+        add_run(store, number, "polite" if number == 3 else None)
+    first = list_runs(store, limit=3)
+    assert [run.id for run in first.runs] == ["r3", "r2", "r1"]
+    assert [run.id for run in list_runs(store, after=first.next, limit=3).runs] == ["r0", RUN]
+    newest, second = first.runs[:2]
+    assert (newest.grading, newest.verdict, newest.attempts) == ("r3-g1", "pass", 6)
+    assert newest.headline is not None
+    assert (newest.headline.name, newest.headline.mean, newest.headline.n) == ("polite", 1.0, 3)
+    assert second.headline is not None
+    assert (second.headline.name, second.headline.low, second.headline.high) == ("goal", 0.1, 0.7)
+    assert list_runs(store, after=first.next).runs[-1].headline is None
+
+
+def test_runs_are_found_by_suite_status_and_a_part_of_their_name(store: Store) -> None:
+    for number in range(4):
+        add_run(store, number, None)
+    assert [run.id for run in list_runs(store, suite="suite 1").runs] == ["r3", "r1"]
+    assert [run.id for run in list_runs(store, text="SUITE 0").runs] == ["r2", "r0"]
+    assert list_runs(store, text="suite_0").runs == []
+    assert list_runs(store, status="finished").runs == []
+    assert suites_of_runs(store) == ["suite 0", "suite 1", "support"]

@@ -1,0 +1,98 @@
+"""The client against the real server, over real HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from server.live import serving
+from vivavoce.client import AsyncClient, Client
+from vivavoce.errors import Fault, UsageError
+from vivavoce.run.evaluation import evaluate
+from vivavoce.store.store import Store
+from vivavoce.testing import LoopbackServer
+from vivavoce.testing.misbehaviour import html
+
+TALK = [{"role": "user", "content": "What do you offer?"}, {"role": "assistant", "content": "We offer auto."}]
+ROWS = [{"id": f"t/{number}", "messages": TALK, "tags": ["odd"] * (number % 2)} for number in range(450)]
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> Iterator[str]:
+    """A server around a store with one run of 450 conversations."""
+    path = str(tmp_path / "vivavoce.db")
+    evaluate(ROWS, ["refusal"], store=path)
+    with Store.open(path) as store, serving(store) as url:
+        yield url
+
+
+def test_everything_in_pages_comes_once_and_in_order(url: str) -> None:
+    with Client(url) as client:
+        (entry,) = client.runs()
+        assert [one.sample_id for one in client.samples(entry.id)] == [row["id"] for row in ROWS]
+        assert len(list(client.samples(filter="tag:odd"))) == 225
+        assert next(client.samples(sort="-position")).sample_id == "t/449"
+        report = client.run(entry.id)
+        assert (report.run.id, report.summary.attempts) == (entry.id, 450)
+        assert client.conversation(entry.id, "t/3").attempt.key.sample_id == "t/3"
+
+
+def test_a_conversation_is_evaluated_as_the_library_does(url: str) -> None:
+    with Client(url) as client:
+        report = client.evaluate(TALK, ["turn_count", "goal_achievement"], "learn the offer", must=["be kind"])
+    assert report["turn_count"].score == 1.0
+    assert (report["goal_achievement"].state, report.all_passed) == ("skipped", False)
+
+
+def test_a_job_is_followed_and_waited_for(url: str) -> None:
+    with Client(url) as client:
+        job = client.submit("evaluation", conversations=ROWS[:3], metrics=["refusal"], key="k")
+        assert [event.kind for event in job.events()][-1] == "ended"
+        assert (job.wait().status, job.record.done) == ("finished", 3)
+        assert client.submit("evaluation", conversations=ROWS[:3], metrics=["refusal"], key="k").id == job.id
+        assert client.job(job.id).cancel().status == "finished"
+        assert len(list(client.runs(text=job.record.run))) == 1
+
+
+async def test_the_client_waits_in_a_loop_too(url: str) -> None:
+    async with AsyncClient(url) as client:
+        reports = await asyncio.gather(*(client.evaluate(TALK, ["refusal"]) for _ in range(8)))
+        assert len({report["refusal"].score for report in reports}) == 1
+        job = await client.submit("evaluation", conversations=ROWS[:1], metrics=["refusal"])
+        assert (await job.wait()).status == "finished"
+
+
+def test_what_is_wrong_is_said_in_the_words_of_the_server(url: str) -> None:
+    with Client(url) as client:
+        with pytest.raises(UsageError, match="no run 'nothing'"):
+            client.run("nothing")
+        with pytest.raises(UsageError, match="filter, character 1"):
+            list(client.samples(filter="no:field"))
+        with pytest.raises(UsageError, match="no metric 'x'"):
+            client.evaluate(TALK, ["x"])
+        with pytest.raises(UsageError, match="no job"):
+            client.job("nothing")
+        with pytest.raises(UsageError, match="no suite"):
+            client.submit("suite", suite="../x.yaml")
+
+
+def test_a_token_is_brought(tmp_path: Path) -> None:
+    with Store.open(str(tmp_path / "vivavoce.db")) as store, serving(store, token="opensesame") as url:
+        with Client(url, "opensesame") as client:
+            assert list(client.runs()) == []
+        with Client(url, "other") as client, pytest.raises(UsageError, match="a token is needed"):
+            list(client.runs())
+
+
+def test_a_server_that_is_none_is_a_fault() -> None:
+    with (
+        LoopbackServer(lambda _: html()) as other,
+        Client(other.url) as client,
+        pytest.raises(Fault, match="something else"),
+    ):
+        client.run()
+    with Client(other.url) as client, pytest.raises(Fault, match="cannot connect"):
+        client.run()
