@@ -191,3 +191,8 @@ def test_models_are_closed_after_a_test_of_its_own() -> None:
         Bot(), goal="x"
     )
     assert {*closed} == {"tester", "judge"}
+
+
+def test_one_rule_given_as_a_text_is_one_rule() -> None:
+    about = PenelopeAgent(player()).context(goal="x", must="greet", must_not="swear")
+    assert (about.must, about.must_not) == (("greet",), ("swear",))

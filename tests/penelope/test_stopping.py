@@ -27,7 +27,7 @@ from vivavoce.records.usage import Usage
 
 from .states import DOWN, state, turn
 
-LIMITS = Limits(steps=2, hopeless=5, seconds=60.0, dollars=1.0)
+LIMITS = Limits(steps=2, impossible_after=5, seconds=60.0, dollars=1.0)
 REFUSED = Step(assistant_message=turn("x").assistant_message, tool_message=turn("x").tool_message, refused=True)
 BROKEN = Failure(blame="tester", kind="http", message="the model is away")
 

@@ -65,7 +65,7 @@ def test_the_ending_says_how_and_why_and_whose_fault() -> None:
         "    blame  target: must: greet",
         "     rule  must: greet: not kept",
         "     rule  must not: swear: kept",
-        "    again  1 earlier try discarded: It gave itself away.",
+        "    again  1 earlier attempt discarded: It gave itself away.",
     ]
 
 

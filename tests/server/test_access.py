@@ -54,3 +54,8 @@ def test_a_token_is_not_kept_as_such() -> None:
 def test_a_request_that_is_too_large_is_refused_before_it_is_read(server: str, length: str) -> None:
     reply = send("POST", f"{server}/api/v1/evaluations", b"", {"content-length": length})
     assert reply.status == 413
+
+
+def test_a_body_that_does_not_say_how_long_it_is_is_refused_before_it_is_read(server: str) -> None:
+    reply = send("POST", f"{server}/api/v1/evaluations", None, {"transfer-encoding": "chunked"})
+    assert reply.status == 411

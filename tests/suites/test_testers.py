@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,9 @@ def suite(tester: str = WHO) -> Suite:
 
 
 def built(tester: str = WHO) -> PenelopeAgent:
-    return build_tester(suite(tester), JudgeOpener(Budget(), keys_needed=False))
+    agent = build_tester(suite(tester), JudgeOpener(Budget(), keys_needed=False))
+    assert agent is not None
+    return agent
 
 
 def test_the_tester_and_the_judge_are_models_of_a_file() -> None:
@@ -168,3 +171,16 @@ def test_whether_a_goal_is_to_be_withstood_is_what_the_suite_says_or_else_the_st
 def test_a_persona_that_does_not_exist_is_named() -> None:
     with pytest.raises(UsageError, match="did you mean 'impatient'"):
         context({"persona": "impatiend"})
+
+
+def test_a_suite_that_nobody_leads_has_no_tester() -> None:
+    scripted = suite()
+    spec = scripted.spec.model_copy(update={"driver": "scripted", "tester": None})
+    assert build_tester(replace(scripted, spec=spec), JudgeOpener(Budget())) is None
+
+
+def test_whoever_judges_or_leads_otherwise_has_another_fingerprint() -> None:
+    same = built().fingerprint
+    assert built().fingerprint == same
+    others = [f"{WHO}\n{more}" for more in ("judge: people.py:examiner", "strategy: goat", "goal_metric: simple")]
+    assert len({same, *(built(other).fingerprint for other in others)}) == 4

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack, cast
 
@@ -32,6 +35,7 @@ from vivavoce.penelope.review import TesterReview
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.penelope.stopping import Limits
 from vivavoce.penelope.strategies import make_strategy
+from vivavoce.penelope.tester import brief_hash
 from vivavoce.penelope.tools.analyze import AnalyzeTool
 from vivavoce.penelope.tools.check_facts import CheckFactsTool
 from vivavoce.penelope.tools.compare_turns import CompareTurnsTool
@@ -81,6 +85,15 @@ class PenelopeAgent:
         """The metrics that say how good a conversation was, and stop nothing."""
         return self.setup.panel.metrics
 
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of who leads and who judges: the models, what they are told, and how it is led."""
+        setup, panel = self.setup, self.setup.panel
+        judged = [one.fingerprint for one in (panel.goal, panel.contract, panel.second, panel.review, *panel.guards)]
+        led = [self.model.name, dict(setup.settings), setup.strategy.name, brief_hash()]
+        spelled = json.dumps([*led, sorted(tool.name for tool in setup.tools), *judged], default=str)
+        return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
     def execute_test(
         self,
         target: Target | Callable[..., Any],
@@ -102,7 +115,7 @@ class PenelopeAgent:
             try:
                 return await self.aexecute_test(held, instructions, goal, **about)
             finally:
-                await _close(self.model, *self.setup.panel.every, held)
+                await _close(self.model, *self.setup.panel.all, held)
 
         return wait_for(once())
 
@@ -158,8 +171,8 @@ class PenelopeAgent:
                 context=_plain(about.get("context")),
                 persona=None if persona is None else read_persona(persona),
                 facts=dict(about.get("facts") or {}),
-                must=tuple(about.get("must", ())),
-                must_not=tuple(about.get("must_not", ())),
+                must=_listed(about.get("must")),
+                must_not=_listed(about.get("must_not")),
                 openings=_listed(about.get("openings")),
                 files=tuple(_files(about.get("files", ()))),
                 adversarial=about.get("adversarial", self.setup.strategy.adversarial),
@@ -172,7 +185,7 @@ class PenelopeAgent:
 
     async def close(self) -> None:
         """Close the connections of every model; a later test opens new ones."""
-        await _close(self.model, *self.setup.panel.every)
+        await _close(self.model, *self.setup.panel.all)
 
 
 def read_agent_options(given: AgentOptions) -> AgentOptions:
@@ -221,11 +234,8 @@ def _setup(model: Model, given: AgentOptions) -> Setup:
     goal = SimpleGoalEvaluator(judge) if chosen == "simple" else chosen or GoalAchievementJudge(judge)
     metrics, guards = given.get("evaluation_metrics", ()), given.get("guard_metrics", ())
     for guard in guards:
-        if (
-            guard.config.threshold is None
-            and not guard.config.passing_categories
-            and guard.config.score_type != "binary"
-        ):
+        says = guard.config.threshold is not None or guard.config.passing_categories
+        if not says and guard.config.score_type != "binary":
             raise UsageError(f"the guard {guard.name} needs a threshold, which says what passes")
     _check_names([GOAL, CONTRACT, *(one.name for one in (*metrics, *guards))], "metrics")
     return Setup(
@@ -256,8 +266,8 @@ def _panel(
 
 
 def _limits(given: AgentOptions) -> Limits:
-    steps, hopeless = given.get("max_steps", 10), given.get("impossible_after", 8)
-    return Limits(steps, hopeless, given.get("timeout_seconds"), given.get("max_cost"))
+    steps, after = given.get("max_steps", 10), given.get("impossible_after", 8)
+    return Limits(steps, after, given.get("timeout_seconds"), given.get("max_cost"))
 
 
 def _tools(given: AgentOptions) -> tuple[Tool, ...]:

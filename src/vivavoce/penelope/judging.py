@@ -46,8 +46,8 @@ class Panel:
     review: TesterReview
 
     @property
-    def every(self) -> tuple[BaseMultiTurnMetric, ...]:
-        """All of them."""
+    def all(self) -> tuple[BaseMultiTurnMetric, ...]:
+        """Every one of them."""
         return (self.goal, *self.metrics, *self.guards, self.contract, self.second, self.review)
 
 
@@ -137,7 +137,7 @@ class Judges:
     def _grown(self, state: TestState) -> Stream:
         """Return the conversation as metrics are given it, with what was said since it was asked for last."""
         if self._stream is None:
-            judged = (one for one in self.panel.every if isinstance(one, JudgedMetric))
+            judged = (one for one in self.panel.all if isinstance(one, JudgedMetric))
             self._stream = Stream(material_of(state), {one.shown for one in judged})
             self._stream.take(state.opening)
         stream = self._stream

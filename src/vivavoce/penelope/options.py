@@ -78,8 +78,8 @@ class About(TypedDict, total=False):
     context: Mapping[str, Any] | None
     persona: str | Mapping[str, Any] | Persona | None
     facts: Mapping[str, str] | None
-    must: Sequence[str]
-    must_not: Sequence[str]
+    must: str | Sequence[str]
+    must_not: str | Sequence[str]
     openings: str | Sequence[str]
     files: Sequence[str | Path]
     adversarial: bool

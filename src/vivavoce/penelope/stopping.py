@@ -257,11 +257,11 @@ class RepetitionCondition(StoppingCondition):
 class Limits:
     """What one test may use; None for no limit. `steps` are those of one turn.
 
-    `hopeless` is after how many judgements in a row that see nothing of the goal it counts as impossible.
+    `impossible_after` is after how many judgements in a row that see nothing of the goal it counts as impossible.
     """
 
     steps: int = 10
-    hopeless: int = 8
+    impossible_after: int = 8
     seconds: float | None = None
     dollars: float | None = None
 
@@ -277,7 +277,7 @@ def conditions(limits: Limits, own: Sequence[StoppingCondition] = ()) -> tuple[S
     built_in: list[StoppingCondition] = [
         GoalAchievedCondition(),
         GuardCondition(),
-        GoalImpossibleCondition(limits.hopeless),
+        GoalImpossibleCondition(limits.impossible_after),
         TargetDownCondition(),
         TesterDownCondition(),
         TesterLeftCondition(),

@@ -160,6 +160,11 @@ def brief(context: TestContext, tools: Mapping[str, Tool], transparent: bool) ->
     return packaged("tester", *_BRIEF).render(told)
 
 
+def brief_hash() -> str:
+    """Return a hash of what every tester is told."""
+    return packaged("tester", *_BRIEF).hash
+
+
 def _wire(tool: Tool, transparent: bool) -> dict[str, Any]:
     schema = dict(tool.parameters)
     properties: dict[str, Any] = schema.get("properties", {})

@@ -44,8 +44,8 @@ def ending(test: Test | None) -> Iterator[Labelled]:
         said = f"{'must' if one.get('must') else 'must not'}: {one.get('text')}: {kept}"
         yield Labelled(Text("     rule  ", style="dim"), Text(one_line(said, 300)))
     if earlier := _listed(test, "discarded"):
-        said = f"{count(len(earlier), 'earlier try')} discarded: {earlier[0].get('blame_reason', '')}"
-        yield Labelled(Text("    again  ", style="dim"), Text(one_line(said.replace("trys", "tries"), 300)))
+        said = f"{count(len(earlier), 'earlier attempt')} discarded: {earlier[0].get('blame_reason', '')}"
+        yield Labelled(Text("    again  ", style="dim"), Text(one_line(said, 300)))
 
 
 def _step(step: Test) -> Labelled:

@@ -42,8 +42,8 @@ class Forecast:
     led: bool = False
 
 
-def prepare(suite: Suite, plan: Plan, judges: JudgeOpener) -> tuple[Scoring, SampleCount]:
-    """Return what grades a run, and what its dataset holds.
+def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> tuple[Scoring, SampleCount]:
+    """Return what grades a run, and what its dataset holds; `tester` is the fingerprint of who leads, if anybody does.
 
     Raises:
         UsageError: with every problem found in the suite, in its files and in its dataset.
@@ -51,9 +51,7 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener) -> tuple[Scoring, Sam
     problems = list(suite.problems)
     found = _collect(problems, lambda: check_dataset(suite, plan.tags))
     _collect(problems, lambda: _check_setup(suite))
-    if suite.spec.driver == "penelope":
-        _collect(problems, lambda: check_tests(suite, build_tester(suite, judges)))
-    scoring = _collect(problems, lambda: Builder(suite, judges.open, found).scoring())
+    scoring = _collect(problems, lambda: Builder(suite, judges.open, found, tester).scoring())
     if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))
     return scoring, found
@@ -73,7 +71,10 @@ def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed:
     replays = options is not None and options.replay
     budget = Budget(max_cost=options.max_cost if options and not replays else None)
     judges = JudgeOpener(budget, keys_needed=keys_needed and not replays)
+    agent = _collect(problems, lambda: build_tester(suite, judges))
     prepared = _collect(problems, lambda: prepare(suite, plan, judges))
+    if agent is not None and prepared is not None:
+        _collect(problems, lambda: check_tests(suite, agent))
     if prepared is None or problems:
         raise UsageError(*sorted(problems, key=lambda problem: (str(problem.file), problem.line or 0)))
     return _forecast(suite, plan, prepared[0])

@@ -81,10 +81,11 @@ class Regrade:
         concurrency = self.suite.spec.max_concurrent
         async with kept_answers(self.store, cache=self.options.cache or self.options.replay) as answers:
             judges = JudgeOpener(budget, answers, self.options.replay, concurrency)
+            tester = str(self.run.options.get("tester", ""))
             if self.path is None:
-                scoring, truths = Builder(self.suite, judges.open).scoring(), Truths()
+                scoring, truths = Builder(self.suite, judges.open, tester=tester).scoring(), Truths()
             else:
-                scoring, _ = prepare(self.suite, plan_of(self.suite, RunOptions()), judges)
+                scoring, _ = prepare(self.suite, plan_of(self.suite, RunOptions()), judges, tester)
                 truths = _truths(self.suite)
             try:
                 for attempt in self.store.attempts(self.run.id):

@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.metadata import version
 from typing import Any
@@ -36,7 +36,7 @@ from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.spec import FunctionTargetSpec, LettaTargetSpec, SuiteSpec, TesterSpec
 from vivavoce.suites.targets import build_targets
-from vivavoce.suites.testers import build_tester
+from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.targets.lane import open_lane
 from vivavoce.targets.target import Target
 
@@ -54,6 +54,7 @@ class SuiteRun:
     resumed: Run | None = None
     targets: list[Target] | None = None
     crew: Crew | None = None
+    _tester: str = field(default="", init=False)
 
     def stop(self) -> int:
         """Begin nothing more and finish what is in flight; a second time, drop that too.
@@ -74,9 +75,12 @@ class SuiteRun:
         plan = plan_of(self.suite, self.options)
         async with kept_answers(self.store, cache=self.options.cache or self.options.replay) as answers:
             judges = JudgeOpener(self.budget, answers, self.options.replay, plan.concurrency)
-            scoring, dataset = prepare(self.suite, plan, judges)
+            agent = build_tester(self.suite, judges)
+            self._tester = agent.fingerprint if agent else ""
+            scoring, dataset = prepare(self.suite, plan, judges, self._tester)
+            if agent is not None:
+                check_tests(self.suite, agent)
             samples = plan.count(dataset.samples)
-            agent = build_tester(self.suite, judges) if self.suite.spec.driver == "penelope" else None
             targets = [] if plan.replays else self.targets or build_targets(self.suite, plan.concurrency)
             try:
                 await self._set_up(targets)
@@ -154,6 +158,7 @@ class SuiteRun:
                 "suite": self.suite.path.name,
                 "dataset": plan.dataset,
                 "code": self._code(),
+                **({"tester": self._tester} if self._tester else {}),
             },
             started_at=now,
             version=version("vivavoce"),
@@ -177,6 +182,8 @@ class SuiteRun:
         what = f"'{changed[0]}' has" if changed else None
         if plan.dataset != run.options["dataset"]:
             what = f"the dataset {self.suite.spec.dataset.place} has"
+        if self._tester != run.options.get("tester", ""):
+            what = "its tester has"
         if self._code() != run.options["code"]:
             what = "the code of its target has"
         if what is not None:

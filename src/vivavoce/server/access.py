@@ -57,6 +57,8 @@ class Access:
             origin = headers.get("origin")
             if origin is not None and origin.partition("://")[2] not in self.hosts:
                 return PlainTextResponse("what changes something must come from a page of this server\n", 403)
+            if "content-length" not in headers and "transfer-encoding" in headers:
+                return PlainTextResponse("say how long the body is, in Content-Length\n", 411)
         if not headers.get("content-length", "0").isdecimal() or int(headers.get("content-length", "0")) > MAX_BODY:
             return PlainTextResponse(f"a request may have {MAX_BODY:,} bytes\n", 413)
         if self.digest is not None and not hmac.compare_digest(digest_of(_token(headers)), self.digest):

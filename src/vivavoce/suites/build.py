@@ -76,12 +76,14 @@ class Scoring:
 class Builder:
     """Builds what a suite names, and collects the problems instead of stopping at the first.
 
-    `dataset` says which variables the rows give to rubrics, None where no row was read.
+    `dataset` says which variables the rows give to rubrics, None where no row was read. `tester` is the fingerprint of
+    who leads the conversations, empty where nobody does.
     """
 
     suite: Suite
     open_model: OpenModel
     dataset: SampleCount | None = None
+    tester: str = ""
     problems: list[Problem] = field(default_factory=list[Problem])
     models: dict[str, Model] = field(default_factory=dict[str, Model])
     metrics: list[BaseMultiTurnMetric] = field(default_factory=list[BaseMultiTurnMetric])
@@ -149,7 +151,7 @@ class Builder:
         parts = [spec.function, version, spec.config, _extractor_parts(spec, self.suite.base)]
         if spec.function in OF_TESTS:
             tester = self.suite.spec.tester
-            parts.append(tester.model_dump(mode="json") if tester else {})
+            parts += [tester.model_dump(mode="json") if tester else {}, self.tester]
         return Grader(
             name,
             extract,

@@ -26,12 +26,14 @@ from vivavoce.suites.metric_names import metric_of
 from vivavoce.suites.spec import MetricGraderSpec, TesterSpec
 
 
-def build_tester(suite: Suite, judges: JudgeOpener) -> PenelopeAgent:
-    """Return the agent of a suite; nobody is asked yet.
+def build_tester(suite: Suite, judges: JudgeOpener) -> PenelopeAgent | None:
+    """Return the agent that leads the conversations of a suite, None where none does; nobody is asked yet.
 
     Raises:
         UsageError: a name, a file or a key is missing; the problem names its place in the suite.
     """
+    if suite.spec.driver != "penelope":
+        return None
     spec = suite.spec.tester or TesterSpec()
     try:
         return _Builder(spec, suite.base, judges).agent()
