@@ -20,7 +20,7 @@ from vivavoce.store.upgrade import MIGRATIONS
 
 from . import cases
 
-VERSIONS = ["0001", "0002", "0003"]
+VERSIONS = ["0001", "0002", "0003", "0004"]
 """The schemas of versions that came before."""
 
 DEFINITIONS = """
@@ -72,10 +72,11 @@ def as_made_before(address: str, version: str) -> None:
 
 
 def fill(address: str, rows: dict[str, list[dict[str, object]]]) -> None:
-    """Write rows into an older store: of its columns, those that it knows."""
+    """Write rows into an older store: of its tables and columns, those that it knows."""
     engine = reach(Place(address), create=True)
     with engine.connect() as connection, for_writing(connection).begin():
-        for name, held in rows.items():
+        there = inspect(connection).get_table_names()
+        for name, held in ((name, held) for name, held in rows.items() if name in there):
             known = {column["name"] for column in inspect(connection).get_columns(name)}
             given = [key for key in held[0] if key in known and (name, key) != ("scores", "id")]
             marks = ", ".join(f":{key}" for key in given)
@@ -84,12 +85,12 @@ def fill(address: str, rows: dict[str, list[dict[str, object]]]) -> None:
 
 
 def rows_of(address: str) -> dict[str, list[dict[str, object]]]:
-    """Return every row of the first tables."""
+    """Return every row of a run, and what search has still to read."""
     engine = reach(Place(address), create=False)
     with engine.connect() as connection:
         found = {
             name: [dict(row) for row in connection.execute(select(schema.metadata.tables[name])).mappings()]
-            for name in ("runs", "gradings", "attempts", "turns", "scores")
+            for name in ("runs", "gradings", "attempts", "turns", "scores", "unread")
         }
     engine.dispose()
     return found

@@ -16,6 +16,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from vivavoce.server.users import whoever_sits_here
+
 COOKIE = "viva_token"
 """The cookie in which a browser keeps its token."""
 
@@ -88,6 +90,7 @@ class AccessMiddleware:
             await send(message)
 
         refused = self.access.refusal(scope)
+        scope.setdefault("state", {})["user"] = whoever_sits_here()
         await (refused or self.app)(scope, receive, guarded)
 
 

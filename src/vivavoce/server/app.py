@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from importlib.metadata import version
 
 from anyio import CapacityLimiter
@@ -11,13 +12,13 @@ from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from vivavoce.errors import StoreError, UsageError
+from vivavoce.report.html.rendering import STATIC
 from vivavoce.server.access import Access, AccessMiddleware
 from vivavoce.server.allowed import Allowed
 from vivavoce.server.api import about, evaluations, jobs, runs
 from vivavoce.server.api.answers import on_http, on_invalid, on_store, on_usage
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.pages import conversation, run, run_list
-from vivavoce.server.pages.templates import HERE
 from vivavoce.store.store import Store
 
 EVALUATIONS = 32
@@ -41,6 +42,7 @@ def create_app(store: Store, access: Access, allowed: Allowed | None = None) -> 
     app.state.store = store
     app.state.allowed = allowed or Allowed()
     app.state.jobs = Jobs(store, app.state.allowed)
+    app.state.secret = secrets.token_bytes(32)
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
     app.add_middleware(AccessMiddleware, access=access)
     app.add_exception_handler(UsageError, on_usage)
@@ -54,5 +56,5 @@ def create_app(store: Store, access: Access, allowed: Allowed | None = None) -> 
     app.include_router(conversation.router)
     app.include_router(run.router)
     app.include_router(run_list.router)
-    app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
     return app

@@ -25,7 +25,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0004"
+HEAD = "0005"
 """The newest migration; versions are ordered as text."""
 
 BigId = BigInteger().with_variant(Integer, "sqlite")
@@ -180,6 +180,59 @@ unread = Table(
     PrimaryKeyConstraint("attempt_id", "grading_id"),
 )
 """What search has still to read: written with the attempt or its scores, and read before the next search."""
+
+labels = Table(
+    "labels",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("attempt_id", BigId, ForeignKey("attempts.id"), nullable=False),
+    Column("turn", Integer),
+    Column("grader", Name, nullable=False),
+    Column("author", Name, nullable=False),
+    Column("verdict", Name, nullable=False),
+    Column("note", Text),
+    Column("blind", Integer, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+"""What people say of a conversation, or of a `turn` of it, beside what a grader says; `grader` is empty for neither.
+
+`blind` is 1 where the grader's own answer was hidden from them.
+"""
+
+Index(
+    "labels_by_attempt",
+    labels.c.attempt_id,
+    labels.c.grader,
+    labels.c.author,
+    func.coalesce(labels.c.turn, text("-1")),
+    unique=True,
+)
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("digest", Name, nullable=False),
+    Column("name", Name, nullable=False),
+    Column("role", Name, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double),
+    Column("revoked_at", Double),
+    Index("tokens_by_digest", "digest", unique=True),
+)
+"""Who may use a server of this store; of a token only its hash is kept."""
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("at", Double, nullable=False),
+    Column("actor", Name, nullable=False),
+    Column("action", Name, nullable=False),
+    Column("subject", Name, nullable=False),
+    Column("detail", Text),
+)
+"""Who changed what, and when: labels, deletions and tokens; nothing deletes a row of it."""
 
 PASSAGE_WORDS = (
     "CREATE VIRTUAL TABLE passage_words USING fts5("

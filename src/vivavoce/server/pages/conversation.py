@@ -16,10 +16,8 @@ from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import TurnGrade
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage
-from vivavoce.report.text import one_line, safe
-from vivavoce.server.pages.evidence import Register
-from vivavoce.server.pages.links import run_page, sample_data, sample_page
-from vivavoce.server.pages.marks import (
+from vivavoce.report.html.evidence import Register
+from vivavoce.report.html.marks import (
     RANK,
     Mark,
     State,
@@ -32,12 +30,14 @@ from vivavoce.server.pages.marks import (
     whole_marks,
     worst_of,
 )
+from vivavoce.report.html.plots import strip
+from vivavoce.report.html.transcript import Part, Shown, Thought, Writer, judged, steps, thoughts
+from vivavoce.report.html.wording import dollars, span
+from vivavoce.report.text import one_line, safe
+from vivavoce.server.pages.links import run_page, sample_data, sample_page
 from vivavoce.server.pages.neighbours import neighbours
-from vivavoce.server.pages.plots import strip
+from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.server.pages.templates import page
-from vivavoce.server.pages.transcript import Part, Shown, Thought, Writer, judged, steps, thoughts
-from vivavoce.server.pages.wording import dollars, span
 from vivavoce.store.listing import SampleEntry
 from vivavoce.store.store import Store
 

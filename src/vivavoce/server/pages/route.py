@@ -11,7 +11,8 @@ from fastapi.routing import APIRoute
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.report.text import safe
-from vivavoce.server.pages.templates import page
+from vivavoce.server.pages.forms import ForeignForm
+from vivavoce.server.pages.page import page
 
 
 class PageRoute(APIRoute):
@@ -27,6 +28,8 @@ class PageRoute(APIRoute):
             except RequestValidationError as error:
                 wrong = "; ".join(f"{one['loc'][-1]}: {one['msg']}" for one in error.errors())
                 return _problem("This address is not right", wrong, 422)
+            except ForeignForm as error:
+                return _problem("This form is not accepted", str(error), 403)
             except UsageError as error:
                 return _problem("There is nothing here", "; ".join(map(str, error.problems)), 404)
             except StoreError as error:

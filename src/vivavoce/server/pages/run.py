@@ -11,14 +11,14 @@ from fastapi import APIRouter, Query, Request, Response
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.html.metrics import conditions, gate_of, gates_of, metrics, scale_of
+from vivavoce.report.html.samples import Line, line
 from vivavoce.report.terminal import agreement_line, tester_lines
 from vivavoce.report.text import safe
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.server.pages.links import run_data, run_page, sample_page
-from vivavoce.server.pages.metrics import conditions, gate_of, gates_of, metrics, scale_of
+from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.server.pages.samples import Line, line
-from vivavoce.server.pages.templates import page
 from vivavoce.store.browsing import count_samples, list_samples
 from vivavoce.store.store import Store
 

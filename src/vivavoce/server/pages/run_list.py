@@ -10,11 +10,11 @@ from typing import Annotated, cast
 from fastapi import APIRouter, Query, Request, Response
 
 from vivavoce.records.run import Status
+from vivavoce.report.html.plots import Range, Scale, Spark, range_plot, spark
+from vivavoce.report.html.wording import day
 from vivavoce.server.pages.links import run_list, run_page
-from vivavoce.server.pages.plots import Range, Scale, Spark, range_plot, spark
+from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.server.pages.templates import page
-from vivavoce.server.pages.wording import day
 from vivavoce.store.browsing import list_runs, suites_of_runs
 from vivavoce.store.keyset import place_after
 from vivavoce.store.listing import RunEntry

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from vivavoce.records.score import PASSED
 from vivavoce.records.score import State as ScoreState
+from vivavoce.report.html.marks import State, worst_of
+from vivavoce.report.html.plots import Strip, strip
 from vivavoce.report.text import one_line, safe
-from vivavoce.server.pages.marks import State, worst_of
-from vivavoce.server.pages.plots import Strip, strip
 from vivavoce.store.listing import SampleEntry, ScoreEntry
 
 WHY = 160

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from vivavoce.records.run import Grading
+from vivavoce.report.html.marks import State
+from vivavoce.report.html.plots import Range, Scale, range_plot
 from vivavoce.report.text import safe
 from vivavoce.run.summary import GraderSummary, Summary
-from vivavoce.server.pages.marks import State
-from vivavoce.server.pages.plots import Range, Scale, range_plot
 
 _STATES: Mapping[str, State] = {"pass": "pass", "fail": "fail", "inconclusive": "error"}
 

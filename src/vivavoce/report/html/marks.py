@@ -9,9 +9,9 @@ from typing import Any, Literal, cast
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome, Reward
 from vivavoce.records.score import PASSED, GradeResult, TurnGrade
+from vivavoce.report.html.evidence import Quote, Register
+from vivavoce.report.html.wording import indented
 from vivavoce.report.text import safe
-from vivavoce.server.pages.evidence import Quote, Register
-from vivavoce.server.pages.wording import indented
 from vivavoce.store.mirror import own_metadata
 
 State = Literal["error", "fail", "part", "skip", "pass"]

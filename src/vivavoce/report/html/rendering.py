@@ -1,4 +1,4 @@
-"""The templates of the pages: Jinja that escapes whatever is put in, from this package only."""
+"""Rendering: Jinja templates that escape whatever is put in, from this package only."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
-from fastapi.responses import HTMLResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from vivavoce.report.html import wording
+from vivavoce.report.html.marks import WORDS
 from vivavoce.report.text import one_line, safe
-from vivavoce.server.pages import wording
-from vivavoce.server.pages.marks import WORDS
 
-HERE = Path(__file__).parents[1]
+STATIC = Path(__file__).parent / "static"
+"""The stylesheets, the scripts and the mark."""
 
 
 @cache
 def environment() -> Environment:
     """Return the templates; nothing of a request ever names one."""
     found = Environment(
-        loader=FileSystemLoader(HERE / "templates"),
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -40,7 +40,6 @@ def environment() -> Environment:
     return found
 
 
-def page(name: str, values: Mapping[str, object], status: int = 200) -> HTMLResponse:
-    """Return a page made of a template; half a surrogate pair, which no page can hold, becomes a question mark."""
-    text = environment().get_template(name).render(values)
-    return HTMLResponse(text.encode("utf-8", "replace"), status)
+def rendered(name: str, values: Mapping[str, object]) -> bytes:
+    """Return a template filled in, as UTF-8; half a surrogate pair, which no page can hold, becomes a question mark."""
+    return environment().get_template(name).render(values).encode("utf-8", "replace")

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.server.pages.marks import State
-from vivavoce.server.pages.plots import LONGEST_STRIP, Scale, range_plot, spark, strip
+from vivavoce.report.html.marks import State
+from vivavoce.report.html.plots import LONGEST_STRIP, Scale, range_plot, spark, strip
 
 SHARE = st.floats(0, 1)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.server.pages.evidence import Quote, Register
+from vivavoce.report.html.evidence import Quote, Register
 
 
 def quoted(*texts: str, bad: bool = True) -> tuple[Register, list[Quote]]:

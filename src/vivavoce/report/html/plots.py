@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from vivavoce.server.pages.marks import WORDS, State
-from vivavoce.server.pages.wording import score
+from vivavoce.report.html.marks import WORDS, State
+from vivavoce.report.html.wording import score
 
 STEP = 15
 """Pixels that a turn takes in a strip."""
