@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from exams import agent, call, judge, player, say, sound, verdict
+from exams import agent, sound
+from stage import call, judge, player, say, verdict
 from vivavoce.errors import RateLimited, UsageError
 from vivavoce.messages import FunctionCall, SystemMessage, ToolCall, ToolMessage
 from vivavoce.metrics import (
@@ -313,7 +314,7 @@ def test_a_target_that_always_fails_is_an_error_of_the_target(max_turns: int, me
 
 def test_the_first_message_is_still_in_view_ten_turns_later_and_requests_share_their_beginning() -> None:
     model = player()
-    held(model, judge(verdict(False)), max_turns=12)
+    held(model, judge(verdict(False, 0.5)), max_turns=12)
     shown = [[message.model_dump_json() for message in request.messages] for request in model.requests]
     assert len(shown) == 12
     assert all(later[: len(earlier)] == earlier for earlier, later in pairwise(shown))

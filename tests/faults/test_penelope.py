@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from exams import agent, always, call, judge, player, say, shown, sound, verdict
+from exams import agent, always, shown, sound
+from stage import call, judge, player, say, verdict
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import AnyMessage, FunctionCall, HumanMessage, ToolCall
 from vivavoce.metrics.transcript import quoted

@@ -15,7 +15,8 @@ from typing import Any, cast
 
 import pytest
 
-from exams import say, sound, verdict
+from exams import sound
+from stage import say, verdict
 from vivavoce import RunResult, run_suite
 from vivavoce.errors import UsageError
 from vivavoce.penelope.result import TestResult, read_test

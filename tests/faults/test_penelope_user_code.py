@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from exams import agent, always, call, judge, player, say, shown, sound, verdict
+from exams import agent, always, shown, sound
+from stage import call, judge, player, say, verdict
 from vivavoce.errors import BudgetExhausted, StoreError
 from vivavoce.metrics import ContextRetentionMetric, GoalAchievementJudge
 from vivavoce.metrics.config import MetricConfig

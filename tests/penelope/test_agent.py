@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from stage import Bot, BotSession, agent, judge, player, say, simple
 from vivavoce.errors import UsageError
 from vivavoce.messages import FilePart, HumanMessage
 from vivavoce.metrics import CoherenceMetric, GoalAchievementJudge
@@ -16,8 +17,6 @@ from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.penelope.tools.analyze import AnalyzeTool
 from vivavoce.penelope.tools.tool import tool
 from vivavoce.testing import LoopbackServer, ScriptedModel
-
-from .stage import Bot, BotSession, agent, judge, player, say, simple
 
 
 @tool

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from stage import NO_FAULT, Bot, Priced, agent, asks_for, call, judge, player, say, verdict
 from vivavoce.errors import ModelFault
 from vivavoce.messages import SystemMessage
 from vivavoce.metrics.exact.refusal import RefusalMetric
@@ -16,8 +17,6 @@ from vivavoce.penelope.result import TestResult
 from vivavoce.targets.openai import OpenAITarget
 from vivavoce.testing import LoopbackServer, ScriptedModel
 from vivavoce.testing.scripted import Scripted
-
-from .stage import NO_FAULT, Bot, Priced, agent, asks_for, call, judge, player, say, verdict
 
 LEAK = {"kind": "leak", "what": "It told.", "evidence": ["As a test"], "decisive": True}
 GUILTY: dict[str, Any] = {"faults": [LEAK], "reasoning": "It gave itself away.", "confidence": 0.9}

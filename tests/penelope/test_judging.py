@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from stage import Priced, agent, asks_for, judge, player, simple, verdict
 from vivavoce.errors import ModelFault
 from vivavoce.messages import SystemMessage
 from vivavoce.metrics.config import MetricConfig
@@ -19,7 +20,6 @@ from vivavoce.penelope.judging import CONTRACT, GOAL, Judges, material_of
 from vivavoce.records.usage import Usage
 from vivavoce.testing import ScriptedModel
 
-from .stage import Priced, agent, asks_for, judge, player, simple, verdict
 from .states import state, turn
 
 BROKEN = ModelFault("no sense", kind="format")

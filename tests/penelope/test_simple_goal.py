@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
+from stage import simple
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.testing import ScriptedModel
-
-from .stage import simple
 
 TALK = [
     {"role": "user", "content": "Where is my lamp?"},

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from stage import Bot, call, say
 from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, FunctionCall, ToolCall
 from vivavoce.penelope.context import TestContext
@@ -18,8 +19,6 @@ from vivavoce.penelope.tools.target_interaction import TargetInteractionTool
 from vivavoce.penelope.tools.tool import Tool, tool
 from vivavoce.testing import ScriptedModel
 from vivavoce.testing.scripted import Scripted
-
-from .stage import Bot, call, say
 
 UNSUPPORTED = ModelFault("this model has no tools", kind="unsupported")
 STEP = {"reasoning": "to begin", "tool": SEND, "arguments": {"message": "Hi"}}

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from stage import Bot, Priced, agent, call, judge, player, say
 from vivavoce.errors import ModelFault
 from vivavoce.messages import FunctionCall, HumanMessage, ToolCall
 from vivavoce.models.model import Request
@@ -20,8 +21,6 @@ from vivavoce.penelope.turn import Turn
 from vivavoce.records.usage import Usage
 from vivavoce.testing import ScriptedModel
 from vivavoce.testing.scripted import Scripted
-
-from .stage import Bot, Priced, agent, call, judge, player, say
 
 THINK = call("analyze_response", response_text="Fine.", analysis_focus="tone")
 

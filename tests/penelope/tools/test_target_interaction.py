@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from stage import Bot
 from vivavoce.errors import UsageError
 from vivavoce.messages import FilePart, ImagePart, TextPart
 from vivavoce.penelope.tools.target_interaction import REPLY_LIMIT, TargetInteractionTool, spelled, told
 from vivavoce.penelope.tools.tool import ToolResult
 
-from ..stage import Bot
 from ..states import DOWN, turn
 
 PNG = base64.b64encode(b"\x89PNG").decode()
