@@ -6,14 +6,13 @@ import uuid
 
 import pytest
 
+from stage import Bot, BotSession
 from vivavoce.errors import BudgetExhausted, TargetFault
 from vivavoce.messages import HumanMessage
 from vivavoce.pacing.budget import Budget
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.lane import open_lane
 from vivavoce.targets.target import Opening, Target
-
-from ..penelope.stage import Bot, BotSession
 
 
 def dialogue(target: Target, budget: Budget | None = None) -> Dialogue:
