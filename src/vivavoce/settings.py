@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 from dataclasses import dataclass
 from functools import cache
@@ -34,3 +35,12 @@ def settings() -> Settings:
         judge=os.environ.get("VIVAVOCE_JUDGE") or None,
         tester=os.environ.get("VIVAVOCE_TESTER") or None,
     )
+
+
+@cache
+def user_name() -> str:
+    """Return what the system calls whoever runs this process."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, as in some containers
+        return "somebody"

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,11 +29,28 @@ _SMALL = ("listen_addresses=", "shared_buffers=64MB", "max_connections=60", "log
 
 
 class Server:
-    """A server that runs; each of its databases is made anew."""
+    """A server; each of its databases is made anew."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, programs: Path, options: Sequence[str], user: dict[str, Any]) -> None:
+        self._folder, self._programs, self._user = folder, programs, user
+        command = [programs / "postgres", "-D", folder / "data", "-k", folder, *(f"--{one}" for one in options)]
+        self._command = ["sh", "-c", _UNTIL_STDIN_ENDS, "sh", *command]
         self._made = 0
+
+    @contextmanager
+    def up(self) -> Generator[None]:
+        """Have it run as long as the block lasts; afterwards it can run again."""
+        with (
+            (self._folder / "log").open("w") as log,
+            subprocess.Popen(
+                self._command, stdin=subprocess.PIPE, stderr=log, cwd=self._folder, **self._user
+            ) as process,
+        ):
+            try:
+                _wait(self._programs, self._folder, process)
+                yield
+            finally:
+                process.communicate()
 
     def address(self, database: str = "postgres", user: str = "postgres") -> str:
         """Return what opens a database."""
@@ -57,26 +74,21 @@ class Server:
 @contextmanager
 def server(*, durable: bool = False) -> Generator[Server]:
     """Run a server; unless it is `durable` it trusts the machine not to fail, as fast tests want it."""
+    with idle_server(durable=durable) as made, made.up():
+        made.run("CREATE ROLE guarded LOGIN SUPERUSER PASSWORD 'geheim'")
+        yield made
+
+
+@contextmanager
+def idle_server(*, durable: bool = False) -> Generator[Server]:
+    """Make a server that does not run yet."""
     with tempfile.TemporaryDirectory(prefix="vivavoce-pg-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         user = _other_user(folder)
         programs = _programs(folder, user)
         options = [*_SMALL, *(() if durable else _FAST)]
         _make(programs, folder / "data", user)
-        command = [programs / "postgres", "-D", folder / "data", "-k", folder, *(f"--{one}" for one in options)]
-        with (
-            (folder / "log").open("w") as log,
-            subprocess.Popen(
-                ["sh", "-c", _UNTIL_STDIN_ENDS, "sh", *command], stdin=subprocess.PIPE, stderr=log, cwd=folder, **user
-            ) as process,
-        ):
-            running = Server(folder)
-            try:
-                _wait(programs, folder, process)
-                running.run("CREATE ROLE guarded LOGIN SUPERUSER PASSWORD 'geheim'")
-                yield running
-            finally:
-                process.communicate()
+        yield Server(folder, programs, options, user)
 
 
 def _other_user(folder: Path) -> dict[str, Any]:

@@ -69,6 +69,9 @@ def matching(store: Store, wanted: str) -> list[int]:
         ("state:error", [2, 5]),
         ("-state:error", [0, 1, 3, 4]),
         ("state:skipped", [0, 2, 4]),
+        ("state:scored", [0, 1, 2, 3, 4, 5]),
+        ("state:partial", [0, 1, 3, 4]),
+        ("state:pass", []),
         ("goal<0.5", [1, 5]),
         ("-goal<0.5", [0, 2, 3, 4]),
         ("goal>=0.5 target:b2", [4]),
@@ -138,6 +141,29 @@ async def test_a_sample_comes_with_its_scores_and_without_what_was_said(filled: 
     assert [turn.value for turn in polite.turns] == [0.5]
     assert (reward.kind, reward.value) == ("reward", 0.25)
     assert "Question" not in entry.model_dump_json()
+
+
+async def test_a_metric_says_itself_which_of_its_scores_pass(store: Store) -> None:
+    said = [(0.75, True), (1.0, False), (0.75, None), (1.0, None), (0.0, None), (1.0, "as agreed")]
+    async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
+        for number, (score, passed) in enumerate(said):
+            grade = GradeResult(score=score, metadata={} if passed is None else {"passed": passed})
+            await writer.put(Outcome(attempt=outcome(number, 1.0).attempt, grades={"goal": grade}))
+    found = {state: matching(store, f"state:{state}") for state in ("pass", "partial", "fail", "error")}
+    assert found == {"pass": [0, 3], "partial": [2], "fail": [1, 4], "error": [5]}
+    shown = list_samples(store, GRADING).samples
+    assert [one.standing for one in shown] == ["pass", "fail", "part", "pass", "fail", "error"]
+    assert [one.scores[0].passed for one in shown] == [True, False, None, None, None, None]
+
+
+async def test_a_grading_that_is_made_later_has_its_own_standings(filled: Store) -> None:
+    again = Grading(id="again", run_id=RUN, spec={}, created_at=2000.0)
+    filled.add_grading(again)
+    async with filled.writer(RUN, again.id, {}) as writer:
+        await writer.put_grades(AttemptKey("sample-3", "bot", 1), {"goal": GradeResult(score=1)}, None)
+    (found,) = list_samples(filled, again.id, "tag:slow state:pass turns=3 seconds=1.5").samples
+    assert found.sample_id == "sample-3"
+    assert count_samples(filled, GRADING, "state:pass") == 0
 
 
 async def test_what_broke_says_so(filled: Store) -> None:

@@ -31,6 +31,14 @@ def test_a_run_is_worked_on_by_one_at_a_time_and_another_run_meanwhile(store: St
         pass
 
 
+def test_looking_whether_a_run_is_held_takes_it_from_nobody(store: Store) -> None:
+    assert not store.held(RUN)
+    with store.claimed(RUN):
+        assert store.held(RUN)
+        assert not store.held("another")
+    assert not store.held(RUN)
+
+
 def test_a_claim_ends_with_its_process_however_that_ends(address: str) -> None:
     cases.begun(address).close()
     command = [sys.executable, "-c", HOLD, address, RUN]
@@ -38,6 +46,7 @@ def test_a_claim_ends_with_its_process_however_that_ends(address: str) -> None:
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None
             assert child.stdout.readline() == "held\n"
+            assert store.held(RUN)
             with pytest.raises(UsageError, match="another process"), store.claimed(RUN):
                 pass
             child.kill()

@@ -5,8 +5,11 @@ import asyncio
 import pytest
 from sqlalchemy import func, select
 
+from vivavoce.errors import UsageError
 from vivavoce.records.reply import StoredReply
 from vivavoce.store.address import is_postgresql
+from vivavoce.store.audit import entries
+from vivavoce.store.claim import Claimed
 from vivavoce.store.retention import Collected
 from vivavoce.store.schema import HEAD, metadata
 from vivavoce.store.store import Store
@@ -53,7 +56,28 @@ def test_all_but_the_newest_runs_are_deleted_with_everything_that_belongs_to_the
         assert len(list(store.outcomes("new.1"))) == 3
         assert [reply.key for reply in store.replies().all()] == ["new"]
         store.search("Flight")
-        assert rows(store) == {name: number // 3 for name, number in before.items()}
+        assert rows(store) == {name: number // 3 for name, number in before.items()} | {"audit": 2}
+
+
+def test_who_deletes_runs_is_noted(three: Store) -> None:
+    with three as store:
+        store.collect(keep_last=1, dry_run=True, actor="ida")
+        store.collect(keep_last=2, actor="ida")
+        store.delete_run("new", "bo")
+        told = [(one.actor, one.action, one.subject) for one in entries(store).entries]
+    assert told == [("bo", "run.delete", "new"), ("ida", "run.delete", "old")]
+
+
+def test_one_run_is_deleted_by_its_whole_name_unless_somebody_works_on_it(three: Store) -> None:
+    with three as store:
+        for name in ("latest", "mid", "nothing"):
+            with pytest.raises(UsageError, match="no run"):
+                store.delete_run(name, "ida")
+        with store.claimed("middle"), pytest.raises(Claimed, match="being worked on"):
+            store.delete_run("middle", "ida")
+        store.delete_run("middle", "ida")
+        assert [run.id for run in store.runs()] == ["new", "old"]
+        assert len(store.search("Flight", limit=99)) == 6
 
 
 def test_a_dry_run_says_the_same_and_deletes_nothing(three: Store) -> None:
@@ -94,7 +118,8 @@ def test_the_contents_are_counted_and_measured(three: Store) -> None:
     with three as store:
         found = store.contents()
         assert (found.place, found.schema) == (store.place, HEAD)
-        assert found.rows == {"runs": 3, "gradings": 3, "attempts": 9, "turns": 18, "scores": 36, "replies": 3}
+        kept = {"runs": 3, "gradings": 3, "attempts": 9, "turns": 18, "scores": 36, "labels": 0, "replies": 3}
+        assert found.rows == kept
         assert found.bytes > 100_000
         if not is_postgresql(store.place):
             assert "/" in found.place

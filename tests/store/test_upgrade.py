@@ -12,15 +12,18 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, select, text
 
 from vivavoce.errors import StoreError, UsageError
+from vivavoce.records.run import Outcome
+from vivavoce.records.score import GradeResult, skipped
 from vivavoce.store import schema
 from vivavoce.store.address import Place
+from vivavoce.store.browsing import count_samples, list_samples
 from vivavoce.store.database import for_writing, on_postgresql, reach
 from vivavoce.store.store import Store
 from vivavoce.store.upgrade import MIGRATIONS
 
 from . import cases
 
-VERSIONS = ["0001", "0002", "0003", "0004"]
+VERSIONS = ["0001", "0002", "0003", "0004", "0005"]
 """The schemas of versions that came before."""
 
 DEFINITIONS = """
@@ -45,10 +48,10 @@ STOP = """
 import os, sys
 import alembic.op
 from vivavoce.store.store import Store
-alembic.op.add_column = lambda *_: os._exit(9)
+setattr(alembic.op, sys.argv[2], lambda *_, **__: os._exit(9))
 Store.open(sys.argv[1])
 """
-"""A process that ends in the middle of the third migration, as by `kill -9`."""
+"""A process that ends where a migration does a certain thing, as by `kill -9`."""
 
 
 def definitions(address: str) -> set[str]:
@@ -123,21 +126,56 @@ def test_a_store_of_an_older_schema_is_brought_up_to_date_and_keeps_its_rows(
     assert definitions(address) == definitions(other_address)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_older_store_lists_its_samples_as_if_it_had_always_been_new(
+    address: str, other_address: str, version: str
+) -> None:
+    async def write(store: Store) -> None:
+        async with store.writer(cases.RUN, cases.GRADING, cases.FINGERPRINTS) as writer:
+            await writer.put(cases.outcome(1, 1))
+            await writer.put(cases.unfortunate(2))
+            for number, passed in ((3, True), (4, False), (5, 7)):
+                grade = GradeResult(score=0.75, metadata={"passed": passed, "odd": float("nan")})
+                held = cases.outcome(number, number).attempt.model_copy(update={"sample": '{"tags": ["slow"]}'})
+                await writer.put(Outcome(attempt=held, grades={"exact": grade, "judge": skipped("no judge")}))
+
+    with cases.begun(other_address) as store:
+        asyncio.run(write(store))
+        before = list_samples(store, cases.GRADING, sort="worst").samples
+    as_made_before(address, version)
+    fill(address, rows_of(other_address))
+    with Store.open(address) as store:
+        assert list_samples(store, cases.GRADING, sort="worst").samples == before
+        assert count_samples(store, cases.GRADING, "tag:slow state:skipped worst<1") == 3
+    assert [one.standing for one in before] == ["error", "part", "pass", "fail", "part"]
+
+
 async def _written(store: Store, *numbers: int) -> None:
     async with store.writer(cases.RUN, cases.GRADING, cases.FINGERPRINTS) as writer:
         for number in numbers or (1, 2):
             await writer.put(cases.outcome(number, number))
 
 
-@pytest.mark.parametrize("version", ["0001", "0002"])
-def test_a_migration_that_is_killed_half_way_leaves_the_older_schema(address: str, version: str) -> None:
+@pytest.mark.parametrize(
+    ("version", "at"),
+    [
+        *(("0001", "add_column"), ("0002", "add_column")),
+        *(("0003", "create_index"), ("0003", "execute"), ("0004", "create_index")),
+    ],
+)
+def test_a_migration_that_is_killed_half_way_leaves_the_older_schema(
+    address: str, other_address: str, version: str, at: str
+) -> None:
+    cases.begun(other_address).close()
     as_made_before(address, version)
+    fill(address, {name: rows for name, rows in rows_of(other_address).items() if rows})
     before = definitions(address)
-    done = subprocess.run([sys.executable, "-c", STOP, address], check=False)
+    done = subprocess.run([sys.executable, "-c", STOP, address, at], check=False)
     assert done.returncode == 9
     assert definitions(address) == before
-    Store.open(address).close()
-    assert definitions(address) > before - {one for one in before if "attempts" in one}
+    with Store.open(address) as store:
+        assert store.run("latest") == cases.run()
+    assert definitions(address) == definitions(other_address)
 
 
 async def test_what_a_tester_leaves_is_kept(address: str) -> None:

@@ -7,6 +7,7 @@ import traceback
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import Blame, Fault
+from vivavoce.records.redaction import without_keys
 
 EVIDENCE_LIMIT = 4000
 """Characters of evidence that are kept."""
@@ -26,6 +27,11 @@ class Failure(BaseModel):
     def __str__(self) -> str:
         return f"{self.blame}: {self.message}"
 
+    def redacted(self) -> Failure:
+        """Return it without what has the shape of a key: servers repeat in their errors what was sent to them."""
+        told = {"message": without_keys(self.message), "evidence": self.evidence and without_keys(self.evidence)}
+        return self if told == {"message": self.message, "evidence": self.evidence} else self.model_copy(update=told)
+
 
 def failure_of(error: BaseException, blame: Blame) -> Failure:
     """Return the record of an exception; a `Fault` says itself whose it is, anything else is `blame`'s."""
@@ -37,10 +43,10 @@ def failure_of(error: BaseException, blame: Blame) -> Failure:
             message=str(error),
             exception=type(cause).__name__ if cause else None,
             evidence=shorten(error.evidence),
-        )
+        ).redacted()
     message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     seen = "".join(traceback.format_exception(error))[-EVIDENCE_LIMIT:]
-    return Failure(blame=blame, kind="crash", message=message, exception=type(error).__name__, evidence=seen)
+    return Failure(blame=blame, kind="crash", message=message, exception=type(error).__name__, evidence=seen).redacted()
 
 
 def shorten(text: str | None, limit: int = EVIDENCE_LIMIT) -> str | None:

@@ -24,7 +24,7 @@ from vivavoce.store.decode import AnyRow, failure_of_text
 from vivavoce.store.encode import escape, escape_nul
 from vivavoce.store.keyset import place_after, read_place
 from vivavoce.store.listing import Headline, RunEntry, RunPage, SampleEntry, SamplePage, ScoreEntry, TurnScore
-from vivavoce.store.schema import attempts, gradings, runs, scores, turns
+from vivavoce.store.schema import attempts, gradings, runs, scores, standings
 from vivavoce.store.store import Store
 
 TITLE = 120
@@ -66,6 +66,27 @@ def list_runs(
     return RunPage(runs=[_run_entry(row, shown.get(row.id)) for row in page], next=following)
 
 
+def runs_before(store: Store, entries: Sequence[RunEntry], limit: int) -> dict[str, list[RunEntry]]:
+    """Return for each suite of some runs, which come newest first, the newest of those that began before all of them.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    r = runs.c
+    query = select(r.id, r.suite, r.status, r.started_at, r.finished_at, r.version)
+    query = query.order_by(r.started_at.desc(), r.id.desc()).limit(limit)
+    oldest = {entry.suite: entry for entry in entries}
+    with store.connected() as connection:
+        found = {
+            suite: connection.execute(
+                query.where(r.suite == _plain(suite), tuple_(r.started_at, r.id) < (entry.started_at, entry.id))
+            ).all()
+            for suite, entry in oldest.items()
+        }
+        shown = _newest_gradings(connection, [row.id for rows in found.values() for row in rows])
+    return {suite: [_run_entry(row, shown.get(row.id)) for row in rows] for suite, rows in found.items()}
+
+
 def suites_of_runs(store: Store) -> list[str]:
     """Return the names of the suites that runs are of, sorted."""
     with store.connected() as connection:
@@ -81,7 +102,7 @@ def list_samples(
     after: str | None = None,
     limit: int = 50,
 ) -> SamplePage:
-    """Return some attempts of the run of a grading, each with the scores that the grading gives it.
+    """Return some attempts that a grading has scored, each with the scores that it gives it.
 
     `wanted` is a filter as `parse_filter` reads it. `sort` is `position`, `worst` (errors, then the lowest score
     first), `seconds`, `turns` or the name of a grader; with a leading `-` it goes down. What has no score comes last.
@@ -92,21 +113,18 @@ def list_samples(
     terms = _terms(store, wanted)
     with store.connected() as connection:
         within = _within(connection, grading_id)
-        key = ordering(sort, within)
-        order: tuple[ColumnElement[Any], ...] = (key, attempts.c.position, attempts.c.id)
-        query = select(attempts, key.label("sort_key")).where(*conditions(terms, within)).order_by(*order)
+        order = ordering(sort, within)
+        chosen = select(standings, *order.extra).select_from(order.table).where(*conditions(terms, within))
         if after is not None:
-            query = query.where(tuple_(*order) > read_place(after, float, int, int))
-        found = connection.execute(query.limit(limit + 1)).all()
-        page = found[:limit]
-        samples = _sample_entries(connection, page, grading_id)
-    last = page[-1] if page else None
-    following = place_after((last.sort_key, last.position, last.id)) if last and len(found) > limit else None
+            chosen = chosen.where(order.beyond(read_place(after, *order.kinds)))
+        found = connection.execute(chosen.order_by(*order.by).limit(limit + 1)).all()
+        samples = _sample_entries(connection, found[:limit], within)
+    following = place_after([getattr(found[limit - 1], name) for name in order.names]) if len(found) > limit else None
     return SamplePage(samples=samples, next=following)
 
 
 def count_samples(store: Store, grading_id: str, wanted: str | Sequence[Term] = ()) -> int:
-    """Return how many attempts of the run of a grading a filter lets through.
+    """Return how many attempts that a grading has scored a filter lets through.
 
     Raises:
         UsageError: there is no such grading, or the filter cannot be read.
@@ -114,7 +132,7 @@ def count_samples(store: Store, grading_id: str, wanted: str | Sequence[Term] = 
     terms = _terms(store, wanted)
     with store.connected() as connection:
         within = _within(connection, grading_id)
-        query = select(func.count()).select_from(attempts).where(*conditions(terms, within))
+        query = select(func.count()).select_from(standings).where(*conditions(terms, within))
         return connection.execute(query).scalar_one()
 
 
@@ -162,34 +180,34 @@ def _headline(graders: Sequence[dict[str, Any]], gate: str | None) -> Headline |
     return None if found is None else Headline(**{**found, "n": found["scored"]})
 
 
-def _sample_entries(connection: Connection, page: Sequence[AnyRow], grading_id: str) -> list[SampleEntry]:
-    ids = [row.id for row in page]
-    s, t = scores.c, turns.c
-    of_grading = (s.grading_id == _plain(grading_id), s.attempt_id.in_(ids))
+def _sample_entries(connection: Connection, page: Sequence[AnyRow], within: Within) -> list[SampleEntry]:
+    a, s = attempts.c, scores.c
+    ids = [row.attempt_id for row in page]
+    held = select(a.id, a.sample_id, a.target, a.trial, a.sample, a.started_at, a.failure).where(a.id.in_(ids))
+    attempt_of = {row.id: row for row in connection.execute(held)}
     said = connection.execute(
-        select(s.attempt_id, s.kind, s.name, s.turn, s.state, s.value, s.rationale, s.failure)
-        .where(*of_grading)
+        select(s.attempt_id, s.kind, s.name, s.turn, s.state, s.value, s.passed, s.rationale, s.failure)
+        .where(s.grading_id == within.grading_id, s.attempt_id.in_(ids))
         .order_by(s.attempt_id, s.id)
     )
     by_attempt = {number: list(rows) for number, rows in groupby(said.all(), attrgetter("attempt_id"))}
-    held = select(t.attempt_id, func.count()).where(t.attempt_id.in_(ids)).group_by(t.attempt_id)
-    lengths: dict[int, int] = {row[0]: row[1] for row in connection.execute(held)}
-    return [_sample_entry(row, by_attempt.get(row.id, ()), lengths.get(row.id, 0)) for row in page]
+    return [_sample_entry(row, attempt_of[row.attempt_id], by_attempt.get(row.attempt_id, ())) for row in page]
 
 
-def _sample_entry(row: AnyRow, said: Sequence[AnyRow], length: int) -> SampleEntry:
-    sample: dict[str, Any] = json.loads(row.sample)
+def _sample_entry(row: AnyRow, attempt: AnyRow, said: Sequence[AnyRow]) -> SampleEntry:
+    sample: dict[str, Any] = json.loads(attempt.sample)
     return SampleEntry(
-        sample_id=row.sample_id,
-        target=row.target,
-        trial=row.trial,
+        sample_id=attempt.sample_id,
+        target=attempt.target,
+        trial=attempt.trial,
         position=row.position,
-        title=_title(sample) or row.sample_id,
+        title=title_of(sample) or attempt.sample_id,
         tags=sample.get("tags") or [],
-        started_at=row.started_at,
+        started_at=attempt.started_at,
         seconds=row.seconds,
-        turns=length,
-        failure=failure_of_text(row.failure),
+        turns=row.turns,
+        standing=row.state,
+        failure=failure_of_text(attempt.failure),
         scores=_score_entries(said),
     )
 
@@ -198,13 +216,16 @@ def _score_entries(said: Sequence[AnyRow]) -> list[ScoreEntry]:
     apart: dict[str, list[TurnScore]] = {}
     for row in said:
         if row.turn is not None:
-            apart.setdefault(row.name, []).append(TurnScore(turn=row.turn, state=row.state, value=row.value))
+            apart.setdefault(row.name, []).append(
+                TurnScore(turn=row.turn, state=row.state, value=row.value, passed=row.passed)
+            )
     return [
         ScoreEntry(
             kind=row.kind,
             name=row.name,
             state=row.state,
             value=row.value,
+            passed=row.passed,
             rationale=shorten(row.rationale, 3 * TITLE),
             failure=failure_of_text(row.failure),
             turns=apart.get(row.name, []) if row.kind == "grade" else [],
@@ -214,7 +235,8 @@ def _score_entries(said: Sequence[AnyRow]) -> list[ScoreEntry]:
     ]
 
 
-def _title(sample: dict[str, Any]) -> str:
+def title_of(sample: dict[str, Any]) -> str:
+    """Return the goal of a sample, or the beginning of what it asks, empty where it says neither."""
     asked: Any = sample.get("goal") or sample.get("input")
     if isinstance(asked, list):
         asked = next(iter(typing.cast("list[Any]", asked)), None)

@@ -8,28 +8,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
-    JSON,
     ColumnElement,
+    FromClause,
+    Select,
     and_,
-    case,
     cast,
     column,
-    exists,
-    false,
     func,
     literal_column,
     not_,
-    or_,
     select,
     table,
+    tuple_,
 )
 from sqlalchemy.dialects.postgresql import TSQUERY
 
 from vivavoce.errors import UsageError
 from vivavoce.store.browsing_filter import Compares, Has, Operator, Term
 from vivavoce.store.encode import escape, escape_nul
-from vivavoce.store.schema import attempts, passages, scores, turns
+from vivavoce.store.schema import attempts, passages, scores, standings
 from vivavoce.store.search import mark_of
+from vivavoce.store.standing import LAST, tagged
 from vivavoce.store.words import folded
 
 Condition = ColumnElement[bool]
@@ -42,8 +41,6 @@ _COMPARISONS: Mapping[Operator, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "!=": operator.ne,
 }
-_LAST = 1e18
-"""Where what has no score stands in an order: after everything that has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,61 +53,91 @@ class Within:
 
 
 def conditions(terms: Sequence[Term], within: Within) -> list[Condition]:
-    """Return what holds for the attempts of a run that a filter lets through.
+    """Return what holds for the standings in a grading that a filter lets through.
 
     Raises:
         UsageError: a text that is looked for has no word in it.
     """
-    found = [attempts.c.run_id == within.run_id]
+    found = [standings.c.grading_id == within.grading_id]
     for term in terms:
         one = _compared(term, within) if isinstance(term, Compares) else _has(term, within)
         found.append(not_(one) if term.negated else one)
     return found
 
 
-def ordering(sort: str, within: Within) -> ColumnElement[float]:
-    """Return what attempts are ordered by, upwards; see `list_samples`."""
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """What standings are ordered by: the columns `names`, of the `kinds` that a place holds.
+
+    `extra` is selected besides the standings, from `table`.
+    """
+
+    columns: Sequence[ColumnElement[Any]]
+    names: Sequence[str]
+    kinds: Sequence[type]
+    table: FromClause
+    extra: Sequence[ColumnElement[Any]] = ()
+    down: bool = False
+
+    @property
+    def by(self) -> list[ColumnElement[Any]]:
+        """The columns in their direction."""
+        return [column.desc() if self.down else column for column in self.columns]
+
+    def beyond(self, place: Sequence[Any]) -> Condition:
+        """Return what holds for everything after a place."""
+        return tuple_(*self.columns) < place if self.down else tuple_(*self.columns) > place
+
+
+def ordering(sort: str, within: Within) -> Ordering:
+    """Return what attempts are ordered by; see `list_samples`."""
+    d = standings.c
     down = sort.startswith("-")
     name = sort[1:] if down else sort
-    sign = -1.0 if down else 1.0
-    if name == "position":
-        return attempts.c.position * sign
-    value = _number(name, within) if name in ("seconds", "turns") else None
+    if name == "position":  # as they stand in the table, so that no page needs more than it shows
+        return Ordering((d.position, d.attempt_id), ("position", "attempt_id"), (int, int), standings, down=down)
+    joined: FromClause = standings
     if name == "worst":
-        value = _worst(within, or_error=not down)
-    if value is None:
-        value = _of_grader(name, within)
-    return func.coalesce(value * sign, _LAST)
+        value: ColumnElement[Any] = d.lowest if down else d.rank
+    elif name in ("seconds", "turns"):
+        value = d.seconds if name == "seconds" else d.turns * 1.0
+    else:
+        value = scores.c.value
+        joined = standings.outerjoin(scores, and_(_named(name, within), scores.c.attempt_id == d.attempt_id))
+    key = func.coalesce(-value if down else value, LAST)
+    names = ("sort_key", "position", "attempt_id")
+    return Ordering((key, d.position, d.attempt_id), names, (float, int, int), joined, (key.label("sort_key"),))
 
 
 def _has(term: Has, within: Within) -> Condition:
+    a, d = attempts.c, standings.c
     value = escape_nul(escape(term.value))
     match term.field:
+        case "state" if value == "scored":
+            return d.lowest.is_not(None)
+        case "state" if value == "skipped":
+            return d.skips > 0
         case "state":
-            broken = attempts.c.failure.is_not(None) if value == "error" else false()
-            return or_(broken, exists().where(_whole(within), scores.c.state == value).correlate(attempts))
-        case "sample" if value.endswith("*"):
-            return attempts.c.sample_id.startswith(value[:-1], autoescape=True)
-        case "sample":
-            return attempts.c.sample_id == value
-        case "target":
-            return attempts.c.target == value
+            return d.state == ("part" if value == "partial" else value)
         case "tag":
-            return _tagged(value, within)
+            places = (func.strpos if within.postgresql else func.instr)(d.tags, tagged(value))
+            return func.coalesce(places, 0) > 0
+        case "sample" if value.endswith("*"):
+            # between two texts, for an index; SQLite's LIKE knows no case
+            return _attempts(within, a.sample_id >= value[:-1], a.sample_id < f"{value[:-1]}\U0010ffff")
+        case "sample":
+            return _attempts(within, a.sample_id == value)
+        case "target":
+            return _attempts(within, a.target == value)
         case _:
-            return _said(term.value, within)
+            return d.attempt_id.in_(_said(term.value, within))
 
 
-def _tagged(tag: str, within: Within) -> Condition:
-    if within.postgresql:
-        tags = cast(attempts.c.sample, JSON).op("->")("tags")
-        one = func.json_array_elements_text(func.coalesce(tags, cast("[]", JSON))).column_valued("tag")
-        return exists(select(one).where(one == tag).correlate(attempts))
-    each = func.json_each(attempts.c.sample, "$.tags").table_valued("value")
-    return exists(select(each.c.value).where(each.c.value == tag).correlate(attempts))
+def _attempts(within: Within, *which: Condition) -> Condition:
+    return standings.c.attempt_id.in_(select(attempts.c.id).where(attempts.c.run_id == within.run_id, *which))
 
 
-def _said(value: str, within: Within) -> Condition:
+def _said(value: str, within: Within) -> Select[tuple[int]]:
     phrase = " ".join(folded(value).split())
     if not phrase:
         raise UsageError(f"filter: there is no word in '{value[:40]}' to look for")
@@ -118,47 +145,27 @@ def _said(value: str, within: Within) -> Condition:
     found = select(passages.c.attempt_id).where(passages.c.grading_id.in_(("", within.grading_id)))
     if within.postgresql:
         wanted = func.phraseto_tsquery("simple", phrase).op("&&")(cast(f"'run:{mark}'", TSQUERY))
-        return attempts.c.id.in_(found.where(literal_column("passages.words").op("@@")(wanted)))
+        return found.where(literal_column("passages.words").op("@@")(wanted))
     index = table("passage_words", column("rowid"))
     match = literal_column("passage_words").op("MATCH")(f'words : "{phrase}" AND run : "{mark}"')
-    return attempts.c.id.in_(found.join(index, index.c.rowid == passages.c.id).where(match))
+    return found.join(index, index.c.rowid == passages.c.id).where(match)
 
 
 def _compared(term: Compares, within: Within) -> Condition:
-    compare = _COMPARISONS[term.operator]
-    if not term.grader:
-        return compare(_number(term.name, within), term.value)
-    s = scores.c
-    named = (s.name == escape_nul(escape(term.name)), s.grading_id == within.grading_id, s.turn.is_(None))
-    return attempts.c.id.in_(select(s.attempt_id).where(*named, compare(s.value, term.value)))
-
-
-def _number(name: str, within: Within) -> ColumnElement[Any]:
-    match name:
-        case "turns":
-            mine = turns.c.attempt_id == attempts.c.id
-            return select(func.count()).select_from(turns).where(mine).correlate(attempts).scalar_subquery()
-        case "worst":
-            return _worst(within, or_error=False)
+    compare, d, s = _COMPARISONS[term.operator], standings.c, scores.c
+    if term.grader:
+        return d.attempt_id.in_(select(s.attempt_id).where(_named(term.name, within), compare(s.value, term.value)))
+    match term.name:
         case "trial":
-            return attempts.c.trial * 1.0
+            return _attempts(within, compare(attempts.c.trial * 1.0, term.value))
+        case "worst":
+            return compare(d.lowest, term.value)
+        case "turns":
+            return compare(d.turns * 1.0, term.value)
         case _:
-            return attempts.c.seconds
+            return compare(d.seconds, term.value)
 
 
-def _of_grader(name: str, within: Within) -> ColumnElement[Any]:
-    unindexed = func.coalesce(scores.c.name, "")  # or SQLite looks through all scores of that name, for each attempt
-    chosen = select(func.min(scores.c.value)).where(_whole(within), unindexed == escape_nul(escape(name)))
-    return chosen.correlate(attempts).scalar_subquery()
-
-
-def _worst(within: Within, *, or_error: bool) -> ColumnElement[Any]:
-    """Return the lowest score of an attempt; where errors count, one stands below every score."""
-    value = case((scores.c.state == "error", -1.0), else_=scores.c.value) if or_error else scores.c.value
-    lowest = select(func.min(value)).where(_whole(within)).correlate(attempts).scalar_subquery()
-    return case((attempts.c.failure.is_not(None), -2.0), else_=lowest) if or_error else lowest
-
-
-def _whole(within: Within) -> Condition:
+def _named(name: str, within: Within) -> Condition:
     s = scores.c
-    return and_(s.attempt_id == attempts.c.id, s.grading_id == within.grading_id, s.turn.is_(None))
+    return and_(s.name == escape_nul(escape(name)), s.grading_id == within.grading_id, s.turn.is_(None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,13 +18,22 @@ try:
 except ImportError:  # Windows has no such locks; two resumes of one run are found out by the store there
     fcntl = None
 
+LOOKS = 5
+"""Times that a lock is asked for: one who only looks whether a run is held has it for a moment."""
+
+_KEY = "hashtextextended('vivavoce ' || :run, 0)"
+
+
+class Claimed(UsageError):
+    """A run is being worked on by another process."""
+
 
 @contextmanager
 def claimed_in_file(place: str, run_id: str) -> Generator[None]:
     """Hold a run of an SQLite file by a lock on a file beside it.
 
     Raises:
-        UsageError: another process is working on it.
+        Claimed: another process is working on it.
         StoreError: the folder of the store cannot be written.
     """
     if fcntl is None:
@@ -35,7 +45,7 @@ def claimed_in_file(place: str, run_id: str) -> Generator[None]:
     except OSError as error:
         raise StoreError(f"{place}: nothing can be written beside it: {error.strerror}") from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(descriptor)
     except OSError as error:
         os.close(descriptor)
         raise _held(run_id) from error
@@ -52,12 +62,12 @@ def claimed_in_database(engine: Engine, place: str, run_id: str) -> Generator[No
     """Hold a run of a PostgreSQL database by an advisory lock of a connection of its own.
 
     Raises:
-        UsageError: another process is working on it.
+        Claimed: another process is working on it.
     """
     with plain_errors(place):
         connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
     with connection:
-        lock = text("SELECT pg_try_advisory_lock(hashtextextended('vivavoce ' || :run, 0))")
+        lock = text(f"SELECT pg_try_advisory_lock({_KEY})")
         with plain_errors(place):
             free = connection.execute(lock, {"run": run_id}).scalar_one()
         if not free:
@@ -68,5 +78,55 @@ def claimed_in_database(engine: Engine, place: str, run_id: str) -> Generator[No
             connection.invalidate()  # ends the connection and with it the lock, also where the server is gone
 
 
-def _held(run_id: str) -> UsageError:
-    return UsageError(f"run {run_id} is being worked on by another process; wait for it, or stop it")
+def held_in_file(place: str, run_id: str) -> bool:
+    """Say whether a process works on a run of an SQLite file; where nobody can tell, it does."""
+    if fcntl is None:
+        return True
+    try:
+        descriptor = os.open(f"{place}.{run_id}.lock", os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    except OSError:  # it is that of another user, who is at work
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def held_in_database(engine: Engine, place: str, run_id: str) -> bool:
+    """Say whether a process works on a run of a PostgreSQL database."""
+    query = f"""
+        SELECT EXISTS (
+            SELECT 1 FROM pg_locks, (SELECT {_KEY} AS key) AS wanted
+            WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            AND classid::bigint = (key >> 32) & 4294967295 AND objid::bigint = key & 4294967295
+        )"""
+    with plain_errors(place), engine.connect() as connection:
+        return bool(connection.execute(text(query), {"run": run_id}).scalar_one())
+
+
+def _lock(descriptor: int) -> None:
+    """Lock a file for this process alone.
+
+    Raises:
+        OSError: another process has it.
+    """
+    assert fcntl is not None
+    for left in range(LOOKS - 1, -1, -1):
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            if not left:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _held(run_id: str) -> Claimed:
+    return Claimed(f"run {run_id} is being worked on by another process; wait for it, or stop it")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import DataError, IntegrityError
 
 from vivavoce.errors import StoreError
@@ -13,6 +13,7 @@ from vivavoce.store import schema
 from vivavoce.store.database import for_writing, is_duplicate, meaning
 from vivavoce.store.encode import RATIONALE, Entry, Row, escape, escape_nul
 from vivavoce.store.insert import insert_rows
+from vivavoce.store.standing import Listed, listed_of, standings_of, tags_of
 
 
 class Committer:
@@ -60,33 +61,42 @@ class Committer:
         turns: list[Row] = []
         scores: list[Row] = []
         unread: list[Row] = []
+        standings: list[Row] = []
         with connection.begin():
             for entry in batch:
-                number = next(self._ids) if entry.attempt else self._number(connection, entry.key)
+                number, listed = (
+                    (next(self._ids), listed_of(entry.attempt, len(entry.turns)))
+                    if entry.attempt
+                    else self._known(connection, entry.key)
+                )
                 if entry.attempt:
                     attempts.append((number, *entry.attempt))
                     unread.append((number, ""))
                 turns += [(number, *row) for row in entry.turns]
                 scores += [(number, *row) for row in entry.scores]
+                standings += standings_of(number, listed, entry.scores)
                 unread += [(number, grading) for grading in {row[0] for row in entry.scores if row[RATIONALE]}]
             insert_rows(connection, schema.attempts, attempts)
             insert_rows(connection, schema.turns, turns)
             insert_rows(connection, schema.scores, scores)
+            insert_rows(connection, schema.standings, standings)
             insert_rows(connection, schema.unread, unread)
         self.stored += len(batch)
 
-    def _number(self, connection: Connection, key: AttemptKey) -> int:
-        a = schema.attempts.c
-        found = select(a.id).where(
+    def _known(self, connection: Connection, key: AttemptKey) -> tuple[int, Listed]:
+        """Return the number of an attempt that is in the store, and what lists say of it."""
+        a, t = schema.attempts.c, schema.turns.c
+        length = select(func.count()).select_from(schema.turns).where(t.attempt_id == a.id).scalar_subquery()
+        found = select(a.id, a.position, a.seconds, a.failure, a.sample, length.label("length")).where(
             a.run_id == self._run_id,
             a.sample_id == key.sample_id,
             a.target == key.target,
             a.trial == key.trial,
         )
-        number = connection.execute(found).scalar()
-        if number is None:
+        row = connection.execute(found).first()
+        if row is None:
             raise StoreError("the run has no such attempt")
-        return number
+        return row.id, Listed(row.position, row.length, row.seconds, tags_of(row.sample), row.failure is not None)
 
 
 def _why(error: IntegrityError | StoreError) -> str:

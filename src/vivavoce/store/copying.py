@@ -27,12 +27,13 @@ Listener = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What was copied: new runs, runs that were there and lacked something, attempts, replies."""
+    """What was copied: new runs, runs that were there and lacked something, attempts, replies, labels."""
 
     runs: int
     completed: int
     attempts: int
     replies: int
+    labels: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from sqlalchemy.exc import TimeoutError as NoConnection
 from vivavoce.errors import StoreError
 from vivavoce.store import postgresql, sqlite
 from vivavoce.store.address import Place, is_postgresql, path_of, url_of
+from vivavoce.store.encode import escape, escape_nul
 
 
 def reach(place: Place, *, create: bool) -> Engine:
@@ -37,6 +38,11 @@ def reach(place: Place, *, create: bool) -> Engine:
 def on_postgresql(connection: Connection | Engine) -> bool:
     """Say which of the two databases this leads to."""
     return connection.dialect.name == "postgresql"
+
+
+def spelled(connection: Connection | Engine, text: str) -> str:
+    """Return a text as this database keeps it, to be found there."""
+    return escape_nul(escape(text)) if on_postgresql(connection) else escape(text)
 
 
 def for_writing(connection: Connection) -> Connection:

@@ -11,6 +11,7 @@ from sqlalchemy import Row, Table
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, Grading, Reward, Run
 from vivavoce.records.score import GradeResult, TurnGrade
+from vivavoce.records.trajectory import Turn
 from vivavoce.records.usage import Usage
 from vivavoce.store.mirror import unfold
 from vivavoce.store.schema import gradings, runs
@@ -52,12 +53,17 @@ def attempt_of(row: AnyRow, turns: Iterable[AnyRow]) -> Attempt:
     )
 
 
+def turn_of(row: AnyRow) -> Turn:
+    """Return a row of `turns` as a record."""
+    return Turn.model_validate(_turn(row))
+
+
 def grades_of(rows: Sequence[AnyRow]) -> tuple[dict[str, GradeResult], Reward | None]:
     """Return the rows of `scores` of one attempt, in the order of their ids, as grades by name and the reward."""
     apart: dict[str, list[TurnGrade]] = {}
     for row in rows:
         if row.turn is not None:
-            apart.setdefault(row.name, []).append(_turn_grade(row))
+            apart.setdefault(row.name, []).append(turn_grade_of(row))
     whole = [row for row in rows if row.turn is None]
     grades = {row.name: _grade(row, apart.get(row.name, [])) for row in whole if row.kind == "grade"}
     return grades, next((_reward(row) for row in whole if row.kind == "reward"), None)
@@ -89,7 +95,8 @@ def _grade(row: AnyRow, apart: list[TurnGrade]) -> GradeResult:
     )
 
 
-def _turn_grade(row: AnyRow) -> TurnGrade:
+def turn_grade_of(row: AnyRow) -> TurnGrade:
+    """Return a row of `scores` about one turn as a record."""
     return TurnGrade(
         turn=row.turn,
         score=row.value,

@@ -15,10 +15,13 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 
 from vivavoce.errors import StoreError
 from vivavoce.messages import AnyMessage, dump_messages
+from vivavoce.records.failure import Failure
+from vivavoce.records.redaction import LONG, NO_KEYS, Keys
 from vivavoce.records.run import Attempt, AttemptKey, Outcome, Reward
 from vivavoce.records.score import GradeResult, TurnGrade
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.mirror import fold
+from vivavoce.store.standing import passed_of
 
 Row = tuple[Any, ...]
 
@@ -59,11 +62,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """Makes the rows of one grading of one run; `fingerprints` are by grader name."""
+    """Makes the rows of one grading of one run; `fingerprints` are by grader name, and `keys` never stand in a row."""
 
     run_id: str
     grading_id: str
     fingerprints: Mapping[str, str]
+    keys: Keys = NO_KEYS
 
     def outcome(self, outcome: Outcome) -> Entry:
         """Return everything about an attempt.
@@ -73,11 +77,13 @@ class Encoder:
         """
         attempt = outcome.attempt
         try:
-            return Entry(
-                key=attempt.key,
-                attempt=self._attempt(attempt),
-                turns=[_turn(turn) for turn in attempt.trajectory.turns],
-                scores=list(self._scores(outcome.grades, outcome.reward)),
+            return self._without_keys(
+                Entry(
+                    key=attempt.key,
+                    attempt=self._attempt(attempt),
+                    turns=[_turn(turn) for turn in attempt.trajectory.turns],
+                    scores=list(self._scores(outcome.grades, outcome.reward)),
+                )
             )
         except (ValueError, TypeError, RecursionError) as error:
             raise _unwritable(attempt.key, error) from error
@@ -89,9 +95,17 @@ class Encoder:
             StoreError: something in them cannot be written.
         """
         try:
-            return Entry(key=key, scores=list(self._scores(grades, reward)))
+            return self._without_keys(Entry(key=key, scores=list(self._scores(grades, reward))))
         except (ValueError, TypeError, RecursionError) as error:
             raise _unwritable(key, error) from error
+
+    def _without_keys(self, entry: Entry) -> Entry:
+        """Return an entry without keys; nearly none has one, and to look once is quicker than to look cell by cell."""
+        if not self.keys.spellings:
+            return entry
+        rows = (entry.attempt or (), *entry.turns, *entry.scores)
+        texts = [cell for row in rows for cell in row if cell.__class__ is str and len(cell) >= LONG]
+        return entry.escaped(self.keys.cut) if self.keys.are_in("\0".join(texts)) else entry
 
     def _attempt(self, attempt: Attempt) -> Row:
         talk = attempt.trajectory
@@ -106,7 +120,7 @@ class Encoder:
             attempt.sample,
             _messages(talk.opening) if talk.opening else None,
             json_text(talk.state),
-            json_text(talk.failure),
+            _failure(talk.failure),
             _usage(talk),
             json_text(talk.test),
         )
@@ -126,9 +140,10 @@ class Encoder:
                 grade.submission,
                 json_text(grade.ground_truth),
                 json_text(fold(grade.metadata, grade.per_turn_grades)) if grade.metadata else None,
-                json_text(grade.failure),
+                _failure(grade.failure),
                 json_text(grade.usage),
                 fingerprint,
+                passed_of(grade.metadata),
             )
             for turn in grade.per_turn_grades or ():
                 yield self._turn_score(name, turn, fingerprint)
@@ -148,9 +163,10 @@ class Encoder:
             grade.submission,
             json_text(grade.ground_truth),
             json_text(grade.metadata) if grade.metadata else None,
-            json_text(grade.failure),
+            _failure(grade.failure),
             None,
             fingerprint,
+            passed_of(grade.metadata),
         )
 
     def _reward(self, reward: Reward) -> Row:
@@ -166,9 +182,10 @@ class Encoder:
             None,
             None,
             json_text(reward.metadata) if reward.metadata else None,
-            json_text(reward.failure),
+            _failure(reward.failure),
             None,
             None,
+            passed_of(reward.metadata),
         )
 
 
@@ -200,8 +217,12 @@ def _turn(turn: Turn) -> Row:
         turn.seconds,
         _messages(turn.messages),
         json_text(turn.usage),
-        json_text(turn.failure),
+        _failure(turn.failure),
     )
+
+
+def _failure(failure: Failure | None) -> str | None:
+    return None if failure is None else json_text(failure.redacted())
 
 
 def _messages(messages: list[AnyMessage]) -> str:

@@ -7,8 +7,11 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.records.failure import Failure
+from vivavoce.records.label import Label
 from vivavoce.records.run import Status, Verdict
-from vivavoce.records.score import State
+from vivavoce.records.score import State, TurnGrade
+from vivavoce.records.trajectory import Turn
+from vivavoce.store.standing import Standing
 
 
 class Listed(BaseModel):
@@ -57,27 +60,32 @@ class RunPage(Listed):
 
 
 class TurnScore(Listed):
-    """What a grader says of one turn, counted from 0."""
+    """What a grader says of one turn, counted from 0; `passed` only where it says so itself."""
 
     turn: int
     state: State
     value: float | None = None
+    passed: bool | None = None
 
 
 class ScoreEntry(Listed):
-    """What a grader, or the reward, says of an attempt; a rationale is shortened."""
+    """What a grader, or the reward, says of an attempt; a rationale is shortened, `passed` as in `TurnScore`."""
 
     kind: Literal["grade", "reward"]
     name: str
     state: State
     value: float | None = None
+    passed: bool | None = None
     rationale: str | None = None
     failure: Failure | None = None
     turns: list[TurnScore] = Field(default_factory=lambda: list[TurnScore]())
 
 
 class SampleEntry(Listed):
-    """An attempt as a list shows it, without what was said; `title` is its goal, or the beginning of what is asked."""
+    """An attempt as a list shows it, without what was said; `title` is its goal, or the beginning of what is asked.
+
+    `standing` is what its scores amount to.
+    """
 
     sample_id: str
     target: str
@@ -88,6 +96,7 @@ class SampleEntry(Listed):
     started_at: float
     seconds: float | None = None
     turns: int
+    standing: Standing
     failure: Failure | None = None
     scores: list[ScoreEntry]
 
@@ -96,4 +105,47 @@ class SamplePage(Listed):
     """Some attempts of a graded run; `next` is where the next page begins, None where there is none."""
 
     samples: list[SampleEntry]
+    next: str | None = None
+
+
+class ListedScore(Listed):
+    """What a grader, or the reward, says of an attempt, or of its `turn`; a rationale is shortened."""
+
+    sample_id: str
+    target: str
+    trial: int
+    kind: Literal["grade", "reward"]
+    name: str
+    turn: int | None = None
+    state: State
+    value: float | None = None
+    rationale: str | None = None
+    failure: Failure | None = None
+
+
+class ScorePage(Listed):
+    """Some scores of a graded run; `next` is where the next page begins, None where there is none."""
+
+    scores: list[ListedScore]
+    next: str | None = None
+
+
+class GradedTurn(Listed):
+    """A turn of a conversation, and what each grader says of it, by their names."""
+
+    turn: Turn
+    grades: dict[str, TurnGrade]
+
+
+class TurnPage(Listed):
+    """Some turns of a conversation; `next` is where the next page begins, None where there is none."""
+
+    turns: list[GradedTurn]
+    next: str | None = None
+
+
+class LabelPage(Listed):
+    """Some labels of a run; `next` is where the next page begins, None where there is none."""
+
+    labels: list[Label]
     next: str | None = None

@@ -27,6 +27,7 @@ _BY_STATE = {
     "23503": "its run or its grading is not in the store",
     "23514": "a score is scored if and only if it has a value",
     "25006": "this database is read-only",
+    "42P01": "its tables are gone; has something been put in its place?",
     "42501": "this user may not do that; it needs the right to create and to write in the schema",
     "53100": "make room and run again with --resume; what was committed is kept",
     "53300": "the server has no free connection; raise its max_connections, or stop something",

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, bindparam, func, select
 
 from vivavoce.errors import StoreError
 from vivavoce.pacing.waiting import in_thread
+from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.reply import StoredReply
 from vivavoce.store.database import driver_errors, for_writing, meaning, on_postgresql, plain_errors
 from vivavoce.store.encode import escape
@@ -40,6 +41,7 @@ class ReplyStore:
         self._hurry = self._closing = False
         self._error: str | None = None
         self._thread: threading.Thread | None = None
+        self._keys = keys_of_environment()
 
     def get(self, key: str) -> str | None:
         """Return the reply that is kept under a key, also one that is not committed yet; None when there is none.
@@ -66,7 +68,7 @@ class ReplyStore:
             self._check()
             if self._closing:
                 raise StoreError(f"{self._place}: the replies are closed")
-            self._queue[reply.key] = reply
+            self._queue[reply.key] = reply._replace(reply=self._keys.cut(reply.reply))
             pending = len(self._queue)
             if pending == 1:
                 self._oldest = time.monotonic()

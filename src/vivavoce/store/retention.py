@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, delete, func, select, text
 
+from vivavoce.store.audit import note
 from vivavoce.store.database import on_postgresql
-from vivavoce.store.schema import HEAD, attempts, gradings, metadata, replies, runs, scores, turns
+from vivavoce.store.schema import HEAD, attempts, gradings, labels, metadata, replies, runs, scores, standings, turns
 from vivavoce.store.search import forget, read_again
 
 _SIZE = text("SELECT pg_total_relation_size(to_regclass(:name))")
@@ -35,7 +36,7 @@ class Collected:
 
 def contents(engine: Engine, place: str) -> Contents:
     """Return what is in a store."""
-    kept = (runs, gradings, attempts, turns, scores, replies)
+    kept = (runs, gradings, attempts, turns, scores, labels, replies)
     with engine.connect() as connection:
         rows = {table.name: _count(connection, table) for table in kept}
         if on_postgresql(connection):
@@ -60,11 +61,17 @@ def finished_before(connection: Connection, *, keep_last: int | None, before: fl
     return [*reversed(ids)]
 
 
-def _delete_run(connection: Connection, run_id: str) -> None:
+def delete_run(connection: Connection, run_id: str, actor: str) -> None:
+    """Delete a run with everything that belongs to it, and note who did; the caller commits."""
     mine = select(attempts.c.id).where(attempts.c.run_id == run_id)
+    suite = connection.execute(select(runs.c.suite).where(runs.c.id == run_id)).scalar()
+    count = connection.execute(select(func.count()).select_from(mine.subquery())).scalar_one()
+    note(connection, actor, "run.delete", run_id, {"suite": suite, "conversations": count})
     forget(connection, run_id)
-    for table in (scores, turns):
+    for table in (labels, scores, turns):
         connection.execute(delete(table).where(table.c.attempt_id.in_(mine)))
+    sets = select(gradings.c.id).where(gradings.c.run_id == run_id)
+    connection.execute(delete(standings).where(standings.c.grading_id.in_(sets)))
     for table in (attempts, gradings):
         connection.execute(delete(table).where(table.c.run_id == run_id))
     connection.execute(delete(runs).where(runs.c.id == run_id))
@@ -77,7 +84,9 @@ def old_replies(run_ids: Sequence[str], before: float | None) -> ColumnElement[b
     return kept if before is None else kept & (replies.c.created_at < before)
 
 
-def collect(connection: Connection, *, keep_last: int | None, before: float | None, dry_run: bool) -> Collected:
+def collect(
+    connection: Connection, *, keep_last: int | None, before: float | None, dry_run: bool, actor: str
+) -> Collected:
     """Delete the runs of `finished_before` and the replies that are older than all others; the caller commits."""
     run_ids = finished_before(connection, keep_last=keep_last, before=before)
     old = old_replies(run_ids, before)
@@ -85,7 +94,7 @@ def collect(connection: Connection, *, keep_last: int | None, before: float | No
     if not dry_run:
         connection.execute(delete(replies).where(old))
         for run_id in run_ids:
-            _delete_run(connection, run_id)
+            delete_run(connection, run_id, actor)
         read_again(connection)
     return Collected(tuple(run_ids), count)
 

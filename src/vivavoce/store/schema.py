@@ -25,7 +25,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0005"
+HEAD = "0006"
 """The newest migration; versions are ordered as text."""
 
 BigId = BigInteger().with_variant(Integer, "sqlite")
@@ -125,9 +125,13 @@ scores = Table(
     Column("failure", Text),
     Column("usage", Text),
     Column("fingerprint", Name),
+    Column("passed", Integer),
     CheckConstraint("(state = 'scored') = (value IS NOT NULL)", name="scored_has_value"),
 )
-"""`turn` is NULL for the whole conversation; such a row counts in `turns` how many turns were graded apart."""
+"""`turn` is NULL for the whole conversation; such a row counts in `turns` how many turns were graded apart.
+
+`passed` is 1 or 0 where the grader says itself whether the score passes.
+"""
 
 Index(
     "scores_by_attempt",
@@ -142,10 +146,34 @@ Index(
     "scores_by_value",
     scores.c.name,
     scores.c.grading_id,
+    scores.c.attempt_id,
     scores.c.value,
+    scores.c.turn,  # or SQLite reads each score to see that it has none
     sqlite_where=scores.c.turn.is_(None),
     postgresql_where=scores.c.turn.is_(None),
 )
+
+standings = Table(
+    "standings",
+    metadata,
+    Column("grading_id", Name, ForeignKey("gradings.id"), nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("attempt_id", BigId, nullable=False),
+    Column("state", Name, nullable=False),
+    Column("rank", Double, nullable=False),
+    Column("lowest", Double),
+    Column("skips", Integer, nullable=False),
+    Column("turns", Integer, nullable=False),
+    Column("seconds", Double),
+    Column("tags", Text),
+    PrimaryKeyConstraint("grading_id", "position", "attempt_id"),
+    sqlite_with_rowid=False,
+)
+"""What lists filter and order the attempts of a grading by, one narrow row for each, in the order of the plan.
+
+`state` is what the scores amount to, `rank` the place worst first, `lowest` the lowest value, `skips` how many were
+skipped; `turns`, `seconds` and `tags` are those of the attempt.
+"""
 
 replies = Table(
     "replies",

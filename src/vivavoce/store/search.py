@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Engine, delete, func, insert, select, text, tuple_
@@ -26,23 +26,27 @@ BATCH = 500
 MOST_WORDS = 16
 """Words that may be looked for at once."""
 
+LAST = 2**63 - 1
+"""No passage has a number above it."""
+
 _IN_SQLITE = """
-SELECT p.grading_id, a.id, a.run_id, a.sample_id, a.target, a.trial
+SELECT p.id AS number, p.grading_id, a.id, a.run_id, a.sample_id, a.target, a.trial
 FROM passage_words JOIN passages p ON p.id = passage_words.rowid JOIN attempts a ON a.id = p.attempt_id
-WHERE passage_words MATCH :wanted AND (:run IS NULL OR a.run_id = :run)
+WHERE passage_words MATCH :wanted AND passage_words.rowid < :before AND (:run IS NULL OR a.run_id = :run)
 ORDER BY passage_words.rowid DESC LIMIT :limit
 """
 _IN_POSTGRESQL = """
-SELECT p.grading_id, a.id, a.run_id, a.sample_id, a.target, a.trial
+SELECT p.id AS number, p.grading_id, a.id, a.run_id, a.sample_id, a.target, a.trial
 FROM passages p JOIN attempts a ON a.id = p.attempt_id
-WHERE p.words @@ ({wanted}) {of_run} ORDER BY p.id DESC LIMIT :limit
+WHERE p.words @@ ({wanted}) AND p.id < :before {of_run} ORDER BY p.id DESC LIMIT :limit
 """
 
 
 class Hit(NamedTuple):
     """Where the words stand; `grading_id` is None where they were said, else names the scores whose rationale has them.
 
-    `turn` is the turn, None for a rationale about the whole conversation.
+    `turn` is the turn, None for a rationale about the whole conversation. `number` is the place in the index, lower for
+    older hits.
     """
 
     run_id: str
@@ -50,6 +54,7 @@ class Hit(NamedTuple):
     grading_id: str | None
     turn: int | None
     snippet: Snippet
+    number: int
 
 
 class Searcher:
@@ -59,8 +64,8 @@ class Searcher:
         self._engine = engine
         self._place = place
 
-    def find(self, wanted: str, run_id: str | None, limit: int) -> list[Hit]:
-        """Return where every one of the words stands, the newest first."""
+    def find(self, wanted: str, run_id: str | None, limit: int, before: int | None) -> list[Hit]:
+        """Return where every one of the words stands, the newest first; those `before` a number, where one is given."""
         looked_for = phrases(wanted)
         if not looked_for:
             raise UsageError(f"there is no word in '{wanted}' to look for")
@@ -70,15 +75,21 @@ class Searcher:
         query = _postgresql_query if on_postgresql(self._engine) else _sqlite_query
         statement, values = query(looked_for, run_id)
         with plain_errors(self._place), self._engine.connect() as connection:
-            rows = connection.execute(text(statement), {**values, "limit": limit}).all()
+            if (
+                before is not None
+                and not connection.execute(select(passages.c.id).where(passages.c.id == before)).first()
+            ):
+                raise UsageError("the place to go on from is none of this list; begin again without it")
+            given = {**values, "limit": limit, "before": LAST if before is None else before}
+            rows = connection.execute(text(statement), given).all()
             pieces = _pieces(connection, [(row.id, row.grading_id) for row in rows])
         return [_hit(row, pieces[row.id, row.grading_id], looked_for) for row in rows]
 
-    def catch_up(self) -> int:
-        """Read what is unread, and return how much that was."""
+    def catch_up(self, until: Callable[[], bool] = lambda: False) -> int:
+        """Read what is unread, `until` somebody says that it is enough, and return how much that was."""
         number = 0
         with plain_errors(self._place), self._engine.connect() as connection:
-            while connection.execute(select(unread.c.attempt_id).limit(1)).first():
+            while not until() and connection.execute(select(unread.c.attempt_id).limit(1)).first():
                 connection.rollback()
                 with for_writing(connection).begin():
                     number += _read_some(connection)
@@ -206,5 +217,5 @@ def _hit(row: AnyRow, pieces: Iterable[tuple[int | None, str]], wanted: list[str
     key = AttemptKey(row.sample_id, row.target, row.trial)
     for turn, piece in pieces:
         if (shown := snippet(piece, wanted)) is not None:
-            return Hit(row.run_id, key, row.grading_id or None, turn, shown)
-    return Hit(row.run_id, key, row.grading_id or None, None, Snippet("", 0, 0))
+            return Hit(row.run_id, key, row.grading_id or None, turn, shown, row.number)
+    return Hit(row.run_id, key, row.grading_id or None, None, Snippet("", 0, 0), row.number)

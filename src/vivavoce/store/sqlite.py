@@ -34,6 +34,7 @@ _MEANINGS = {
     "malformed": "the file is damaged; `sqlite3 FILE .recover` may save what is in it",
     "scored_has_value": "a score is scored if and only if it has a value",
     "FOREIGN KEY": "its run or its grading is not in the store",
+    "no such table": "its tables are gone; has something been put in its place?",
     "no such module": "the SQLite of this Python lacks full-text search; use another Python",
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -10,21 +10,24 @@ from typing import Any, Self
 from sqlalchemy import Connection, Engine, Table, func, insert, select, update
 
 from vivavoce.errors import StoreError, UsageError
+from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Grading, Outcome, Run, ScoreRow
 from vivavoce.records.score import State
 from vivavoce.store.address import Place, is_postgresql
-from vivavoce.store.claim import claimed_in_database, claimed_in_file
+from vivavoce.store.claim import claimed_in_database, claimed_in_file, held_in_database, held_in_file
 from vivavoce.store.copying import Copied, Listener, Side, copy_run
 from vivavoce.store.database import for_writing, on_postgresql, plain_errors, reach
 from vivavoce.store.decode import AnyRow, grading_of, run_of
 from vivavoce.store.encode import Encoder, escape, escape_nul, json_text
+from vivavoce.store.labels import copy_labels
 from vivavoce.store.naming import find
 from vivavoce.store.reading import Reader
 from vivavoce.store.replies import ReplyStore
-from vivavoce.store.retention import Collected, Contents, collect, contents
+from vivavoce.store.retention import Collected, Contents, collect, contents, delete_run
 from vivavoce.store.schema import attempts, gradings, runs
-from vivavoce.store.search import Hit, Searcher
+from vivavoce.store.search import Hit, Searcher, read_again
 from vivavoce.store.upgrade import upgrade
+from vivavoce.store.watch import watch
 from vivavoce.store.writer import OutcomeWriter
 
 
@@ -52,6 +55,7 @@ class Store:
         try:
             with plain_errors(place):
                 upgrade(store._engine, place, create=create)
+                watch(store._engine, place)
         except BaseException:
             store.close()
             raise
@@ -73,12 +77,18 @@ class Store:
         """Hold a run while working on it; the claim ends with the process, however that ends.
 
         Raises:
-            UsageError: another process is working on it.
+            Claimed: another process is working on it.
             StoreError: the store cannot be written.
         """
         if is_postgresql(self.place):
             return claimed_in_database(self._engine, self.place, run_id)
         return claimed_in_file(self.place, run_id)
+
+    def held(self, run_id: str) -> bool:
+        """Say whether a process works on a run."""
+        if is_postgresql(self.place):
+            return held_in_database(self._engine, self.place, run_id)
+        return held_in_file(self.place, run_id)
 
     def add_run(self, run: Run) -> None:
         """Keep a new run.
@@ -147,7 +157,9 @@ class Store:
 
     def writer(self, run_id: str, grading_id: str, fingerprints: Mapping[str, str]) -> OutcomeWriter:
         """Return what stores the outcomes of a run, with the scores of one grading; `fingerprints` are by grader."""
-        return OutcomeWriter(self._engine, self.place, Encoder(run_id, grading_id, fingerprints))
+        found = self._read(select(runs.c.spec).where(runs.c.id == escape_nul(escape(run_id))))
+        keys = keys_of_environment(found[0].spec if found else "")
+        return OutcomeWriter(self._engine, self.place, Encoder(run_id, grading_id, fingerprints, keys))
 
     def replies(self) -> ReplyStore:
         """Return what keeps the replies of models; it is closed before the store."""
@@ -203,43 +215,63 @@ class Store:
         """
         return self._reader(self._graded_run(grading_id)).turn_scores(grading_id, name)
 
-    def search(self, text: str, *, run: str | None = None, limit: int = 20) -> list[Hit]:
+    def search(self, text: str, *, run: str | None = None, limit: int = 20, before: int | None = None) -> list[Hit]:
         """Return where every word of a text stands in what was said or in a rationale, the newest first.
 
         The words are compared without regard to case and accents. `run` is the id of a run to search alone. What was
-        committed since the last search is read first.
+        committed since the last search is read first. `before` is the number of the last hit of the page before.
 
         Raises:
-            UsageError: there is no word in the text, or there are too many.
+            UsageError: there is no word in the text, or there are too many; or that hit is gone.
         """
-        return Searcher(self._engine, self.place).find(text, run, limit)
+        return Searcher(self._engine, self.place).find(text, run, limit, before)
 
-    def catch_up(self) -> int:
-        """Read what no search has read yet, and return how many attempts and gradings of attempts that was."""
-        return Searcher(self._engine, self.place).catch_up()
+    def catch_up(self, until: Callable[[], bool] = lambda: False) -> int:
+        """Read what no search has read yet, and return how many attempts and gradings of attempts that was.
+
+        It stops, between two batches, once `until` says that it is enough.
+        """
+        return Searcher(self._engine, self.place).catch_up(until)
 
     def contents(self) -> Contents:
         """Return what is in it, and how large it is."""
         with plain_errors(self.place):
             return contents(self._engine, self.place)
 
-    def collect(self, *, keep_last: int | None = None, before: float | None = None, dry_run: bool = False) -> Collected:
+    def delete_run(self, run_id: str, actor: str) -> None:
+        """Delete a run with everything that belongs to it, and note that `actor` did; its room is used again.
+
+        Raises:
+            Claimed: a process works on it.
+            UsageError: there is no run of that id.
+            StoreError: the store cannot be written.
+        """
+        if self.run(run_id).id != run_id:
+            raise UsageError(f"no run '{run_id}'; name in full what is to be deleted")
+        with self.claimed(run_id), self.writing() as connection:
+            delete_run(connection, run_id, actor)
+            read_again(connection)
+
+    def collect(
+        self, *, keep_last: int | None = None, before: float | None = None, dry_run: bool = False, actor: str = ""
+    ) -> Collected:
         """Delete finished runs but the newest `keep_last`, or those that ended `before` a time, all or none.
 
-        Replies that were kept before any run that is left began are deleted as well; a file gets smaller.
+        Replies that were kept before any run that is left began are deleted as well; a file gets smaller. That `actor`
+        did it is noted for each run.
 
         Raises:
             StoreError: the store cannot be written.
         """
         with plain_errors(self.place), self._engine.connect() as connection:
             with for_writing(connection).begin():
-                gone = collect(connection, keep_last=keep_last, before=before, dry_run=dry_run)
+                gone = collect(connection, keep_last=keep_last, before=before, dry_run=dry_run, actor=actor)
             if gone.runs and not dry_run and not on_postgresql(connection):
                 connection.connection.cursor().execute("VACUUM")
         return gone
 
     def copy_to(self, target: Store, tell: Listener) -> Copied:
-        """Copy every run and every reply that another store lacks; `tell` hears how far it is.
+        """Copy every run, label and reply that another store lacks; `tell` hears how far it is.
 
         A copy that was broken off, or is older, is completed by another. Attempts get new numbers and nothing else.
 
@@ -250,17 +282,26 @@ class Store:
         sides = Side(self._engine, self.place), Side(target._engine, target.place)
         ids = [row.id for row in self._read(select(runs.c.id).order_by(runs.c.started_at, runs.c.id))]
         copies = [copy_run(*sides, run_id, tell) for run_id in ids]
+        with self.connected() as read, target.writing() as written:
+            labelled = copy_labels(read, written)
         return Copied(
             runs=sum(new for new, _ in copies),
             completed=sum(bool(number) and not new for new, number in copies),
             attempts=sum(number for _, number in copies),
             replies=target.replies().add(self.replies().all()),
+            labels=labelled,
         )
 
     @contextmanager
     def connected(self) -> Generator[Connection]:
         """Give a connection to read with; an error of the database becomes a `StoreError`."""
         with plain_errors(self.place), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Generator[Connection]:
+        """Give a connection to change something with, all of it when the block ends, or nothing where it raises."""
+        with plain_errors(self.place), self._engine.connect() as connection, for_writing(connection).begin():
             yield connection
 
     def _reader(self, run_id: str) -> Reader:
@@ -284,14 +325,19 @@ class Store:
             raise StoreError(f"{self.place}: there is no {values['id']} in {table.name}")
 
     def _write(self, statement: Any) -> int:
-        with plain_errors(self.place), self._engine.connect() as connection, for_writing(connection).begin():
+        with self.writing() as connection:
             return connection.execute(statement).rowcount
 
 
 def _run_values(run: Run) -> dict[str, Any]:
-    return {**dict(run), "base": escape(run.base), "spec": json_text(run.spec), "options": json_text(run.options)}
+    return {**dict(run), "base": escape(run.base), **_without_keys(run, ("spec", "options"))}
 
 
 def _grading_values(grading: Grading) -> dict[str, Any]:
-    names = ("spec", "fingerprints", "summary")
-    return {**dict(grading), **{name: json_text(getattr(grading, name)) for name in names}}
+    return {**dict(grading), **_without_keys(grading, ("spec", "fingerprints", "summary"))}
+
+
+def _without_keys(record: Run | Grading, names: Sequence[str]) -> dict[str, str | None]:
+    texts = {name: json_text(getattr(record, name)) for name in names}
+    keys = keys_of_environment(texts["spec"] or "")
+    return {name: text and keys.cut(text) for name, text in texts.items()}

@@ -50,11 +50,16 @@ def _is_current(connection: Connection, place: str, create: bool) -> bool:
     if version is None or not re.fullmatch(r"\d{4}", version):
         raise UsageError(f"{place} is no store but a database of another program; name another one")
     if version > HEAD:
-        raise StoreError(
-            f"{place}: written by a newer vivavoce (schema {version}, this one knows up to {HEAD}); "
-            "upgrade it: pip install --upgrade vivavoce"
-        )
+        raise newer(place, version)
     return version == HEAD
+
+
+def newer(place: str, version: str) -> StoreError:
+    """Return what is said of a database whose schema is newer than the one we know."""
+    return StoreError(
+        f"{place}: written by a newer vivavoce (schema {version}, this one knows up to {HEAD}); "
+        "upgrade it: pip install --upgrade vivavoce"
+    )
 
 
 def _tables(connection: Connection) -> set[str]:

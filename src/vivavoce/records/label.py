@@ -1,0 +1,74 @@
+"""`Label`: what a person says of a conversation or a turn beside what a grader says, and how far the two agree."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.records.run import AttemptKey
+
+HumanVerdict = Literal["pass", "fail", "unsure"]
+"""It passes, it does not, or one cannot tell; the last is counted apart and agrees with nobody."""
+
+LONGEST_NOTE = 4000
+"""Characters of a note."""
+
+
+class Label(BaseModel):
+    """One person's answer to the question of one grader; it never changes a score.
+
+    `turn` is None for the whole conversation, `grader` empty where the answer is to no grader's question. `blind` says
+    that the grader's own answer was hidden. `created_at` is in seconds since the epoch.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    sample_id: str
+    target: str
+    trial: int
+    turn: int | None = None
+    grader: str = ""
+    author: str
+    verdict: HumanVerdict
+    note: str | None = Field(default=None, max_length=LONGEST_NOTE)
+    blind: bool = False
+    created_at: float
+
+    @property
+    def key(self) -> AttemptKey:
+        """Which conversation of its run it is about."""
+        return AttemptKey(self.sample_id, self.target, self.trial)
+
+
+class Disagreement(BaseModel):
+    """A label that says the opposite of the judge; `lenient` where the judge let pass what the person did not."""
+
+    model_config = ConfigDict(frozen=True)
+
+    label: Label
+    score: float
+    lenient: bool
+
+
+class LabelAgreement(BaseModel):
+    """How far a judge agrees with people: `n` pairs of verdicts, by what both said, and Cohen's kappa.
+
+    `low` and `high` are the 95 % interval of kappa. Labels that cannot tell, and those where the judge gave no score,
+    are counted apart and enter nothing else. `disagreements` are the first hundred.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    n: int
+    both_pass: int
+    both_fail: int
+    too_lenient: int
+    too_strict: int
+    unsure: int
+    unscored: int
+    agreement: float | None = None
+    kappa: float | None = None
+    low: float | None = None
+    high: float | None = None
+    disagreements: list[Disagreement]

@@ -1,0 +1,136 @@
+"""What a comparison needs of a graded run: scenarios and scores in one look, and the words behind a few of them.
+
+Whole runs are read as plain tuples, without what was said; names are spelled as the store keeps them.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+from sqlalchemy import Connection, func, select
+
+from vivavoce.records.run import Grading, Reward
+from vivavoce.records.score import GradeResult, State, TurnGrade
+from vivavoce.store.browsing import title_of
+from vivavoce.store.decode import AnyRow, failure_of_text
+from vivavoce.store.encode import escape, escape_nul
+from vivavoce.store.reading import AnySelect
+from vivavoce.store.schema import attempts, scores
+from vivavoce.store.store import Store
+
+AT_ONCE = 1000
+"""Rows that are held at a time, and samples that one query asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioScores:
+    """The attempts of a graded run by their numbers, in the order of its plan, and its scores by the same numbers.
+
+    `attempts` is the sample, the target and the scenario of each. `graders` are in the order in which they first
+    wrote, with `reward` among them; of each, `scores` are those of whole conversations, and `unscored` the states of
+    those that have none.
+    """
+
+    attempts: Mapping[int, tuple[str, str, str]]
+    graders: Sequence[str]
+    scores: Mapping[str, Mapping[int, float]]
+    unscored: Mapping[str, Mapping[int, State]]
+
+
+def scenario_scores(store: Store, grading: Grading) -> ScenarioScores:
+    """Return the scenario of every attempt of a graded run, and its scores."""
+    a, s = attempts.c, scores.c
+    plan = select(a.id, a.sample_id, a.target, a.scenario).where(a.run_id == _plain(grading.run_id))
+    told = select(s.id, s.attempt_id, s.state, s.value).where(s.grading_id == _plain(grading.id), s.turn.is_(None))
+    firsts: dict[str, int] = {}
+    scored: dict[str, dict[int, float]] = {}
+    unscored: dict[str, dict[int, State]] = {}
+    with store.connected() as connection:
+        planned = {row[0]: (row[1], row[2], row[3]) for row in _rows(connection, plan.order_by(a.position, a.id))}
+        for name in connection.execute(_graders(grading)).scalars().all():
+            values, states = scored[name], unscored[name] = dict[int, float](), dict[int, State]()
+            first = sys.maxsize
+            for number, attempt, state, value in _rows(connection, told.where(s.name == name)):
+                if value is None:
+                    states[attempt] = state
+                else:
+                    values[attempt] = value
+                if number < first:
+                    first = number
+            firsts[name] = first
+    return ScenarioScores(planned, sorted(firsts, key=firsts.__getitem__), scored, unscored)
+
+
+def _graders(grading: Grading) -> AnySelect:
+    """Return a query for the names of the graders that wrote.
+
+    It leaps from name to name in the index, so that it costs the same however many scores the store holds.
+    """
+    s = scores.alias().c
+    names = select(func.min(s.name).label("name")).where(s.turn.is_(None)).cte("names", recursive=True)
+    following = select(func.min(s.name)).where(s.turn.is_(None), s.name > names.c.name).scalar_subquery()
+    names = names.union_all(select(following).where(names.c.name.is_not(None)))
+    theirs = select(1).where(s.turn.is_(None), s.name == names.c.name, s.grading_id == _plain(grading.id)).exists()
+    return select(names.c.name).where(theirs)
+
+
+def _rows(connection: Connection, query: AnySelect) -> Iterator[AnyRow]:
+    """Yield rows some at a time: what holds all of them at once spends its time on their bookkeeping."""
+    for some in connection.execute(query).partitions(AT_ONCE):
+        yield from some
+
+
+def said_of(
+    store: Store, grading: Grading, target: str, name: str, samples: Sequence[str]
+) -> Iterator[tuple[str, GradeResult | Reward]]:
+    """Yield the id of a sample and what a grader, or the reward, says of an attempt of it, of some samples.
+
+    Those of a sample come together, in the order of the plan. They hold score, reason and failure; of the turns there
+    is only the lowest.
+    """
+    a, s = attempts.c, scores.c
+    query = select(a.sample_id, a.id, s.turn, s.state, s.value, s.rationale, s.failure)
+    query = query.join_from(attempts, scores, s.attempt_id == a.id)
+    query = query.where(a.run_id == _plain(grading.run_id), a.target == target, s.grading_id == _plain(grading.id))
+    query = query.where(s.name == name, s.kind == ("reward" if name == "reward" else "grade"))
+    query = query.order_by(a.sample_id, a.position, a.id, s.turn.is_not(None), s.id)
+    with store.connected() as connection:
+        for some in _parts(samples):
+            rows = connection.execute(query.where(a.sample_id.in_(some))).all()
+            for _, mine in groupby(rows, itemgetter(1)):
+                whole, *turns = mine
+                yield whole[0], _said(name, whole, turns)
+
+
+def titles(store: Store, run_id: str, target: str, samples: Sequence[str]) -> dict[str, str]:
+    """Return what some samples are about, by their ids: the goal, or the beginning of what is asked, or the id."""
+    a = attempts.c
+    query = select(a.sample_id, a.sample).where(a.run_id == _plain(run_id), a.target == target)
+    with store.connected() as connection:
+        rows = [row for some in _parts(samples) for row in connection.execute(query.where(a.sample_id.in_(some)))]
+    return {row.sample_id: title_of(json.loads(row.sample)) or row.sample_id for row in rows}
+
+
+def _said(name: str, row: AnyRow, turns: Sequence[AnyRow]) -> GradeResult | Reward:
+    _, _, _, state, value, rationale, failure = row
+    broken = failure_of_text(failure)
+    if name == "reward":
+        return Reward(score=value, state=state, rationale=rationale, failure=broken)
+    scored = [(turn[4], place) for place, turn in enumerate(turns) if turn[4] is not None]
+    lowest = [turns[min(scored)[1]]] if scored else []
+    grades = [TurnGrade(turn=turn, score=low, rationale=why) for _, _, turn, _, low, why, _ in lowest]
+    return GradeResult(score=value, state=state, rationale=rationale, failure=broken, per_turn_grades=grades or None)
+
+
+def _parts(samples: Sequence[str]) -> Iterator[Sequence[str]]:
+    return (samples[start : start + AT_ONCE] for start in range(0, len(samples), AT_ONCE))
+
+
+def _plain(text: str) -> str:
+    """Return a text as both databases keep and compare it."""
+    return escape_nul(escape(text))

@@ -1,0 +1,107 @@
+"""Where a conversation stands in a grading: what its scores amount to, in the narrow row that lists look at.
+
+A metric may pass from 0.7 on, another with a low score, and only it can tell: it leaves `passed` in its metadata. What
+it says is kept with the score and, for the conversation as a whole, in `standings`, so that a list, a filter and the
+page of a conversation can never disagree.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+from vivavoce.records.score import PASSED, State
+
+Standing = Literal["error", "fail", "part", "pass", "skip"]
+"""What a score amounts to, the worst first; one that was skipped counts only where there is nothing else."""
+
+RANK: tuple[Standing, ...] = get_args(Standing)
+
+BROKEN, UNGRADED = -2.0, -1.0
+"""Where stand, worst first, a conversation that broke and one whose grader did: before every score."""
+LAST = 1e18
+"""Where stands what has no score: after everything that has one."""
+BETWEEN = "\x1f"
+"""What stands before, between and after tags."""
+
+
+class Said(NamedTuple):
+    """What one grader, or the reward, says of a whole conversation."""
+
+    state: State
+    value: float | None
+    passed: int | None
+
+
+def passed_of(metadata: Mapping[str, Any]) -> int | None:
+    """Return 1 or 0 where a grader says itself whether its score passes, None where it does not."""
+    said = metadata.get("passed")
+    return int(said) if isinstance(said, bool) else None
+
+
+def standing_of(state: State, value: float | None, passed: int | None) -> Standing:
+    """Return what a score amounts to; unless its grader says whether it passes, 1 does."""
+    if state == "error":
+        return "error"
+    if value is None:
+        return "skip"
+    if passed or (passed is None and value >= PASSED):
+        return "pass"
+    return "fail" if value <= 0 or passed == 0 else "part"
+
+
+def worst_of(standings: Iterable[Standing]) -> Standing:
+    """Return the worst of some standings, `skip` where there is none."""
+    return min([*standings, RANK[-1]], key=RANK.index)
+
+
+class Listed(NamedTuple):
+    """What lists say of an attempt whatever its scores; `broken` says that it failed itself."""
+
+    position: int
+    turns: int
+    seconds: float | None
+    tags: str | None
+    broken: bool
+
+
+def listed_of(attempt: Sequence[Any], turns: int) -> Listed:
+    """Return what lists say of an attempt, from its row without a number."""
+    return Listed(attempt[4], turns, attempt[8], tags_of(attempt[9]), attempt[12] is not None)
+
+
+def standings_of(number: int, listed: Listed, scores: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """Return the rows of `standings`, one for each grading, from the rows of scores without the attempt's number."""
+    by_grading: dict[str, list[Said]] = {}
+    for row in scores:
+        if row[3] is None:
+            by_grading.setdefault(row[0], []).append(Said(row[5], row[6], row[14]))
+    position, turns, seconds, tags, broken = listed
+    return [
+        (grading_id, position, number, *standing(said, broken=broken), turns, seconds, tags)
+        for grading_id, said in by_grading.items()
+    ]
+
+
+def standing(said: Sequence[Said], *, broken: bool) -> tuple[Standing, float, float | None, int]:
+    """Return what scores amount to, the place worst first, the lowest value, and how many were skipped."""
+    found = "error" if broken else worst_of(standing_of(*one) for one in said)
+    lowest = min((one.value for one in said if one.value is not None), default=None)
+    rank = BROKEN if broken else UNGRADED if found == "error" else LAST if lowest is None else lowest
+    return found, rank, lowest, sum(one.state == "skipped" for one in said)
+
+
+def tags_of(sample: str) -> str | None:
+    """Return the tags of a sample, given as JSON, in one text in which `tagged` finds each; None where it has none."""
+    if '"tags"' not in sample:
+        return None
+    read: Any = json.loads(sample)
+    tags: Any = cast("dict[str, Any]", read).get("tags") if isinstance(read, dict) else None
+    named = [one for one in cast("list[Any]", tags) if isinstance(one, str)] if isinstance(tags, list) else []
+    return "".join(map(tagged, named)) or None
+
+
+def tagged(tag: str) -> str:
+    """Return what stands in the text of tags where one has this tag."""
+    return BETWEEN + tag.replace(BETWEEN, "") + BETWEEN

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from vivavoce.errors import TargetFault
+from vivavoce.records.failure import Failure, failure_of
+from vivavoce.records.redaction import MARK, Keys, keys_of_environment, without_keys
+
+KEY = "kJ8/2+x\"Zé=qw'erty"
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("wrong key sk-proj-abcdEFGH12345678!", "wrong key ***!"),
+        ("Authorization: Bearer abc.def-123", "Authorization: Bearer ***"),
+        ('{"authorization": "Bearer abc12345"}', '{"authorization": "Bearer ***"}'),
+        ("{'Authorization': 'Basic dXNlcjpwYXNz'}", "{'Authorization': 'Basic ***'}"),
+        (f"viva_{'a' * 43}", "***"),
+        ("id AKIAIOSFODNN7EXAMPLE", "id ***"),
+        (f"ghp_{'a1' * 18} failed", "*** failed"),
+        ("eyJhbGciOi.eyJzdWIiOi.c2ln", "***"),
+        ("postgresql://user:pa$sw0rd@db:5432/x", "postgresql://***@db:5432/x"),
+        ("x-api-key: 0123456789abcdef", "x-api-key: ***"),
+        (r"{\"api_key\": \"0123456789abcdef\"}", r"{\"api_key\": \"***\"}"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY----- x", "*** x"),
+        ("-----BEGIN PRIVATE KEY-----\ncut off", "***"),
+    ],
+)
+def test_what_has_the_shape_of_a_key_is_cut(text: str, left: str) -> None:
+    assert without_keys(text) == left
+    assert without_keys(left) == left
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "bearer authentication is required",
+        "basic authentication is required",
+        "http://localhost:8000/runs/a@b:c",
+        "KeyError: 'password'",
+        "Unexpected token: is not JSON",
+        "task-management-of-all-things-possible",
+        '{"Authorization": "Bearer ${BOT_KEY_1}", "password": "{{sample.extra_vars.word}}"}',
+        '{"authorization": "${BOT_KEY_1}"}',
+        "total_tokens: 123456789",
+    ],
+)
+def test_other_text_stays_as_it_is(text: str) -> None:
+    assert without_keys(text) == text
+
+
+def test_a_known_key_is_cut_in_every_spelling() -> None:
+    keys = Keys.of([KEY])
+    once = json.dumps({"said": KEY})
+    for text in (
+        KEY,
+        once,
+        json.dumps(once),
+        json.dumps(once, ensure_ascii=False),
+        "kJ8%2F2%2Bx%22Z%C3%A9%3Dqw%27erty",
+    ):
+        assert keys.are_in(text)
+        assert MARK in keys.cut(text)
+        assert "erty" not in keys.cut(text)
+    assert json.loads(keys.cut(once)) == {"said": MARK}
+
+
+def test_a_short_key_is_no_key_for_it_may_be_a_word() -> None:
+    assert Keys.of(["test", "not-needed", ""]).cut("a test, not-needed") == "a test, not-needed"
+
+
+def test_keys_are_found_by_the_names_of_variables_and_in_addresses() -> None:
+    environment = {
+        "OPENAI_API_KEY": "value-of-openai-0",
+        "VIVAVOCE_TOKEN": "value-of-vivavoce-1",
+        "AWS_SECRET_ACCESS_KEY": " value-of-aws-234567\n",
+        "VIVAVOCE_STORE": "postgresql://me:value%20of-store-3@db/x",
+        "BOT": "value-of-the-bot-4",
+        "JUDGE": "value-of-the-judge-5",
+        "KEYBOARD": "value-of-keyboard-6",
+        "HOME": "/home/value-of-home-7",
+    }
+    suite = json.dumps({"target": {"headers": {"X": "Bearer ${BOT}"}}, "graders": {"g": {"api_key_env": "JUDGE"}}})
+    told = json.dumps(environment)
+    left = keys_of_environment(suite, environment).cut(told)
+    assert [value in left for value in ("value-of-keyboard-6", "value-of-home-7")] == [True, True]
+    assert left.count(MARK) == 6
+    assert "value-of-the-bot-4" in keys_of_environment("", environment).cut(told)
+    assert keys_of_environment("", environment).cut("value of-store-3") == MARK
+
+
+def test_a_failure_tells_no_key() -> None:
+    fault = TargetFault("401 for key sk-abcdefgh12345678", kind="http", evidence="you sent Bearer abc12345678")
+    failure = failure_of(fault, "target")
+    assert (failure.message, failure.evidence) == ("401 for key ***", "you sent Bearer ***")
+    crash = failure_of(RuntimeError("sk-abcdefgh12345678"), "target")
+    assert "abcdefgh" not in crash.model_dump_json()
+    plain = Failure(blame="judge", kind="x", message="broke")
+    assert plain.redacted() is plain
