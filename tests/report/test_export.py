@@ -68,6 +68,7 @@ async def test_what_is_not_text_does_not_go_to_a_stream_of_text(store: Store, fo
         (None, "x.JSON", "json"),
         (None, "x.xml", "junit"),
         (None, "a.csv/x.md", "markdown"),
+        (None, "x.html", "html"),
         (None, "x.parquet", "parquet"),
     ],
 )

@@ -39,7 +39,11 @@ async def test_the_verdict_comes_first_then_each_of_the_worst_samples(store: Sto
 
 
 @pytest.mark.parametrize(
-    "text", ["x\n::error::forged", "x\r::stop-commands::y", "100%0A::error::x", "a,file=/etc::", "::", "\x1b[31m"]
+    "text",
+    [
+        *("x\n::error::forged", "x\r::stop-commands::y", "100%0A::error::x", "a,file=/etc::", "::", "\x1b[31m"),
+        *("::error::forged", "##[error]forged", "\u2028::error::forged", "</details>|`@everyone"),
+    ],
 )
 async def test_what_strangers_wrote_is_no_command(store: Store, text: str) -> None:
     graded = await keep(store, [outcome(text, {"exact": grade(0.0, text)})], gate=GATE)

@@ -26,6 +26,9 @@ HOSTILE = [
     "@everyone #1 https://evil.example www.evil.example",
     "\\",
     "&lt;b&gt; &#124;",
+    "</summary></details></td></tr></table>",
+    "<!-- ",
+    "::error::forged",
 ]
 
 
@@ -70,9 +73,19 @@ async def test_a_failure_of_the_target_is_called_an_error_as_everywhere(store: S
     assert "failed" not in text
 
 
+async def test_what_is_appended_stays_apart(store: Store) -> None:
+    for outcomes, name in (([outcome("a", {"exact": 0.5})], "run-1"), ([outcome("a")], "run-2")):
+        once = markdown(await keep(store, outcomes, name))
+        assert [one.type for one in READER.parse(once * 2)] == [one.type for one in READER.parse(once)] * 2
+
+
+async def test_where_all_is_well_nothing_is_folded(store: Store) -> None:
+    assert "details" not in markdown(await keep(store, [outcome("a")]))
+
+
 async def test_how_many_more_went_badly_is_told(store: Store) -> None:
     text = markdown(await keep(store, [outcome(str(i), {"exact": 0.5}) for i in range(8)]))
-    assert text.endswith("\n\nand 3 more\n")
+    assert "<summary>The worst samples, and 3 more</summary>" in text
 
 
 async def test_the_worst_samples_say_why_with_errors_apart(store: Store) -> None:
@@ -84,7 +97,8 @@ async def test_the_worst_samples_say_why_with_errors_apart(store: Store) -> None
         ["sample", "target", "score", "why"],
         ["a", "bot", "0.250", "exact: too short"],
     ]
-    assert text.index("**Could not be scored**") < text.index("**Lowest scores**")
+    assert text.index("<details>") < text.index("**Could not be scored**") < text.index("**Lowest scores**")
+    assert text.endswith("\n</details>\n\n")
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,6 @@ from hypothesis import strategies as st
 
 from vivavoce.report.pairing import pair, scenarios_of
 
-from .cases import outcome
-
 SIDES = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from("xyz").map(lambda one: frozenset({one})))
 
 
@@ -29,9 +27,8 @@ def test_samples_that_share_a_scenario_are_paired_by_id() -> None:
 
 
 def test_the_recorded_trials_of_one_sample_are_one_scenario_together() -> None:
-    attempts = [outcome("a", trial=i, scenario=f"talk {i % 2}").attempt for i in range(4)]
-    found = scenarios_of([*attempts, outcome("a", target="other").attempt])
-    assert found == {"bot": {"a": frozenset({"talk 0", "talk 1"})}, "other": side(a="scenario of a")}
+    found = scenarios_of([*(("a", "bot", f"talk {i % 2}") for i in range(4)), ("a", "other", "alone")])
+    assert found == {"bot": {"a": frozenset({"talk 0", "talk 1"})}, "other": {"a": "alone"}}
 
 
 @given(SIDES, SIDES)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.records.run import AttemptKey, Grading, ScoreRow
-from vivavoce.records.score import PASSED
-from vivavoce.report.pairing import Pairing, pair, scenarios_of
-from vivavoce.report.worst import outcome_of, why
+from vivavoce.records.run import Grading, Reward
+from vivavoce.records.score import PASSED, GradeResult
+from vivavoce.report.pairing import Pairing, Scenarios, pair, scenarios_of
+from vivavoce.report.worst import why
 from vivavoce.stats.paired import paired_difference
+from vivavoce.store.scenarios import ScenarioScores, said_of, scenario_scores
 from vivavoce.store.store import Store
 
 
@@ -27,7 +30,7 @@ class Compared(BaseModel):
 class Flip(Compared):
     """A scenario that passed on one side and not on the other; `why` is what the side that failed says.
 
-    Scores are the means of the trials; the two ids may differ.
+    Scores are the means of the trials; the two ids may differ. `why` is empty where nobody asked for it.
     """
 
     sample_a: str
@@ -49,9 +52,10 @@ class GraderComparison(Compared):
     """One grader (or the reward) on both sides, over the `n` scenarios that both have scored.
 
     `difference` is b - a with its 95 % interval; `p_value` is that of the sign test on wins and losses, counted from
-    b's view. What cannot be told is None. `worsened` passed on a only, `improved` on b only; a scenario passes when
-    the mean of its trials reaches the threshold. `broke` names the samples that only a could score, because
-    of errors on b, and `mended` those that only b could. `note` says why the two may not measure the same.
+    b's view. What cannot be told is None. `passed` passed on both, `worsened` on a only, `improved` on b only; a
+    scenario passes when the mean of its trials reaches the threshold. `broke` names the samples that only a could
+    score, because of errors on b, and `mended` those that only b could. `note` says why the two may not measure the
+    same.
     """
 
     name: str
@@ -67,6 +71,7 @@ class GraderComparison(Compared):
     wins: int = 0
     losses: int = 0
     ties: int = 0
+    passed: int = 0
     worsened: list[Flip] = []
     improved: list[Flip] = []
     broke: list[str] = []
@@ -115,20 +120,21 @@ def compare(
     target_a: str | None = None,
     target_b: str | None = None,
     threshold: float = PASSED,
+    *,
+    reasons: bool = True,
 ) -> Comparison:
     """Compare two gradings, scenario by scenario.
 
     Samples are paired by what they ask and know (see `pair`), and the trials of one are averaged first. Targets are
     compared by name; a single one on each side is compared whatever the names, and so are those that are named here.
-    Of each attempt only its scores are kept.
+    What was said is not read. Without `reasons` no flip says why; see `reasons_of`.
 
     Raises:
         UsageError: a named target does not exist, or no target is on both sides.
     """
     a, b = _read(store, grading_a), _read(store, grading_b)
     pairs = _targets(a, b, target_a, target_b)
-    others_a, others_b = ([], []) if target_a or target_b else (list(a.samples), list(b.samples))
-    names_a, names_b = a.graders(), b.graders()
+    others_a, others_b = ([], []) if target_a or target_b else (list(a.targets), list(b.targets))
     return Comparison(
         suite_a=store.run(grading_a.run_id).suite,
         run_a=grading_a.run_id,
@@ -137,51 +143,68 @@ def compare(
         run_b=grading_b.run_id,
         grading_b=grading_b.id,
         threshold=threshold,
-        targets=[_Both(store, a, b, *both, threshold).compare() for both in pairs],
+        targets=[_Both(a, b, *both, threshold).compare(store if reasons else None) for both in pairs],
         targets_only_a=[name for name in others_a if name not in {one for one, _ in pairs}],
         targets_only_b=[name for name in others_b if name not in {other for _, other in pairs}],
-        graders_only_a=[name for name in names_a if name not in names_b],
-        graders_only_b=[name for name in names_b if name not in names_a],
+        graders_only_a=[name for name in a.graders if name not in b.graders],
+        graders_only_b=[name for name in b.graders if name not in a.graders],
     )
 
 
-@dataclass(slots=True)
-class _Scores:
-    """What one grader says of one target: the scores of each sample's trials, and how many there are not."""
-
-    trials: dict[str, list[tuple[int, float]]] = field(default_factory=lambda: defaultdict(list))
-    broken: set[str] = field(default_factory=set[str])
-    states: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("scored", "error", "skipped"), 0))
-
-    def add(self, row: ScoreRow) -> None:
-        self.states[row.state] += 1
-        if row.state == "error":
-            self.broken.add(row.key.sample_id)
-        if row.value is not None:
-            self.trials[row.key.sample_id].append((row.key.trial, row.value))
-
-    @property
-    def side(self) -> Side:
-        return Side(scored=self.states["scored"], errors=self.states["error"], skipped=self.states["skipped"])
-
-    def of(self, ids: Iterable[str]) -> dict[str, list[float]]:
-        """Return the scores of the pairs, each called by its place."""
-        return {str(i): [score for _, score in self.trials.get(one, ())] for i, one in enumerate(ids)}
+def reasons_of(store: Store, grading: Grading, target: str, name: str, samples: Sequence[str]) -> dict[str, str]:
+    """Return by sample what a grader, or the reward, says of the lowest trial, in one line each."""
+    lowest: dict[str, GradeResult | Reward] = {}
+    for sample, said in said_of(store, grading, target, name, samples):
+        known = lowest.get(sample)
+        if said.score is not None and (known is None or known.score is None or said.score < known.score):
+            lowest[sample] = said
+    return {sample: why(name, said) for sample, said in lowest.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class _SideScores:
-    """One grading: the scenarios of its samples by target, and its scores by target and grader."""
+class _GradedTarget:
+    """A target of one grading: the scenarios of its samples, and the numbers of their attempts."""
+
+    scores: ScenarioScores
+    samples: Scenarios
+    attempts: Mapping[str, Sequence[int]]
+    numbers: frozenset[int]
+
+    def side(self, grader: str) -> Side:
+        """Return how many of its attempts have a score, and how many have none."""
+        unscored = self.scores.unscored.get(grader, {})
+        states = Counter(unscored[number] for number in unscored.keys() & self.numbers)
+        scored = len(self.scores.scores.get(grader, {}).keys() & self.numbers)
+        return Side(scored=scored, errors=states["error"], skipped=states["skipped"])
+
+    def means(self, grader: str) -> dict[str, float]:
+        """Return the means over the trials of each sample that has a score."""
+        scores = self.scores.scores.get(grader, {})
+        found: dict[str, float] = {}
+        for sample, numbers in self.attempts.items():
+            if len(numbers) > 1:
+                values = [scores[number] for number in numbers if number in scores]
+                if values:
+                    found[sample] = math.fsum(values) / len(values)
+            elif numbers[0] in scores:
+                found[sample] = scores[numbers[0]]
+        return found
+
+    def broken(self, grader: str) -> set[str]:
+        """Return the samples of which an attempt could not be scored."""
+        lost = {number for number, state in self.scores.unscored.get(grader, {}).items() if state == "error"}
+        if not lost:
+            return set()
+        return {sample for sample, numbers in self.attempts.items() if not lost.isdisjoint(numbers)}
+
+
+@dataclass(frozen=True, slots=True)
+class _GradedSide:
+    """One grading, by target."""
 
     grading: Grading
-    samples: Mapping[str, Mapping[str, frozenset[str]]]
-    scores: Mapping[tuple[str, str], _Scores]
-
-    def graders(self) -> list[str]:
-        return list(dict.fromkeys(name for _, name in self.scores))
-
-    def of(self, target: str, grader: str) -> _Scores:
-        return self.scores.get((target, grader)) or _Scores()
+    graders: Sequence[str]
+    targets: Mapping[str, _GradedTarget]
 
     def print_of(self, grader: str) -> object:
         """Return what decides a grader's scores, or those of the reward; None when that is unknown."""
@@ -189,15 +212,21 @@ class _SideScores:
         return (self.grading.spec.get("reward"), prints) if grader == "reward" else prints.get(grader)
 
 
-def _read(store: Store, grading: Grading) -> _SideScores:
-    scores: dict[tuple[str, str], _Scores] = defaultdict(_Scores)
-    for row in store.scores(grading.id):
-        scores[row.key.target, row.name].add(row)
-    return _SideScores(grading, scenarios_of(store.attempts(grading.run_id)), dict(scores))
+def _read(store: Store, grading: Grading) -> _GradedSide:
+    found = scenario_scores(store, grading)
+    samples = scenarios_of(found.attempts.values())
+    numbers: dict[str, dict[str, tuple[int, ...]]] = {target: {} for target in samples}
+    for number, (sample, target, _) in found.attempts.items():
+        numbers[target][sample] = (*numbers[target].get(sample, ()), number)
+    targets = {
+        target: _GradedTarget(found, samples[target], mine, frozenset(chain.from_iterable(mine.values())))
+        for target, mine in numbers.items()
+    }
+    return _GradedSide(grading, found.graders, targets)
 
 
-def _targets(a: _SideScores, b: _SideScores, target_a: str | None, target_b: str | None) -> list[tuple[str, str]]:
-    ones, others = list(a.samples), list(b.samples)
+def _targets(a: _GradedSide, b: _GradedSide, target_a: str | None, target_b: str | None) -> list[tuple[str, str]]:
+    ones, others = list(a.targets), list(b.targets)
     for name, known, grading in ((target_a, ones, a.grading), (target_b, others, b.grading)):
         if name is not None and name not in known:
             raise UsageError(f"run {grading.run_id} has no target '{name}'{did_you_mean(name, known)}")
@@ -212,94 +241,75 @@ def _targets(a: _SideScores, b: _SideScores, target_a: str | None, target_b: str
     return both
 
 
-def _counterpart(other: str, side: _SideScores) -> str:
-    known = list(side.samples)
+def _counterpart(other: str, side: _GradedSide) -> str:
+    known = list(side.targets)
     if other in known or len(known) == 1:
         return other if other in known else known[0]
     raise UsageError(f"run {side.grading.run_id} has no target '{other}'; name one of {', '.join(known) or 'none'}")
+
+
+_Pair: TypeAlias = tuple[str, str, float, float]
+"""A scenario that both sides have scored: its sample on each, and the mean of its trials on each."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Both:
     """Two targets that are compared."""
 
-    store: Store
-    a: _SideScores
-    b: _SideScores
+    a: _GradedSide
+    b: _GradedSide
     target_a: str
     target_b: str
     threshold: float
 
-    def compare(self) -> TargetComparison:
-        pairing = pair(self.a.samples[self.target_a], self.b.samples[self.target_b])
-        names = [name for name in self.a.graders() if name in self.b.graders()]
+    def compare(self, store: Store | None) -> TargetComparison:
+        """Compare them; the reasons are read from a store."""
+        pairing = pair(self.a.targets[self.target_a].samples, self.b.targets[self.target_b].samples)
         return TargetComparison(
             target_a=self.target_a,
             target_b=self.target_b,
             matched=len(pairing.pairs),
             unmatched_a=list(pairing.only_a),
             unmatched_b=list(pairing.only_b),
-            graders=[self._grader(name, pairing) for name in names],
+            graders=[self._grader(name, pairing, store) for name in self.a.graders if name in self.b.graders],
         )
 
-    def _grader(self, name: str, pairing: Pairing) -> GraderComparison:
-        a, b = self.a.of(self.target_a, name), self.b.of(self.target_b, name)
-        trials_a, trials_b = a.of(one for one, _ in pairing.pairs), b.of(other for _, other in pairing.pairs)
-        means_a, means_b = _means(trials_a), _means(trials_b)
-        found = paired_difference(trials_a, trials_b)
+    def _grader(self, name: str, pairing: Pairing, store: Store | None) -> GraderComparison:
+        a, b = self.a.targets[self.target_a], self.b.targets[self.target_b]
+        means_a, means_b = a.means(name), b.means(name)
+        lost_a, lost_b = a.broken(name) - means_a.keys(), b.broken(name) - means_b.keys()
+        shared = [
+            (one, other, means_a[one], means_b[other])
+            for one, other in pairing.pairs
+            if one in means_a and other in means_b
+        ]
         note = self._note(name)
         plain = GraderComparison(
             name=name,
-            a=a.side,
-            b=b.side,
-            n=0,
-            broke=[other for one, other in pairing.pairs if one in a.trials and other in b.broken - b.trials.keys()],
-            mended=[other for one, other in pairing.pairs if one in a.broken - a.trials.keys() and other in b.trials],
+            a=a.side(name),
+            b=b.side(name),
+            n=len(shared),
+            broke=[other for one, other in pairing.pairs if one in means_a and other in lost_b],
+            mended=[other for one, other in pairing.pairs if one in lost_a and other in means_b],
             same_fingerprint=note is None,
             note=note,
         )
-        if found is None:
-            return plain
-        return plain.model_copy(
-            update={
-                "n": found.n,
-                "mean_a": math.fsum(mean for place, mean in means_a.items() if place in means_b) / found.n,
-                "mean_b": math.fsum(mean for place, mean in means_b.items() if place in means_a) / found.n,
-                "difference": found.mean,
-                "low": found.low,
-                "high": found.high,
-                "p_value": found.p_value,
-                "wins": found.wins,
-                "losses": found.losses,
-                "ties": found.ties,
-                **self._flips(name, pairing, means_a, means_b),
-            }
-        )
+        return plain.model_copy(update={**_difference(shared), **self._flips(name, shared, store)})
 
-    def _flips(
-        self, name: str, pairing: Pairing, means_a: Mapping[str, float], means_b: Mapping[str, float]
-    ) -> dict[str, list[Flip]]:
-        flips: dict[str, list[Flip]] = {"worsened": [], "improved": []}
-        for i, ids in enumerate(pairing.pairs):
-            one, other = means_a.get(str(i)), means_b.get(str(i))
-            if one is None or other is None or (one >= self.threshold) == (other >= self.threshold):
-                continue
-            worse = other < self.threshold
-            why = (
-                self._why(self.b, self.target_b, name, ids[1])
-                if worse
-                else self._why(self.a, self.target_a, name, ids[0])
-            )
-            flip = Flip(sample_a=ids[0], sample_b=ids[1], score_a=one, score_b=other, why=why)
-            flips["worsened" if worse else "improved"].append(flip)
-        return flips
-
-    def _why(self, side: _SideScores, target: str, name: str, sample_id: str) -> str:
-        """Return what a side says of its lowest trial."""
-        trial, _ = min(side.of(target, name).trials[sample_id], key=lambda one: one[1])
-        outcome = outcome_of(self.store, side.grading, AttemptKey(sample_id, target, trial))
-        said = outcome.reward if name == "reward" else outcome.grades[name]
-        return "" if said is None else why(name, said)
+    def _flips(self, name: str, shared: Sequence[_Pair], store: Store | None) -> dict[str, object]:
+        bar = self.threshold
+        passed = sum(before >= bar and after >= bar for _, _, before, after in shared)
+        worsened = [both for both in shared if both[2] >= bar > both[3]]
+        improved = [both for both in shared if both[2] < bar <= both[3]]
+        why_b = why_a = dict[str, str]()
+        if store is not None:
+            why_b = reasons_of(store, self.b.grading, self.target_b, name, [other for _, other, *_ in worsened])
+            why_a = reasons_of(store, self.a.grading, self.target_a, name, [one for one, *_ in improved])
+        return {
+            "passed": passed,
+            "worsened": [_flip(both, why_b.get(both[1], "")) for both in worsened],
+            "improved": [_flip(both, why_a.get(both[0], "")) for both in improved],
+        }
 
     def _note(self, name: str) -> str | None:
         one, other = self.a.print_of(name), self.b.print_of(name)
@@ -310,5 +320,26 @@ class _Both:
         return None
 
 
-def _means(trials: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    return {place: math.fsum(scores) / len(scores) for place, scores in trials.items() if scores}
+def _flip(both: _Pair, reason: str) -> Flip:
+    one, other, score_a, score_b = both
+    return Flip(sample_a=one, sample_b=other, score_a=score_a, score_b=score_b, why=reason)
+
+
+def _difference(shared: Sequence[_Pair]) -> dict[str, float | int | None]:
+    """Return the means over some pairs, and how much they differ."""
+    means_a = {one: (score,) for one, _, score, _ in shared}
+    means_b = {one: (score,) for one, _, _, score in shared}
+    found = paired_difference(means_a, means_b)
+    if found is None:
+        return {}
+    return {
+        "mean_a": math.fsum(score for _, _, score, _ in shared) / found.n,
+        "mean_b": math.fsum(score for _, _, _, score in shared) / found.n,
+        "difference": found.mean,
+        "low": found.low,
+        "high": found.high,
+        "p_value": found.p_value,
+        "wins": found.wins,
+        "losses": found.losses,
+        "ties": found.ties,
+    }

@@ -20,6 +20,7 @@ TEXT_FORMATS: Mapping[str, str] = {
     "jsonl": "vivavoce.report.json_file:write_jsonl",
     "csv": "vivavoce.report.csv_file:write_csv",
     "junit": "vivavoce.report.junit:write_junit",
+    "html": "vivavoce.report.html.one_file:write_html",
     "markdown": "vivavoce.report.markdown:write_markdown",
     "github": "vivavoce.report.github:write_github",
 }
@@ -30,6 +31,7 @@ SUFFIXES: Mapping[str, str] = {
     ".jsonl": "jsonl",
     ".csv": "csv",
     ".xml": "junit",
+    ".html": "html",
     ".md": "markdown",
     ".parquet": "parquet",
 }

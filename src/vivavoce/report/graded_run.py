@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
+from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.run.summary import Summary, summarise, tally
 from vivavoce.store.store import Store
@@ -37,3 +39,7 @@ class GradedRun:
     def _count(self) -> Summary:
         attempts, failed = self.store.counts(self.run.id)
         return summarise(tally(self.store.scores(self.grading.id)), attempts=attempts, failed=failed, gate=None)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows; the templates are loaded when a notebook asks."""
+        return cast("str", lazy("vivavoce.report.html.notebook:graded_html")(self))

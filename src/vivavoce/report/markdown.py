@@ -2,6 +2,8 @@
 
 What models, targets and suites wrote stands in code spans. Inside them nothing is HTML, a link, an image or a mention;
 the characters that could end a span or a table cell, the backtick and the bar, are replaced by some that look alike.
+
+Source of the format: the GitHub Flavored Markdown Spec, tables and HTML blocks.
 """
 
 from __future__ import annotations
@@ -20,9 +22,12 @@ _WIDTH = 160
 
 
 def write_markdown(graded: GradedRun, out: TextIO) -> None:
-    """Write the summary of a graded run."""
+    """Write the summary of a graded run.
+
+    An empty line ends it, so that more can be appended: without one, what follows would belong to the last table.
+    """
     summary = graded.summary()
-    out.write("\n".join(_lines(graded, summary, worst(graded.store, graded.grading))) + "\n")
+    out.write("\n".join([*_lines(graded, summary, worst(graded.store, graded.grading)), "", ""]))
 
 
 def code(text: str, width: int = _WIDTH) -> str:
@@ -40,26 +45,37 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
     held = f"{count(summary.attempts, 'conversation')}{broken}"
     yield f"- {held} · run {code(graded.run.id)}, grading {code(graded.grading.id)}"
     yield ""
-    yield from _table(
+    yield from table(
         ["grader", "target", "scored", "error", "skipped", "mean", "95 % interval", "pass rate"],
         "llrrrrrr",
         (_grader(grader) for grader in summary.graders),
     )
+    if found.shown:
+        more = f", and {found.more:,} more" if found.more else ""
+        yield from folded(f"The worst samples{more}", _worst(found))
+
+
+def _worst(found: WorstSamples) -> Iterator[str]:
     errors = [one for one in found.shown if one.score is None]
     low = [one for one in found.shown if one.score is not None]
     for title, listed in (("Could not be scored", errors), ("Lowest scores", low)):
         if listed:
-            yield ""
             yield f"**{title}**"
             yield ""
-            rows = ([_sample(one), code(one.key.target), _number(one.score), code(one.why)] for one in listed)
-            yield from _table(["sample", "target", "score", "why"], "llrl", rows)
-    if found.more:
-        yield ""
-        yield f"and {found.more:,} more"
+            rows = ([_sample(one), code(one.key.target), number(one.score), code(one.why)] for one in listed)
+            yield from table(["sample", "target", "score", "why"], "llrl", rows)
+            yield ""
 
 
-def _table(heads: list[str], sides: str, rows: Iterable[list[str]]) -> Iterator[str]:
+def folded(title: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines that are shown when a reader asks for them; the empty lines make them Markdown again."""
+    yield from ("", "<details>", f"<summary>{title}</summary>", "")
+    yield from lines
+    yield "</details>"
+
+
+def table(heads: list[str], sides: str, rows: Iterable[list[str]]) -> Iterator[str]:
+    """Yield a table; `sides` has a letter for each column, `l` or `r`."""
     yield f"| {' | '.join(heads)} |"
     yield f"|{'|'.join('---:' if side == 'r' else '---' for side in sides)}|"
     for row in rows:
@@ -67,10 +83,9 @@ def _table(heads: list[str], sides: str, rows: Iterable[list[str]]) -> Iterator[
 
 
 def _grader(one: GraderSummary) -> list[str]:
-    interval = "–" if one.low is None or one.high is None else f"{one.low:.3f} … {one.high:.3f}"
     rate = "–" if one.pass_rate is None else f"{one.pass_rate:.1%}"
     counts = [str(one.scored), str(one.errors), str(one.skipped)]
-    return [code(one.name), code(one.target), *counts, _number(one.mean), interval, rate]
+    return [code(one.name), code(one.target), *counts, number(one.mean), interval(one.low, one.high), rate]
 
 
 def _sample(one: Worst) -> str:
@@ -79,5 +94,11 @@ def _sample(one: Worst) -> str:
     return code(one.key.sample_id) + (f" trial {one.key.trial + 1}" if one.key.trial else "")
 
 
-def _number(value: float | None) -> str:
+def number(value: float | None) -> str:
+    """Return a score, or a dash where there is none."""
     return "–" if value is None else f"{value:.3f}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Return a 95 % interval, or a dash where there is none."""
+    return "–" if low is None or high is None else f"{low:.3f} … {high:.3f}"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from vivavoce.records.run import Attempt
+Scenario: TypeAlias = str | frozenset[str]
+"""What a sample asks and knows; several together where every recorded trial is a conversation of its own."""
 
-Scenarios = Mapping[str, frozenset[str]]
-"""The scenarios of each sample; more than one where every recorded trial is a conversation of its own."""
+Scenarios: TypeAlias = Mapping[str, Scenario]
+"""The scenario of each sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +23,13 @@ class Pairing:
     only_b: tuple[str, ...]
 
 
-def scenarios_of(attempts: Iterable[Attempt]) -> dict[str, dict[str, frozenset[str]]]:
-    """Return the scenarios of each sample by target; nothing else of an attempt is kept."""
-    found: dict[str, dict[str, frozenset[str]]] = defaultdict(dict)
-    for attempt in attempts:
-        samples = found[attempt.key.target]
-        known = samples.get(attempt.key.sample_id, frozenset[str]())
-        if attempt.scenario not in known:
-            samples[attempt.key.sample_id] = known | {attempt.scenario}
+def scenarios_of(attempts: Iterable[tuple[str, str, str]]) -> dict[str, dict[str, Scenario]]:
+    """Return by target the scenario of each sample, from the sample, target and scenario of each attempt."""
+    found: dict[str, dict[str, Scenario]] = defaultdict(dict)
+    for sample, target, scenario in attempts:
+        known = found[target].setdefault(sample, scenario)
+        if known != scenario:
+            found[target][sample] = (frozenset((known,)) if isinstance(known, str) else known) | {scenario}
     return dict(found)
 
 
@@ -37,23 +38,29 @@ def pair(a: Scenarios, b: Scenarios) -> Pairing:
 
     Where several samples of a side share a scenario, those with the same id belong together.
     """
-    groups_a, groups_b = _by_scenario(a), _by_scenario(b)
+    (firsts_a, shared_a), (firsts_b, shared_b) = _by_scenario(a), _by_scenario(b)
     pairs: list[tuple[str, str]] = []
-    for scenario, ids_a in groups_a.items():
-        ids_b = groups_b.get(scenario, [])
-        if len(ids_a) == len(ids_b) == 1:
-            pairs.append((ids_a[0], ids_b[0]))
+    for scenario, one in firsts_a.items():
+        other = firsts_b.get(scenario)
+        if other is None:
+            continue
+        if scenario in shared_a or scenario in shared_b:
+            same = set(shared_b.get(scenario, [other]))
+            pairs += [(known, known) for known in shared_a.get(scenario, [one]) if known in same]
         else:
-            same = set(ids_b)
-            pairs += [(one, one) for one in ids_a if one in same]
+            pairs.append((one, other))
     taken_a, taken_b = {one for one, _ in pairs}, {other for _, other in pairs}
     only_a = tuple(one for one in a if one not in taken_a)
     only_b = tuple(one for one in b if one not in taken_b)
     return Pairing(tuple(pairs), only_a, only_b)
 
 
-def _by_scenario(samples: Scenarios) -> dict[frozenset[str], list[str]]:
-    groups: dict[frozenset[str], list[str]] = defaultdict(list)
-    for sample_id, scenario in samples.items():
-        groups[scenario].append(sample_id)
-    return groups
+def _by_scenario(samples: Scenarios) -> tuple[dict[Scenario, str], dict[Scenario, list[str]]]:
+    """Return the first sample of each scenario, and all samples of those that have several."""
+    firsts: dict[Scenario, str] = {}
+    shared: dict[Scenario, list[str]] = {}
+    for sample, scenario in samples.items():
+        first = firsts.setdefault(scenario, sample)
+        if first != sample:
+            shared.setdefault(scenario, [first]).append(sample)
+    return firsts, shared

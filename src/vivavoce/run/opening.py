@@ -9,10 +9,11 @@ from typing import Any
 from vivavoce.errors import UsageError
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.events import Listener
+from vivavoce.records.redaction import MARK
 from vivavoce.records.run import Run
 from vivavoce.run.plan import GIVEN_IN_PYTHON, RunOptions
 from vivavoce.run.result import RunResult
-from vivavoce.run.suite_run import SuiteRun
+from vivavoce.run.suite_run import REQUEST, SuiteRun
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.document import Document
@@ -68,6 +69,12 @@ def reopen_run(
         raise UsageError(f"run {run.id} is finished; nothing is left to resume. See it with: viva show {run.id}")
     if run.options["dataset"] == GIVEN_IN_PYTHON:
         raise UsageError(f"run {run.id} was begun in Python; go on there: evaluate(…, resume='{run.id}')")
+    target: Mapping[str, Any] = run.spec.get("target") or {}
+    if any(MARK in str(target.get(part)) for part in REQUEST):
+        raise UsageError(
+            f"cannot resume {run.id}: its target held a key, which is not stored; put it in a header as ${{NAME}}, set "
+            "NAME outside, and start a new run"
+        )
     kept = {key: value for key, value in run.options.items() if key in RunOptions.model_fields}
     options = RunOptions.model_validate({**kept, "max_calls": max_calls, "max_cost": max_cost})
     return SuiteRun(stored_suite(run), options, store, listeners, resumed=run)

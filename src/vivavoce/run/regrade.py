@@ -40,7 +40,8 @@ class Regrade:
     """One more set of scores of a finished run; `stop` ends it early, and then it counts for nothing.
 
     `path` brings another suite with other graders, and other truths for samples of the same id; without it the run's
-    own suite is used, with its grading functions as they are now. Of the options, those about judges count.
+    own suite is used, with its grading functions as they are now. Of the options, those about judges count. `resumed`
+    names a set of scores that was stopped, to go on with.
 
     Raises:
         UsageError: there is no such run, or it is not finished.
@@ -52,6 +53,7 @@ class Regrade:
     listeners: Sequence[Listener] = ()
     options: RunOptions = field(default_factory=RunOptions)
     crew: Crew = field(default_factory=lambda: Crew(1))
+    resumed: str | None = None
 
     @cached_property
     def run(self) -> Run:
@@ -97,16 +99,10 @@ class Regrade:
 
     async def _grade(self, scoring: Scoring, truths: Truths) -> RunResult:
         run, store = self.run, self.store
-        grading = Grading(
-            id=f"{run.id}-g{len(store.gradings(run.id)) + 1}",
-            run_id=run.id,
-            spec=dump_spec(self.suite.spec),
-            fingerprints=scoring.fingerprints,
-            created_at=time.time(),
-        )
-        store.add_grading(grading)
+        grading = self._begun(scoring)
+        done = {row.key for row in store.scores(grading.id)} if self.resumed else set[AttemptKey]()
         planned, _ = store.counts(run.id)
-        await self._tell(RunStarted(run, grading, planned, 0))
+        await self._tell(RunStarted(run, grading, planned, len(done)))
         grades = Grades(scoring.graders, scoring.composer)
         self.crew = Crew(1 if grades.at_once else 2 * self.suite.spec.max_concurrent)
         async with store.writer(run.id, grading.id, scoring.fingerprints) as writer:
@@ -116,13 +112,34 @@ class Regrade:
                 await writer.put_grades(attempt.key, outcome.grades, outcome.reward)
                 await self._tell(AttemptEnded(outcome))
 
-            await self.crew.run(store.attempts(run.id), grade)
+            await self.crew.run((one for one in store.attempts(run.id) if one.key not in done), grade)
         summary = sum_up(store, grading, scoring)
         if self.crew.stopped_by is None:
             grading = ended(grading, summary, time.time())
             store.update_grading(grading)
         await self._tell(RunEnded(run, grading))
         return RunResult(run, grading, summary, store.place, self.crew.stopped_by, self.suite.notes)
+
+    def _begun(self, scoring: Scoring) -> Grading:
+        """Return a new set of scores, or the one that goes on.
+
+        Raises:
+            UsageError: the graders have changed since it was begun.
+        """
+        if self.resumed is not None:
+            begun = self.store.grading(self.run.id, self.resumed)
+            if begun.fingerprints != scoring.fingerprints:
+                raise UsageError(f"cannot go on with {begun.id}: its graders have changed since; grade again")
+            return begun
+        begun = Grading(
+            id=f"{self.run.id}-g{len(self.store.gradings(self.run.id)) + 1}",
+            run_id=self.run.id,
+            spec=dump_spec(self.suite.spec),
+            fingerprints=scoring.fingerprints,
+            created_at=time.time(),
+        )
+        self.store.add_grading(begun)
+        return begun
 
     async def _tell(self, event: Event) -> None:
         for listener in self.listeners:

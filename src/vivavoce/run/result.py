@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from typing import cast
 
+from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.run.crew import INTERRUPTED
 from vivavoce.run.summary import Summary
@@ -42,3 +44,7 @@ class RunResult:
         means = ", ".join(f"{g.name} {g.mean:.3f}" for g in self.summary.graders if g.mean is not None)
         verdict = self.grading.verdict or "no gate"
         return f"{self.run.id}: {verdict}; {self.summary.attempts} conversations; {means or 'nothing scored'}"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows; reports lie above this floor, so theirs is loaded when a notebook asks."""
+        return cast("str", lazy("vivavoce.report.html.notebook:result_html")(self))

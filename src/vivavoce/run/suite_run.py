@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 import time
@@ -17,6 +18,7 @@ from vivavoce.pacing.budget import Budget
 from vivavoce.penelope.agent import PenelopeAgent
 from vivavoce.plugins import load_object
 from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, Listener, RunEnded, RunStarted, TurnEnded
+from vivavoce.records.redaction import without_keys
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Run, Status
 from vivavoce.records.trajectory import Turn
 from vivavoce.run.attempt import Grades, Task, hold
@@ -41,6 +43,9 @@ from vivavoce.targets.lane import open_lane
 from vivavoce.targets.target import Target
 
 AnyPlan = Plan | GivenPlan
+
+REQUEST = ("url", "headers", "body")
+"""The parts of a target that make a request, where somebody may have written a key."""
 
 
 @dataclass
@@ -282,5 +287,8 @@ def ended(grading: Grading, summary: Summary, now: float) -> Grading:
 
 
 def dump_spec(spec: SuiteSpec) -> dict[str, Any]:
-    """Return a suite as data, keys of ours and no secrets."""
-    return spec.model_dump(mode="json", exclude_none=True, exclude={"target": {"api_key"}})
+    """Return a suite as data, keys of ours and no secrets: what has the shape of one is cut out of a request."""
+    told = spec.model_dump(mode="json", exclude_none=True, exclude={"target": {"api_key"}})
+    target: dict[str, Any] = told.get("target", {})
+    target |= {part: json.loads(without_keys(json.dumps(target[part]))) for part in REQUEST if part in target}
+    return told

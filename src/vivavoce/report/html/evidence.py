@@ -19,7 +19,7 @@ class Quote:
     """What a mark quotes, or a tool call that it names; `letter` is empty until it was found on the page.
 
     `bad` says that it is the proof of a fault, `mark` names the mark that rests on it, `said` that the words are the
-    assistant's own.
+    assistant's own, and `prefix` begins the names of places.
     """
 
     text: str
@@ -30,6 +30,7 @@ class Quote:
     mark: str
     letter: str = ""
     said: bool = True
+    prefix: str = ""
 
     @property
     def ink(self) -> str:
@@ -39,7 +40,7 @@ class Quote:
     @property
     def anchor(self) -> str:
         """The name of the place where it stands."""
-        return f"ev-{self.letter}"
+        return f"{self.prefix}ev-{self.letter}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,12 @@ class Piece:
 
 @dataclass(slots=True)
 class Register:
-    """All the evidence about a conversation; the same words in the same turn are one piece of evidence."""
+    """All the evidence about a conversation; the same words in the same turn are one piece of evidence.
 
+    `prefix` begins the names of all places in the conversation, where it shares a page with others.
+    """
+
+    prefix: str = ""
     _quotes: dict[tuple[int | None, str], Quote] = field(default_factory=dict[tuple[int | None, str], Quote])
     _lettered: int = 0
 
@@ -106,7 +111,7 @@ class Register:
         quote = self._quotes.get(place)
         if quote is None:
             verified = one.get("verified") is True
-            quote = Quote(text, place[0], str(one.get("kind", "quote")), verified, bad, mark)
+            quote = Quote(text, place[0], str(one.get("kind", "quote")), verified, bad, mark, prefix=self.prefix)
             self._quotes[place] = quote
         quote.bad = quote.bad or bad
         return quote

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, TypeAlias, cast
 
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome, Reward
-from vivavoce.records.score import PASSED, GradeResult, TurnGrade
+from vivavoce.records.score import GradeResult, TurnGrade
 from vivavoce.report.html.evidence import Quote, Register
 from vivavoce.report.html.wording import indented
 from vivavoce.report.text import safe
 from vivavoce.store.mirror import own_metadata
+from vivavoce.store.standing import Standing, passed_of, standing_of
 
-State = Literal["error", "fail", "part", "skip", "pass"]
-"""What a mark amounts to, the worst first; the words are those of the style sheet."""
+State: TypeAlias = Standing
+"""What a mark amounts to; the words are those of the style sheet."""
 
-RANK: tuple[State, ...] = ("error", "fail", "part", "pass", "skip")
 WORDS: dict[State, str] = {"error": "Error", "fail": "Fail", "part": "Partial", "skip": "Skipped", "pass": "Pass"}
 
 Grade = GradeResult | TurnGrade | Reward
@@ -62,19 +62,7 @@ class Mark:
 
 def state_of(grade: Grade) -> State:
     """Return what a grade amounts to; a metric says itself whether its score passes."""
-    if grade.state == "error":
-        return "error"
-    if grade.score is None:
-        return "skip"
-    passed = grade.metadata.get("passed")
-    if passed is True or (passed is None and grade.score >= PASSED):
-        return "pass"
-    return "fail" if grade.score <= 0 or passed is False else "part"
-
-
-def worst_of(states: Iterable[State]) -> State:
-    """Return the worst of some states; what was skipped counts only where there is nothing else."""
-    return min([*states, RANK[-1]], key=RANK.index)
+    return standing_of(grade.state, grade.score, passed_of(grade.metadata))
 
 
 TurnGrades = Mapping[int, Sequence[tuple[str, str, TurnGrade]]]
@@ -92,14 +80,15 @@ def turn_grades(outcome: Outcome) -> TurnGrades:
 
 def turn_marks(grades: TurnGrades, turn: int, register: Register) -> list[Mark]:
     """Return the marks of a turn."""
-    return [_mark(identity, name, grade, register) for identity, name, grade in grades.get(turn, ())]
+    return [_mark(register.prefix + name, grader, grade, register) for name, grader, grade in grades.get(turn, ())]
 
 
 def whole_marks(outcome: Outcome, register: Register) -> list[Mark]:
     """Return the marks of the whole conversation, the reward last."""
-    marks = [_mark(f"m{i}", name, grade, register) for i, (name, grade) in enumerate(outcome.grades.items())]
+    at = f"{register.prefix}m"
+    marks = [_mark(f"{at}{i}", name, grade, register) for i, (name, grade) in enumerate(outcome.grades.items())]
     if outcome.reward is not None:
-        marks.append(_mark("m-reward", "reward", outcome.reward, register))
+        marks.append(_mark(f"{at}-reward", "reward", outcome.reward, register))
     return marks
 
 

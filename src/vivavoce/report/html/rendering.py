@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -19,7 +19,10 @@ STATIC = Path(__file__).parent / "static"
 
 @cache
 def environment() -> Environment:
-    """Return the templates; nothing of a request ever names one."""
+    """Return the templates; nothing of a request ever names one.
+
+    In them `alone` says that the page is a file, which no server stands behind.
+    """
     found = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -27,10 +30,11 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    cast("dict[str, object]", found.globals)["words"] = WORDS
+    cast("dict[str, object]", found.globals).update(words=WORDS, alone=False)
     found.filters |= {
         "brief": one_line,
         "clock": wording.clock,
+        "date": wording.date,
         "day": wording.day,
         "percent": wording.percent,
         "score": wording.score,
@@ -43,3 +47,9 @@ def environment() -> Environment:
 def rendered(name: str, values: Mapping[str, object]) -> bytes:
     """Return a template filled in, as UTF-8; half a surrogate pair, which no page can hold, becomes a question mark."""
     return environment().get_template(name).render(values).encode("utf-8", "replace")
+
+
+def pieces(name: str, values: Mapping[str, object]) -> Iterator[str]:
+    """Yield a template filled in, piece by piece; what values yield is asked for when it is written."""
+    for piece in environment().get_template(name).generate(values):
+        yield piece.encode("utf-8", "replace").decode()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vivavoce.records.score import PASSED
 from vivavoce.records.score import State as ScoreState
-from vivavoce.report.html.marks import State, worst_of
+from vivavoce.report.html.marks import State
 from vivavoce.report.html.plots import Strip, strip
 from vivavoce.report.text import one_line, safe
-from vivavoce.store.listing import SampleEntry, ScoreEntry
+from vivavoce.store.listing import SampleEntry, ScoreEntry, TurnScore
+from vivavoce.store.standing import standing_of, worst_of
 
 WHY = 160
 """Characters of a reason."""
@@ -35,25 +35,20 @@ class Line:
 
 def line(entry: SampleEntry, link: str, columns: Sequence[str]) -> Line:
     """Return the line of a conversation, with the scores of some graders."""
-    states: list[State] = [score_state(one.state, one.value) for one in entry.scores]
     found = {one.name: one.value for one in entry.scores}
     return Line(
         entry=entry,
         link=link,
-        state="error" if entry.failure else worst_of(states),
+        state=entry.standing,
         why=_why(entry),
         strip=_strip(entry),
         scores=[found.get(name) for name in columns],
     )
 
 
-def score_state(state: ScoreState, value: float | None) -> State:
-    """Return what a score alone amounts to."""
-    if state == "error":
-        return "error"
-    if value is None:
-        return "skip"
-    return "pass" if value >= PASSED else "fail" if value <= 0 else "part"
+def score_state(state: ScoreState, value: float | None, passed: bool | None = None) -> State:
+    """Return what a score alone amounts to; `passed` is what its grader says of that."""
+    return standing_of(state, value, passed)
 
 
 def _why(entry: SampleEntry) -> str:
@@ -71,7 +66,7 @@ def _why(entry: SampleEntry) -> str:
 
 
 def _said(one: ScoreEntry) -> str:
-    bad = [str(turn.turn) for turn in one.turns if turn.value is not None and turn.value < PASSED]
+    bad = [str(turn.turn) for turn in one.turns if _state(turn) in ("fail", "part")]
     if bad:
         return (
             f"{one.name}: turn{'s' * (len(bad) > 1)} {', '.join(bad[:12])}{'…' * (len(bad) > 12)} of {len(one.turns)}"
@@ -79,11 +74,15 @@ def _said(one: ScoreEntry) -> str:
     return f"{one.name}: {one.rationale}" if one.rationale else ""
 
 
+def _state(turn: TurnScore) -> State:
+    return score_state(turn.state, turn.value, turn.passed)
+
+
 def _strip(entry: SampleEntry) -> Strip | None:
     graded: dict[int, list[State]] = {}
     for one in entry.scores:
         for turn in one.turns:
-            graded.setdefault(turn.turn, []).append(score_state(turn.state, turn.value))
+            graded.setdefault(turn.turn, []).append(_state(turn))
     if not graded:
         return None
     return strip([worst_of(graded.get(turn, ())) for turn in range(max(entry.turns, max(graded) + 1))])

@@ -10,10 +10,11 @@ from typing import Any, Literal, cast
 from vivavoce.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from vivavoce.records.trajectory import Turn, tool_results
 from vivavoce.report.html.evidence import Piece, Quote, Register
-from vivavoce.report.html.marks import Mark, State, listed, worst_of
+from vivavoce.report.html.marks import Mark, State, listed
 from vivavoce.report.html.wording import span
 from vivavoce.report.text import one_line, safe
 from vivavoce.report.transcript import words_of
+from vivavoce.store.standing import worst_of
 
 LONGEST = 20_000
 """Characters of what a tool was given, or gave back, that a page shows; what people and assistants say is never cut."""

@@ -52,6 +52,12 @@ def day(seconds: float) -> str:
     return f"{then:%A} {then.day} {then:%B %Y}"
 
 
+def date(seconds: float) -> str:
+    """Return the day without its name, of seconds since the epoch."""
+    then = datetime.fromtimestamp(seconds)
+    return f"{then.day} {then:%b %Y}"
+
+
 def indented(data: Any) -> str:
     """Return data as JSON that people read."""
     return safe(json.dumps(data, indent=2, ensure_ascii=False, default=str))

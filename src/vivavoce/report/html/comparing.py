@@ -1,0 +1,190 @@
+"""What the page of a comparison shows: what was found as a sentence, and each difference on one axis through zero."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from vivavoce.report.compare import GraderComparison, TargetComparison
+from vivavoce.report.html.plots import Range
+from vivavoce.report.text import count, one_line
+from vivavoce.stats.paired import sign_test
+
+Reading = Literal["worse", "better", "same", "open"]
+"""What a difference amounts to; `open` where there is no interval to tell it by."""
+
+FEW = 30
+"""Pairs below which only a large change shows."""
+NAMED = 3
+"""Graders that a sentence names."""
+
+_STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+_TICKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceScale:
+    """An axis for differences of scores, with zero on it and a tick at each `step`."""
+
+    low: float
+    high: float
+    step: float
+
+    @classmethod
+    def around(cls, values: Iterable[float]) -> DifferenceScale:
+        """Return the axis that shows all of some values, and at least a step on both sides of zero."""
+        known = [0.0, *values]
+        least, most = min(known), max(known)
+        step = next((one for one in _STEPS if (most - least) / one <= _TICKS), _STEPS[-1])
+        below = max(math.ceil(-least / step - 1e-9), 1)
+        above = max(math.ceil(most / step - 1e-9), 1)
+        return cls(-below * step, above * step, step)
+
+    def at(self, value: float) -> float:
+        """Return where a difference stands, in percent of the width."""
+        return round(100 * (min(max(value, self.low), self.high) - self.low) / (self.high - self.low), 2)
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Where the ticks stand, in percent, each with its number."""
+        steps = range(round(self.low / self.step), round(self.high / self.step) + 1)
+        return [(self.at(one * self.step), _tick(one * self.step)) for one in steps]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A grader in the table; `link` leads to what flipped."""
+
+    grader: GraderComparison
+    reading: Reading
+    word: str
+    plot: Range | None
+    link: str
+    shown: bool
+
+
+def reading_of(grader: GraderComparison) -> Reading:
+    """Return what a difference amounts to; an interval that touches zero tells no change."""
+    if grader.low is None or grader.high is None:
+        return "open"
+    return "worse" if grader.high < 0 else "better" if grader.low > 0 else "same"
+
+
+def scale_of(graders: Sequence[GraderComparison]) -> DifferenceScale:
+    """Return the axis that shows every difference with its interval."""
+    ends = [end for one in graders for end in (one.low, one.difference, one.high) if end is not None]
+    return DifferenceScale.around(ends)
+
+
+def difference(grader: GraderComparison, scale: DifferenceScale, link: str, *, shown: bool) -> Difference:
+    """Return a grader as a line of the table; `shown` says that its flips are on the page."""
+    return Difference(grader, reading_of(grader), _word(grader), _plot(grader, scale), link, shown)
+
+
+def lead(graders: Sequence[GraderComparison], headline: str | None) -> GraderComparison | None:
+    """Return the grader whose flips are shown first: the one that fell most, else the headline, else the first."""
+    worse = [one for one in graders if reading_of(one) == "worse"]
+    if worse:
+        return min(worse, key=lambda one: one.difference or 0.0)
+    return next((one for one in graders if one.name == headline), next(iter(graders), None))
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """Return a difference with its sign, or a dash where there is none."""
+    return "–" if value is None else f"{value:+.{digits}f}".replace("-", "−")
+
+
+def finding(target: TargetComparison, shown: GraderComparison | None) -> str:
+    """Return in a few sentences what changed from a to b, how sure that is, and what cannot be told."""
+    if not target.matched:
+        return "The two runs share no sample, so nothing can be compared."
+    pairs = count(max((one.n for one in target.graders), default=0), "sample")
+    if not any(one.n for one in target.graders):
+        return (
+            f"No grader has a score on both sides of any of the {count(target.matched, 'sample')} that both were asked."
+        )
+    parts = [f"On the {pairs} that both runs scored, {_changes(target.graders)}."]
+    if shown is not None and shown.n:
+        parts.append(_flips(shown))
+        if shown.n < FEW:
+            parts.append("So few pairs show only a large change.")
+    return " ".join(parts)
+
+
+def uneven(shown: GraderComparison) -> float:
+    """Return how likely chance alone splits the flips at least this unevenly: McNemar's exact test."""
+    return sign_test(len(shown.improved), len(shown.worsened))
+
+
+def _changes(graders: Sequence[GraderComparison]) -> str:
+    told = [_change(word, graders) for word in ("worse", "better")]
+    sure = " and ".join(one for one in told if one)
+    if sure:
+        return sure
+    return "no grader shows a clear change" if len(graders) > 1 else f"{_name(graders[0])} shows no clear change"
+
+
+def _change(reading: Reading, graders: Sequence[GraderComparison]) -> str:
+    mine = [one for one in graders if reading_of(one) == reading]
+    mine.sort(key=lambda one: -abs(one.difference or 0.0))
+    if not mine:
+        return ""
+    told = [_by(one) for one in mine[:NAMED]] + ([f"{len(mine) - NAMED} more"] if len(mine) > NAMED else [])
+    listed = ", ".join(told[:-1]) + " and " + told[-1] if len(told) > 1 else told[0]
+    return f"B is {reading} on {listed}"
+
+
+def _by(grader: GraderComparison) -> str:
+    ends = sorted((abs(grader.low or 0.0), abs(grader.high or 0.0)))
+    return f"{_name(grader)} by {abs(grader.difference or 0.0):.3f} (95 % interval {ends[0]:.3f} to {ends[1]:.3f})"
+
+
+def _flips(shown: GraderComparison) -> str:
+    down, up = len(shown.worsened), len(shown.improved)
+    if not down + up:
+        return f"On {_name(shown)} no sample went from pass to fail or back."
+    moved = f"On {_name(shown)} {down:,} went from pass to fail and {up:,} the other way"
+    return f"{moved}{_share(uneven(shown))}."
+
+
+def _share(chance: float) -> str:
+    """Return how often chance alone splits as unevenly, in words, where that tells anything."""
+    if chance >= 0.4:
+        return ", as chance alone would have it"
+    often = "less than one time in a thousand" if chance < 0.001 else f"about one time in {round(1 / chance)}"
+    return f"; a split at least this uneven comes up by chance {often}"
+
+
+def _name(grader: GraderComparison) -> str:
+    return one_line(grader.name, 40)
+
+
+def _word(grader: GraderComparison) -> str:
+    if not grader.n:
+        return "Nothing to compare"
+    words: dict[Reading, str] = {
+        "worse": "Worse",
+        "better": "Better",
+        "same": "No clear change",
+        "open": "Too few to tell",
+    }
+    return words[reading_of(grader)]
+
+
+def _plot(grader: GraderComparison, scale: DifferenceScale) -> Range | None:
+    if grader.difference is None:
+        return None
+    label = f"Difference {signed(grader.difference)}"
+    bad = reading_of(grader) == "worse"
+    if grader.low is None or grader.high is None:
+        return Range(scale.at(grader.difference), None, None, bad, False, f"{label}, no interval")
+    label += f", 95 % interval {signed(grader.low)} to {signed(grader.high)}"
+    return Range(scale.at(grader.difference), scale.at(grader.low), scale.at(grader.high), bad, False, label)
+
+
+def _tick(value: float) -> str:
+    if abs(value) < 1e-9:
+        return "0"
+    return ("−" if value < 0 else "+") + f"{abs(value):g}".removeprefix("0")

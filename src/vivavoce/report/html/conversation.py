@@ -1,0 +1,194 @@
+"""What a page about a conversation shows: the transcript, and beside it what the graders say of each turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from vivavoce.records.failure import Failure
+from vivavoce.records.run import Outcome
+from vivavoce.records.score import TurnGrade
+from vivavoce.records.trajectory import Trajectory
+from vivavoce.records.usage import Usage
+from vivavoce.report.html.evidence import Register
+from vivavoce.report.html.marks import (
+    Mark,
+    State,
+    TurnGrades,
+    listed,
+    state_of,
+    told_once,
+    turn_grades,
+    turn_marks,
+    whole_marks,
+)
+from vivavoce.report.html.plots import strip
+from vivavoce.report.html.transcript import Part, Shown, Thought, Writer, judged, steps, thoughts
+from vivavoce.report.html.wording import dollars, span
+from vivavoce.report.text import safe
+from vivavoce.store.standing import RANK, worst_of
+
+SHOWN = 200
+"""Turns that are shown together."""
+_FAULTS = 8
+"""Turns that went badly and are named at the top."""
+
+Link = Callable[[int], str | None]
+"""Returns the address of the part of the conversation that begins with a turn, None where nobody can go there."""
+
+
+def conversation(outcome: Outcome, link: Link, first: int = 0, prefix: str = "") -> dict[str, object]:
+    """Return what the template of a conversation needs, without what leads elsewhere.
+
+    The part with turn `first` is shown. `prefix` begins the names of all places in it, so that several conversations
+    can stand on one page.
+    """
+    attempt, talk = outcome.attempt, outcome.attempt.trajectory
+    register = Register(prefix)
+    by_turn, whole = turn_grades(outcome), whole_marks(outcome, register)
+    first = min(first, max(len(talk.turns) - 1, 0)) // SHOWN * SHOWN
+    told: set[Failure] = set()
+    opening, shown = _turns(talk, by_turn, whole, register, first, told)
+    failures = [talk.failure] if talk.failure is not None and talk.failure not in told else []
+    whole = told_once(whole, told.union(failures))
+    final = next((mark for mark in reversed(whole) if mark.score is not None), None)
+    faults = _faults(by_turn)
+    return {
+        "attempt": attempt,
+        "sample": _sample(attempt.sample),
+        "talk": talk,
+        "opening": opening,
+        "turns": shown,
+        "marks": whole,
+        "final": final if len(whole) == 1 or outcome.reward is not None else None,
+        "state": "error" if talk.failure else worst_of(mark.state for mark in whole),
+        "strip": strip(_states(talk, by_turn)) if by_turn else None,
+        "faults": faults[:_FAULTS],
+        "faulty": len(faults),
+        "windows": _windows(link, len(talk.turns), first),
+        "from_first": first,
+        "prefix": prefix,
+        "place_of": _places(link, first, prefix),
+        "facts": _facts(outcome),
+        "ending": _ending(talk.test),
+        "failures": failures,
+    }
+
+
+def _turns(
+    talk: Trajectory,
+    by_turn: TurnGrades,
+    whole: Sequence[Mark],
+    register: Register,
+    first: int,
+    told: set[Failure],
+) -> tuple[list[Part], list[Shown]]:
+    """Return what stands before the first turn, and the turns of this part; the failures in them are told then."""
+    writer = Writer(register)
+    opening = writer.parts(talk.opening, None)
+    shown: list[Shown] = []
+    for turn in talk.turns[:first]:
+        writer.skip(turn.messages)
+    part = talk.turns[first : first + SHOWN]
+    by_place = {turn.index: turn_marks(by_turn, turn.index, register) for turn in part}
+    for turn in part:
+        parts = writer.parts(turn.messages, turn.index)
+        about = [
+            (mark, quote, what)
+            for mark in whole
+            for quote, what in mark.cited
+            if quote.turn == turn.index and quote.letter
+        ]
+        if turn.failure is not None:
+            told.add(turn.failure)
+        marks = told_once(by_place[turn.index], told)
+        shown.append(Shown(turn, parts, marks, thoughts(talk.test, turn.index), about, judged(talk.test, turn.index)))
+    return opening, shown
+
+
+def _states(talk: Trajectory, by_turn: TurnGrades) -> list[State]:
+    """Return the state of each turn; one that nobody graded counts as skipped."""
+    return [
+        "error" if turn.failure else worst_of(state_of(grade) for *_, grade in by_turn.get(turn.index, ()))
+        for turn in talk.turns
+    ]
+
+
+def _faults(by_turn: TurnGrades) -> list[tuple[int, str, TurnGrade]]:
+    """Return the turns that went badly, each with the worst that is said of it, and by which grader."""
+    found: list[tuple[int, str, TurnGrade]] = []
+    for turn, grades in sorted(by_turn.items()):
+        _, name, worst = min(grades, key=lambda one: RANK.index(state_of(one[2])))
+        if state_of(worst) in ("fail", "part"):
+            found.append((turn, safe(name), worst))
+    return found
+
+
+def _places(link: Link, first: int, prefix: str) -> Link:
+    """Return what gives the address of a turn, None where nobody can go there."""
+
+    def place_of(turn: int) -> str | None:
+        page = "" if first <= turn < first + SHOWN else link(turn)
+        return None if page is None else f"{page}#{prefix}t{turn}"
+
+    return place_of
+
+
+def _windows(link: Link, turns: int, first: int) -> dict[str, object]:
+    """Return which turns these are, of how many, and the links to those before and after."""
+    before = link(first - SHOWN) if first else None
+    after = link(first + SHOWN) if first + SHOWN < turns else None
+    return {"before": before, "after": after, "first": first, "last": min(first + SHOWN, turns) - 1, "turns": turns}
+
+
+def _sample(text: str) -> dict[str, Any]:
+    read = json.loads(text)
+    return cast("dict[str, Any]", read) if isinstance(read, dict) else {}
+
+
+def _facts(outcome: Outcome) -> list[tuple[str, str]]:
+    """Return how long it took and what it used: the target, and each grader that asked a model."""
+    talk = outcome.attempt.trajectory
+    judged = sum((grade.usage for grade in outcome.grades.values() if grade.usage), Usage())
+    found: list[tuple[str, str]] = []
+    if talk.seconds is not None:
+        found.append(("took", span(talk.seconds)))
+    for whose, usage in (("target", talk.usage), ("judge", judged)):
+        if usage.calls or usage.input_tokens or usage.output_tokens:
+            tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+            found.append((whose, tokens if usage.cost is None else f"{tokens}, {dollars(usage.cost)}"))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """How a test ended, as its tester left it."""
+
+    status: str
+    passed: bool | None
+    stopped: str
+    blame: str
+    rules: list[tuple[bool, str]]
+    unfinished: list[Thought]
+    discarded: int
+
+
+def _ending(test: Mapping[str, Any] | None) -> _Ending | None:
+    if test is None:
+        return None
+    blame = f"{test['blame']}: {test.get('blame_reason', '')}" if test.get("blame") else ""
+    rules = [
+        (bool(one.get("met")), safe(f"{'must' if one.get('must') else 'must not'}: {one.get('text')}"))
+        for one in listed(test, "criteria")
+    ]
+    return _Ending(
+        status=safe(str(test.get("status", ""))),
+        passed=test.get("target_passed"),
+        stopped=safe(str(test.get("stop_reason", ""))),
+        blame=safe(blame),
+        rules=rules,
+        unfinished=steps(listed(test, "unfinished")),
+        discarded=len(listed(test, "discarded")),
+    )

@@ -1,0 +1,201 @@
+"""The second marker: what people say beside what the judge says, and how far the two agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import Any
+
+from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
+from vivavoce.records.run import AttemptKey, Grading, Outcome
+from vivavoce.records.score import GradeResult, TurnGrade
+from vivavoce.report.html.marks import WORDS, State, state_of
+from vivavoce.report.html.plots import Range, Scale, range_plot
+from vivavoce.report.html.wording import score
+from vivavoce.report.text import safe
+
+VERDICTS: Mapping[HumanVerdict, tuple[str, State]] = {
+    "pass": ("Pass", "pass"),
+    "fail": ("Fail", "fail"),
+    "unsure": ("Cannot tell", "skip"),
+}
+"""The word for each verdict, and its glyph."""
+
+_UPPER = (Scale(0.0, 1.0), (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
+_WHOLE = (Scale(-1.0, 1.0), (-1.0, -0.5, 0.0, 0.5, 1.0))
+"""The axes of kappa with their ticks: what is below 0 is drawn only where it is needed."""
+STROKES = 60
+"""Items of a queue that are drawn one by one; a longer queue is one bar."""
+_PAUSE = 600.0
+"""Seconds between two labels after which somebody has done something else meanwhile."""
+_JUDGED = ("model_judge", "metric")
+"""Kinds of graders that a model may stand behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandMark:
+    """What a person says, and in words how that stands to what the judge says."""
+
+    author: str
+    grader: str
+    word: str
+    state: State
+    note: str
+    at: float
+    blind: bool
+    beside: str
+    turn: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a queue is: `strokes` are `d` done, `c` current, `t` to do; empty where there are too many to draw."""
+
+    place: int
+    total: int
+    done: int
+    strokes: str
+    minutes: int | None
+
+    @property
+    def share(self) -> float:
+        """How much is done, in percent."""
+        return round(100 * self.done / self.total, 1) if self.total else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Differing:
+    """A conversation on which person and judge say the opposite."""
+
+    title: str
+    link: str | None
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementShown:
+    """How far judge and people agree, ready to be drawn."""
+
+    found: LabelAgreement
+    plot: Range | None
+    ticks: list[tuple[float, str]]
+    differing: list[Differing]
+
+    @property
+    def same(self) -> int:
+        """Pairs in which both say the same."""
+        return self.found.both_pass + self.found.both_fail
+
+    @property
+    def wide(self) -> bool:
+        """Whether so few pairs say little: the interval takes more than a third of the axis."""
+        return self.found.low is not None and self.found.high is not None and self.found.high - self.found.low > 1 / 3
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What people are asked about a grader; `rubric` is what its judge is told, where the suite says so."""
+
+    grader: str
+    text: str
+    rubric: str
+    judged: bool
+
+
+def questions(grading: Grading) -> list[Question]:
+    """Return the questions of a set of scores, those first that a model may have answered."""
+    told: Mapping[str, Any] = grading.spec.get("graders") or {}
+    summed: list[Mapping[str, Any]] = (grading.summary or {}).get("graders") or []
+    names = dict.fromkeys([*told, *(str(one["name"]) for one in summed if one["name"] != "reward")])
+    return sorted((question(grading, name) for name in names), key=lambda one: not one.judged)
+
+
+def question(grading: Grading, grader: str) -> Question:
+    """Return what people are asked about a grader of a set of scores, or about none."""
+    if not grader:
+        return Question("", "Did the assistant do well?", "", judged=False)
+    told: Mapping[str, Mapping[str, Any]] = grading.spec.get("graders") or {}
+    spec = told.get(grader, {})
+    name = spec.get("display_name") or grader
+    rubric = spec.get("prompt")
+    return Question(
+        grader,
+        f"Does it pass “{safe(str(name))}”?",
+        safe(rubric) if isinstance(rubric, str) else "",
+        judged=spec.get("kind") in _JUDGED,
+    )
+
+
+def hand_mark(label: Label, grade: GradeResult | TurnGrade | None) -> HandMark:
+    """Return what a person says, beside the grade that it is about."""
+    word, state = VERDICTS[label.verdict]
+    return HandMark(
+        author=safe(label.author),
+        grader=safe(label.grader),
+        word=word,
+        state=state,
+        note=safe(label.note or ""),
+        at=label.created_at,
+        blind=label.blind,
+        beside=_beside(label, grade),
+        turn=label.turn,
+    )
+
+
+def hand_marks(labels: Sequence[Label], outcome: Outcome) -> dict[int | None, list[HandMark]]:
+    """Return what people say of a conversation, by turn; what they say of the whole of it is under None."""
+    found: dict[int | None, list[HandMark]] = {}
+    for label in labels:
+        grade: GradeResult | TurnGrade | None = outcome.grades.get(label.grader)
+        if label.turn is not None and isinstance(grade, GradeResult):
+            grade = next((one for one in grade.per_turn_grades or () if one.turn == label.turn), None)
+        found.setdefault(label.turn, []).append(hand_mark(label, grade))
+    return found
+
+
+def progress(items: Sequence[AttemptKey], said: Mapping[AttemptKey, Label], place: int) -> Progress:
+    """Return how far a queue is, with the item at a place, counted from 1, before one; 0 for none."""
+    done = sum(item in said for item in items)
+    strokes = "".join("c" if at == place else "d" if item in said else "t" for at, item in enumerate(items, 1))
+    left = len(items) - done
+    pace = _pace([one.created_at for one in said.values()])
+    minutes = None if pace is None or not left else max(1, round(pace * left / 60))
+    return Progress(place, len(items), done, strokes if len(items) <= STROKES else "", minutes)
+
+
+def agreement_shown(found: LabelAgreement, link: Callable[[Label], str | None]) -> AgreementShown:
+    """Return how far judge and people agree; `link` gives the address of a conversation."""
+    scale, ticks = _WHOLE if found.low is not None and found.low < 0 else _UPPER
+    plot = range_plot(scale, found.kappa, found.low, found.high)
+    differing = [
+        Differing(safe(one.label.sample_id), link(one.label), "too lenient" if one.lenient else "too strict")
+        for one in found.disagreements
+    ]
+    return AgreementShown(found, plot, [(scale.at(tick), f"{tick:g}") for tick in ticks], differing)
+
+
+def _beside(label: Label, grade: GradeResult | TurnGrade | None) -> str:
+    """Return in words how a label stands to a grade; a judge is too strict who fails what a person lets pass."""
+    if not label.grader:
+        return ""
+    if grade is None:
+        return "the judge says nothing of this"
+    state = state_of(grade)
+    if state in ("error", "skip"):
+        return f"the judge gave no score: {WORDS[state].lower()}"
+    passed = state == "pass"
+    said = f"the judge says {WORDS[state]}, {score(grade.score)}"
+    if label.verdict == "unsure":
+        return said
+    if passed == (label.verdict == "pass"):
+        return f"{said}: they agree"
+    return f"{said}: too {'lenient' if passed else 'strict'}"
+
+
+def _pace(times: Sequence[float]) -> float | None:
+    """Return the seconds that a label takes, None where too few were given to say."""
+    ordered = sorted(times)
+    gaps = [after - before for before, after in pairwise(ordered) if after - before < _PAUSE]
+    return median(gaps) if len(gaps) >= 3 else None

@@ -1,0 +1,117 @@
+"""A graded run as one HTML file that needs no network and no script: its page, and conversations below it."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from tempfile import SpooledTemporaryFile
+from typing import IO, TextIO
+
+from markupsafe import Markup
+
+from vivavoce.records.run import AttemptKey
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.html.conversation import conversation
+from vivavoce.report.html.rendering import STATIC, pieces, rendered
+from vivavoce.report.html.run import columns, head
+from vivavoce.report.html.samples import Line, line
+from vivavoce.report.worst import outcome_of
+from vivavoce.store.browsing import count_samples, list_samples
+from vivavoce.store.listing import SampleEntry
+
+LISTED = 1000
+"""Samples in the list, the worst of the run."""
+HELD = 100
+"""Conversations that can be read in the file, the first ones of the list."""
+LARGEST = 16 << 20
+"""Bytes of conversations after which no further one is put in."""
+
+_STYLES = ("vv.css", "report.css")
+_IN_MEMORY = 1 << 20
+_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """The stylesheets as one text, and its hash as a content security policy names it.
+
+    Source of the form: W3C Content Security Policy Level 3, `hash-source`.
+    """
+
+    text: Markup
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The samples of the list, and how many there are in all; the list of the run page has more."""
+
+    lines: Sequence[Line]
+    count: int
+    problem: str = ""
+
+
+def write_html(graded: GradedRun, out: TextIO) -> None:
+    """Write a run as a page that is complete in itself.
+
+    Its list has the `LISTED` worst samples, and the first `HELD` conversations of the list follow it, as long as these
+    are not larger than `LARGEST` together. What is left out is told in the file, and how to get it.
+    """
+    summary = graded.summary()
+    worst = list_samples(graded.store, graded.grading.id, sort="worst", limit=LISTED).samples
+    names = columns(summary, graded.grading)
+    with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="") as aside:
+        kept = _write_conversations(graded, worst[:HELD], aside)
+        links = [f"#s{number}" if number <= kept else "" for number in range(1, len(worst) + 1)]
+        lines = [line(entry, link, names) for entry, link in zip(worst, links, strict=True)]
+        values = {
+            **head(graded.run, graded.grading, summary),
+            "alone": True,
+            "style": _style(),
+            "icon": _icon(),
+            "sets": [],
+            "heads": [(name, "") for name in names],
+            "found": Listed(lines, count_samples(graded.store, graded.grading.id)),
+            "kept": kept,
+            "sort": "worst",
+            "wanted": "",
+            "talks": _read(aside),
+        }
+        out.writelines(pieces("run.html", values))
+
+
+def _write_conversations(graded: GradedRun, entries: Sequence[SampleEntry], aside: IO[str]) -> int:
+    """Write conversations until there are enough of them, and return how many these are."""
+    written = 0
+    for number, entry in enumerate(entries):
+        if written >= LARGEST:
+            return number
+        key = AttemptKey(entry.sample_id, entry.target, entry.trial)
+        outcome = outcome_of(graded.store, graded.grading, key)
+        shown = conversation(outcome, lambda _: None, prefix=f"s{number + 1}-")
+        more: dict[str, object] = {"alone": True, "number": number + 1, "run": graded.run, "trials": []}
+        filled = rendered("conversation.html", {**shown, **more})
+        aside.write(filled.decode())
+        written += len(filled)
+    return len(entries)
+
+
+def _read(aside: IO[str]) -> Iterator[Markup]:
+    """Yield what was written, piece by piece."""
+    aside.seek(0)
+    while piece := aside.read(_AT_ONCE):
+        yield Markup(piece)
+
+
+@cache
+def _style() -> Style:
+    text = "\n".join((STATIC / name).read_text("utf-8") for name in _STYLES)
+    return Style(Markup(text), f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}")
+
+
+@cache
+def _icon() -> str:
+    return f"data:image/svg+xml;base64,{b64encode((STATIC / 'mark.svg').read_bytes()).decode()}"

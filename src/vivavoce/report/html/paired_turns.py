@@ -1,0 +1,162 @@
+"""Two conversations about the same sample, turn by turn beside each other, with the first turn where they part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from vivavoce.messages import AIMessage
+from vivavoce.records.failure import Failure
+from vivavoce.records.run import Outcome
+from vivavoce.records.trajectory import Turn
+from vivavoce.report.html.evidence import Register
+from vivavoce.report.html.marks import Mark, State, TurnGrades, state_of, turn_grades, turn_marks, whole_marks
+from vivavoce.report.html.transcript import Part, Said, Writer
+from vivavoce.report.transcript import words_of
+from vivavoce.store.standing import worst_of
+
+SHOWN = 200
+"""Turns on one page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Half:
+    """A turn on one side, without what the user says in it where that is the same on both."""
+
+    parts: list[Part]
+    marks: list[Mark]
+    failure: Failure | None
+
+    @property
+    def calls(self) -> bool:
+        """Whether a tool is called in it."""
+        return any(part.kind == "called" for part in self.parts)
+
+    @property
+    def state(self) -> State | None:
+        """The worst that is said of it, None where nobody graded it."""
+        if self.failure is not None:
+            return "error"
+        return worst_of(mark.state for mark in self.marks) if self.marks else None
+
+
+@dataclass(frozen=True, slots=True)
+class PairedTurn:
+    """A turn of both, None for a side that had ended; `asked` is what the user says on both alike.
+
+    `same` says that the answers are the same, too, and `first` that the conversations part here.
+    """
+
+    index: int
+    asked: list[Part]
+    a: Half | None
+    b: Half | None
+    same: bool
+    first: bool
+
+    @property
+    def calls(self) -> bool:
+        """Whether there is a tool call on either side."""
+        return any(one is not None and one.calls for one in (self.a, self.b))
+
+
+@dataclass(frozen=True, slots=True)
+class PairedTalk:
+    """Two conversations: some of their turns, the marks of the whole of each, and where they part, if they do."""
+
+    turns: list[PairedTurn]
+    marks_a: list[Mark]
+    marks_b: list[Mark]
+    length: int
+    parting: int | None
+
+
+def paired_turns(a: Outcome, b: Outcome, first: int = 0) -> PairedTalk:
+    """Return the turns of two conversations from `first` on; names of places begin with `a-` and `b-`."""
+    one, other = _Side.of(a, "a-"), _Side.of(b, "b-")
+    parting = parting_turn(a, b)
+    both = list(zip_longest(one.turns, other.turns))
+    for turn in one.turns[:first]:
+        one.writer.skip(turn.messages)
+    for turn in other.turns[:first]:
+        other.writer.skip(turn.messages)
+    shown = [
+        _paired(first + place, one, other, turns, parting) for place, turns in enumerate(both[first : first + SHOWN])
+    ]
+    return PairedTalk(shown, one.whole, other.whole, len(both), parting)
+
+
+def parting_turn(a: Outcome, b: Outcome) -> int | None:
+    """Return the first turn that was marked otherwise, called other tools, broke, or is there on one side only.
+
+    Where there is none, it is the first turn with other words; None where not even these differ.
+    """
+    marks_a, marks_b = _states(a), _states(b)
+    both = list(zip_longest(a.attempt.trajectory.turns, b.attempt.trajectory.turns))
+    for index, (one, other) in enumerate(both):
+        if one is None or other is None or marks_a.get(index) != marks_b.get(index):
+            return index
+        if _calls(one) != _calls(other) or (one.failure is None) != (other.failure is None):
+            return index
+    return next(
+        (index for index, (one, other) in enumerate(both) if one and other and _words(one) != _words(other)), None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    turns: Sequence[Turn]
+    grades: TurnGrades
+    register: Register
+    writer: Writer
+    whole: list[Mark]
+
+    @classmethod
+    def of(cls, outcome: Outcome, prefix: str) -> _Side:
+        register = Register(prefix)
+        turns, whole = outcome.attempt.trajectory.turns, whole_marks(outcome, register)
+        return cls(turns, turn_grades(outcome), register, Writer(register), whole)
+
+    def half(self, turn: Turn | None) -> Half | None:
+        if turn is None:
+            return None
+        marks = turn_marks(self.grades, turn.index, self.register)
+        parts = self.writer.parts(turn.messages, turn.index)
+        return Half(parts, marks, turn.failure)
+
+
+def _paired(
+    index: int, one: _Side, other: _Side, turns: tuple[Turn | None, Turn | None], parting: int | None
+) -> PairedTurn:
+    left, right = turns
+    a, b = one.half(left), other.half(right)
+    if left is None or right is None or a is None or b is None:
+        return PairedTurn(index, [], a, b, False, index == parting)
+    asked: list[Part] = []
+    if _asked(left) == _asked(right):
+        asked = [part for part in a.parts if _is_asked(part)]
+        a, b = (replace(half, parts=[part for part in half.parts if not _is_asked(part)]) for half in (a, b))
+    same = _words(left) == _words(right) and not other.register.of_turn(right.index)
+    return PairedTurn(index, asked, a, b, same, index == parting)
+
+
+def _states(outcome: Outcome) -> Mapping[int, dict[str, State]]:
+    return {turn: {name: state_of(grade) for _, name, grade in grades} for turn, grades in turn_grades(outcome).items()}
+
+
+def _is_asked(part: Part) -> bool:
+    return isinstance(part, Said) and part.role == "user"
+
+
+def _asked(turn: Turn) -> list[str]:
+    return [words_of(message) for message in turn.messages if message.role == "user"]
+
+
+def _calls(turn: Turn) -> list[tuple[str, str]]:
+    made = [call for message in turn.messages if isinstance(message, AIMessage) for call in message.tool_calls or ()]
+    return [(call.function.name, call.function.arguments) for call in made]
+
+
+def _words(turn: Turn) -> list[tuple[str, str]]:
+    return [*((message.role, words_of(message)) for message in turn.messages), *_calls(turn)]

@@ -1,0 +1,51 @@
+"""What a page about a run shows: the verdict and what it rests on, the metrics, and the columns of its samples."""
+
+from __future__ import annotations
+
+from vivavoce.records.run import Grading, Run
+from vivavoce.report.html.metrics import conditions, gate_of, gates_of, metrics, scale_of
+from vivavoce.report.terminal import agreement_line, tester_lines
+from vivavoce.report.text import safe
+from vivavoce.run.summary import GraderSummary, Summary
+
+COLUMNS = 3
+"""Graders that have a column of their own in the list of samples."""
+
+
+def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
+    """Return what the template of a run needs, without the samples and what leads elsewhere."""
+    gates = gates_of(grading)
+    scale = scale_of(summary, gates)
+    running = run.status == "running"
+    lines = [*tester_lines(summary), *map(agreement_line, summary.agreement)]
+    return {
+        "run": run,
+        "grading": grading,
+        "summary": summary,
+        "verdict_word": "inconclusive" if summary.stopped and not running else summary.verdict,
+        "headline": headline(summary, grading),
+        "conditions": conditions(summary),
+        "scale": scale,
+        "metrics": metrics(summary, scale, gates, provisional=running),
+        "several": len({one.target for one in summary.graders}) > 1,
+        "targets": sorted({safe(one.target) for one in summary.graders}),
+        "lines": [one.plain for one in lines],
+        "trials": [one for one in summary.graders if one.pass_hat],
+        "most_trials": max((max(one.pass_hat) for one in summary.graders if one.pass_hat), default=0),
+        "description": run.spec.get("description"),
+    }
+
+
+def headline(summary: Summary, grading: Grading) -> GraderSummary | None:
+    """Return the grader that a run is known by: that of its gate, else the reward, else the first."""
+    for key in (gate_of(grading).get("metric_key"), "reward"):
+        if found := next((one for one in summary.graders if one.name == key), None):
+            return found
+    return next(iter(summary.graders), None)
+
+
+def columns(summary: Summary, grading: Grading) -> list[str]:
+    """Return the graders that have a column in the list of samples, the headline first."""
+    first = headline(summary, grading)
+    names = [*([first.name] if first else []), *(one.name for one in summary.graders)]
+    return list(dict.fromkeys(names))[:COLUMNS]

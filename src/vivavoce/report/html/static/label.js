@@ -1,0 +1,35 @@
+// The keys of the queue of labels; each stands beside the control that it works.
+const WORKS = {
+  w: () => document.getElementById("why")?.focus(),
+  s: () => document.querySelector("[data-key=s]")?.click(),
+  u: () => document.querySelector("[data-key=u]")?.click(),
+};
+
+function choose(number) {
+  const answers = document.querySelectorAll("[data-label] input[name=verdict]");
+  const answer = answers[number - 1];
+  if (answer) { answer.checked = true; answer.focus(); }
+}
+
+addEventListener("keydown", (event) => {
+  if (event.metaKey || event.ctrlKey || event.altKey || document.getElementById("keys").open) return;
+  const typing = event.target.closest("textarea, select, input:not([type=radio])");
+  if (event.key === "Enter") {
+    const save = document.querySelector("[data-key=save]");
+    if (typing || !save || event.target.closest("a, button, summary") || event.defaultPrevented) return;
+    event.preventDefault();
+    save.click();
+  } else if (typing) {
+    return;
+  } else if ("123".includes(event.key)) {
+    choose(Number(event.key));
+  } else if (WORKS[event.key]) {
+    event.preventDefault();
+    WORKS[event.key]();
+  }
+});
+
+// Whoever marks a turn finds it chosen in the form of the second marker.
+for (const link of document.querySelectorAll("[data-turn]")) {
+  link.addEventListener("click", () => { document.getElementById("second-turn").value = link.dataset.turn; });
+}

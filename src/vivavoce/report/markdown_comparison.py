@@ -1,0 +1,93 @@
+"""A comparison of two runs as Markdown, for a pull request: what each grader lost or gained, and the samples behind it.
+
+What models, targets and suites wrote stands in code spans, as in the summary of a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from vivavoce.report.compare import Comparison, Flip, GraderComparison, TargetComparison
+from vivavoce.report.markdown import code, folded, interval, number, table
+from vivavoce.report.text import count
+
+SHOWN = 10
+"""Samples of one kind that are shown of a target."""
+
+_HEADS = ["grader", "n", "before", "after", "difference", "95 % interval", "change", "errors before", "errors after"]
+
+
+def markdown_comparison(found: Comparison) -> str:
+    """Return what changed from run a, the one before, to run b; an empty line ends it, so that more can follow."""
+    return "\n".join([*_lines(found), "", ""])
+
+
+def _lines(found: Comparison) -> Iterator[str]:
+    yield f"**{code(found.suite_b)}: run {code(found.run_b)} after run {code(found.run_a)}**"
+    if found.same:
+        yield from ("", "Both sides are the same scores, so nothing can differ.")
+        return
+    for target in found.targets:
+        yield from _target(target)
+    yield ""
+    for side, graders, targets in (
+        ("before", found.graders_only_a, found.targets_only_a),
+        ("after", found.graders_only_b, found.targets_only_b),
+    ):
+        for kind, names in (("grader", graders), ("target", targets)):
+            if names:
+                yield f"- only {side}: {count(len(names), kind)}: {_some(names)}"
+
+
+def _target(found: TargetComparison) -> Iterator[str]:
+    named = (
+        code(found.target_b) if found.target_a == found.target_b else f"{code(found.target_a)} → {code(found.target_b)}"
+    )
+    lacks = [(found.unmatched_a, "before"), (found.unmatched_b, "after")]
+    apart = "".join(f", {len(ids):,} only {side}" for ids, side in lacks if ids)
+    yield from ("", f"{named}: {count(found.matched, 'sample')} asked the same on both sides{apart}", "")
+    yield from table(_HEADS, "lrrrrrlrr", (_grader(one) for one in found.graders))
+    notes = [f"- {code(one.name)}: {one.note}" for one in found.graders if one.note]
+    yield from (["", *notes] if notes else [])
+    worse = [(one.name, flip) for one in found.graders for flip in one.worsened]
+    better = [(one.name, flip) for one in found.graders for flip in one.improved]
+    for title, flips in (("passed before, not any more", worse), ("did not pass before", better)):
+        if flips:
+            yield from folded(f"{count(len(flips), 'score')} {title}", _flips(flips))
+    broke = dict.fromkeys(name for one in found.graders for name in one.broke)
+    mended = dict.fromkeys(name for one in found.graders for name in one.mended)
+    for title, samples in (("Scored before, an error now", broke), ("An error before, scored now", mended)):
+        yield from (["", f"{title}: {_some(list(samples))}"] if samples else [])
+
+
+def _grader(one: GraderComparison) -> list[str]:
+    difference = "–" if one.difference is None else f"{one.difference:+.3f}"
+    before = [code(one.name), str(one.n), number(one.mean_a), number(one.mean_b), difference]
+    return [*before, interval(one.low, one.high), _word(one), str(one.a.errors), str(one.b.errors)]
+
+
+def _word(one: GraderComparison) -> str:
+    """Return what the difference amounts to; an interval that holds zero decides nothing."""
+    if one.low is None or one.high is None:
+        return "cannot be told"
+    return "**worse**" if one.high < 0 else "better" if one.low > 0 else "no clear change"
+
+
+def _flips(flips: Sequence[tuple[str, Flip]]) -> Iterator[str]:
+    rows = (
+        [code(name), _sample(flip), number(flip.score_a), number(flip.score_b), code(flip.why)]
+        for name, flip in flips[:SHOWN]
+    )
+    yield from table(["grader", "sample", "before", "after", "why"], "llrrl", rows)
+    if len(flips) > SHOWN:
+        yield from ("", f"and {len(flips) - SHOWN:,} more")
+    yield ""
+
+
+def _sample(flip: Flip) -> str:
+    return code(flip.sample_b) if flip.sample_a == flip.sample_b else f"{code(flip.sample_a)} / {code(flip.sample_b)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return ", ".join(map(code, names[:SHOWN])) + more

@@ -1,0 +1,204 @@
+"""What changed from one run of a suite to the next: a grader, the target, the tester, the samples, vivavoce.
+
+It is found out from what is kept of the runs alone: their suites as data, the fingerprints of graders and hashes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, cast
+
+from pydantic import BaseModel, ConfigDict
+
+from vivavoce.records.run import Grading
+from vivavoce.report.text import one_line
+from vivavoce.store.series import Graded
+
+Kind = Literal["metric", "target", "tester", "dataset", "version"]
+
+SUBJECTS: Mapping[Kind, str] = {
+    "metric": "the metric",
+    "target": "the target",
+    "tester": "the tester",
+    "dataset": "the dataset",
+    "version": "vivavoce",
+}
+"""What each kind of change is about, in words."""
+
+LONGEST = 60
+"""Characters of a value that is told; of a longer one it is told that it is another."""
+SHOWN = 4
+"""Differences of a change that are told."""
+BRIEF = 18
+"""Characters of a change told in a word or two."""
+
+_CHOICE = ("driver", "trials", "max_samples", "sample_tags")
+"""What decides besides the dataset which conversations are held."""
+_MEASURED = ("called", "code", "contents", "conversations", "prompts", "version")
+"""What no suite says, but a run: it differs only where it is known of both."""
+_UNKNOWN = "fingerprint"
+_WORDS = {"called": "", "model_handles": "model", "version": ""}
+
+
+class Difference(BaseModel):
+    """A setting that differs; `before` and `after` are shortened, None where there was or is none."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    before: str | None
+    after: str | None
+
+
+class Change(BaseModel):
+    """Something that changed, with the settings that differ; none where only a hash tells that it is another."""
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: Kind
+    differences: list[Difference]
+
+    @property
+    def sentence(self) -> str:
+        """What changed, in words."""
+        subject = SUBJECTS[self.kind].removeprefix("the ")
+        subject = subject if self.kind == "version" else subject.capitalize()
+        if any(one.name == _UNKNOWN for one in self.differences):
+            return "Nothing tells whether the metric measured the same before"
+        told = [_told(one, self.kind) for one in self.differences[:SHOWN]] or [
+            "its prompt, code or judge; the suite says the same"
+        ]
+        more = len(self.differences) - SHOWN
+        return f"{subject} changed: {', '.join(told)}{f' and {more} more' if more > 0 else ''}"
+
+    @property
+    def brief(self) -> str:
+        """What changed, in a word or two."""
+        values = {one.name.rpartition(".")[2]: one.after for one in self.differences}
+        if self.kind == "metric":
+            return "judge" if "model" in values else "metric"
+        if self.kind == "version":
+            return one_line(f"vivavoce {values.get('version')}", BRIEF)
+        return one_line(values.get("called") or values.get("model_handles") or self.kind, BRIEF)
+
+
+def changes_between(
+    before: Graded, after: Graded, targets: tuple[str | None, str | None] = (None, None)
+) -> list[Change]:
+    """Return what changed besides the graders; `targets` are the names of those that the two runs tested."""
+    versions = ({"version": side.run.version or None} for side in (before, after))
+    found: list[tuple[Kind, list[Difference]]] = [
+        ("target", _target(before, after, targets)),
+        ("tester", _tester(before, after)),
+        ("dataset", _dataset(before, after)),
+        ("version", list(_compared(*versions))),
+    ]
+    return [Change(kind=kind, differences=told) for kind, told in found if told]
+
+
+def metric_change(before: Grading | None, after: Grading | None, grader: str) -> Change | None:
+    """Return how the rules of a grader changed, None where they are the same or where nothing tells on either side."""
+    if before is None or after is None:
+        return None
+    one, other = rules_of(before, grader), rules_of(after, grader)
+    if one == other:
+        return None
+    if one is None or other is None:
+        return Change(kind="metric", differences=[Difference(name=_UNKNOWN, before=one, after=other)])
+    return Change(kind="metric", differences=list(_compared(_rules(before, grader), _rules(after, grader))))
+
+
+def rules_of(grading: Grading | None, grader: str) -> str | None:
+    """Return what tells the rules of a grader from others, None where nothing tells; a reward rests on all graders."""
+    if grading is None or not grading.fingerprints:
+        return None
+    if grader == "reward":
+        return json.dumps([grading.spec.get("reward"), grading.fingerprints], sort_keys=True)
+    return grading.fingerprints.get(grader)
+
+
+def _rules(grading: Grading, grader: str) -> dict[str, Any]:
+    graders = _part(grading.spec, "graders")
+    return {**_part(grading.spec, "reward"), **graders} if grader == "reward" else _part(graders, grader)
+
+
+def _target(before: Graded, after: Graded, names: tuple[str | None, str | None]) -> list[Difference]:
+    renamed = list(_compared({"called": names[0]}, {"called": names[1]}))
+    implied = ("function", "model_handles", "name", "code") if renamed else ()
+    sides = (
+        {**_part(side.run.spec, "target"), "code": _hash(side.run.options.get("code"))} for side in (before, after)
+    )
+    return [*renamed, *(one for one in _compared(*sides) if one.name not in implied)]
+
+
+def _tester(before: Graded, after: Graded) -> list[Difference]:
+    """Return what differs in its settings; in its prompts alone where only its hash differs."""
+    spelled = list(_compared(_part(before.run.spec, "tester"), _part(after.run.spec, "tester")))
+    hashes = ({"prompts": _hash(side.run.options.get("tester"))} for side in (before, after))
+    return spelled or list(_compared(*hashes))
+
+
+def _dataset(before: Graded, after: Graded) -> list[Difference]:
+    return list(_compared(_chosen(before), _chosen(after)))
+
+
+def _chosen(side: Graded) -> dict[str, Any]:
+    """Return what decides which conversations are held; how many there were tells only of a run that ended."""
+    spec, options = side.run.spec, side.run.options
+    summary = (side.grading and side.grading.summary) or {}
+    ended = side.run.status == "finished" and summary.get("stopped") is None
+    graders = cast("list[dict[str, Any]]", summary.get("graders") or [])
+    targets = {one["target"] for one in graders}
+    return {
+        **{name: value for name, value in _part(spec, "dataset").items() if name != "rows"},
+        "contents": _hash(options.get("dataset")),
+        **{name: options.get(name, spec.get(name)) for name in _CHOICE},
+        "conversations": summary["attempts"] // (len(targets) or 1) if ended and "attempts" in summary else None,
+    }
+
+
+def _compared(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Difference]:
+    """Yield what differs in two parts of suites, in the order of the second; what is measured must be known on both."""
+    if one == other:
+        return
+    before, after = dict(_leaves(one)), dict(_leaves(other))
+    for name in {**after, **before}:
+        values = before.get(name), after.get(name)
+        if values[0] != values[1] and not (name in _MEASURED and None in values):
+            yield Difference(name=one_line(name, LONGEST), before=_shown(values[0]), after=_shown(values[1]))
+
+
+def _leaves(part: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in part.items():
+        if isinstance(value, dict):
+            yield from _leaves(cast("dict[str, Any]", value), f"{path}{name}.")
+        elif value is not None:
+            yield f"{path}{name}", value
+
+
+def _part(spec: Mapping[str, Any], name: str) -> dict[str, Any]:
+    part = spec.get(name)
+    return cast("dict[str, Any]", part) if isinstance(part, dict) else {}
+
+
+def _hash(value: object) -> str | None:
+    return value[:8] if isinstance(value, str) and value else None
+
+
+def _shown(value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, list) and all(isinstance(one, str) for one in cast("list[Any]", value)):
+        value = ", ".join(cast("list[str]", value))
+    text = value if isinstance(value, str) and value.strip() else json.dumps(value, ensure_ascii=False, default=str)
+    return one_line(text, LONGEST + 1)
+
+
+def _told(one: Difference, kind: Kind) -> str:
+    name = "judge" if (kind, one.name) == ("metric", "model") else _WORDS.get(one.name, one.name)
+    if any(value is not None and len(value) > LONGEST for value in (one.before, one.after)):
+        return f"{name} rewritten"
+    if one.before is None or one.after is None:
+        return f"{name} {one.before} left out" if one.after is None else f"{name} {one.after} added"
+    return f"{name} {one.before} → {one.after}".strip()

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import io
+import re
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterator
+from hashlib import sha256
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from server.pages.cases import BROKEN, Elements, called, everywhere, keep, outcome, per_turn, turn
+from server.pages.hostile import TEXTS
+from vivavoce.records.run import Outcome
+from vivavoce.records.score import GradeResult, failed
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.html import one_file
+from vivavoce.report.html.one_file import write_html
+from vivavoce.report.text import safe
+from vivavoce.store.store import Store
+
+QUOTE = {"text": "no refund, ever", "turn": 1, "verified": True}
+OURS = {
+    *("html", "head", "meta", "title", "link", "style", "body", "header", "main", "section", "article", "aside"),
+    *("footer", "details", "summary", "a", "div", "span", "p", "pre", "h1", "h2", "h3", "h4", "ol", "ul", "li", "dl"),
+    *("dt", "dd", "table", "caption", "thead", "tbody", "tr", "th", "td", "mark", "sup", "small", "em", "i", "b", "q"),
+    *("br", "code", "svg", "defs", "symbol", "use", "path", "circle", "line", "text"),
+}
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(str(tmp_path / "kept.db")) as store:
+        yield store
+
+
+def written(store: Store, run: str = "run-1") -> str:
+    found, out = store.run(run), io.StringIO()
+    write_html(GradedRun(store, found, store.grading(found.id)), out)
+    return out.getvalue()
+
+
+def sound(text: str) -> Elements:
+    """Return a file in which every name of a place is there once, and every link leads to one of them."""
+    page = Elements(text)
+    names = Counter(page.having("id"))
+    assert [name for name, times in names.items() if times > 1] == []
+    links = [attributes["href"] for tag, attributes in page.tags if tag in ("a", "use")]
+    assert [link for link in links if not link.startswith("#") or link[1:] not in names] == []
+    return page
+
+
+def ladder(count: int) -> list[Outcome]:
+    """Return outcomes that get better from one to the next."""
+    return [
+        outcome(f"s{i}", [turn(0, f"question {i}")], {"goal": GradeResult(score=i / count)}, position=i)
+        for i in range(count)
+    ]
+
+
+def test_the_verdict_the_metrics_the_samples_and_the_conversations_are_in_it(empty: Store) -> None:
+    judged = GradeResult(score=0.0, rationale="It refused.", metadata={"evidence": [QUOTE]})
+    turns = [turn(0, "Hello", *called("look", '{"order": 7}', "paid"), "Hi"), turn(1, "Money!", "No refund, ever.")]
+    refused = outcome("refused", turns, {"goal": judged, "tone": per_turn(1.0, 0.0)}, position=0)
+    keep(empty, [refused, outcome("broken", grades={"goal": failed(BROKEN)}, position=1, failure=BROKEN)])
+    page = sound(written(empty))
+    for said in ("support", "No gate", "goal 0.000 no interval", "It refused.", "no answer within 5 s", "tone 0.00"):
+        assert said in page.text
+    rows = [found["href"] for _, found in page.tags if found.get("class") == "row"]
+    assert rows == ["#s1", "#s2"]
+    assert page.text.index("broken") < page.text.index("refused")
+    assert [found["class"] for tag, found in page.tags if tag == "mark"] == ["ev bad"]
+    assert {"s2-t0", "s2-t1", "s2-m0", "s2-m1-t1", "s2-ev-a"} <= set(page.having("id"))
+    assert ("details", {"class": "tool"}) in page.tags
+
+
+def test_it_loads_nothing_and_runs_nothing(empty: Store) -> None:
+    keep(empty, ladder(3))
+    text = written(empty)
+    page = Elements(text)
+    assert {tag for tag, _ in page.tags} <= OURS
+    assert page.having("src") == []
+    assert [one["href"][:19] for tag, one in page.tags if tag == "link"] == ["data:image/svg+xml;"]
+    style = re.findall("<style>(.*?)</style>", text, re.DOTALL)
+    assert len(style) == 1
+    assert "url(" not in style[0]
+    assert "@import" not in style[0]
+    policy = next(one["content"] for _, one in page.tags if "http-equiv" in one)
+    hashed = b64encode(sha256(style[0].encode()).digest()).decode()
+    assert policy.split("; ")[:2] == ["default-src 'none'", f"style-src 'sha256-{hashed}'"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_what_strangers_wrote_stays_a_text(empty: Store, text: str) -> None:
+    spec: dict[str, Any] = {"description": text, "gate": {"metric_key": text, "value": 0.5}}
+    others = [one.model_copy(update={"attempt": _after(one, i)}) for i, one in enumerate([everywhere(text)] * 2)]
+    keep(empty, others, suite=text, spec=spec, version=text)
+    read = written(empty)
+    page = sound(read)
+    assert {tag for tag, _ in page.tags} <= OURS
+    for _, attributes in page.tags:
+        assert not [name for name in attributes if name.startswith("on") or name in ("style", "srcset", "autofocus")]
+    shown = " ".join(safe(text).split())
+    assert shown in page.text
+    assert "1337" not in read
+    if escape(shown) != shown and "&" not in shown:
+        assert shown not in read
+
+
+def _after(one: Outcome, trial: int) -> Any:
+    key = one.attempt.key._replace(trial=trial)
+    return one.attempt.model_copy(update={"key": key, "position": trial})
+
+
+def test_of_a_large_run_the_worst_are_in_it_and_what_is_left_out_is_told(
+    empty: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(one_file, "LISTED", 7)
+    monkeypatch.setattr(one_file, "HELD", 3)
+    keep(empty, ladder(20))
+    page = sound(written(empty))
+    assert "20 conversations; the 7 worst of them are listed here, and the 3 worst can be read in this" in page.text
+    assert "viva view run-1" in page.text
+    rows = [found.get("href") for _, found in page.tags if found.get("class") == "row"]
+    assert rows == ["#s1", "#s2", "#s3", *[None] * 4]
+    assert "User question 2 " in page.text
+    assert "User question 3 " not in page.text
+
+
+def test_large_conversations_end_the_file_sooner(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(one_file, "LARGEST", 1)
+    keep(empty, ladder(4))
+    assert "4 conversations, and the 1 worst can be read in this file" in sound(written(empty)).text
+
+
+def test_of_a_long_conversation_the_first_turns_are_in_it(empty: Store) -> None:
+    turns = [turn(i, f"question {i}", *called("look", "{}", "x"), f"answer {i}") for i in range(450)]
+    lost = {"text": "c300", "kind": "call", "turn": 300, "verified": True}
+    grades = {"goal": GradeResult(score=0.0, metadata={"evidence": [lost]}), "tone": per_turn(*[0.0] * 450)}
+    keep(empty, [outcome("long", turns, grades)])
+    page = sound(written(empty))
+    assert "Turns 0 to 199 of 450 are in this file, counted from 0. All of them: viva view run-1" in page.text
+    assert "question 199" in page.text
+    assert "question 200" not in page.text
+    assert "turn 300 c300" in page.text
+
+
+def test_a_run_that_is_not_over_says_so(empty: Store) -> None:
+    keep(empty, ladder(2))
+    empty.update_run(empty.run("run-1").model_copy(update={"status": "running", "finished_at": None}))
+    assert "Running" in sound(written(empty)).text
+
+
+def test_text_that_utf8_cannot_hold_breaks_no_file(empty: Store) -> None:
+    keep(empty, [outcome("kind", [turn(0, "half \ud83d a pair")])])
+    text = written(empty)
+    assert "half ? a pair" in text
+    assert text.encode()

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from server.pages.cases import called, outcome, per_turn, turn
+from vivavoce.records.score import GradeResult, TurnGrade
+from vivavoce.report.html.paired_turns import SHOWN, paired_turns, parting_turn
+
+
+def test_the_same_conversation_parts_nowhere() -> None:
+    one = outcome("a", [turn(0, "hi", "hello")], {"g": per_turn(1.0)})
+    found = paired_turns(one, one)
+    assert (found.parting, found.turns[0].same, found.turns[0].first) == (None, True, False)
+
+
+def test_another_mark_tells_more_than_other_words() -> None:
+    a = outcome("a", [turn(0, "hi", "hello"), turn(1, "x", "y")], {"g": per_turn(1.0, 1.0)})
+    b = outcome("a", [turn(0, "hi", "good day"), turn(1, "x", "z")], {"g": per_turn(1.0, 0.0)})
+    assert parting_turn(a, b) == 1
+    assert [one.first for one in paired_turns(a, b).turns] == [False, True]
+
+
+def test_where_marks_agree_other_words_part_them() -> None:
+    a, b = outcome("a", [turn(0, "hi", "hello")]), outcome("a", [turn(0, "hi", "good day")])
+    assert parting_turn(a, b) == 0
+
+
+def test_another_tool_call_parts_them() -> None:
+    a = outcome("a", [turn(0, "hi", "so"), turn(1, "x", *called("send", "{}", "ok"), "done")])
+    b = outcome("a", [turn(0, "hi", "well"), turn(1, "x", "done")])
+    found = paired_turns(a, b)
+    assert found.parting == 1
+    assert [one.calls for one in found.turns] == [False, True]
+
+
+def test_a_side_that_has_ended_has_no_turn() -> None:
+    a, b = outcome("a", [turn(0, "hi", "hello")]), outcome("a", [turn(0, "hi", "hello"), turn(1, "more", "yes")])
+    found = paired_turns(a, b)
+    assert (found.turns[1].a, found.parting, found.length) == (None, 1, 2)
+
+
+def test_what_the_user_says_alike_is_said_once() -> None:
+    a = outcome("a", [turn(0, "hi", "hello"), turn(1, "one", "x")])
+    b = outcome("a", [turn(0, "hi", "good day"), turn(1, "two", "x")])
+    first, second = paired_turns(a, b).turns
+    assert [len(one.parts) for one in (first.a, first.b, second.a, second.b) if one] == [1, 1, 2, 2]
+    assert (len(first.asked), len(second.asked)) == (1, 0)
+
+
+def test_evidence_is_found_on_its_side_under_names_of_its_own() -> None:
+    proof = {"evidence": [{"text": "good day", "turn": 0, "verified": True}]}
+    grade = GradeResult(score=0.0, per_turn_grades=[TurnGrade(turn=0, score=0.0, metadata=proof)])
+    a, b = (
+        outcome("a", [turn(0, "hi", "good day")], {"g": grade}),
+        outcome("a", [turn(0, "hi", "good day")], {"g": grade}),
+    )
+    pair = paired_turns(a, b).turns[0]
+    assert pair.a is not None
+    assert pair.b is not None
+    assert not pair.same, "the words of both sides stay on the page, as each is evidence"
+    assert (pair.a.marks[0].quotes[0].anchor, pair.b.marks[0].quotes[0].anchor) == ("a-ev-a", "b-ev-a")
+    assert (pair.a.state, pair.b.marks[0].id) == ("fail", "b-m0-t0")
+
+
+def test_of_a_long_conversation_a_part_is_shown() -> None:
+    long = outcome("a", [turn(i, f"ask {i}", "so") for i in range(SHOWN + 5)])
+    found = paired_turns(long, long, SHOWN)
+    assert ([one.index for one in found.turns], found.length) == (list(range(SHOWN, SHOWN + 5)), SHOWN + 5)
