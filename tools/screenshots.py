@@ -20,6 +20,11 @@ PAGES = {
     "run": "runs/latest~2",
     "conversation": "runs/latest~2/samples/question-before-yes",
     "test": "runs/latest/samples/test",
+    "compare": "compare?a=latest~2&b=latest~3",
+    "trends": "trends?suite=support%20bot",
+    "label": "label?run=latest~2&grader=answers",
+    "jobs": "jobs",
+    "new-job": "jobs/new",
 }
 WIDTHS = {"": 1280, "-narrow": 380}
 

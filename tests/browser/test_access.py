@@ -14,6 +14,18 @@ PAGES = (
     "/runs/latest/samples/question-before-yes",
     "/runs/latest/samples/not-arrived-yet",
     "/runs/nobody",
+    "/runs/latest/delete",
+    "/compare",
+    "/compare?a=latest~1&b=latest",
+    "/compare?a=latest~1&b=latest&only=worsened",
+    "/compare/samples?a=latest~1&b=latest&sample_a=correction&sample_b=correction",
+    "/trends",
+    "/trends?suite=support+bot",
+    "/jobs",
+    "/sign-in",
+    "/label",
+    "/label?run=latest&grader=answers",
+    "/label?run=latest&grader=answers&blind=1",
 )
 
 

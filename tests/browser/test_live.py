@@ -1,0 +1,191 @@
+"""Somebody starts a run from a page and watches it, turn by turn, until it is over; another watches one of a shell."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from server.live import serving
+from vivavoce.run.opening import run_suite
+from vivavoce.server.allowed import Allowed
+from vivavoce.server.pages.live import PLACES
+from vivavoce.store.store import Store
+from vivavoce.testing import LoopbackServer
+
+SUITE = """\
+name: greetings
+dataset:
+  rows: [{rows}]
+target: {{kind: http, url: "{url}/", body: {{said: "{{{{ message }}}}"}}, reply: said}}
+graders:
+  polite: {{kind: tool, function: contains, extractor: last_assistant}}
+max_concurrent: {at_once}
+gate: {{kind: simple, metric_key: polite, op: gte, value: 0.5}}
+"""
+
+
+class Bot:
+    """Answers each time it is let, and says what it was asked besides a hello."""
+
+    def __init__(self) -> None:
+        self.let = threading.Semaphore(0)
+
+    def __call__(self, body: dict[str, Any]) -> Any:
+        self.let.acquire(timeout=60)
+        return {"said": f"<b>hello</b> to {body['said']}"}
+
+
+class Stage:
+    """A served folder with a suite whose target answers when it is let."""
+
+    def __init__(self, folder: Path, bot: Bot, target: LoopbackServer, store: Store, url: str) -> None:
+        self.folder, self.bot, self.target, self.store, self.url = folder, bot, target, store, url
+
+    def suite(self, rows: int, at_once: int = 2) -> Path:
+        """Write a suite of so many conversations of two turns."""
+        listed = ", ".join(f'{{id: s{i}, input: [a{i}, b{i}], ground_truth: "hello"}}' for i in range(rows))
+        path = self.folder / "greetings.yaml"
+        path.write_text(SUITE.format(rows=listed, url=self.target.url, at_once=at_once))
+        return path
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    bot = Bot()
+    path = str(tmp_path / ".vivavoce" / "vivavoce.db")
+    with LoopbackServer(bot) as target, Store.open(path) as store, serving(store, Allowed(tmp_path)) as url:
+        yield Stage(tmp_path, bot, target, store, url)
+        bot.let.release(1000)
+
+
+def start(page: Page, stage: Stage) -> None:
+    """Start the suite from its page, as far as the page of the job."""
+    page.goto(f"{stage.url}/jobs")
+    page.get_by_role("link", name="Start one").first.click()
+    page.get_by_label("Suite").select_option("greetings.yaml")
+    page.get_by_role("button", name="Show it").click()
+    expect(page.get_by_role("group", name="greetings.yaml")).to_contain_text("max_concurrent")
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url("**/jobs/job-*")
+
+
+def test_a_run_is_started_and_watched_turn_by_turn_to_its_end(page: Page, stage: Stage) -> None:
+    stage.suite(rows=3)
+    start(page, stage)
+    talk = page.locator(".talk")
+    expect(talk).to_have_count(2)
+    expect(talk.first).to_contain_text("Running")
+    expect(talk.first.locator(".say")).to_have_count(0)
+    stage.bot.let.release(2)
+    expect(talk.first.locator(".say").last).to_have_text("Assistant <b>hello</b> to a0")
+    place = talk.nth(1).bounding_box()
+    stage.bot.let.release(2)
+    expect(talk.first.locator(".now")).to_have_text("Pass")
+    expect(talk.first.locator(".scores")).to_contain_text("polite 1.00")
+    expect(page.locator("[data-count=done]")).to_have_text("2")
+    expect(page.locator("#scores")).to_contain_text("1.000")
+    assert talk.nth(1).bounding_box() == place
+    assert page.locator("#scores .plot.prov").count() == 1
+    assert Axe().run(page).violations_count == 0  # pyright: ignore[reportUnknownMemberType]
+    stage.bot.let.release(2)
+    expect(page.get_by_role("status")).to_have_text("This job is over: finished, gate passed.")
+    expect(page.get_by_role("button", name="Cancel")).to_have_count(0)
+    talk.first.get_by_role("link").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("s0"))
+
+
+def test_what_was_said_before_one_looks_is_there_and_the_rest_follows(page: Page, stage: Stage) -> None:
+    stage.suite(rows=2)
+    start(page, stage)
+    stage.bot.let.release(2)
+    expect(page.locator(".say")).to_have_count(4)
+    page.reload()
+    expect(page.locator(".say")).to_have_count(4)
+    stage.bot.let.release(2)
+    expect(page.locator(".say")).to_have_count(8)
+    expect(page.locator(".talk")).to_have_count(2)
+
+
+def test_a_long_run_never_fills_the_page(page: Page, stage: Stage) -> None:
+    stage.suite(rows=PLACES + 20, at_once=8)
+    start(page, stage)
+    stage.bot.let.release(1000)
+    expect(page.get_by_role("status")).to_contain_text("finished")
+    expect(page.locator("[data-count=done]")).to_have_text(str(PLACES + 20))
+    assert page.locator(".talk").count() == PLACES
+    assert page.locator(".talk.over").count() == PLACES
+
+
+def test_a_run_is_cancelled_where_it_is_watched_and_goes_on(page: Page, stage: Stage) -> None:
+    stage.suite(rows=6, at_once=1)
+    start(page, stage)
+    expect(page.locator(".talk").first).to_be_visible()
+    page.get_by_role("button", name="Cancel").click()
+    stage.bot.let.release(2)
+    expect(page.get_by_role("status")).to_have_text("This job is over: interrupted.")
+    page.get_by_role("button", name="Go on").click()
+    stage.bot.let.release(100)
+    expect(page.get_by_role("status")).to_contain_text("finished, gate passed")
+
+
+def test_without_a_script_a_job_shows_how_it_stands(browser: Browser, stage: Stage) -> None:
+    stage.suite(rows=2)
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    start(page, stage)
+    stage.bot.let.release(4)
+    for _ in range(100):
+        page.get_by_role("link", name="Load it again").click()
+        if page.get_by_role("link", name="Load it again").count() == 0:
+            break
+    expect(page.locator(".talk .now").first).to_have_text("Pass")
+    context.close()
+
+
+def test_a_run_of_a_shell_is_seen_to_go_on(page: Page, stage: Stage) -> None:
+    suite = stage.suite(rows=3, at_once=1)
+    with ThreadPoolExecutor(1) as shell:
+        running = shell.submit(run_suite, suite, store=stage.store.place)
+        stage.bot.let.release(2)
+        while not stage.store.runs() or not stage.store.counts(stage.store.run("latest").id)[0]:
+            assert not running.done()
+        page.goto(f"{stage.url}/runs/latest")
+        expect(page.get_by_role("heading", name="Running")).to_be_visible()
+        expect(page.locator(".samples .row")).to_have_count(1)
+        stage.bot.let.release(2)
+        expect(page.locator(".lede")).to_contain_text("2 conversations", timeout=15_000)
+        expect(page.locator(".samples .row")).to_have_count(1)
+        page.get_by_role("button", name="Show what has been graded since").click()
+        expect(page.locator(".samples .row")).to_have_count(2)
+        stage.bot.let.release(2)
+        expect(page.locator("[data-ending]")).to_have_text("This run is over: Gate passed.", timeout=15_000)
+        running.result()
+    expect(page.get_by_role("heading", name="Gate passed")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 380])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_the_pages_of_jobs(browser: Browser, stage: Stage, scheme: str, width: int) -> None:
+    stage.suite(rows=2)
+    context = browser.new_context(color_scheme="dark" if scheme == "dark" else "light")
+    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": 900})
+    start(page, stage)
+    here = page.url
+    stage.bot.let.release(3)
+    expect(page.locator(".talk.over")).to_have_count(1)
+    addresses = ["/jobs", "/jobs/new", "/jobs/new?suite=greetings.yaml", "/jobs/new?what=test&suite=greetings.yaml"]
+    for address in [here, *(stage.url + one for one in addresses)]:
+        page.goto(address)
+        found = Axe().run(page)  # pyright: ignore[reportUnknownMemberType]
+        assert found.violations_count == 0, f"{address}: {found.generate_report()}"
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+    context.close()
