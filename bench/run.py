@@ -8,6 +8,6 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-for name in ("startup", "replay", "drive", "judge", "penelope", "store"):
+for name in ("startup", "replay", "drive", "judge", "penelope", "store", "pages"):
     print(f"── {name}", flush=True)
     subprocess.run([sys.executable, str(HERE / f"{name}.py")], check=True)

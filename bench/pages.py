@@ -1,0 +1,323 @@
+"""The platform on 140,000 scored samples in both databases: pages, filters, search, a comparison, and many viewers."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import http.client
+import itertools
+import json
+import math
+import multiprocessing
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from html import unescape
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from replay import WORDS
+
+from vivavoce.messages import AIMessage, HumanMessage
+from vivavoce.records.failure import Failure
+from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Reward, Run
+from vivavoce.records.score import GradeResult, TurnGrade, failed
+from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.run.summary import summarise, tally
+from vivavoce.store.store import Store
+
+sys.path.append(str(Path(__file__).parents[1] / "tests" / "store"))
+from postgresql import server
+
+SMALL, EACH, LARGE, LONG = 1000, 100, 20_000, 1000
+"""Small runs, the samples of each, those of a large run, and the turns of the long conversation."""
+RARE = 500
+"""One conversation in so many has the word that is rare."""
+VIEWERS, SECONDS, PACE, SCORES = 50, 10, 1100, 5
+"""Viewers, how long they look, the scores a second that are written meanwhile, and those of one conversation."""
+LONGEST = 3
+"""Seconds that one page is measured for, at most."""
+SAMPLE = json.dumps({"id": "x", "input": "Where is my order, please? It was to come last week.", "tags": ["slow"]})
+BROKEN = Failure(blame="target", kind="timeout", message="no answer within 5 s")
+
+
+def outcome(draw: random.Random, number: int, turns: int = 2) -> Outcome:
+    """Return a conversation with five scores: a judged one that sometimes breaks, each turn, and the reward."""
+    held = [
+        Turn(
+            index=index,
+            messages=[
+                HumanMessage(content=" ".join(draw.choices(WORDS, k=15))),
+                AIMessage(content=" ".join(draw.choices(WORDS, k=25)) + (" zebra" if number % RARE == 7 else "")),
+            ],
+            seconds=0.5,
+        )
+        for index in range(turns)
+    ]
+    attempt = Attempt(
+        key=AttemptKey(f"sample-{number:05}", "bot", 0),
+        scenario=f"{number:064x}",
+        sample=SAMPLE,
+        trajectory=Trajectory(turns=held, seconds=draw.expovariate(0.5)),
+        started_at=1.7e9 + number,
+        position=number,
+    )
+    goal = min(1.0, round(draw.random() * 1.4, 2))
+    said = " ".join(draw.choices(WORDS, k=20))
+    judged = failed(BROKEN) if number % 50 == 3 else GradeResult(score=goal, rationale=said, metadata={"score": goal})
+    each = [TurnGrade(turn=turn, score=float(draw.random() < 0.95)) for turn in range(turns)]
+    polite = GradeResult(score=sum(one.score or 0.0 for one in each) / turns, per_turn_grades=each)
+    reward = Reward(state="error", failure=BROKEN) if judged.state == "error" else Reward(score=goal)
+    return Outcome(attempt=attempt, grades={"goal": judged, "polite": polite}, reward=reward)
+
+
+def add(store: Store, name: str, suite: str, at: float, outcomes: Sequence[Outcome]) -> None:
+    """Store a finished run."""
+    run = Run(id=name, suite=suite, spec={}, base="/", started_at=at, version="1")
+    grading = Grading(id=f"{name}-g1", run_id=name, spec={}, fingerprints={"goal": "f", "polite": "f"}, created_at=at)
+    store.add_run(run)
+    store.add_grading(grading)
+
+    async def write() -> None:
+        async with store.writer(name, grading.id, grading.fingerprints) as writer:
+            for one in outcomes:
+                await writer.put(one)
+
+    asyncio.run(write())
+    summary = summarise(tally(store.scores(grading.id)), attempts=len(outcomes), failed=0, gate=None)
+    store.update_grading(
+        grading.model_copy(update={"summary": summary.model_dump(mode="json"), "finished_at": at + 60})
+    )
+    store.update_run(run.model_copy(update={"status": "finished", "finished_at": at + 60}))
+
+
+def build(store: Store) -> None:
+    """Write what is measured, through the writer that a run has."""
+    draw = random.Random(5)
+    made = [[outcome(draw, number) for number in range(EACH)] for _ in range(10)]
+    for number in range(SMALL):
+        add(store, f"run-{number:04}", f"suite {number % 8}", 1.7e9 + 3600 * number, made[number % 10])
+    for name in ("large-a", "large-b"):
+        add(store, name, "large", 1.8e9 + ord(name[-1]), [outcome(draw, number) for number in range(LARGE)])
+    add(store, "long", "long", 1.9e9, [outcome(draw, 0, LONG)])
+    store.catch_up()
+
+
+@contextmanager
+def serving(address: str) -> Generator[str]:
+    """Run the server in a process of its own, and give where it listens."""
+    command = [Path(sys.executable).with_name("viva"), "serve", "--port", "0", "--store", address]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            said = process.stderr.readline()
+            found = re.search(r"http://\S+?(?=/ )", said)
+            assert found is not None, said
+            yield found[0]
+        finally:
+            process.terminate()
+            process.stderr.read()
+
+
+class Reader:
+    """A client that keeps its connection."""
+
+    def __init__(self, base: str) -> None:
+        self._connection = http.client.HTTPConnection(urlsplit(base).netloc, timeout=120)
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        """Fetch something; return the status and what came, as a browser unpacks it."""
+        self._connection.request("GET", path, headers={"accept-encoding": "gzip"})
+        reply = self._connection.getresponse()
+        body = reply.read()
+        return reply.status, gzip.decompress(body) if reply.getheader("content-encoding") == "gzip" else body
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def share(times: Sequence[float], part: float) -> float:
+    """Return the time in which this part of the requests was answered, in milliseconds."""
+    return 1000 * sorted(times)[math.ceil(part * len(times)) - 1]
+
+
+def measure(reader: Reader, what: str, asked: int, paths: Iterator[str], times: int = 30) -> None:
+    """Print how long something takes and weighs: the first time, at the median, and of 20 the slowest but one."""
+    took: list[float] = []
+    weight = 0
+    for path in itertools.islice(paths, times):
+        if sum(took) > LONGEST:
+            break
+        started = time.perf_counter()
+        status, body = reader.get(path)
+        took.append(time.perf_counter() - started)
+        if status != 200:
+            print(f"  {what:<44} answers {status}")
+            return
+        weight = max(weight, len(gzip.compress(body, 6)))
+    middle, late = share(took, 0.5), share(took, 0.95)
+    miss = "  MISSED" if late > asked or weight > 150_000 else ""
+    print(
+        f"  {what:<44} {1000 * took[0]:8.1f} {middle:8.1f} {late:8.1f} ms  ≤ {asked:<4} {weight / 1000:6.1f} KB{miss}",
+        flush=True,
+    )
+
+
+def far(reader: Reader, sort: str, pages: int) -> str:
+    """Return the place so many pages of 500 samples into a large run."""
+    place = ""
+    for _ in range(pages):
+        after = f"&after={place}" if place else ""
+        _, body = reader.get(f"/api/v1/runs/large-a/samples?limit=500&sort={quote(sort)}{after}")
+        place = json.loads(body)["next"]
+    return place
+
+
+def small(path: str) -> Iterator[str]:
+    """Yield the address of one small run after another."""
+    return (path.format(f"run-{number % SMALL:04}") for number in itertools.count(0, 37))
+
+
+def look(reader: Reader) -> None:
+    """Print what each page takes."""
+    same: Callable[[str], Iterator[str]] = itertools.repeat
+    run, one = "/runs/large-a", "/runs/large-a/samples"
+    print(f"  {'':<44} {'first':>8} {'p50':>8} {'p95':>8}     asked  gzipped ≤ 150")
+    measure(reader, "runs", 50, same("/"))
+    second = re.search(r'href="([^"]*after=[^"]*)"', reader.get("/")[1].decode())
+    measure(reader, "runs, the second page", 50, same(unescape(second[1]) if second else "/none"))
+    measure(reader, "runs of a suite", 50, same("/?suite=suite+3"))
+    measure(reader, "runs, a part of a name", 100, same("/?q=RUN-05"))
+    measure(reader, "run of 100", 50, small("/runs/{}"))
+    measure(reader, "run of 20,000", 50, same(run))
+    for sort in ("-worst", "position", "goal", "-goal", "polite", "turns", "-seconds"):
+        measure(reader, f"  sorted by {sort}", 50, same(f"{run}?sort={sort}"))
+    for sort in ("worst", "position", "goal"):
+        measure(reader, f"  {sort}, 15,000 in", 50, same(f"{run}?sort={sort}&after={far(reader, sort, 30)}"))
+    for wanted in (
+        "goal<0.3",
+        "worst<1",
+        "state:error",
+        "state:pass",
+        "state:fail",
+        "-state:skipped",
+        "turns>=2 seconds>4",
+        "sample:sample-0777*",
+        "tag:slow",
+        'text:"refund"',
+        'text:"zebra"',
+        'text:"nowhere"',
+        'goal<0.5 text:"refund order" -state:error',
+    ):
+        measure(reader, f"  filter {wanted}", 100, same(f"{run}?filter={quote(wanted)}"))
+    measure(reader, "conversation of a run of 100", 50, small("/runs/{}/samples/sample-00042"))
+    measure(reader, "conversation, first of 20,000", 50, same(f"{one}/sample-00000"))
+    measure(reader, "conversation, middle of 20,000", 50, same(f"{one}/sample-10000"))
+    measure(reader, "conversation of 1,000 turns", 200, same("/runs/long/samples/sample-00000"))
+    measure(reader, "  from turn 800", 200, same("/runs/long/samples/sample-00000?from=800"))
+    for path in ("/compare", "/compare?a=run-0001&b=run-0009", "/trends", "/trends?suite=suite+3", "/label", "/jobs"):
+        measure(reader, path, 50, same(path))
+    measure(reader, "/compare of two of 20,000", 500, same("/compare?a=large-a&b=large-b"), 5)
+    measure(reader, "API: compare two of 20,000", 500, same("/api/v1/comparisons?a=large-a&b=large-b"), 5)
+    measure(reader, "API: runs", 50, same("/api/v1/runs"))
+    measure(reader, "API: samples", 50, same("/api/v1/runs/large-a/samples"))
+    measure(reader, "API: errors", 50, same("/api/v1/runs/large-a/errors"))
+
+
+def write(address: str, name: str, stop: float) -> None:
+    """Write a run at a steady pace until a time; a process of its own."""
+
+    async def go(store: Store) -> int:
+        draw = random.Random(9)
+        made = [outcome(draw, number) for number in range(200)]
+        async with store.writer(name, f"{name}-g1", {}) as writer:
+            began, number = time.time(), 0
+            while time.time() < stop:
+                one = made[number % len(made)]
+                key = AttemptKey(f"live-{number:05}", "bot", 0)
+                await writer.put(one.model_copy(update={"attempt": one.attempt.model_copy(update={"key": key})}))
+                number += 1
+                await asyncio.sleep(max(0.0, began + number * SCORES / PACE - time.time()))
+        return number
+
+    with Store.open(address) as store:
+        store.add_run(Run(id=name, suite="large", spec={}, base="/", started_at=2e9, version="1"))
+        store.add_grading(Grading(id=f"{name}-g1", run_id=name, spec={}, created_at=2e9))
+        number = asyncio.run(go(store))
+        there = store.counts(name)[0]
+        scored = sum(1 for _ in store.scores(f"{name}-g1"))
+        rate = number * SCORES / SECONDS
+        lost = number - there + 3 * number - scored
+        print(f"  written meanwhile: {rate:,.0f} scores/s (asked: ≥ 1,000), lost: {lost} (asked: 0)", flush=True)
+
+
+def view(address: str, base: str) -> None:
+    """Print how 50 viewers fare while a run writes."""
+    paths = ("/", "/runs/large-a", "/runs/large-a?filter=goal%3C0.3", "/runs/run-0100", "/runs/live")
+    paths = (*paths, "/runs/large-a/samples/sample-10000", '/runs/run-0500?filter=text:"refund"')
+    took: list[float] = []
+    wrong: list[str] = []
+    stop = time.time() + SECONDS + 2
+
+    def watch(number: int) -> None:
+        reader, draw = Reader(base), random.Random(number)
+        while time.time() < stop:
+            path = draw.choice(paths)
+            started = time.perf_counter()
+            try:
+                status, body = reader.get(path)
+            except OSError as error:
+                wrong.append(f"{path}: {error!r}")
+                break
+            took.append(time.perf_counter() - started)
+            if status != 200:
+                wrong.append(f"{path}: {status} {body[-200:]!r}")
+        reader.close()
+
+    writer = multiprocessing.get_context("spawn").Process(target=write, args=(address, "live", stop))
+    writer.start()
+    time.sleep(2)
+    watching = [threading.Thread(target=watch, args=(number,)) for number in range(VIEWERS)]
+    for one in watching:
+        one.start()
+    for one in watching:
+        one.join()
+    writer.join()
+    assert writer.exitcode == 0, "the run broke"
+    print(
+        f"  {VIEWERS} viewers who never rest: {len(took) / SECONDS:.0f} pages/s, p50 {share(took, 0.5):.0f} ms, "
+        f"p95 {share(took, 0.95):.0f} ms, errors: {len(wrong)} (asked: 0) {wrong[:1] or ''}",
+        flush=True,
+    )
+
+
+def database(name: str, address: str) -> None:
+    """Measure one database."""
+    started = time.perf_counter()
+    with Store.open(address) as store:
+        build(store)
+    print(f"{name}: written, and read for search, in {time.perf_counter() - started:.0f} s", flush=True)
+    with serving(address) as base:
+        reader = Reader(base)
+        look(reader)
+        reader.close()
+        view(address, base)
+
+
+def main() -> None:
+    """Measure one database after the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        database("SQLite", f"{folder}/x.db")
+    with server(durable=True) as running, running.database() as address:
+        database("PostgreSQL", address)
+
+
+if __name__ == "__main__":
+    main()
