@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,6 +39,27 @@ def test_everything_in_pages_comes_once_and_in_order(url: str) -> None:
         report = client.run(entry.id)
         assert (report.run.id, report.summary.attempts) == (entry.id, 450)
         assert client.conversation(entry.id, "t/3").attempt.key.sample_id == "t/3"
+
+
+def test_turns_scores_and_a_comparison_are_read(url: str) -> None:
+    with Client(url) as client:
+        (turn,) = client.turns("latest", "t/7")
+        assert [message.text for message in turn.turn.messages] == ["What do you offer?", "We offer auto."]
+        scores = list(client.scores(grader="refusal"))
+        assert [one.sample_id for one in scores if one.turn is None] == [row["id"] for row in ROWS]
+        found = client.compare("latest", "latest")
+        assert found.same
+        assert found.targets[0].matched == len(ROWS)
+
+
+def test_words_are_found_and_a_run_is_exported(url: str) -> None:
+    with Client(url) as client:
+        assert sorted(hit.sample_id for hit in client.search("offer auto")) == sorted(str(row["id"]) for row in ROWS)
+        assert list(client.search("nobody said this", run="latest")) == []
+        assert client.export("latest", "csv").count(b"refusal") == 450
+        assert len(json.loads(client.export())["samples"]) == 450
+        with pytest.raises(UsageError, match="no run"):
+            client.export("nothing")
 
 
 def test_a_conversation_is_evaluated_as_the_library_does(url: str) -> None:
@@ -96,3 +118,15 @@ def test_a_server_that_is_none_is_a_fault() -> None:
         client.run()
     with Client(other.url) as client, pytest.raises(Fault, match="cannot connect"):
         client.run()
+
+
+def test_people_say_what_they_see_and_take_it_back(url: str) -> None:
+    with Client(url) as client:
+        said = client.label("latest", "t/3", "fail", "rude", grader="refusal")
+        client.label("latest", "t/4", "unsure", turn=0)
+        assert list(client.labels(grader="refusal")) == [said]
+        assert client.agreement("latest", "refusal").n == 1
+        assert client.unlabel("latest", "t/3", grader="refusal") == said
+        assert [one.turn for one in client.labels()] == [0]
+        with pytest.raises(UsageError, match="no labels of"):
+            client.unlabel("latest", "t/3")

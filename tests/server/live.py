@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
+
+from fastapi import FastAPI
 
 from vivavoce.server.access import Access
 from vivavoce.server.allowed import Allowed
@@ -35,15 +38,33 @@ class Reply(NamedTuple):
 
 
 @contextmanager
-def serving(store: Store, allowed: Allowed | None = None, token: str | None = None) -> Generator[str]:
-    """Serve a store as long as the block lasts, and give the address without a slash at the end."""
+def serving(
+    store: Store,
+    allowed: Allowed | None = None,
+    token: str | None = None,
+    *,
+    demanded: bool = False,
+    public: str | None = None,
+) -> Generator[str]:
+    """Serve a store as long as the block lasts, and give the address without a slash at the end.
+
+    `demanded` has requests bring a token of the store, as on an address that others can reach.
+    """
     bound = listening("127.0.0.1", 0)
     port = bound.getsockname()[1]
-    server = Server(create_app(store, Access.of({f"127.0.0.1:{port}"}, token), allowed))
+    access = Access.of({f"127.0.0.1:{port}"}, token, demanded=demanded, public=public)
+    with running(create_app(store, access, allowed), bound):
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def running(app: FastAPI, bound: socket.socket) -> Generator[None]:
+    """Run an application at a socket as long as the block lasts."""
+    server = Server(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, name="server")
     thread.start()
     try:
-        yield f"http://127.0.0.1:{port}"
+        yield
     finally:
         server.should_exit = True
         thread.join()

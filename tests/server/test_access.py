@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+import re
+import socket
 from urllib.parse import urlsplit
 
 import pytest
 
-from vivavoce.server.access import COOKIE, MAX_BODY, Access
+from vivavoce.server.access import MAX_BODY, Access
+from vivavoce.server.admission import COOKIE
 from vivavoce.store.store import Store
 
 from .live import get, send, serving
@@ -22,6 +25,45 @@ def test_what_changes_something_comes_from_our_own_pages(server: str, origin: st
     url = f"{server}/api/v1/evaluations"
     assert send("POST", url, TALK, {"origin": origin}).status == 403
     assert send("POST", url, TALK, {"origin": f"http://{urlsplit(server).netloc}"}).status == 200
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_what_a_page_of_another_has_a_browser_send_is_refused(server: str, site: str) -> None:
+    url = f"{server}/api/v1/evaluations"
+    assert send("POST", url, TALK, {"sec-fetch-site": site}).status == 403
+    assert send("DELETE", f"{server}/api/v1/runs/latest", None, {"sec-fetch-site": site}).status == 403
+    assert send("POST", url, TALK, {"sec-fetch-site": "same-origin"}).status == 200
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_the_api_takes_nothing_that_a_form_elsewhere_could_send(server: str, kind: str) -> None:
+    reply = send("POST", f"{server}/api/v1/evaluations", TALK, {"content-type": kind})
+    assert (reply.status, list(reply.json())) == (415, ["detail"])
+    if kind:
+        assert send("POST", f"{server}/api/v1/jobs", b"", {"content-type": kind}).status == 415
+
+
+def test_an_address_of_a_proxy_is_answered_to_and_its_pages_may_write(store: Store) -> None:
+    with serving(store, token="opensesame", public="https://viva.example.org") as url:
+        known = {"host": "viva.example.org", "authorization": "Bearer opensesame"}
+        assert get(f"{url}/api/v1/runs", known).status == 200
+        for origin, status in (("https://viva.example.org", 200), ("http://viva.example.org", 403)):
+            assert send("POST", f"{url}/api/v1/evaluations", TALK, {**known, "origin": origin}).status == status
+
+
+def test_a_program_is_refused_in_json_and_a_person_on_a_page(server: str) -> None:
+    for headers, method, status in (
+        ({"host": "evil.example"}, "GET", 421),
+        ({"origin": "http://evil.example"}, "POST", 403),
+        ({"transfer-encoding": "chunked"}, "POST", 411),
+        ({"content-length": str(MAX_BODY + 1)}, "POST", 413),
+    ):
+        told = send(method, f"{server}/api/v1/jobs", None, headers)
+        assert (told.status, list(told.json())) == (status, ["detail"])
+        shown = send(method, f"{server}/jobs", None, headers)
+        assert (shown.status, shown.headers["content-type"]) == (status, "text/html; charset=utf-8")
+        assert "default-src 'none'" in shown.headers["content-security-policy"]
+    assert "<h1>There is nothing here</h1>" in get(f"{server}/no/such/page").text
 
 
 def test_every_answer_tells_the_browser_to_load_nothing_from_elsewhere(server: str) -> None:
@@ -56,6 +98,20 @@ def test_a_request_that_is_too_large_is_refused_before_it_is_read(server: str, l
     assert reply.status == 413
 
 
-def test_a_body_that_does_not_say_how_long_it_is_is_refused_before_it_is_read(server: str) -> None:
-    reply = send("POST", f"{server}/api/v1/evaluations", None, {"transfer-encoding": "chunked"})
-    assert reply.status == 411
+@pytest.mark.parametrize("also", [{}, {"content-length": "5"}])
+@pytest.mark.parametrize("method", ["POST", "DELETE", "GET"])
+def test_a_body_that_does_not_say_how_long_it_is_is_refused_before_it_is_read(
+    server: str, method: str, also: dict[str, str]
+) -> None:
+    reply = send(method, f"{server}/api/v1/runs/latest", None, {"transfer-encoding": "chunked", **also})
+    assert reply.status in (400, 411)
+
+
+def test_each_of_several_requests_sent_at_once_is_looked_at(server: str) -> None:
+    host = urlsplit(server).netloc
+    ours = f"GET /api/v1/health HTTP/1.1\r\nhost: {host}\r\n\r\n"
+    theirs = "GET /api/v1/health HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", int(host.partition(":")[2])), timeout=30) as connection:
+        connection.sendall((ours + theirs).encode())
+        answers = connection.makefile("rb").read().decode()
+    assert re.findall(r"HTTP/1.1 (\d+)", answers) == ["200", "421"]

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.server import jobs as module
 from vivavoce.server.allowed import Allowed
+from vivavoce.server.job import Job
 from vivavoce.server.job_record import JobRecord
 from vivavoce.server.job_requests import EvaluationJob, ResumeJob, SuiteJob
 from vivavoce.server.jobs import Jobs, OtherBody, TooManyJobs
@@ -75,6 +78,38 @@ def test_only_runs_of_jobs_are_resumed(store: Store, workspace: Path) -> None:
         jobs.submit(ResumeJob(resume="latest"))
     with pytest.raises(UsageError, match="no run"):
         jobs.submit(ResumeJob(resume="nothing"))
+
+
+async def test_the_end_is_heard_by_one_who_looks_while_it_is_written_down() -> None:
+    writing, written = threading.Event(), threading.Event()
+
+    def changed(job: Job) -> None:
+        del job
+        writing.set()
+        written.wait(30)
+
+    job = Job(JobRecord(id="j", kind="suite", created_at=0), changed)
+    ending = asyncio.create_task(asyncio.to_thread(partial(job.end, status="finished")))
+    await asyncio.to_thread(writing.wait, 30)
+    following = asyncio.create_task(told(job))
+    await asyncio.sleep(0)  # it looks
+    written.set()
+    await ending
+    assert await following == ["ended"]
+
+
+async def told(job: Job) -> list[str]:
+    return [event.kind async for event in job.follow()]
+
+
+def test_the_end_is_told_also_where_it_cannot_be_written_down() -> None:
+    def changed(job: Job) -> None:
+        raise StoreError("the disk is full")
+
+    job = Job(JobRecord(id="j", kind="suite", created_at=0), changed)
+    with pytest.raises(StoreError):
+        job.end(status="finished")
+    assert [event.kind for event in job.since(0)] == ["ended"]
 
 
 def test_a_suite_that_breaks_fails_its_job_and_says_why(store: Store, workspace: Path) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.server.serving import is_loopback_name, listening, serve
+from vivavoce.server.serving import is_loopback_name, listening, public_address, serve
 from vivavoce.store.store import Store
+from vivavoce.store.tokens import create, revoke
 
 from .live import get, serving
 
@@ -33,6 +34,30 @@ def test_a_loopback_address_is_known(host: str, loopback: bool) -> None:
 def test_nothing_listens_where_others_could_come_in_without_a_token(tmp_path: Path) -> None:
     with Store.open(str(tmp_path / "x.db")) as store, pytest.raises(UsageError, match="VIVAVOCE_TOKEN"):
         serve(store, "0.0.0.0", 0)
+    with Store.open(str(tmp_path / "x.db")) as store:
+        revoke(store, create(store, "ida", "admin")[0].id)
+        with pytest.raises(UsageError, match="viva token create"):
+            serve(store, "127.0.0.1", 0, public="https://viva.example.org")
+
+
+@pytest.mark.parametrize(
+    ("given", "address"),
+    [
+        ("https://Viva.Example.org/", "https://viva.example.org"),
+        ("https://viva.example.org:443", "https://viva.example.org"),
+        ("http://[2001:DB8::1]:8080", "http://[2001:db8::1]:8080"),
+    ],
+)
+def test_the_address_of_a_proxy_is_read_as_browsers_send_it(given: str, address: str) -> None:
+    assert public_address(given) == address
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "viva.example.org", "ftp://x", "https://", "https://x/path", "https://u:p@x", "https://x:99999"]
+)
+def test_what_is_no_address_of_a_proxy_is_said_to_be_none(wrong: str) -> None:
+    with pytest.raises(UsageError, match="--public takes an address"):
+        public_address(wrong)
 
 
 def test_an_address_that_cannot_be_used_is_said_to_be(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from vivavoce.cli.output import StoreOption, out, store_of
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading
 from vivavoce.report.compare import compare
+from vivavoce.report.markdown_comparison import markdown_comparison
 from vivavoce.report.side_by_side import comparison
 from vivavoce.store.store import Store
 
@@ -25,6 +26,7 @@ def command(
     target_a: Annotated[str | None, typer.Option(help="Compare this target of a.")] = None,
     target_b: Annotated[str | None, typer.Option(help="Compare this target of b.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print it as Markdown, for a pull request.")] = False,
     store: StoreOption = None,
 ) -> None:
     """Compare two runs over the samples that ask the same, paired one by one.
@@ -37,6 +39,8 @@ def command(
         found = compare(opened, first, second, target_a, target_b)
     if as_json:
         print(found.model_dump_json(indent=2))
+    elif as_markdown:
+        print(markdown_comparison(found), end="")
     else:
         out().print(comparison(found))
 

@@ -31,8 +31,9 @@ def command(
 ) -> None:
     """Write a run as a file for another program.
 
-    json and jsonl hold everything, csv and parquet a row for each score, junit is for CI servers, markdown for a pull
-    request, github annotates a workflow, letta is the folder that letta-evals writes.
+    json and jsonl hold everything, csv and parquet a row for each score, junit is for CI servers, html is a page to
+    send to somebody, markdown is for a pull request, github annotates a workflow, letta is the folder that letta-evals
+    writes.
     """
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)

@@ -25,12 +25,20 @@ def command(
         list[str] | None,
         typer.Option(help="A model that requests may name as judge or tester; repeat for more."),
     ] = None,
+    public: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="The address of a proxy in front of it, such as https://viva.example.org; requests need a token then.",
+        ),
+    ] = None,
     store: StoreOption = None,
 ) -> None:
     """Serve the API and the pages of a store until Ctrl-C, which ends running jobs so that they can be resumed.
 
-    Requests may run the suites below this folder and nothing else. Where VIVAVOCE_TOKEN is set, they must bring that
-    secret; an address that other machines can reach is not served without one.
+    Requests may run the suites below this folder and nothing else. On an address that other machines can reach, they
+    must bring a token that `viva token` made, or the secret of VIVAVOCE_TOKEN, which may do everything. On an address
+    of this machine alone they need one only where VIVAVOCE_TOKEN is set.
     """
     allowed = Allowed(Path.cwd(), frozenset(judge or ()))
     with Store.open(store_of(store)) as opened:
@@ -40,4 +48,4 @@ def command(
 
         token = os.environ.get("VIVAVOCE_TOKEN") or None
         with suppress(KeyboardInterrupt):  # the server has ended in good order by then
-            serve(opened, host, port, token, allowed=allowed, started=started)
+            serve(opened, host, port, token, public=public, allowed=allowed, started=started)

@@ -14,7 +14,9 @@ from vivavoce.cli.output import StoreOption, notes, out, store_of
 from vivavoce.errors import UsageError
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count, safe
+from vivavoce.settings import user_name
 from vivavoce.store.address import Place
+from vivavoce.store.audit import entries
 from vivavoce.store.store import Store
 
 SECONDS = {"h": 3600, "d": 86400, "w": 7 * 86400}
@@ -22,7 +24,7 @@ SECONDS = {"h": 3600, "d": 86400, "w": 7 * 86400}
 
 def command(
     what: Annotated[
-        Literal["info", "migrate", "gc", "copy"], typer.Argument(help="What to do with the store.")
+        Literal["info", "migrate", "gc", "copy", "audit"], typer.Argument(help="What to do with the store.")
     ] = "info",
     source: Annotated[str | None, typer.Argument(metavar="FROM", help="The store to copy.", show_default=False)] = None,
     target: Annotated[
@@ -36,15 +38,15 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="gc: say what would be deleted, and delete nothing.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print info as one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print info, or audit, as JSON, one object a line.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Show what is in a store, bring it to the newest schema, delete old runs, or copy it.
+    """Show what is in a store, bring it to the newest schema, delete old runs, copy it, or show who changed what.
 
     A store is a file, or a database: postgresql://user@host/database. gc deletes finished runs with everything that
     belongs to them, and the replies of models that are older than every run that is left; a run that may be resumed
     stays. copy leaves the store it reads as it is, and adds to the other what that lacks; broken off, it is begun again
-    with the same command.
+    with the same command. audit lists labels, deletions and tokens, the newest first.
     """
     if what != "copy" and source is not None:
         raise UsageError(f"viva store {what} takes no store as an argument; name it with --store {safe(Place(source))}")
@@ -54,6 +56,8 @@ def command(
         _copy(source, target)
     elif what == "gc":
         _collect(store_of(store), keep_last, older_than, dry_run)
+    elif what == "audit":
+        _audit(store_of(store), as_json)
     else:
         _show(store_of(store), as_json)
 
@@ -72,13 +76,28 @@ def _show(place: str, as_json: bool) -> None:
 def _collect(place: str, keep_last: int | None, older_than: str | None, dry_run: bool) -> None:
     if keep_last is None and older_than is None:
         raise UsageError("say what may go: --keep-last 20, --older-than 30d, or both")
-    before = None if older_than is None else time.time() - seconds_of(older_than)
+    before = None if older_than is None else time.time() - seconds_of(older_than, "--older-than")
     with Store.open(place, create=False) as opened:
-        gone = opened.collect(keep_last=keep_last, before=before, dry_run=dry_run)
+        gone = opened.collect(keep_last=keep_last, before=before, dry_run=dry_run, actor=user_name())
     for run_id in gone.runs:
         out().print(safe(run_id), soft_wrap=True)
     verb = "would delete" if dry_run else "deleted"
     notes().print(f"{verb} {count(len(gone.runs), 'run')} and {gone.replies:,} of the kept replies", soft_wrap=True)
+
+
+def _audit(place: str, as_json: bool) -> None:
+    with Store.open(place, create=False) as opened:
+        after: str | None = None
+        while True:
+            page = entries(opened, after, 500)
+            for one in page.entries:
+                at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(one.at))
+                detail = "" if one.detail is None else strict_json(one.detail)
+                line = "  ".join((at, safe(one.actor), one.action, safe(one.subject), safe(detail)))
+                print(strict_json(one.model_dump()) if as_json else line.rstrip())
+            after = page.next
+            if after is None:
+                return
 
 
 def _copy(source: str | None, target: str | None) -> None:
@@ -101,13 +120,14 @@ def _copy(source: str | None, target: str | None) -> None:
             written, lambda run, done, total: bar.update(task, description=safe(run), completed=done, total=total)
         )
     console.print(
-        f"copied {count(copied.runs, 'new run')}, {count(copied.attempts, 'conversation')} and {copied.replies:,} "
-        f"replies to {safe(written.place)}; {count(copied.completed, 'run')} completed",
+        f"copied {count(copied.runs, 'new run')}, {count(copied.attempts, 'conversation')}, "
+        f"{count(copied.labels, 'label')} and {copied.replies:,} replies to {safe(written.place)}; "
+        f"{count(copied.completed, 'run')} completed",
         soft_wrap=True,
     )
 
 
-def seconds_of(age: str) -> float:
+def seconds_of(age: str, option: str) -> float:
     """Return an age such as 12h, 30d or 8w in seconds.
 
     Raises:
@@ -115,5 +135,5 @@ def seconds_of(age: str) -> float:
     """
     found = re.fullmatch(r"(\d{1,6})([hdw])", age)
     if found is None:
-        raise UsageError(f"--older-than takes an age such as 12h, 30d or 8w, got {safe(age)!r}")
+        raise UsageError(f"{option} takes an age such as 12h, 30d or 8w, got {safe(age)!r}")
     return int(found[1]) * SECONDS[found[2]]

@@ -1,4 +1,4 @@
-"""Who may ask what: hosts and origins, tokens, sizes, and the headers that keep a page from loading anything else.
+"""Who may ask what: hosts and origins, sizes, and the headers that keep a page from loading anything else.
 
 A browser on this machine will send requests for any page it shows. So the name that it asked for must be one of ours
 (a page elsewhere may have its own name point here), and what changes something must come from our own pages.
@@ -6,25 +6,29 @@ A browser on this machine will send requests for any page it shows. So the name 
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 
+from fastapi import Response
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from vivavoce.server.users import whoever_sits_here
-
-COOKIE = "viva_token"
-"""The cookie in which a browser keeps its token."""
+from vivavoce.errors import StoreError
+from vivavoce.server.admission import Admission
+from vivavoce.server.refusals import for_program, refusal
+from vivavoce.server.users import visitor, whoever_sits_here
+from vivavoce.store.tokens import digest_of
 
 MAX_BODY = 32_000_000
 """Bytes that a request may have."""
 
-_READING = frozenset(("GET", "HEAD", "OPTIONS"))
+READING = frozenset(("GET", "HEAD", "OPTIONS"))
+"""Methods that change nothing."""
+
+_FROM_OURS = frozenset(("same-origin", "none"))
+"""What a browser says of a request that a page of ours makes, or the person before it (Sec-Fetch-Site)."""
+_OF_FORMS = frozenset(("application/x-www-form-urlencoded", "multipart/form-data", "text/plain"))
+"""What a page elsewhere can have a browser send without asking us first."""
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -37,46 +41,61 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What is asked of a request; `hosts` are the names, with their port, that it may be for.
+    """What is asked of a request: `hosts` are the names, with their port, that it may be for, `origins` our pages.
 
-    `digest` is that of the token it must bring, None where none is needed, which is right on a loopback address only.
+    `demanded` says that it must bring a token: one of the store, or the one whose hash is `digest`. None is needed on
+    a loopback address only. `secure` says that browsers reach us by TLS, so that a cookie need never go without.
     """
 
     hosts: frozenset[str]
+    origins: frozenset[str]
     digest: bytes | None = None
+    demanded: bool = False
+    secure: bool = False
 
     @classmethod
-    def of(cls, hosts: Iterable[str], token: str | None = None) -> Access:
-        """Return the access for these names; only the hash of the token is kept."""
-        return cls(frozenset(hosts), None if token is None else digest_of(token))
+    def of(
+        cls, hosts: Iterable[str], token: str | None = None, *, demanded: bool = False, public: str | None = None
+    ) -> Access:
+        """Return the access for these names; only the hash of the token is kept, and one that is given is demanded.
 
-    def refusal(self, scope: Scope) -> PlainTextResponse | None:
-        """Return the answer to a request that may not be made, None for one that may."""
-        headers = Headers(scope=scope)
+        `public` is the address that a proxy in front of the server has, such as `https://viva.example.org`.
+        """
+        addresses = {*(f"http://{host}" for host in hosts), *([public] if public else ())}
+        return cls(
+            hosts=frozenset(address.partition("://")[2] for address in addresses),
+            origins=frozenset(addresses),
+            digest=None if token is None else digest_of(token),
+            demanded=demanded or token is not None,
+            secure=public is not None and public.startswith("https://"),
+        )
+
+    def refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        """Return the answer to a request that nobody may make, None for one that somebody may."""
         if headers.get("host", "") not in self.hosts:
-            return PlainTextResponse("this server does not answer to that name\n", 421)
-        if scope["method"] not in _READING:
-            origin = headers.get("origin")
-            if origin is not None and origin.partition("://")[2] not in self.hosts:
-                return PlainTextResponse("what changes something must come from a page of this server\n", 403)
-            if "content-length" not in headers and "transfer-encoding" in headers:
-                return PlainTextResponse("say how long the body is, in Content-Length\n", 411)
-        if not headers.get("content-length", "0").isdecimal() or int(headers.get("content-length", "0")) > MAX_BODY:
-            return PlainTextResponse(f"a request may have {MAX_BODY:,} bytes\n", 413)
-        if self.digest is not None and not hmac.compare_digest(digest_of(_token(headers)), self.digest):
-            challenge = {"www-authenticate": "Bearer"}
-            return PlainTextResponse("a token is needed: send it as Authorization: Bearer …\n", 401, challenge)
+            return refusal(scope, 421, "this server does not answer to that name; --public gives it one more")
+        if scope["method"] not in READING:
+            origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+            if (origin is not None and origin not in self.origins) or (site is not None and site not in _FROM_OURS):
+                return refusal(scope, 403, "what changes something must come from a page of this server")
+        if "transfer-encoding" in headers:
+            return refusal(scope, 411, "say how long the body is, in Content-Length")
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > MAX_BODY:
+            return refusal(scope, 413, f"a request may have {MAX_BODY:,} bytes")
+        if scope["method"] not in READING and for_program(scope) and not _is_json(headers, length):
+            return refusal(scope, 415, "send JSON, with content-type: application/json")
         return None
 
 
 class AccessMiddleware:
     """Refuses what may not be asked, and sends every answer with the headers that browsers heed."""
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self.app, self.access = app, access
+    def __init__(self, app: ASGIApp, access: Access, admission: Admission | None) -> None:
+        self.app, self.access, self._admission = app, access, admission
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or pass it on."""
+        """Answer a request, or pass it on with the user whom it comes from."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -86,25 +105,31 @@ class AccessMiddleware:
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers.setdefault(name, value)
-                headers.setdefault("cache-control", "no-store")
+                static = scope["path"].startswith("/static/")
+                headers.setdefault("cache-control", "no-cache" if static else "no-store")
             await send(message)
 
-        refused = self.access.refusal(scope)
-        scope.setdefault("state", {})["user"] = whoever_sits_here()
+        refused = await self._refused(scope)
         await (refused or self.app)(scope, receive, guarded)
 
+    async def _refused(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        user = whoever_sits_here()
+        refused = self.access.refusal(scope, headers)
+        if refused is None and self._admission is not None:
+            try:
+                found = await self._admission.admit(scope, headers, writes=scope["method"] not in READING)
+            except StoreError as error:
+                found = refusal(scope, 503, str(error), {"retry-after": "5"})
+            if isinstance(found, Response):
+                return found
+            user = found
+        scope.setdefault("state", {})["user"] = user
+        visitor.set(user)
+        return refused
 
-def digest_of(token: str) -> bytes:
-    """Return the hash of a token."""
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
-
-def _token(headers: Headers) -> str:
-    kind, _, token = headers.get("authorization", "").partition(" ")
-    if kind.lower() == "bearer" and token:
-        return token.strip()
-    try:
-        kept = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return ""
-    return kept.value if kept else ""
+def _is_json(headers: Headers, length: str) -> bool:
+    """Say whether a body is JSON; a request without any need not say so, but must not say that it is a form."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/json" or (int(length) == 0 and kind not in _OF_FORMS)

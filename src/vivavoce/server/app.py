@@ -10,19 +10,40 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.report.html.rendering import STATIC
 from vivavoce.server.access import Access, AccessMiddleware
+from vivavoce.server.admission import Admission
 from vivavoce.server.allowed import Allowed
-from vivavoce.server.api import about, evaluations, jobs, runs
-from vivavoce.server.api.answers import on_http, on_invalid, on_store, on_usage
+from vivavoce.server.api import about, audit, deletion, evaluations, exports, jobs, labels, runs, search
+from vivavoce.server.api import trends as trend_data
+from vivavoce.server.api.answers import on_invalid, on_store, on_usage
+from vivavoce.server.catching_up import reading_ahead
 from vivavoce.server.jobs import Jobs
-from vivavoce.server.pages import conversation, run, run_list
+from vivavoce.server.label_queue import LabelQueues
+from vivavoce.server.pages import compare as compare_pages
+from vivavoce.server.pages import compared, conversation, run, run_list, sign_in, starting
+from vivavoce.server.pages import deletion as run_deletion
+from vivavoce.server.pages import jobs as job_pages
+from vivavoce.server.pages import label as label_pages
+from vivavoce.server.pages import trends as trend_pages
+from vivavoce.server.provisional import Provisional
+from vivavoce.server.refusals import on_http
 from vivavoce.store.store import Store
 
 EVALUATIONS = 32
 """Conversations that requests have measured at a time; others wait."""
+
+EXPORTS = 4
+"""Files that are made at a time; others wait."""
+
+API = (about, exports, labels, runs, deletion, audit, search, evaluations, jobs, trend_data)
+PAGES = (
+    *(run_list, run, run_deletion, conversation, compare_pages, compared, trend_pages, label_pages),
+    *(starting, job_pages, sign_in),  # /jobs/new is no job
+)
 
 
 def create_app(store: Store, access: Access, allowed: Allowed | None = None) -> FastAPI:
@@ -35,6 +56,7 @@ def create_app(store: Store, access: Access, allowed: Allowed | None = None) -> 
     app = FastAPI(
         title="vivavoce",
         version=version("vivavoce"),
+        lifespan=reading_ahead,
         docs_url=None,
         redoc_url=None,
         separate_input_output_schemas=False,
@@ -42,19 +64,20 @@ def create_app(store: Store, access: Access, allowed: Allowed | None = None) -> 
     app.state.store = store
     app.state.allowed = allowed or Allowed()
     app.state.jobs = Jobs(store, app.state.allowed)
+    app.state.provisional = Provisional()
+    app.state.label_queues = LabelQueues()
     app.state.secret = secrets.token_bytes(32)
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
-    app.add_middleware(AccessMiddleware, access=access)
+    app.state.exports = CapacityLimiter(EXPORTS)
+    app.state.access = access
+    app.state.admission = Admission(store, access.digest) if access.demanded else None
+    app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
+    app.add_middleware(AccessMiddleware, access=access, admission=app.state.admission)
     app.add_exception_handler(UsageError, on_usage)
     app.add_exception_handler(StoreError, on_store)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http)
-    app.include_router(about.router)
-    app.include_router(runs.router)
-    app.include_router(evaluations.router)
-    app.include_router(jobs.router)
-    app.include_router(conversation.router)
-    app.include_router(run.router)
-    app.include_router(run_list.router)
+    for module in (*API, *PAGES):
+        app.include_router(module.router)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     return app

@@ -14,6 +14,8 @@ from typing import Any
 from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, RunEnded, RunStarted, TurnEnded
 from vivavoce.records.failure import shorten
 from vivavoce.records.run import AttemptKey, Outcome
+from vivavoce.records.trajectory import Turn, tool_calls
+from vivavoce.run.regrade import Regrade
 from vivavoce.run.suite_run import SuiteRun
 from vivavoce.server.job_record import JobEvent, JobRecord, Said
 from vivavoce.store.listing import ScoreEntry
@@ -33,12 +35,13 @@ class Job:
 
     def __init__(self, record: JobRecord, changed: Callable[[Job], None]) -> None:
         self.record = record
-        self.run: SuiteRun | None = None
+        self.run: SuiteRun | Regrade | None = None
         self.task: asyncio.Task[None] | None = None
         self.cancelled = False
         self._changed = changed
         self._events: deque[JobEvent] = deque(maxlen=KEPT)
         self._last = 0
+        self._ended = record.over
         self._followers: set[Callable[[], object]] = set()
         self._lock = Lock()
 
@@ -52,10 +55,7 @@ class Job:
             case AttemptStarted():
                 self._tell("held", **_of(event.key))
             case TurnEnded():
-                said = [
-                    Said(role=message.role, text=shorten(message.text, SHOWN) or "") for message in event.turn.messages
-                ]
-                self._tell("turn", **_of(event.key), turn=event.turn.index, messages=said)
+                self._tell("turn", **_of(event.key), turn=event.turn.index, messages=_said(event.turn))
             case AttemptEnded():
                 scores = _scores(event.outcome)
                 broken = any(score.state == "error" for score in scores)
@@ -72,13 +72,15 @@ class Job:
 
     def end(self, **values: Any) -> None:
         """Say that nothing more comes of it."""
-        self.update(**values)
-        self._tell("ended", job=self.record)
+        try:
+            self.update(**values)
+        finally:
+            self._tell("ended", job=self.record)
 
     def stop(self) -> None:
         """Have it begin nothing more and finish what is in flight; a second time, drop that too."""
         self.cancelled = True
-        if self.run is not None and self.run.crew is not None:
+        if self.run is not None and self.record.status == "running":
             self.run.stop()
         elif self.task is not None:
             self.task.cancel()
@@ -91,7 +93,7 @@ class Job:
         try:
             while True:
                 news.clear()
-                over = self.record.over
+                over = self._ended
                 for event in self.since(after):
                     yield event
                     after = event.id
@@ -113,6 +115,7 @@ class Job:
             self._last += 1
             counts = {"done": record.done, "errors": record.errors, "planned": record.planned}
             self._events.append(JobEvent.model_validate({"id": self._last, "kind": kind, **counts, **more}))
+            self._ended = kind == "ended"
         for wake in list(self._followers):
             with suppress(RuntimeError):  # the loop of that follower has ended, and it with it
                 wake()
@@ -120,6 +123,13 @@ class Job:
 
 def _of(key: AttemptKey) -> dict[str, Any]:
     return key._asdict()
+
+
+def _said(turn: Turn) -> list[Said]:
+    return [
+        Said(role=one.role, text=shorten(one.text, SHOWN) or "", calls=[call.name for call in tool_calls([one])])
+        for one in turn.messages
+    ]
 
 
 def _scores(outcome: Outcome) -> list[ScoreEntry]:

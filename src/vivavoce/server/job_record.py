@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.records.run import Verdict
 from vivavoce.store.listing import ScoreEntry
 
-Kind = Literal["evaluation", "suite", "test", "resume"]
+Kind = Literal["evaluation", "suite", "test", "grade", "resume"]
 JobStatus = Literal["waiting", "running", "finished", "interrupted", "failed"]
 
 
@@ -18,7 +18,7 @@ class JobRecord(BaseModel):
 
     Of `planned` conversations, None where nobody knows how many, `done` are kept, `errors` of them with a score that
     broke. An `interrupted` job has left something, which another job can resume; `failed` says in `detail` why nothing
-    could be run. Times are seconds since the epoch.
+    could be run. `suite` is the file of the served folder that it uses. Times are seconds since the epoch.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -27,6 +27,7 @@ class JobRecord(BaseModel):
     kind: Kind
     status: JobStatus = "waiting"
     created_at: float
+    suite: str | None = None
     run: str | None = None
     grading: str | None = None
     planned: int | None = None
@@ -42,12 +43,18 @@ class JobRecord(BaseModel):
 
 
 class Said(BaseModel):
-    """A message as news have it: who said it, and how it begins."""
+    """A message as news have it: who said it, how it begins, and which tools it calls."""
 
     model_config = ConfigDict(frozen=True)
 
     role: str
     text: str
+    calls: list[str] = Field(default_factory=list[str])
+
+    @property
+    def line(self) -> str:
+        """What a page shows of it."""
+        return self.text or " ".join(f"→ {name}" for name in self.calls)
 
 
 class JobEvent(BaseModel):

@@ -15,12 +15,15 @@ from vivavoce.metrics.factory import CLASSES
 from vivavoce.metrics.factory import metrics as registered
 from vivavoce.penelope.strategies import strategies
 from vivavoce.records.events import Listener
+from vivavoce.records.run import Run
 from vivavoce.report.strict_json import strict_json
 from vivavoce.run.opening import open_run, reopen_run
 from vivavoce.run.plan import RunOptions
+from vivavoce.run.regrade import Regrade
 from vivavoce.run.suite_run import SuiteRun
 from vivavoce.samples.rows import check_samples
 from vivavoce.server.allowed import Allowed
+from vivavoce.server.job_record import JobRecord
 from vivavoce.store.store import Store
 from vivavoce.suites.document import Document
 from vivavoce.suites.judging import judging_suite
@@ -100,8 +103,19 @@ class TestJob(Asked):
     trials: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
 
 
+class GradeJob(Asked):
+    """Grade the conversations of a stored run again, with the graders of a suite of the served folder.
+
+    The new scores stand beside the old ones; no target is called.
+    """
+
+    kind: Literal["grade"] = "grade"
+    run: str
+    suite: str
+
+
 class ResumeJob(Asked):
-    """Do what is left of a run that a job began; `resume` is its name."""
+    """Do what is left of a run that a job began, or of grading it again; `resume` is the name of the run."""
 
     kind: Literal["resume"] = "resume"
     resume: str
@@ -115,10 +129,12 @@ def _kind_of(body: Any) -> str | None:
     return kind if isinstance(kind, str) else None
 
 
+AnyJob = EvaluationJob | SuiteJob | TestJob | GradeJob | ResumeJob
 JobRequest = Annotated[
     Annotated[EvaluationJob, Tag("evaluation")]
     | Annotated[SuiteJob, Tag("suite")]
     | Annotated[TestJob, Tag("test")]
+    | Annotated[GradeJob, Tag("grade")]
     | Annotated[ResumeJob, Tag("resume")],
     Discriminator(_kind_of),
 ]
@@ -126,14 +142,18 @@ JobRequest = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What a run begins with: the store, what may be run, who listens, and the file for conversations that come in."""
+    """What a run begins with: the store, what may be run, who listens, and the file for conversations that come in.
+
+    `before` is the last job on a run that goes on.
+    """
 
     store: Store
     allowed: Allowed
     listeners: Sequence[Listener]
     file: Path
+    before: JobRecord | None = None
 
-    def run(self, request: EvaluationJob | SuiteJob | TestJob | ResumeJob) -> SuiteRun:
+    def run(self, request: AnyJob) -> SuiteRun | Regrade:
         """Return the run of a request, ready to execute.
 
         Raises:
@@ -150,14 +170,32 @@ class Beginning:
                 return open_run(path, options, store=self.store, listeners=self.listeners)
             case TestJob():
                 return self._test(request)
+            case GradeJob():
+                return self._grading(request.run, request.suite, request.limits)
             case ResumeJob():
-                return reopen_run(
-                    request.resume,
-                    store=self.store,
-                    listeners=self.listeners,
-                    max_calls=request.max_calls,
-                    max_cost=request.max_cost,
-                )
+                return self._rest(request)
+
+    def _grading(self, run: str, suite: str, limits: RunOptions, resumed: str | None = None) -> Regrade:
+        path = self.allowed.suite(suite)
+        begun = Regrade(self.store, self.store.run(run).id, path, self.listeners, limits, resumed=resumed)
+        if begun.run and begun.suite.problems:
+            raise UsageError(*begun.suite.problems)
+        return begun
+
+    def _rest(self, request: ResumeJob) -> SuiteRun | Regrade:
+        run, last = self.store.run(request.resume), self.before
+        if run.status == "finished" and last and last.grading and last.suite and self._is_open(run, last.grading):
+            return self._grading(run.id, last.suite, request.limits, last.grading)
+        return reopen_run(
+            run.id,
+            store=self.store,
+            listeners=self.listeners,
+            max_calls=request.max_calls,
+            max_cost=request.max_cost,
+        )
+
+    def _is_open(self, run: Run, grading: str) -> bool:
+        return self.store.grading(run.id, grading).finished_at is None
 
     def _evaluation(self, request: EvaluationJob) -> SuiteRun:
         check_metrics(request.metrics)

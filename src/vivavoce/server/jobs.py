@@ -12,17 +12,19 @@ import os
 import secrets
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from vivavoce.errors import StoreError, UsageError, VivavoceError
 from vivavoce.pacing.loop_thread import LoopThread
+from vivavoce.records.redaction import without_keys
 from vivavoce.report.strict_json import strict_json
 from vivavoce.server.allowed import Allowed
 from vivavoce.server.job import Job
 from vivavoce.server.job_record import JobRecord
-from vivavoce.server.job_requests import Beginning, EvaluationJob, ResumeJob, SuiteJob, TestJob
+from vivavoce.server.job_requests import AnyJob, Beginning, ResumeJob
 from vivavoce.settings import WORKSPACE
 from vivavoce.store.store import Store
 
@@ -67,7 +69,7 @@ class Jobs:
         self._closed = False
         self._load()
 
-    def submit(self, request: EvaluationJob | SuiteJob | TestJob | ResumeJob, key: str | None = None) -> JobRecord:
+    def submit(self, request: AnyJob, key: str | None = None) -> JobRecord:
         """Begin a job, or return the one that the same key has begun with the same request.
 
         Raises:
@@ -110,6 +112,18 @@ class Jobs:
             raise UsageError(f"no job '{job_id}'")
         return job
 
+    def is_last(self, record: JobRecord) -> bool:
+        """Say whether a job is the last one on its run, so that nobody has gone on with it."""
+        with self._lock:
+            mine = [job.record for job in self._jobs.values() if job.record.run == record.run]
+        return record.run is not None and max(mine, key=_age).id == record.id
+
+    def at_work_on(self, run_id: str) -> JobRecord | None:
+        """Return the job that works on a run at this moment."""
+        with self._lock:
+            records = [job.record for job in self._jobs.values()]
+        return next((one for one in records if one.run == run_id and not one.over), None)
+
     def cancel(self, job_id: str) -> JobRecord:
         """Have a job finish what is in flight and end; asked a second time, drop that too.
 
@@ -131,16 +145,26 @@ class Jobs:
         loop.run(self._stop_all())
         loop.stop()
 
-    def _begin(self, request: EvaluationJob | SuiteJob | TestJob | ResumeJob, key: str | None, body: str) -> Job:
-        if isinstance(request, ResumeJob):
-            request = request.model_copy(update={"resume": self._resumable(request.resume)})
+    def _begin(self, request: AnyJob, key: str | None, body: str) -> Job:
         job_id = f"job-{secrets.token_hex(6)}"
         job = Job(JobRecord(id=job_id, kind=request.kind, created_at=time.time()), self._keep)
-        job.run = Beginning(self._store, self._allowed, [job], self._folder / f"{job_id}.jsonl").run(request)
+        before = None
+        told = {"suite": getattr(request, "suite", None)}
         if isinstance(request, ResumeJob):
-            job.record = job.record.model_copy(update={"run": request.resume})
-        self._kept[job_id] = _Kept(record=job.record, key=key, body=body)
-        self._keep(job)
+            before = self._last_on(request.resume)
+            told = {"suite": before.suite, "run": before.run}
+            request = request.model_copy(update={"resume": before.run})
+        given = self._folder / f"{job_id}.jsonl"
+        try:
+            job.run = Beginning(self._store, self._allowed, [job], given, before).run(request)
+            job.record = job.record.model_copy(update=told)
+            self._kept[job_id] = _Kept(record=job.record, key=key, body=body)
+            self._keep(job)
+        except VivavoceError:  # there is no job, so nothing is to be left of one
+            self._kept.pop(job_id, None)
+            with suppress(OSError):  # it was never made
+                given.unlink()
+            raise
         self._jobs[job_id] = job
         if key is not None:
             self._keys[key] = (body, job_id)
@@ -149,14 +173,15 @@ class Jobs:
         self._loop.begin(self._work(job))
         return job
 
-    def _resumable(self, name: str) -> str:
+    def _last_on(self, name: str) -> JobRecord:
+        """Return the last job on a run that can go on."""
         run_id = self._store.run(name).id
-        mine = [job.record for job in self._jobs.values() if job.record.run == run_id]
+        mine = sorted((job.record for job in self._jobs.values() if job.record.run == run_id), key=_age)
         if not mine:
             raise UsageError(f"run {run_id} was not begun by a job; go on with: viva run --resume {run_id}")
         if not all(record.over for record in mine):
             raise UsageError(f"run {run_id} is being worked on already")
-        return run_id
+        return mine[-1]
 
     async def _work(self, job: Job) -> None:
         if self._places is None:
@@ -171,9 +196,9 @@ class Jobs:
         except asyncio.CancelledError:
             job.end(status="interrupted", detail="cancelled")
         except VivavoceError as error:
-            job.end(status=_after_error(job), detail=str(error))
+            job.end(status=_after_error(job), detail=without_keys(str(error)))
         except Exception as error:
-            job.end(status=_after_error(job), detail=f"{type(error).__name__}: {error}")
+            job.end(status=_after_error(job), detail=without_keys(f"{type(error).__name__}: {error}"))
         finally:
             job.run = job.task = None
 
@@ -216,11 +241,14 @@ class Jobs:
         if record.run is not None:
             try:
                 run = self._store.run(record.run)
+                grading = self._store.grading(run.id, record.grading)
             except UsageError:
                 return record.model_copy(update={"status": "failed", "detail": "its run has been deleted"})
             ended["done"] = self._store.counts(run.id)[0]
-            if run.status == "finished":
-                ended |= {"status": "finished", "detail": None, "verdict": self._store.grading(run.id).verdict}
+            if run.status == "finished" and grading.finished_at is not None:
+                ended |= {"status": "finished", "detail": None, "verdict": grading.verdict}
+            elif run.status == "finished":
+                ended["done"] = len({row.key for row in self._store.scores(grading.id)})
         return record.model_copy(update=ended)
 
 

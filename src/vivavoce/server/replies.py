@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.metrics.result import MetricResult
@@ -10,6 +12,9 @@ from vivavoce.records.usage import Usage
 from vivavoce.run.summary import Summary
 from vivavoce.server.job_record import JobRecord
 from vivavoce.store.listing import SamplePage
+
+Format = Literal["json", "html", "jsonl", "csv", "junit", "markdown", "github", "parquet"]
+"""What a run is exported as, in one file."""
 
 
 class Reply(BaseModel):
@@ -30,6 +35,31 @@ class CountedSamples(SamplePage):
     """A page of samples; `matches` is how many the filter lets through in all, told on the first page."""
 
     matches: int | None = None
+
+
+class Found(Reply):
+    """Where words stand: in a rationale of the scores `grading`, or where that is None, in what was said.
+
+    `turn` is None for a rationale about a whole conversation. `text` is a piece, and in it the first of the words
+    stands from `start` to `end`.
+    """
+
+    run: str
+    sample_id: str
+    target: str
+    trial: int
+    grading: str | None = None
+    turn: int | None = None
+    text: str
+    start: int
+    end: int
+
+
+class FoundPage(Reply):
+    """Some places, the newest first; `next` is where the next page begins, None where there is none."""
+
+    hits: list[Found]
+    next: str | None = None
 
 
 class Evaluated(Reply):

@@ -1,4 +1,4 @@
-"""Serving: on a loopback address for whoever sits here, elsewhere only for those who bring a token."""
+"""Serving: on a loopback address to whoever sits here, elsewhere only to those who bring a token."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 import uvicorn
 from fastapi import FastAPI
 
 from vivavoce.errors import UsageError
+from vivavoce.report.text import safe
 from vivavoce.server.access import Access
 from vivavoce.server.allowed import Allowed
 from vivavoce.server.app import create_app
 from vivavoce.store.store import Store
+from vivavoce.store.tokens import any_good
 
 PATIENCE = 5
 """Seconds that an answer under way has when the server ends."""
@@ -50,26 +53,53 @@ def serve(
     port: int,
     token: str | None = None,
     *,
+    public: str | None = None,
     allowed: Allowed | None = None,
     started: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a store until somebody ends it; port 0 takes a free one, and `started` is told the address.
 
+    `public` is the address that a proxy in front of it has. Where others may come in, requests must bring `token` or
+    one of the tokens of the store; on a loopback address only where `token` is given.
+
     Raises:
-        UsageError: the address is not of this machine alone and there is no token, or it cannot be used.
+        UsageError: others may come in and there is no token, an address is none, or it cannot be used.
     """
-    if token is None and not is_loopback_name(host):
+    public = None if public is None else public_address(public)
+    others = public is not None or not is_loopback_name(host)
+    if others and token is None and not any_good(store):
         raise UsageError(
-            f"{host} can be reached from other machines: set VIVAVOCE_TOKEN to a secret that requests must bring"
+            f"{public or host} can be reached from other machines, and this store has no token for them: make one with "
+            "viva token create NAME --role admin, or set VIVAVOCE_TOKEN to a secret that requests must bring"
         )
     bound = listening(host, port)
     port = bound.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     loopback = ("localhost", "127.0.0.1", "[::1]") if is_loopback_name(host) else ()
-    app = create_app(store, Access.of({f"{name}:{port}" for name in (shown, *loopback)}, token), allowed)
+    names = {f"{name}:{port}" for name in (shown, *loopback)}
+    app = create_app(store, Access.of(names, token, demanded=others, public=public), allowed)
     if started is not None:
         started(f"http://{shown}:{port}/")
     asyncio.run(Server(app).serve(sockets=[bound]))
+
+
+def public_address(url: str) -> str:
+    """Return the address of a proxy as browsers send it: scheme and host, in lower case, without the usual port.
+
+    Raises:
+        UsageError: it is no such address, or has a path.
+    """
+    try:
+        parts = urlsplit(url.lower())
+        port, host = parts.port, parts.hostname
+    except ValueError:
+        parts, port, host = urlsplit(""), None, None
+    rest = parts.path.strip("/") or parts.query or parts.fragment or parts.username
+    if parts.scheme not in ("http", "https") or not host or rest:
+        raise UsageError(f"--public takes an address such as https://viva.example.org, got {safe(url)!r}")
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    name = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{name}" + ("" if port in (None, usual) else f":{port}")
 
 
 def is_loopback_name(host: str) -> bool:
@@ -89,7 +119,9 @@ def listening(host: str, port: int) -> socket.socket:
         UsageError: the address cannot be used.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound = socket.socket(
+        family, socket.SOCK_STREAM, socket.IPPROTO_TCP
+    )  # asyncio sends at once only where it says TCP
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import getpass
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal
 
+from fastapi import Depends, HTTPException, Request
+from fastapi.params import Depends as Dependency
 from starlette.requests import HTTPConnection
 
-Role = Literal["read", "write", "admin"]
-"""To look; to label and to begin work; to delete and to let others in. Each may do what those before it may."""
+from vivavoce.settings import user_name
+from vivavoce.store.tokens import ROLES, Role
 
-ROLES: tuple[Role, ...] = ("read", "write", "admin")
+MAY: dict[Role, str] = {
+    "read": "look at what is here",
+    "write": "label and begin work",
+    "admin": "delete and let others in",
+}
+"""What each role allows, besides what those before it do."""
+
+visitor: ContextVar[User | None] = ContextVar("visitor", default=None)
+"""Whom the request at hand comes from, for what has no request, such as the head of a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,15 +35,34 @@ class User:
         """Say whether they may do what a role allows."""
         return ROLES.index(self.role) >= ROLES.index(role)
 
+    def lacking(self, role: Role) -> str:
+        """Say why they may not do what a role allows."""
+        return f"{self.name} may {MAY[self.role]}; to {MAY[role]} takes a token with the role {role}"
+
+
+NOBODY = User("nobody", "read")
+"""Somebody who has no token yet and is shown the way to sign in."""
+
 
 def whoever_sits_here() -> User:
     """Return the user of a server that asks for no token: the one who runs it, who may do everything."""
-    try:
-        return User(getpass.getuser(), "admin")
-    except (KeyError, OSError):  # a user without a name, as in some containers
-        return User("somebody", "admin")
+    return User(user_name(), "admin")
 
 
 def user_of(request: HTTPConnection) -> User:
     """Return whom a request comes from."""
     return request.state.user
+
+
+def needs(role: Role) -> Dependency:
+    """Return the dependency of a route that takes more than reading (GET) or writing (all others).
+
+    `@router.get(path, dependencies=[needs("admin")])`; whoever may not is answered with 403.
+    """
+
+    def check(request: Request) -> None:
+        user = user_of(request)
+        if not user.may(role):
+            raise HTTPException(403, user.lacking(role))
+
+    return Depends(check)

@@ -10,6 +10,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from vivavoce.messages import ToolCall
+from vivavoce.server import jobs as module
+from vivavoce.server.allowed import Allowed
 from vivavoce.server.job_record import JobEvent, JobRecord
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
@@ -148,14 +151,15 @@ def test_a_job_that_is_cancelled_finishes_what_is_in_flight_and_can_be_resumed(
     assert send("DELETE", f"{server}/api/v1/jobs/{record.id}").json()["status"] == "interrupted"
 
 
-def test_jobs_survive_a_restart_of_the_server(store: Store, workspace: Path) -> None:
+def test_jobs_survive_a_restart_of_the_server(store: Store, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GRACE", 0)
     gate = Gate()
     with LoopbackServer(gate) as bot:
         with serving(store) as url:
             finished = ended(url, submit(url, MANY, key="k").id)
             record = submit(url, slow_suite(workspace, bot, rows=8))
             gate.asked.wait(30)
-            threading.Timer(0.05, gate.open.set).start()
+        gate.open.set()
         with serving(store) as url:
             assert JobRecord.model_validate_json(get(f"{url}/api/v1/jobs/{finished.id}").body) == finished
             assert submit(url, MANY, key="k").id == finished.id
@@ -195,6 +199,72 @@ def test_a_tester_leads_a_conversation_with_the_target_of_a_suite(
     assert "tester" in (unled.detail or "")
 
 
+def played(body: dict[str, Any]) -> Any:
+    """Answer as a tester who asks for a refund, and as a judge who sees it paid and finds no fault of the tester."""
+    if body.get("tools"):
+        return [ToolCall(name="send_message_to_target", args={"message": "Refund, please"})]
+    if "faults" in json.dumps(body.get("response_format")):
+        return {"faults": [], "reasoning": "It played its part.", "confidence": 0.9}
+    return {"achievement_level": "fully_achieved", "confidence": 0.9, "reasoning": "it is paid", "evidence": []}
+
+
+def test_a_test_that_its_target_passes_is_kept_like_any_run(store: Store, workspace: Path) -> None:
+    with LoopbackServer(played) as models:
+        name = f"{models.base_url}#player"
+        with serving(store, Allowed(workspace, frozenset([name]))) as url:
+            told = events(url, submit(url, {**TEST, "tester": name, "judge": name}).id)
+    assert [one.kind for one in told] == ["started", "held", "turn", "graded", "ended"]
+    assert [said.text for said in told[2].messages] == ["Refund, please", "A refund is coming, welcome"]
+    assert {score.name: score.value for score in told[3].scores} == {"goal": 1.0, "target": 1.0}
+    assert told[-1].job is not None
+    assert (told[-1].job.status, told[-1].job.verdict) == ("finished", "pass")
+
+
+GRADE = {"kind": "grade", "run": "latest", "suite": "suites/refunds.yaml"}
+SLOW_GRADER = """\
+from urllib.request import urlopen
+def asked(sample, submission):
+    urlopen("{url}/").read()
+    return 1.0
+"""
+
+
+def test_a_stored_run_is_graded_again_beside_its_old_scores(server: str, store: Store, workspace: Path) -> None:
+    suite = (workspace / "suites" / "refunds.yaml").read_text()
+    (workspace / "suites" / "other.yaml").write_text(suite.replace("function: contains", "function: exact_match"))
+    run = store.run("latest")
+    told = events(server, submit(server, {**GRADE, "suite": "suites/other.yaml"}).id)
+    assert [one.kind for one in told] == ["started", "graded", "graded", "graded", "ended"]
+    record = told[-1].job
+    assert record is not None
+    assert (record.status, record.run, record.done, record.planned) == ("finished", run.id, 3, 3)
+    assert [one.id for one in store.gradings(run.id)] == [f"{run.id}-g1", record.grading]
+    assert store.run("latest") == run
+
+
+def test_a_grading_that_was_cancelled_goes_on_where_it_was(server: str, store: Store, workspace: Path) -> None:
+    gate = Gate()
+    with LoopbackServer(gate) as judge:
+        suite = (workspace / "suites" / "refunds.yaml").read_text()
+        (workspace / "suites" / "slow.py").write_text(SLOW_GRADER.format(url=judge.url))
+        slow = suite.replace("function: contains", 'function: "slow.py:asked"').partition("gate:")[0]
+        (workspace / "suites" / "slow.yaml").write_text(slow + "max_concurrent: 1\n")
+        record = submit(server, {**GRADE, "suite": "suites/slow.yaml"})
+        gate.asked.wait(30)
+        send("DELETE", f"{server}/api/v1/jobs/{record.id}")
+        gate.open.set()
+        stopped = ended(server, record.id)
+        assert (stopped.status, stopped.done) == ("interrupted", 2)
+        assert stopped.grading is not None
+        assert store.grading(store.run("latest").id, stopped.grading).finished_at is None
+        again = ended(server, submit(server, {"resume": stopped.run}).id)
+        asked = len(judge.requests)
+    assert (again.status, again.grading, again.done) == ("finished", stopped.grading, 3)
+    assert asked == 3  # the two turns of one, the one of another, and nothing twice
+    over = send("POST", f"{server}/api/v1/jobs", {"resume": stopped.run})
+    assert (over.status, "nothing is left" in over.text) == (422, True)
+
+
 OUTSIDE = ["../x.yaml", "/etc/passwd", "suites", "suites/bot.py", "none.yaml", "link.yaml", "\0.yaml", "x" * 5000, ""]
 
 
@@ -230,6 +300,8 @@ def test_a_suite_comes_from_the_served_folder_only(store: Store, workspace: Path
         {**TEST, "strategy": "bot.py:reply"},
         {**TEST, "goal": None},
         {**TEST, "metrics": ["bot.py:x"]},
+        {**GRADE, "extra": 1},
+        {"kind": "grade", "run": "latest"},
     ],
 )
 def test_a_wrong_job_is_told_what_is_wrong_and_none_is_made(server: str, body: dict[str, Any]) -> None:

@@ -3,12 +3,16 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.records.run import Outcome
+from vivavoce.records.score import GradeResult
 from vivavoce.report.compare import Comparison
 from vivavoce.server.replies import CountedSamples, RunReport
-from vivavoce.store.listing import RunPage
+from vivavoce.store.listing import RunPage, ScorePage, TurnPage
 from vivavoce.store.store import Store
 
 from ..live import get, serving
+from ..pages.cases import keep, outcome, per_turn, turn
+
+GRADES = {"goal": GradeResult(score=1.0), "each": per_turn(0.25, 0.75)}
 
 
 def test_runs_are_listed_with_the_figures_of_their_summary(server: str, store: Store) -> None:
@@ -67,6 +71,8 @@ def test_a_run_compared_with_itself_has_no_flips(server: str) -> None:
         "runs/latest/samples/%00/0",
         "runs/latest/samples/kind/0?target=x",
         "comparisons?a=latest&b=nothing",
+        "runs/nothing/scores",
+        "runs/latest/samples/kind/1/turns",
         "jobs/nothing",
         "jobs/nothing/events",
         "nothing",
@@ -91,6 +97,9 @@ def test_what_is_not_there_is_not_found(server: str, path: str) -> None:
         "runs/latest/samples/kind/99999999999999999999",
         "runs/latest/samples/kind/-1",
         "comparisons?a=latest",
+        "runs/latest/scores?after=WzFd",
+        "runs/latest/scores?state=x",
+        "runs/latest/samples/kind/0/turns?after=WyIxIl0",
         "comparisons?a=latest&b=latest&threshold=nan",
     ],
 )
@@ -120,9 +129,8 @@ def test_no_filter_breaks_the_server(server: str, wanted: str) -> None:
 def test_a_store_that_is_gone_is_said_to_be(store: Store) -> None:
     with serving(store) as url:
         assert get(f"{url}/api/v1/health").json()["status"] == "ok"
-        with store.connected() as connection:
+        with store.writing() as connection:
             connection.exec_driver_sql("DROP TABLE scores")
-            connection.commit()
         reply = get(f"{url}/api/v1/runs/latest/samples")
     assert (reply.status, list(reply.json())) == (503, ["detail"])
 
@@ -137,3 +145,30 @@ def test_the_metrics_are_listed_with_what_they_measure(server: str) -> None:
 def test_the_description_is_of_the_records_of_the_library(server: str) -> None:
     schemas = get(f"{server}/openapi.json").json()["components"]["schemas"]
     assert {"Run", "Grading", "Outcome", "Summary", "MetricResult", "Comparison", "SampleEntry"} <= schemas.keys()
+
+
+def test_scores_are_listed_in_pages_and_by_grader(server: str, store: Store) -> None:
+    keep(store, [outcome(f"s{i}", [turn(0, "a"), turn(1, "b")], GRADES, position=i) for i in range(4)], at=9e9)
+    url = f"{server}/api/v1/runs/latest/scores"
+    seen: list[tuple[str, str, int | None, float | None]] = []
+    after = ""
+    while after is not None:
+        page = ScorePage.model_validate_json(get(f"{url}?limit=3{after and f'&after={after}'}").body)
+        seen += [(one.sample_id, one.name, one.turn, one.value) for one in page.scores]
+        after = page.next
+    of_one = [("goal", None, 1.0), ("each", None, 0.5), ("each", 0, 0.25), ("each", 1, 0.75)]
+    assert seen == [(f"s{i}", *score) for i in range(4) for score in of_one]
+    named = ScorePage.model_validate_json(get(f"{url}?grader=goal").body)
+    assert [one.name for one in named.scores] == ["goal"] * 4
+    assert get(f"{url}?state=error").json() == {"scores": [], "next": None}
+
+
+def test_the_turns_of_a_conversation_come_in_pages_with_their_grades(server: str, store: Store) -> None:
+    keep(store, [outcome("a/0", [turn(0, "a"), turn(1, "b")], GRADES)], at=9e9)
+    url = f"{server}/api/v1/runs/latest/samples/a/0/0/turns"
+    first = TurnPage.model_validate_json(get(f"{url}?limit=1").body)
+    rest = TurnPage.model_validate_json(get(f"{url}?after={first.next}").body)
+    assert [[one.turn.index, one.turn.messages[0].text] for one in (*first.turns, *rest.turns)] == [[0, "a"], [1, "b"]]
+    assert [one.grades["each"].score for one in (*first.turns, *rest.turns)] == [0.25, 0.75]
+    assert rest.next is None
+    assert get(f"{url}?target=other").status == 404

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,25 +10,13 @@ from vivavoce.records.score import GradeResult, TurnGrade, failed
 from vivavoce.records.usage import Usage
 from vivavoce.store.store import Store
 
-from ..live import get, serving
+from ..live import get
 from .cases import BROKEN, Elements, called, keep, outcome, per_turn, turn
 
 QUOTE = {"text": "no refund, ever", "turn": 1, "verified": True}
 TOOL = {"text": '"state": "paid"', "turn": 1, "verified": True}
 LOST = {"text": "sorry about that", "turn": None, "verified": False}
 CALL = {"text": "c0", "kind": "call", "turn": 1, "verified": True}
-
-
-@pytest.fixture
-def empty(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(str(tmp_path / "kept.db")) as store:
-        yield store
-
-
-@pytest.fixture
-def url(empty: Store) -> Iterator[str]:
-    with serving(empty) as base:
-        yield base
 
 
 def judged() -> GradeResult:

@@ -1,29 +1,16 @@
 from __future__ import annotations
 
+import asyncio
 import gzip
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from vivavoce.records.run import Grading, Run
+from vivavoce.records.run import AttemptKey, Grading, Run
 from vivavoce.records.score import TESTER_ERROR, GradeResult, failed
 from vivavoce.store.store import Store
 
-from ..live import get, serving
+from ..live import get
 from .cases import BROKEN, Elements, keep, outcome, per_turn, turn
-
-
-@pytest.fixture
-def empty(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(str(tmp_path / "kept.db")) as store:
-        yield store
-
-
-@pytest.fixture
-def url(empty: Store) -> Iterator[str]:
-    with serving(empty) as base:
-        yield base
 
 
 def names(page: Elements) -> list[str]:
@@ -116,6 +103,14 @@ def test_sets_of_scores_are_chosen_by_the_address(empty: Store, url: str) -> Non
     page = Elements(get(f"{url}/runs/run-1?grading=again").text)
     assert {"/runs/run-1?grading=again", "/runs/run-1?grading=run-1-g1"} <= set(page.having("href"))
     assert "Nothing is scored yet" in page.text
+    assert "Conversations appear here when they are over and graded" in page.text
+
+    async def grade() -> None:
+        async with empty.writer("run-1", "again", {}) as writer:
+            await writer.put_grades(AttemptKey("a", "bot", 0), {"goal": GradeResult(score=0.5)}, None)
+
+    asyncio.run(grade())
+    page = Elements(get(f"{url}/runs/run-1?grading=again").text)
     assert any("grading=again" in href for href in page.having("href") if "/samples/" in href)
 
 
@@ -124,6 +119,20 @@ def test_a_run_that_began_just_now_has_a_page(empty: Store, url: str) -> None:
     empty.add_run(run)
     assert "has no scores" in get(f"{url}/runs/new").text
     empty.add_grading(Grading(id="g", run_id="new", spec={}, created_at=1.0))
-    text = Elements(get(f"{url}/runs/new").text).text
-    assert "Running" in text
-    assert "No conversation yet" in text
+    with empty.claimed("new"):
+        page = Elements(get(f"{url}/runs/new").text)
+    assert "Running" in page.text
+    assert "No conversation yet" in page.text
+    assert page.having("data-parts")
+
+
+def test_a_run_that_was_killed_is_interrupted_and_not_running(empty: Store, url: str) -> None:
+    empty.add_run(Run(id="killed", suite="support", spec={}, base="/s", started_at=1.0))
+    empty.add_grading(Grading(id="g", run_id="killed", spec={}, created_at=1.0))
+    page = Elements(get(f"{url}/runs/killed").text)
+    assert "Running" not in page.text
+    assert "viva run --resume killed" in page.text
+    assert not page.having("data-parts")
+    assert "Interrupted" in Elements(get(url).text).text
+    with empty.claimed("killed"):
+        assert "Running" in Elements(get(url).text).text

@@ -1,28 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from vivavoce.records.run import Run
 from vivavoce.records.score import GradeResult
 from vivavoce.store.store import Store
 
-from ..live import get, serving
+from ..live import get
 from .cases import Elements, keep, outcome, turn
-
-
-@pytest.fixture
-def empty(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(str(tmp_path / "kept.db")) as store:
-        yield store
-
-
-@pytest.fixture
-def url(empty: Store) -> Iterator[str]:
-    with serving(empty) as base:
-        yield base
 
 
 def rows(page: Elements) -> list[str]:
@@ -63,6 +46,7 @@ def test_filters_are_in_the_address_and_kept_while_paging(empty: Store, url: str
 
 def test_nothing_found_and_nothing_scored_are_said(empty: Store, url: str) -> None:
     empty.add_run(Run(id="new", suite="support", spec={}, base="/s", started_at=1.0))
-    assert "not summed up yet" in get(url).text
+    with empty.claimed("new"):
+        assert "not summed up yet" in get(url).text
     assert "Nothing matches" in get(f"{url}/?status=finished").text
     assert "Nothing matches" in get(f"{url}/?q=zzz").text

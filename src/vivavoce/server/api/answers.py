@@ -9,7 +9,6 @@ from typing import Any
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
-from starlette.exceptions import HTTPException
 
 from vivavoce.report.strict_json import strict_json
 from vivavoce.server.replies import Problem
@@ -63,10 +62,3 @@ def on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     told = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:10]]
     return refused("; ".join(told), 422)
-
-
-def on_http(request: Request, error: Exception) -> Response:
-    """Answer what the framework refuses itself, such as an address that is none."""
-    del request
-    assert isinstance(error, HTTPException)
-    return refused(str(error.detail), 422 if error.status_code == 400 else error.status_code, error.headers)

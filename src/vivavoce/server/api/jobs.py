@@ -70,12 +70,14 @@ def cancel(request: Request, job: str) -> Response:
 async def events(
     request: Request,
     job: str,
+    after: Annotated[int, Query(ge=0, le=2**53, description="The same, where no header can be sent.")] = 0,
     last_event_id: Annotated[str | None, Header(description="The last event that was seen; those after it come.")] = (
         None
     ),
 ) -> Response:
     """Tell what happened in a job and what happens, until it is over."""
-    seen = int(last_event_id) if last_event_id and last_event_id.isascii() and last_event_id.isdigit() else 0
+    told = last_event_id or ""
+    seen = int(told) if told.isascii() and told.isdigit() and len(told) < 16 else after
     return EventSourceResponse(_stream(_jobs(request).get(job), seen), ping=PING, headers={"x-accel-buffering": "no"})
 
 

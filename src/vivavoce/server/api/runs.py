@@ -8,6 +8,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Outcome, Run, Status
+from vivavoce.records.score import State
 from vivavoce.report.compare import Comparison, compare
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.server.api.answers import ERRORS, answer
@@ -15,7 +16,9 @@ from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import CountedSamples, RunReport
 from vivavoce.store.browsing import count_samples, list_runs, list_samples
 from vivavoce.store.browsing_filter import parse_filter
-from vivavoce.store.listing import RunPage
+from vivavoce.store.browsing_scores import list_scores
+from vivavoce.store.browsing_turns import list_turns
+from vivavoce.store.listing import RunPage, ScorePage, TurnPage
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
@@ -78,6 +81,38 @@ def errors(
 ) -> Response:
     """List the samples of a run that something broke, each with what."""
     return _samples(request, _graded(request, run, grading)[1], "state:error", "position", after, limit)
+
+
+@router.get("/runs/{run}/scores", response_model=ScorePage)
+def scores(
+    request: Request,
+    run: RunName,
+    grader: Annotated[str | None, Query(description="The scores of one grader, or `reward`.")] = None,
+    state: State | None = None,
+    after: After = None,
+    limit: Limit = 50,
+    grading: GradingName = None,
+) -> Response:
+    """List the scores of a run, those of a whole conversation and then those of its turns."""
+    found = _graded(request, run, grading)[1]
+    return answer(list_scores(_store(request), found, grader=grader, state=state, after=after, limit=limit))
+
+
+@router.get("/runs/{run}/samples/{sample:path}/{trial}/turns", response_model=TurnPage)
+def turns(
+    request: Request,
+    run: RunName,
+    sample: str,
+    trial: Trial,
+    target: str | None = None,
+    after: After = None,
+    limit: Limit = 50,
+    grading: GradingName = None,
+) -> Response:
+    """List the turns of one conversation, each with what the graders say of it."""
+    found = _graded(request, run, grading)[1]
+    page = list_turns(_store(request), found, sample, trial, target=target, after=after, limit=limit)
+    return answer(page.model_dump(exclude_unset=True))
 
 
 @router.get("/runs/{run}/samples/{sample:path}/{trial}", response_model=Outcome)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import secrets
 from collections.abc import Mapping
 from typing import Annotated
 from urllib.parse import parse_qsl
 
-from fastapi import Depends, Request
+from fastapi import Depends, HTTPException, Request
 
 from vivavoce.errors import UsageError
 from vivavoce.server.users import user_of
@@ -20,7 +21,12 @@ from vivavoce.server.users import user_of
 KEY = "form_key"
 """The name of the hidden field."""
 
+_SALT = 16
+"""Characters that are new in each key, or the length of a compressed page could tell what the key is."""
+
 MOST_FIELDS = 100
+MAX_FORM = 1_000_000
+"""Bytes that a form may have."""
 
 
 class ForeignForm(UsageError):
@@ -29,20 +35,27 @@ class ForeignForm(UsageError):
 
 def form_key(request: Request) -> str:
     """Return what a form on a page for this request must bring back."""
+    return _key(request, secrets.token_hex(_SALT // 2))
+
+
+def _key(request: Request, salt: str) -> str:
     user = user_of(request)
-    who = f"{user.id}\0{user.name}".encode("utf-8", "surrogatepass")
-    return hmac.new(request.app.state.secret, who, hashlib.sha256).hexdigest()
+    who = f"{salt}\0{user.id}\0{user.name}".encode("utf-8", "surrogatepass")
+    return salt + hmac.new(request.app.state.secret, who, hashlib.sha256).hexdigest()
 
 
 async def _checked(request: Request) -> Mapping[str, str]:
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
-        raise UsageError("this takes a form")
+        raise HTTPException(415, "this takes a form of one of our pages")
+    if int(request.headers.get("content-length", "0")) > MAX_FORM:
+        raise HTTPException(413, f"a form may have {MAX_FORM:,} bytes")
     body = (await request.body()).decode("utf-8", "replace")
     try:
         fields = dict(parse_qsl(body, keep_blank_values=True, max_num_fields=MOST_FIELDS))
     except ValueError as error:
         raise UsageError(f"a form has at most {MOST_FIELDS} fields") from error
-    if not hmac.compare_digest(fields.pop(KEY, "").encode(), form_key(request).encode()):
+    given = fields.pop(KEY, "")
+    if not hmac.compare_digest(given.encode(), _key(request, given[:_SALT]).encode()):
         raise ForeignForm("the server was started again after this page was shown; load the page again, then send it")
     return fields
 

@@ -24,6 +24,21 @@ def sample_data(run: str, sample: str, trial: int, **query: Value) -> str:
     return f"/api/v1/runs/{_part(run)}/samples/{_part(sample)}/{trial}{_query(query)}"
 
 
+def compare_page(**query: Value) -> str:
+    """Return the address of the comparison of two runs, or that where they are chosen."""
+    return f"/compare{_query(query)}"
+
+
+def compared_samples(**query: Value) -> str:
+    """Return the address of two conversations side by side."""
+    return f"/compare/samples{_query(query)}"
+
+
+def comparison_data(**query: Value) -> str:
+    """Return the address of the comparison of two runs as JSON."""
+    return f"/api/v1/comparisons{_query(query)}"
+
+
 def run_data(run: str) -> str:
     """Return the address of a run as JSON."""
     return f"/api/v1/runs/{_part(run)}"
@@ -32,6 +47,46 @@ def run_data(run: str) -> str:
 def run_list(**query: Value) -> str:
     """Return the address of the list of runs."""
     return f"/{_query(query)}"
+
+
+def job_list(**query: Value) -> str:
+    """Return the address of the list of jobs."""
+    return f"/jobs{_query(query)}"
+
+
+def job_page(job: str) -> str:
+    """Return the address of a job."""
+    return f"/jobs/{_part(job)}"
+
+
+def job_data(job: str) -> str:
+    """Return the address of a job as JSON."""
+    return f"/api/v1/jobs/{_part(job)}"
+
+
+def new_job_page(**query: Value) -> str:
+    """Return the address where work is begun."""
+    return f"/jobs/new{_query(query)}"
+
+
+def trends_page(**query: Value) -> str:
+    """Return the address of the trend of a suite, or without one that of the list of suites."""
+    return f"/trends{_query(query)}"
+
+
+def trends_data(**query: Value) -> str:
+    """Return the address of a trend as JSON."""
+    return f"/api/v1/trends{_query(query)}"
+
+
+def label_page(**query: Value) -> str:
+    """Return the address where a run and a grader are chosen, or that where labelling these begins."""
+    return f"/label{_query(query)}"
+
+
+def label_item(queue: str, place: int | None, **query: Value) -> str:
+    """Return the address of a place in a queue of conversations to label, counted from 1; without one, of its end."""
+    return f"/label/{_part(queue)}/{'end' if place is None else place}{_query(query)}"
 
 
 def _part(name: str) -> str:

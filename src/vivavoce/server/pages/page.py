@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from fastapi.responses import HTMLResponse
 
 from vivavoce.report.html.rendering import rendered
+from vivavoce.server.users import visitor
 
 
 def page(name: str, values: Mapping[str, object], status: int = 200) -> HTMLResponse:
-    """Return a page made of a template."""
-    return HTMLResponse(rendered(name, values), status)
+    """Return a page made of a template; its head says whom it is shown to."""
+    return HTMLResponse(rendered(name, {**values, "visitor": visitor.get()}), status)

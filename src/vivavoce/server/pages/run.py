@@ -11,12 +11,13 @@ from fastapi import APIRouter, Query, Request, Response
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.html.metrics import conditions, gate_of, gates_of, metrics, scale_of
+from vivavoce.report.html.run import columns, head
 from vivavoce.report.html.samples import Line, line
-from vivavoce.report.terminal import agreement_line, tester_lines
 from vivavoce.report.text import safe
-from vivavoce.run.summary import GraderSummary, Summary
-from vivavoce.server.pages.links import run_data, run_page, sample_page
+from vivavoce.run.summary import Summary
+from vivavoce.server.pages.choosing import compare_with_before
+from vivavoce.server.pages.links import run_data, run_page, sample_page, trends_page
+from vivavoce.server.pages.live import as_it_stands, job_link
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.store.browsing import count_samples, list_samples
@@ -26,8 +27,6 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 SHOWN = 50
 """Samples on one page."""
-COLUMNS = 3
-"""Graders that have a column of their own in the list of samples."""
 
 
 @router.get("/runs/{run}")
@@ -41,13 +40,14 @@ def run(
 ) -> Response:
     """Show one run."""
     store = cast("Store", request.app.state.store)
-    found = store.run(run)
+    found = as_it_stands(store, store.run(run))
     sets = store.gradings(found.id)
     if not sets:
         return page("unscored.html", {"section": "runs", "run": found})
     asked = Asked(store, found, store.grading(found.id, grading), grading is not None, wanted.strip(), sort, after)
-    summary = GradedRun(store, found, asked.grading).summary()
-    return page("run.html", {**_head(asked, summary, sets), **_list(asked, summary)})
+    summary = request.app.state.provisional.summary(GradedRun(store, found, asked.grading))
+    live = {"job_link": job_link(request.app.state.jobs, found)}
+    return page("run.html", {**_head(asked, summary, sets), **_list(asked, summary), **live})
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,44 +84,21 @@ class _Found:
 
 
 def _head(asked: Asked, summary: Summary, sets: Sequence[Grading]) -> dict[str, object]:
-    gates = gates_of(asked.grading)
-    scale = scale_of(summary, gates)
-    running = asked.run.status == "running"
-    lines = [*tester_lines(summary), *map(agreement_line, summary.agreement)]
     return {
+        **head(asked.run, asked.grading, summary),
         "section": "runs",
-        "run": asked.run,
-        "grading": asked.grading,
         "sets": [(one, run_page(asked.run.id, grading=one.id)) for one in sets] if len(sets) > 1 else [],
-        "summary": summary,
-        "verdict_word": "inconclusive" if summary.stopped and not running else summary.verdict,
-        "headline": headline(summary, asked.grading),
-        "conditions": conditions(summary),
-        "scale": scale,
-        "metrics": metrics(summary, scale, gates, provisional=running),
-        "several": len({one.target for one in summary.graders}) > 1,
-        "targets": sorted({safe(one.target) for one in summary.graders}),
-        "lines": [one.plain for one in lines],
-        "trials": [one for one in summary.graders if one.pass_hat],
-        "most_trials": max((max(one.pass_hat) for one in summary.graders if one.pass_hat), default=0),
-        "description": asked.run.spec.get("description"),
         "json_link": run_data(asked.run.id),
+        "trends_link": trends_page(suite=asked.run.suite),
+        "compare_link": compare_with_before(asked.store, asked.run),
     }
 
 
-def headline(summary: Summary, grading: Grading) -> GraderSummary | None:
-    """Return the grader that a run is known by: that of its gate, else the reward, else the first."""
-    for key in (gate_of(grading).get("metric_key"), "reward"):
-        if found := next((one for one in summary.graders if one.name == key), None):
-            return found
-    return next(iter(summary.graders), None)
-
-
 def _list(asked: Asked, summary: Summary) -> dict[str, object]:
-    columns = _columns(asked, summary)
-    found = _found(asked, columns)
+    names = columns(summary, asked.grading)
+    found = _found(asked, names)
     total = summary.attempts
-    heads = [(name, asked.link(sort=name if asked.sort != name else f"-{name}")) for name in columns]
+    heads = [(name, asked.link(sort=name if asked.sort != name else f"-{name}")) for name in names]
     return {
         "wanted": asked.wanted,
         "sort": asked.sort,
@@ -140,13 +117,7 @@ def _list(asked: Asked, summary: Summary) -> dict[str, object]:
     }
 
 
-def _columns(asked: Asked, summary: Summary) -> list[str]:
-    first = headline(summary, asked.grading)
-    names = [*([first.name] if first else []), *(one.name for one in summary.graders)]
-    return list(dict.fromkeys(names))[:COLUMNS]
-
-
-def _found(asked: Asked, columns: Sequence[str]) -> _Found:
+def _found(asked: Asked, names: Sequence[str]) -> _Found:
     """Return a page of samples; a filter that cannot be read is told where it was typed."""
     try:
         listed = list_samples(
@@ -159,7 +130,7 @@ def _found(asked: Asked, columns: Sequence[str]) -> _Found:
         line(
             one,
             sample_page(asked.run.id, one.sample_id, trial=one.trial, target=one.target, grading=asked.chosen),
-            columns,
+            names,
         )
         for one in listed.samples
     ]

@@ -13,10 +13,10 @@ from vivavoce.records.run import Status
 from vivavoce.report.html.plots import Range, Scale, Spark, range_plot, spark
 from vivavoce.report.html.wording import day
 from vivavoce.server.pages.links import run_list, run_page
+from vivavoce.server.pages.live import as_it_stands
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.store.browsing import list_runs, suites_of_runs
-from vivavoce.store.keyset import place_after
+from vivavoce.store.browsing import list_runs, runs_before, suites_of_runs
 from vivavoce.store.listing import RunEntry
 from vivavoce.store.store import Store
 
@@ -51,8 +51,9 @@ def runs(
     state: Status | None = status if status in ("running", "finished", "interrupted") else None
     listed = list_runs(store, after, SHOWN, suite=suite or None, status=state, text=text.strip() or None)
     asked = {"q": text.strip() or None, "suite": suite or None, "status": state}
-    scale = Scale.around(end for one in listed.runs if (end := _lowest(one)) is not None)
-    rows = _rows(store, listed.runs, scale)
+    entries = [as_it_stands(store, one) for one in listed.runs]
+    scale = Scale.around(end for one in entries if (end := _lowest(one)) is not None)
+    rows = _rows(store, entries, scale)
     values: dict[str, object] = {
         "section": "runs",
         "days": [(name, list(group)) for name, group in groupby(rows, lambda row: day(row.entry.started_at))],
@@ -90,10 +91,9 @@ def _lowest(entry: RunEntry) -> float | None:
 def _means(store: Store, entries: Sequence[RunEntry]) -> dict[str, list[float]]:
     """Return for each run the means of its suite up to it, the oldest first, those of the same grader."""
     found: dict[str, list[float]] = {}
-    for suite in dict.fromkeys(one.suite for one in entries):
+    for suite, before in runs_before(store, entries, BEFORE).items():
         mine = [one for one in entries if one.suite == suite]
-        place = place_after((mine[-1].started_at, mine[-1].id))
-        series = [*mine, *list_runs(store, place, BEFORE, suite=suite).runs]
+        series = [*mine, *before]
         for number, entry in enumerate(mine):
             head = entry.headline
             if head is None or head.mean is None:

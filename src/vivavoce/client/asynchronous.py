@@ -1,13 +1,9 @@
-"""`Client` and `AsyncClient`: a server of vivavoce, from Python.
-
-What goes wrong is a `VivavoceError`: a `UsageError` says in the server's words what is wrong with a request, a `Fault`
-that the server could not be reached or broke.
-"""
+"""`AsyncClient`: the API of a server, every route a method."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from urllib.parse import quote, urlencode
@@ -17,12 +13,24 @@ from pydantic import BaseModel, ValidationError
 from vivavoce.errors import Fault, UsageError
 from vivavoce.metrics.evaluation import EvaluationReport
 from vivavoce.metrics.metric import Conversation, evaluation_input
-from vivavoce.pacing.loop_thread import LoopThread
+from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import Outcome
+from vivavoce.records.score import PASSED, State
+from vivavoce.report.compare import Comparison
 from vivavoce.report.strict_json import strict_json
+from vivavoce.report.trends import Trend
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
-from vivavoce.server.replies import CountedSamples, Evaluated, RunReport
-from vivavoce.store.listing import RunEntry, RunPage, SampleEntry
+from vivavoce.server.replies import CountedSamples, Evaluated, Format, Found, FoundPage, RunReport
+from vivavoce.store.listing import (
+    GradedTurn,
+    LabelPage,
+    ListedScore,
+    RunEntry,
+    RunPage,
+    SampleEntry,
+    ScorePage,
+    TurnPage,
+)
 from vivavoce.wire.http import Answer, Limits, checked_url
 from vivavoce.wire.http import Client as Connections
 
@@ -90,6 +98,41 @@ class AsyncClient:
         asked = {"filter": filter, "sort": sort, "grading": grading}
         return self._pages(f"/runs/{_part(run)}/samples", asked, CountedSamples, lambda page: page.samples)
 
+    async def trends(
+        self,
+        suite: str,
+        grader: str | None = None,
+        target: str | None = None,
+        *,
+        first: str | None = None,
+        last: str | None = None,
+        limit: int = 60,
+    ) -> Trend:
+        """Return the means of a grader over the newest runs of a suite, or those from or up to a run, and what changed.
+
+        Raises:
+            UsageError: there is no such suite, grader, target or run.
+        """
+        asked = {"suite": suite, "grader": grader, "target": target, "from": first, "to": last, "limit": str(limit)}
+        return await self._get("/trends", asked, Trend)
+
+    def search(self, words: str, *, run: str | None = None) -> AsyncGenerator[Found]:
+        """Yield where words stand in what was said and in rationales, the newest first.
+
+        Raises:
+            UsageError: there is no such run, or no word to look for.
+        """
+        return self._pages("/search", {"q": words, "run": run}, FoundPage, lambda page: page.hits)
+
+    async def export(self, run: str = "latest", format: Format = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
+        """Return a run as the file that `viva export` writes.
+
+        Raises:
+            UsageError: there is no such run, grading or format.
+        """
+        asked = urlencode({"format": format} | ({"grading": grading} if grading else {}), errors="replace")
+        return (await self._send("GET", f"/runs/{_part(run)}/export?{asked}")).body
+
     async def conversation(
         self, run: str, sample: str, trial: int = 0, *, target: str | None = None, grading: str | None = None
     ) -> Outcome:
@@ -100,6 +143,77 @@ class AsyncClient:
         """
         place = f"/runs/{_part(run)}/samples/{_part(sample)}/{trial}"
         return await self._get(place, {"target": target, "grading": grading}, Outcome)
+
+    def turns(
+        self, run: str, sample: str, trial: int = 0, *, target: str | None = None, grading: str | None = None
+    ) -> AsyncGenerator[GradedTurn]:
+        """Yield the turns of a conversation with what the graders say of each, a page at a time.
+
+        Raises:
+            UsageError: it is not there.
+        """
+        place = f"/runs/{_part(run)}/samples/{_part(sample)}/{trial}/turns"
+        return self._pages(place, {"target": target, "grading": grading}, TurnPage, lambda page: page.turns)
+
+    def scores(
+        self, run: str = "latest", *, grader: str | None = None, state: State | None = None, grading: str | None = None
+    ) -> AsyncGenerator[ListedScore]:
+        """Yield the scores of a run, of a whole conversation and then of its turns, a page at a time.
+
+        Raises:
+            UsageError: there is no such run or grading.
+        """
+        asked = {"grader": grader, "state": state, "grading": grading}
+        return self._pages(f"/runs/{_part(run)}/scores", asked, ScorePage, lambda page: page.scores)
+
+    async def compare(self, a: str, b: str, *, threshold: float = PASSED) -> Comparison:
+        """Return a comparison of the newest scores of two runs, paired sample by sample.
+
+        Raises:
+            UsageError: there is no such run, or they have no target in common.
+        """
+        return await self._get("/comparisons", {"a": a, "b": b, "threshold": str(threshold)}, Comparison)
+
+    def labels(
+        self, run: str = "latest", *, grader: str | None = None, author: str | None = None
+    ) -> AsyncGenerator[Label]:
+        """Yield what people say of the conversations of a run, a page at a time.
+
+        Raises:
+            UsageError: there is no such run.
+        """
+        asked = {"grader": grader, "author": author}
+        return self._pages(f"/runs/{_part(run)}/labels", asked, LabelPage, lambda page: page.labels)
+
+    async def label(self, run: str, sample: str, verdict: HumanVerdict, note: str | None = None, **where: Any) -> Label:
+        """Say of a conversation whether it passes, in place of what one said there before; no score changes.
+
+        `where` is `trial`, `target`, `turn`, and the `grader` whose question is answered; see the API.
+
+        Raises:
+            UsageError: it is not there, or there are several targets and none is named.
+        """
+        given = {"verdict": verdict, "note": note}
+        return _read(await self._send("PUT", _labels_at(run, sample, **where), given), Label)
+
+    async def unlabel(self, run: str, sample: str, **where: Any) -> Label:
+        """Take back what one has said, and return it; `where` is as for `label`.
+
+        Raises:
+            UsageError: there is nothing of the kind.
+        """
+        return _read(await self._send("DELETE", _labels_at(run, sample, **where)), Label)
+
+    async def agreement(
+        self, run: str, grader: str, *, author: str | None = None, turns: bool = False
+    ) -> LabelAgreement:
+        """Return how far a grader agrees with people: in whole conversations, or turn by turn.
+
+        Raises:
+            UsageError: there is no such run.
+        """
+        asked = {"grader": grader, "author": author, "turns": "true" if turns else None}
+        return await self._get(f"/runs/{_part(run)}/labels/agreement", asked, LabelAgreement)
 
     async def evaluate(
         self,
@@ -123,7 +237,7 @@ class AsyncClient:
         return EvaluationReport(_read(answer, Evaluated).results)
 
     async def submit(self, kind: Kind, *, key: str | None = None, **asked: Any) -> AsyncJob:
-        """Begin a job, `evaluation`, `suite`, `test` or `resume`, with what that kind is asked; see the API.
+        """Begin a job, `evaluation`, `suite`, `test`, `grade` or `resume`, with what that kind is asked; see the API.
 
         The same key never begins a second one.
 
@@ -222,122 +336,6 @@ class AsyncJob:
         return self.record
 
 
-class Client:
-    """The same for code that does not wait, also where an event loop is running: every method is that of `AsyncClient`.
-
-    Use it with `with`, or close it.
-    """
-
-    def __init__(self, url: str = LOCAL, token: str | None = None, *, timeout: float = 300.0) -> None:
-        self._client = AsyncClient(url, token, timeout=timeout)
-        self._loop = LoopThread("vivavoce-client")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._loop.run(self._client.close())
-        self._loop.stop()
-
-    def runs(self, *, suite: str | None = None, text: str | None = None) -> Iterator[RunEntry]:
-        """Yield the runs, the newest first."""
-        return _each(self._loop, self._client.runs(suite=suite, text=text))
-
-    def run(self, name: str = "latest", *, grading: str | None = None) -> RunReport:
-        """Return a run with its summary."""
-        return self._loop.run(self._client.run(name, grading=grading))
-
-    def samples(
-        self,
-        run: str = "latest",
-        *,
-        filter: str = "",  # noqa: A002
-        sort: str = "position",
-        grading: str | None = None,
-    ) -> Iterator[SampleEntry]:
-        """Yield the samples of a run that a filter lets through."""
-        return _each(self._loop, self._client.samples(run, filter=filter, sort=sort, grading=grading))
-
-    def conversation(
-        self, run: str, sample: str, trial: int = 0, *, target: str | None = None, grading: str | None = None
-    ) -> Outcome:
-        """Return a conversation with its grades."""
-        return self._loop.run(self._client.conversation(run, sample, trial, target=target, grading=grading))
-
-    def evaluate(
-        self,
-        conversation: Conversation,
-        metrics: Sequence[str],
-        goal: str | None = None,
-        *,
-        judge: str | None = None,
-        **known: Any,
-    ) -> EvaluationReport:
-        """Have a conversation measured now."""
-        return self._loop.run(self._client.evaluate(conversation, metrics, goal, judge=judge, **known))
-
-    def submit(self, kind: Kind, *, key: str | None = None, **asked: Any) -> Job:
-        """Begin a job."""
-        return Job(self._loop, self._loop.run(self._client.submit(kind, key=key, **asked)))
-
-    def job(self, job_id: str) -> Job:
-        """Return a job."""
-        return Job(self._loop, self._loop.run(self._client.job(job_id)))
-
-
-class Job:
-    """A job of a server, for code that does not wait; see `AsyncJob`."""
-
-    def __init__(self, loop: LoopThread, job: AsyncJob) -> None:
-        self._loop, self._job = loop, job
-
-    @property
-    def id(self) -> str:
-        """The id of the job."""
-        return self._job.id
-
-    @property
-    def record(self) -> JobRecord:
-        """What the server last said of it."""
-        return self._job.record
-
-    def events(self, after: int = 0) -> Iterator[JobEvent]:
-        """Yield what happened since an event, and what happens, until the job is over."""
-        return _each(self._loop, self._job.events(after))
-
-    def wait(self) -> JobRecord:
-        """Wait until it is over, and return how it ended."""
-        return self._loop.run(self._job.wait())
-
-    def cancel(self) -> JobRecord:
-        """Have it finish what is in flight and end; a second time, drop that too."""
-        return self._loop.run(self._job.cancel())
-
-
-def _each(loop: LoopThread, items: AsyncGenerator[T]) -> Iterator[T]:
-    """Yield what comes; one who stops reading closes the source."""
-
-    async def following() -> tuple[T, ...]:
-        async for item in items:
-            return (item,)
-        return ()
-
-    async def close() -> None:
-        await items.aclose()
-
-    try:
-        while found := loop.run(following()):
-            yield from found
-    finally:
-        loop.run(close())
-
-
 async def _events(response: ClientResponse) -> AsyncIterator[JobEvent]:
     """Read server-sent events, of which every one here has its data in one line."""
     async for line in response.content:
@@ -366,6 +364,11 @@ def _refusal(status: int | None, body: str | None) -> UsageError | None:
         said = None
     detail = cast("dict[str, Any]", said).get("detail") if isinstance(said, dict) else None
     return UsageError(str(detail or (body or "").strip() or f"the server refused it ({status})"))
+
+
+def _labels_at(run: str, sample: str, trial: int = 0, **where: str | int | None) -> str:
+    query = urlencode({name: value for name, value in where.items() if value is not None}, errors="replace")
+    return f"/runs/{_part(run)}/samples/{_part(sample)}/{trial}/labels?{query}"
 
 
 def _part(text: str) -> str:

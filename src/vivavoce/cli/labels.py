@@ -1,0 +1,82 @@
+"""`viva labels`: what people say of the conversations of a run, for other programs, and how far a judge agrees."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+import typer
+
+from vivavoce.cli.output import StoreOption, out, store_of
+from vivavoce.errors import UsageError
+from vivavoce.records.label import Label, LabelAgreement
+from vivavoce.report.csv_file import cell
+from vivavoce.report.strict_json import strict_json
+from vivavoce.report.terminal import number
+from vivavoce.report.text import safe
+from vivavoce.store.label_agreement import agreement_with, paired_labels
+from vivavoce.store.labels import all_labels
+from vivavoce.store.store import Store
+
+
+def command(
+    what: Annotated[Literal["export", "agreement"], typer.Argument(help="What to do with the labels.")] = "export",
+    run: Annotated[str, typer.Argument(help="A run: its name, its start or its end, or 'latest'.")] = "latest",
+    *,
+    grader: Annotated[str | None, typer.Option(help="Only labels about this grader; agreement needs it.")] = None,
+    author: Annotated[str | None, typer.Option(help="Only what this person says.")] = None,
+    to: Annotated[Literal["jsonl", "csv"], typer.Option("--format", "-f", help="export: how to write them.")] = "jsonl",
+    turns: Annotated[bool, typer.Option("--turns", help="agreement: compare turn by turn.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the agreement as one JSON object.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Write what people say of the conversations of a run, or how far a grader agrees with them.
+
+    People label on the pages (`viva view`, Label) or through the API. No score changes by it.
+    """
+    with Store.open(store_of(store), create=False) as opened:
+        found = opened.run(run)
+        if what == "export":
+            _write(all_labels(opened, found.id, grader=grader, author=author), to)
+            return
+        if grader is None:
+            raise UsageError("say whose scores to compare with: --grader NAME")
+        pairs = paired_labels(opened, opened.grading(found.id), grader, author=author, turns=turns)
+    agreement = agreement_with(pairs)
+    if as_json:
+        print(strict_json(agreement))
+    else:
+        _tell(agreement)
+
+
+def _write(labels: Iterable[Label], to: Literal["jsonl", "csv"]) -> None:
+    if to == "jsonl":
+        for label in labels:
+            print(strict_json(label))
+        return
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(Label.model_fields)
+    for label in labels:
+        writer.writerow([cell(value) if isinstance(value, str) else value for _, value in label])
+
+
+def _tell(found: LabelAgreement) -> None:
+    lines = [
+        f"{found.n} compared: {found.both_pass} both pass, {found.both_fail} both fail, "
+        f"{found.too_lenient} judge too lenient, {found.too_strict} judge too strict"
+    ]
+    if found.unsure or found.unscored:
+        lines.append(f"not compared: {found.unsure} cannot tell, {found.unscored} without a score")
+    if found.kappa is not None and found.low is not None and found.high is not None:
+        interval = f"95 % interval {number(found.low)} to {number(found.high)}"
+        lines.append(f"agreement {number(found.agreement)}, κ {number(found.kappa)}, {interval}")
+    for one in found.disagreements:
+        turn = "" if one.label.turn is None else f" turn {one.label.turn}"
+        kind = "too lenient" if one.lenient else "too strict"
+        lines.append(
+            f"{kind}  {safe(one.label.sample_id)}#{one.label.trial}{turn}  {safe(one.label.note or '')}".rstrip()
+        )
+    for line in lines:
+        out().print(line, soft_wrap=True, markup=False, highlight=False)

@@ -1,0 +1,87 @@
+"""`viva token`: who may use a server of the store, and what they may do there."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Literal
+
+import typer
+from rich.table import Table
+
+from vivavoce.cli.output import StoreOption, notes, out, store_of
+from vivavoce.cli.store import seconds_of
+from vivavoce.errors import UsageError
+from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import safe
+from vivavoce.settings import user_name
+from vivavoce.store.store import Store
+from vivavoce.store.tokens import Role, Token, create, listed, revoke
+
+
+def command(
+    what: Annotated[Literal["create", "list", "revoke"], typer.Argument(help="What to do with tokens.")] = "list",
+    subject: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME|ID", help="create: who is to use it. revoke: its id.", show_default=False),
+    ] = None,
+    *,
+    role: Annotated[
+        Role | None, typer.Option(help="create: read looks, write labels and begins work too, admin does everything.")
+    ] = None,
+    expires: Annotated[
+        str | None, typer.Option(metavar="AGE", help="create: when it ends, such as 12h, 90d or 8w from now.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="list: print one JSON list.")] = False,
+    store: StoreOption = None,
+) -> None:
+    """Make a token for somebody who uses a server of this store, list the tokens, or revoke one.
+
+    A token is printed once, when it is made, and cannot be shown again: the store keeps its hash. One that is revoked
+    or has ended is refused from the next request on, also by a server that is running.
+    """
+    if (what == "list") is not (subject is None):
+        missing = {"list": "takes no name", "create": "takes a name: viva token create ida --role write"}
+        raise UsageError(f"viva token {what} {missing.get(what, 'takes an id; see: viva token list')}")
+    if what != "create" and (role is not None or expires is not None):
+        raise UsageError(f"--role and --expires are for viva token create, not for {what}")
+    with Store.open(store_of(store)) as opened:
+        if what == "list":
+            _show(listed(opened), as_json)
+        elif what == "revoke":
+            gone = revoke(opened, subject or "", user_name())
+            notes().print(f"revoked {gone.id} ({safe(gone.name)})", soft_wrap=True)
+        else:
+            _create(opened, subject or "", role, expires)
+
+
+def _create(store: Store, name: str, role: Role | None, expires: str | None) -> None:
+    if role is None:
+        raise UsageError("say what it may do: --role read, --role write or --role admin")
+    ends = None if expires is None else time.time() + seconds_of(expires, "--expires")
+    made, secret = create(store, name, role, expires_at=ends, actor=user_name())
+    print(secret)
+    notes().print(
+        f"token {made.id} for {safe(made.name)}, {role}, {_ends(made)}; it is not shown again", soft_wrap=True
+    )
+
+
+def _show(found: list[Token], as_json: bool) -> None:
+    if as_json:
+        print(strict_json([one.model_dump() for one in found]))
+        return
+    table = Table("ID", "NAME", "ROLE", "CREATED", "STATE", box=None, pad_edge=False)
+    for one in found:
+        table.add_row(one.id, safe(one.name), one.role, _day(one.created_at), _ends(one))
+    out().print(table if found else "no tokens; make one with: viva token create NAME --role read")
+
+
+def _ends(token: Token) -> str:
+    if token.revoked_at is not None:
+        return f"revoked {_day(token.revoked_at)}"
+    if token.expires_at is None:
+        return "never ends"
+    return f"{'ended' if token.expires_at <= time.time() else 'ends'} {_day(token.expires_at)}"
+
+
+def _day(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at))

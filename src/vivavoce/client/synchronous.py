@@ -1,0 +1,192 @@
+"""`Client`: the methods of `AsyncClient` for code that does not wait."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from vivavoce.client.asynchronous import LOCAL, AsyncClient, AsyncJob
+from vivavoce.metrics.evaluation import EvaluationReport
+from vivavoce.metrics.metric import Conversation
+from vivavoce.pacing.loop_thread import LoopThread
+from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
+from vivavoce.records.run import Outcome
+from vivavoce.records.score import PASSED, State
+from vivavoce.report.compare import Comparison
+from vivavoce.report.trends import Trend
+from vivavoce.server.job_record import JobEvent, JobRecord, Kind
+from vivavoce.server.replies import Format, Found, RunReport
+from vivavoce.store.listing import GradedTurn, ListedScore, RunEntry, SampleEntry
+
+T = TypeVar("T")
+
+
+class Client:
+    """The same for code that does not wait, also where an event loop is running: every method is that of `AsyncClient`.
+
+    Use it with `with`, or close it.
+    """
+
+    def __init__(self, url: str = LOCAL, token: str | None = None, *, timeout: float = 300.0) -> None:
+        self._client = AsyncClient(url, token, timeout=timeout)
+        self._loop = LoopThread("vivavoce-client")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._loop.run(self._client.close())
+        self._loop.stop()
+
+    def runs(self, *, suite: str | None = None, text: str | None = None) -> Iterator[RunEntry]:
+        """Yield the runs, the newest first."""
+        return _each(self._loop, self._client.runs(suite=suite, text=text))
+
+    def run(self, name: str = "latest", *, grading: str | None = None) -> RunReport:
+        """Return a run with its summary."""
+        return self._loop.run(self._client.run(name, grading=grading))
+
+    def samples(
+        self,
+        run: str = "latest",
+        *,
+        filter: str = "",  # noqa: A002
+        sort: str = "position",
+        grading: str | None = None,
+    ) -> Iterator[SampleEntry]:
+        """Yield the samples of a run that a filter lets through."""
+        return _each(self._loop, self._client.samples(run, filter=filter, sort=sort, grading=grading))
+
+    def trends(
+        self,
+        suite: str,
+        grader: str | None = None,
+        target: str | None = None,
+        *,
+        first: str | None = None,
+        last: str | None = None,
+        limit: int = 60,
+    ) -> Trend:
+        """Return the means of a grader over the runs of a suite, and what changed between them."""
+        found = self._client.trends(suite, grader, target, first=first, last=last, limit=limit)
+        return self._loop.run(found)
+
+    def search(self, words: str, *, run: str | None = None) -> Iterator[Found]:
+        """Yield where words stand in what was said and in rationales."""
+        return _each(self._loop, self._client.search(words, run=run))
+
+    def export(self, run: str = "latest", format: Format = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
+        """Return a run as a file."""
+        return self._loop.run(self._client.export(run, format, grading=grading))
+
+    def conversation(
+        self, run: str, sample: str, trial: int = 0, *, target: str | None = None, grading: str | None = None
+    ) -> Outcome:
+        """Return a conversation with its grades."""
+        return self._loop.run(self._client.conversation(run, sample, trial, target=target, grading=grading))
+
+    def turns(
+        self, run: str, sample: str, trial: int = 0, *, target: str | None = None, grading: str | None = None
+    ) -> Iterator[GradedTurn]:
+        """Yield the turns of a conversation with what the graders say of each."""
+        return _each(self._loop, self._client.turns(run, sample, trial, target=target, grading=grading))
+
+    def scores(
+        self, run: str = "latest", *, grader: str | None = None, state: State | None = None, grading: str | None = None
+    ) -> Iterator[ListedScore]:
+        """Yield the scores of a run."""
+        return _each(self._loop, self._client.scores(run, grader=grader, state=state, grading=grading))
+
+    def compare(self, a: str, b: str, *, threshold: float = PASSED) -> Comparison:
+        """Return a comparison of two runs."""
+        return self._loop.run(self._client.compare(a, b, threshold=threshold))
+
+    def labels(self, run: str = "latest", *, grader: str | None = None, author: str | None = None) -> Iterator[Label]:
+        """Yield what people say of the conversations of a run."""
+        return _each(self._loop, self._client.labels(run, grader=grader, author=author))
+
+    def label(self, run: str, sample: str, verdict: HumanVerdict, note: str | None = None, **where: Any) -> Label:
+        """Say of a conversation whether it passes."""
+        return self._loop.run(self._client.label(run, sample, verdict, note, **where))
+
+    def unlabel(self, run: str, sample: str, **where: Any) -> Label:
+        """Take back what one has said, and return it."""
+        return self._loop.run(self._client.unlabel(run, sample, **where))
+
+    def agreement(self, run: str, grader: str, *, author: str | None = None, turns: bool = False) -> LabelAgreement:
+        """Return how far a grader agrees with people."""
+        return self._loop.run(self._client.agreement(run, grader, author=author, turns=turns))
+
+    def evaluate(
+        self,
+        conversation: Conversation,
+        metrics: Sequence[str],
+        goal: str | None = None,
+        *,
+        judge: str | None = None,
+        **known: Any,
+    ) -> EvaluationReport:
+        """Have a conversation measured now."""
+        return self._loop.run(self._client.evaluate(conversation, metrics, goal, judge=judge, **known))
+
+    def submit(self, kind: Kind, *, key: str | None = None, **asked: Any) -> Job:
+        """Begin a job."""
+        return Job(self._loop, self._loop.run(self._client.submit(kind, key=key, **asked)))
+
+    def job(self, job_id: str) -> Job:
+        """Return a job."""
+        return Job(self._loop, self._loop.run(self._client.job(job_id)))
+
+
+class Job:
+    """A job of a server, for code that does not wait; see `AsyncJob`."""
+
+    def __init__(self, loop: LoopThread, job: AsyncJob) -> None:
+        self._loop, self._job = loop, job
+
+    @property
+    def id(self) -> str:
+        """The id of the job."""
+        return self._job.id
+
+    @property
+    def record(self) -> JobRecord:
+        """What the server last said of it."""
+        return self._job.record
+
+    def events(self, after: int = 0) -> Iterator[JobEvent]:
+        """Yield what happened since an event, and what happens, until the job is over."""
+        return _each(self._loop, self._job.events(after))
+
+    def wait(self) -> JobRecord:
+        """Wait until it is over, and return how it ended."""
+        return self._loop.run(self._job.wait())
+
+    def cancel(self) -> JobRecord:
+        """Have it finish what is in flight and end; a second time, drop that too."""
+        return self._loop.run(self._job.cancel())
+
+
+def _each(loop: LoopThread, items: AsyncGenerator[T]) -> Iterator[T]:
+    """Yield what comes; one who stops reading closes the source."""
+
+    async def following() -> tuple[T, ...]:
+        async for item in items:
+            return (item,)
+        return ()
+
+    async def close() -> None:
+        await items.aclose()
+
+    try:
+        while found := loop.run(following()):
+            yield from found
+    finally:
+        loop.run(close())

@@ -1,0 +1,121 @@
+"""Labels: what people say of conversations and turns, beside the scores, and how far a judge agrees with them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.errors import UsageError
+from vivavoce.records.label import LONGEST_NOTE, HumanVerdict, Label, LabelAgreement
+from vivavoce.records.run import AttemptKey
+from vivavoce.server.api.answers import ERRORS, answer
+from vivavoce.server.api.runs import After, GradingName, Limit, RunName, Trial
+from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.users import user_of
+from vivavoce.store.label_agreement import agreement_with, paired_labels
+from vivavoce.store.labels import LabelPlace, labels_of, list_labels, now_label, remove_label, set_label
+from vivavoce.store.listing import LabelPage
+from vivavoce.store.store import Store
+
+router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)
+
+Target = Annotated[str | None, Query(description="Needed where the run has several.")]
+Turn = Annotated[
+    int | None, Query(ge=0, le=2**31 - 1, description="A turn, from 0; the whole conversation unless given.")
+]
+Grader = Annotated[str, Query(description="Whose question is answered; no grader's unless given.")]
+Author = Annotated[str | None, Query(description="Only what this person says.")]
+
+
+class LabelToSet(BaseModel):
+    """What somebody says; `blind` where the judge's own answer was hidden from them."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    verdict: HumanVerdict
+    note: Annotated[str | None, Field(max_length=LONGEST_NOTE)] = None
+    blind: bool = False
+
+
+@router.get("/runs/{run}/labels", response_model=LabelPage)
+def labels(
+    request: Request,
+    run: RunName,
+    grader: Annotated[str | None, Query(description="Only those about this grader.")] = None,
+    author: Author = None,
+    after: After = None,
+    limit: Limit = 50,
+) -> Response:
+    """List the labels of a run in the order in which they were first given."""
+    store: Store = request.app.state.store
+    found = store.run(run)
+    return answer(list_labels(store, found.id, grader=grader, author=author, after=after, limit=limit))
+
+
+@router.get("/runs/{run}/labels/agreement", response_model=LabelAgreement)
+def agreement(
+    request: Request,
+    run: RunName,
+    grader: Annotated[str, Query(description="Whose scores are compared with the labels.")],
+    author: Author = None,
+    turns: Annotated[bool, Query(description="Compare turn by turn, not whole conversations.")] = False,
+    grading: GradingName = None,
+) -> Response:
+    """Compare the labels of a run with the scores of a grader; several labels of one conversation are as many pairs."""
+    store: Store = request.app.state.store
+    scores = store.grading(store.run(run).id, grading)
+    return answer(agreement_with(paired_labels(store, scores, grader, author=author, turns=turns)))
+
+
+@router.get("/runs/{run}/samples/{sample:path}/{trial}/labels", response_model=list[Label])
+def of_conversation(request: Request, run: RunName, sample: str, trial: Trial, target: Target = None) -> Response:
+    """Return what people say of a conversation and of its turns, the oldest first."""
+    place = _place(request, run, AttemptKey(sample, target or "", trial))
+    return answer(labels_of(request.app.state.store, place.run_id, place.key))
+
+
+@router.put("/runs/{run}/samples/{sample:path}/{trial}/labels", response_model=Label)
+def put(
+    request: Request,
+    run: RunName,
+    sample: str,
+    trial: Trial,
+    given: LabelToSet,
+    target: Target = None,
+    turn: Turn = None,
+    grader: Grader = "",
+) -> Response:
+    """Say something of a conversation or of a turn, in place of what the same person said there; no score changes."""
+    place = _place(request, run, AttemptKey(sample, target or "", trial), turn, grader)
+    label = now_label(place, given.verdict, given.note, blind=given.blind)
+    set_label(request.app.state.store, place.run_id, label)
+    return answer(label)
+
+
+@router.delete("/runs/{run}/samples/{sample:path}/{trial}/labels", response_model=Label)
+def delete(
+    request: Request,
+    run: RunName,
+    sample: str,
+    trial: Trial,
+    target: Target = None,
+    turn: Turn = None,
+    grader: Grader = "",
+) -> Response:
+    """Take back what one has said, and return it."""
+    place = _place(request, run, AttemptKey(sample, target or "", trial), turn, grader)
+    return answer(remove_label(request.app.state.store, place))
+
+
+def _place(request: Request, run: str, key: AttemptKey, turn: int | None = None, grader: str = "") -> LabelPlace:
+    """Return where a label of the user stands; a target that nobody named is the only one there is."""
+    store: Store = request.app.state.store
+    found = store.run(run)
+    if not key.target:
+        same = [one.key for one in store.attempts(found.id, sample_id=key.sample_id) if one.key.trial == key.trial]
+        if len(same) > 1:
+            raise UsageError(f"name the target, which is one of {', '.join(one.target for one in same)}")
+        key = same[0] if same else key
+    return LabelPlace(found.id, key, turn, grader, user_of(request).name)

@@ -1,0 +1,39 @@
+"""Full-text search over what was said, and over what judges wrote."""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+from fastapi import APIRouter, Query, Request, Response
+
+from vivavoce.server.api.answers import ERRORS, answer
+from vivavoce.server.api.runs import After, Limit
+from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.replies import Found, FoundPage
+from vivavoce.store.keyset import place_after, read_place
+from vivavoce.store.search import Hit
+from vivavoce.store.store import Store
+
+router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
+
+
+@router.get("/search", response_model=FoundPage)
+def search(
+    request: Request,
+    wanted: Annotated[str, Query(alias="q", description="Words that must all be there; case and accents are one.")],
+    run: Annotated[str | None, Query(description="Where to look; everywhere unless it is named.")] = None,
+    after: After = None,
+    limit: Limit = 50,
+) -> Response:
+    """Find words in what was said and in rationales, the newest first."""
+    store = cast("Store", request.app.state.store)
+    before: int | None = None if after is None else read_place(after, int)[0]
+    within = None if run is None else store.run(run).id
+    hits = store.search(wanted, run=within, limit=limit + 1, before=before)
+    following = place_after((hits[limit - 1].number,)) if len(hits) > limit else None
+    return answer(FoundPage(hits=[_found(hit) for hit in hits[:limit]], next=following))
+
+
+def _found(hit: Hit) -> Found:
+    where = {"run": hit.run_id, "grading": hit.grading_id, "turn": hit.turn}
+    return Found.model_validate({**hit.key._asdict(), **where, **hit.snippet._asdict()})

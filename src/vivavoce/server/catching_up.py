@@ -1,0 +1,46 @@
+"""Reading ahead for search: what runs leave goes into the index while a server serves, not when somebody searches."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager, suppress
+
+from anyio import to_thread
+from fastapi import FastAPI
+
+from vivavoce.errors import StoreError
+
+PAUSE = 10.0
+"""Seconds between two looks at what is unread."""
+
+
+class Reading:
+    """A thread that reads what search has not read yet, until it is told to stop; `catch_up` is that of a store."""
+
+    def __init__(self, catch_up: Callable[[Callable[[], bool]], int]) -> None:
+        self._catch_up = catch_up
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._read, name="vivavoce-search")
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it; what it is reading at this moment is read to the end of a batch."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _read(self) -> None:
+        while not self._stopped.is_set():
+            with suppress(StoreError):  # it cannot be written now; a search says so, and this tries again
+                self._catch_up(self._stopped.is_set)
+            self._stopped.wait(PAUSE)
+
+
+@asynccontextmanager
+async def reading_ahead(app: FastAPI) -> AsyncGenerator[None]:
+    """Read ahead as long as an application is served."""
+    reading = Reading(app.state.store.catch_up)
+    try:
+        yield
+    finally:
+        await to_thread.run_sync(reading.stop)

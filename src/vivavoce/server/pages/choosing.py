@@ -1,0 +1,72 @@
+"""Which two runs to compare: a form, and the newest pair of each suite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from vivavoce.errors import UsageError
+from vivavoce.records.run import Run
+from vivavoce.server.pages.links import compare_page
+from vivavoce.store.browsing import list_runs
+from vivavoce.store.keyset import place_after
+from vivavoce.store.listing import RunEntry
+from vivavoce.store.store import Store
+
+OFFERED = 60
+"""Runs that the form offers, and that pairs are sought among."""
+PAIRS = 8
+"""Pairs of runs that are offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two runs of one suite that follow each other."""
+
+    suite: str
+    a: RunEntry
+    b: RunEntry
+    link: str
+
+
+def choice(store: Store, a: str, b: str, problem: str = "", targets: tuple[str, str] = ("", "")) -> dict[str, object]:
+    """Return what the form needs; runs of the suite of the one that is named already come first."""
+    newest = list_runs(store, limit=OFFERED).runs
+    known = _known(store, a or b)
+    mine = list_runs(store, limit=OFFERED // 2, suite=known.suite).runs if known else []
+    offered = {one.id: one for one in [*mine, *newest]}
+    pairs = _pairs([one for one in newest if one.grading is not None])
+    return {
+        "section": "compare",
+        "a": a,
+        "b": b,
+        "problem": problem,
+        "targets": targets if problem else None,
+        "offered": list(offered.values()),
+        "pairs": pairs[:PAIRS],
+    }
+
+
+def compare_with_before(store: Store, run: Run) -> str | None:
+    """Return the address of the comparison with the run of the same suite before a run, None where that has none."""
+    earlier = list_runs(store, place_after((run.started_at, run.id)), 1, suite=run.suite).runs
+    return next((compare_page(a=one.id, b=run.id) for one in earlier if one.grading is not None), None)
+
+
+def _known(store: Store, name: str) -> Run | None:
+    try:
+        return store.run(name) if name else None
+    except UsageError:  # a name that is none is told beside the form
+        return None
+
+
+def _pairs(runs: Sequence[RunEntry]) -> list[Pair]:
+    """Return the two newest runs of each suite, the suite that ran last first."""
+    suites: dict[str, list[RunEntry]] = {}
+    for one in runs:
+        suites.setdefault(one.suite, []).append(one)
+    return [
+        Pair(suite, known[1], known[0], compare_page(a=known[1].id, b=known[0].id))
+        for suite, known in suites.items()
+        if len(known) > 1
+    ]

@@ -1,0 +1,273 @@
+"""The comparison of two runs: what changed and how sure that is, and the samples that show it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias, cast, get_args
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, Field
+
+from vivavoce.errors import UsageError
+from vivavoce.records.run import Grading, Run
+from vivavoce.report.compare import Comparison, Flip, GraderComparison, TargetComparison, compare, reasons_of
+from vivavoce.report.html.comparing import difference, finding, lead, scale_of, signed, uneven
+from vivavoce.report.html.metrics import gate_of
+from vivavoce.report.text import safe
+from vivavoce.server.pages.choosing import choice
+from vivavoce.server.pages.links import (
+    compare_page,
+    compared_samples,
+    comparison_data,
+    new_job_page,
+    run_page,
+    sample_page,
+)
+from vivavoce.server.pages.page import page
+from vivavoce.server.pages.route import PageRoute
+from vivavoce.store.scenarios import titles
+from vivavoce.store.store import Store
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+SHOWN = 50
+"""Samples of a kind on one page."""
+
+Kind: TypeAlias = Literal["worsened", "improved", "broke", "mended", "unmatched_a", "unmatched_b"]
+
+
+class Named(BaseModel):
+    """Which runs, with which scores and targets where there are several; an empty name is none."""
+
+    a: str = ""
+    b: str = ""
+    grading_a: str = ""
+    grading_b: str = ""
+    target_a: str = ""
+    target_b: str = ""
+    grader: str = ""
+    only: str = ""
+    first: int = Field(default=0, ge=0, lt=2**31, alias="from")
+
+
+@router.get("/compare")
+def compare_runs(request: Request, named: Annotated[Named, Query()]) -> Response:
+    """Compare two runs; `only` shows all samples of one kind, from the place `from` on."""
+    store = cast("Store", request.app.state.store)
+    a, b, targets = named.a.strip(), named.b.strip(), (named.target_a, named.target_b)
+    if not a or not b:
+        return page("choose_runs.html", choice(store, a, b))
+    try:
+        sides = Sides.read(store, named)
+        found = sides.compare(store)
+    except UsageError as error:
+        problem = safe("; ".join(map(str, error.problems)))
+        return page("choose_runs.html", choice(store, a, b, problem, targets), 404)
+    kind = next((kind for kind in get_args(Kind) if kind == named.only), None)
+    return page("compare.html", _values(_Asked(store, sides, found, named.grader, kind, named.first)))
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Two graded runs; `named` is what the address says besides the runs."""
+
+    a: Run
+    b: Run
+    grading_a: Grading
+    grading_b: Grading
+    named: dict[str, str | None]
+
+    @classmethod
+    def read(cls, store: Store, named: Named) -> Sides:
+        """Read both sides.
+
+        Raises:
+            UsageError: there is no such run or grading.
+        """
+        a, b = store.run(named.a.strip()), store.run(named.b.strip())
+        grading_a, grading_b = (
+            store.grading(a.id, named.grading_a or None),
+            store.grading(b.id, named.grading_b or None),
+        )
+        kept: dict[str, str | None] = {
+            "a": a.id,
+            "b": b.id,
+            "grading_a": grading_a.id if named.grading_a else None,
+            "grading_b": grading_b.id if named.grading_b else None,
+            "target_a": named.target_a or None,
+            "target_b": named.target_b or None,
+        }
+        return cls(a, b, grading_a, grading_b, kept)
+
+    def compare(self, store: Store) -> Comparison:
+        """Compare them; no flip says why.
+
+        Raises:
+            UsageError: a target does not exist, or no target is on both sides.
+        """
+        targets = self.named["target_a"], self.named["target_b"]
+        return compare(store, self.grading_a, self.grading_b, *targets, reasons=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What was asked for, and the comparison."""
+
+    store: Store
+    sides: Sides
+    found: Comparison
+    grader: str
+    only: Kind | None
+    first: int
+
+    def link(self, **changed: str | int | None) -> str:
+        """Return the address of this page with something changed."""
+        kept = {**self.sides.named, "grader": self.grader or None}
+        return compare_page(**{**kept, **changed})
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A sample in a list: what it is about, its ids, its scores where it flipped, and why."""
+
+    title: str
+    name: str
+    link: str
+    scores: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    """Some samples of a kind, of how many."""
+
+    kind: Kind
+    lines: list[_Line]
+    total: int
+    link: str
+    before: str | None = None
+    after: str | None = None
+
+
+def _values(asked: _Asked) -> dict[str, object]:
+    found, sides = asked.found, asked.sides
+    target = found.targets[0]
+    headline = str(gate_of(sides.grading_b).get("metric_key") or "reward")
+    shown = next((one for one in target.graders if one.name == asked.grader), None) or lead(target.graders, headline)
+    scale = scale_of(target.graders)
+    return {
+        "section": "compare",
+        "found": found,
+        "target": target,
+        "heads": _heads(asked, target),
+        "finding": "" if found.same else safe(finding(target, shown)),
+        "differences": [
+            difference(one, scale, asked.link(grader=one.name) + "#flips", shown=one is shown) for one in target.graders
+        ],
+        "scale": scale,
+        "signed": signed,
+        "shown": shown,
+        "chance": uneven(shown) if shown else None,
+        "lists": _lists(asked, target, shown),
+        "only": asked.only,
+        "whole": asked.link(),
+        "targets": _targets(asked),
+        "changed": [one for one in target.graders if one.note],
+        "regrade": [
+            (side, new_job_page(grade=run.id), _command(run)) for side, run in (("A", sides.a), ("B", sides.b))
+        ],
+        "json_link": comparison_data(a=sides.a.id, b=sides.b.id),
+    }
+
+
+def _heads(asked: _Asked, target: TargetComparison) -> list[dict[str, object]]:
+    """Return what stands above each side."""
+    sides = asked.sides
+    return [
+        {
+            "side": side,
+            "run": run,
+            "grading": grading,
+            "target": name,
+            "link": run_page(run.id, grading=grading.id if named else None),
+            "other": compare_page(**{other: sides.named[other]}),
+            "complete": grading.finished_at is not None,
+            "named": named is not None,
+        }
+        for side, run, grading, name, other, named in (
+            ("A", sides.a, sides.grading_a, target.target_a, "b", sides.named["grading_a"]),
+            ("B", sides.b, sides.grading_b, target.target_b, "a", sides.named["grading_b"]),
+        )
+    ]
+
+
+def _targets(asked: _Asked) -> list[tuple[str, str, str]]:
+    """Return the pairs of targets that can be chosen, where there are several."""
+    pairs = [(one.target_a, one.target_b) for one in asked.found.targets]
+    return [(*pair, asked.link(target_a=pair[0], target_b=pair[1])) for pair in pairs] if len(pairs) > 1 else []
+
+
+def _command(run: Run) -> str:
+    return f"viva grade {shlex.quote(safe(run.id))} --suite FILE"
+
+
+def _lists(asked: _Asked, target: TargetComparison, shown: GraderComparison | None) -> dict[Kind, _List]:
+    """Return the samples of each kind, or some more of the one that is asked for."""
+    kinds = get_args(Kind) if asked.only is None else (asked.only,)
+    return {kind: _list(asked, kind, target, shown) for kind in kinds}
+
+
+def _list(asked: _Asked, kind: Kind, target: TargetComparison, shown: GraderComparison | None) -> _List:
+    everything: Sequence[Flip | str] = (
+        getattr(target, kind) if kind.startswith("unmatched") else (getattr(shown, kind) if shown else ())
+    )
+    first = asked.first if asked.only else 0
+    some = everything[first : first + SHOWN]
+    lines = (
+        _flips(asked, target, shown, kind, [one for one in some if isinstance(one, Flip)])
+        if shown is not None and kind in ("worsened", "improved")
+        else _samples(asked, target, kind, [one for one in some if isinstance(one, str)])
+    )
+    before = asked.link(only=kind, **{"from": max(first - SHOWN, 0) or None}) if first else None
+    after = asked.link(only=kind, **{"from": first + SHOWN}) if first + SHOWN < len(everything) else None
+    return _List(kind, lines, len(everything), asked.link(only=kind), before, after)
+
+
+def _flips(
+    asked: _Asked, target: TargetComparison, shown: GraderComparison, kind: Kind, some: Sequence[Flip]
+) -> list[_Line]:
+    """Return flips with what the side says that failed."""
+    store, sides = asked.store, asked.sides
+    worse = kind == "worsened"
+    grading, name = (sides.grading_b, target.target_b) if worse else (sides.grading_a, target.target_a)
+    ids = [one.sample_b if worse else one.sample_a for one in some]
+    why, about = reasons_of(store, grading, name, shown.name, ids), titles(store, grading.run_id, name, ids)
+    where = {
+        **sides.named,
+        "target_a": target.target_a,
+        "target_b": target.target_b,
+        "grader": shown.name,
+        "only": kind,
+    }
+    return [
+        _Line(
+            title=about.get(sample, sample),
+            name=one.sample_a if one.sample_a == one.sample_b else f"{one.sample_a} / {one.sample_b}",
+            link=compared_samples(**where, sample_a=one.sample_a, sample_b=one.sample_b),
+            scores=f"{one.score_a:.2f} → {one.score_b:.2f}",
+            why=why.get(sample, ""),
+        )
+        for one, sample in zip(some, ids, strict=True)
+    ]
+
+
+def _samples(asked: _Asked, target: TargetComparison, kind: Kind, ids: Sequence[str]) -> list[_Line]:
+    """Return samples that only one side has, or could score, each leading to its conversation there."""
+    sides = asked.sides
+    on_a = kind == "unmatched_a"
+    run, name = (sides.a, target.target_a) if on_a else (sides.b, target.target_b)
+    grading = sides.named["grading_a" if on_a else "grading_b"]
+    about = titles(asked.store, run.id, name, ids)
+    return [_Line(about.get(one, one), one, sample_page(run.id, one, target=name, grading=grading)) for one in ids]

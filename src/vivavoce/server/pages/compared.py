@@ -1,0 +1,161 @@
+"""Two conversations about the same sample beside each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import Field
+
+from vivavoce.errors import UsageError
+from vivavoce.records.run import Grading, Outcome, Run
+from vivavoce.report.compare import Flip
+from vivavoce.report.html.paired_turns import SHOWN, paired_turns
+from vivavoce.report.text import one_line
+from vivavoce.server.pages.compare import Named, Sides
+from vivavoce.server.pages.links import compare_page, compared_samples, run_page, sample_page
+from vivavoce.server.pages.page import page
+from vivavoce.server.pages.route import PageRoute
+from vivavoce.store.browsing import title_of
+from vivavoce.store.store import Store
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+class NamedSamples(Named):
+    """Which samples besides; the second is called as the first unless it is named."""
+
+    sample_a: str
+    sample_b: str = ""
+    trial: int | None = Field(default=None, ge=0, lt=2**31)
+
+
+@router.get("/compare/samples")
+def compare_samples(request: Request, named: Annotated[NamedSamples, Query()]) -> Response:
+    """Show two conversations; without a trial it is the one in which they differ most."""
+    store = cast("Store", request.app.state.store)
+    sides = Sides.read(store, named)
+    sample_b = named.sample_b or named.sample_a
+    asked = _Asked(store, sides, named.sample_a, sample_b, named.grader or None, named.only or None)
+    ones = _outcomes(store, sides.a, sides.grading_a, named.sample_a, named.target_a)
+    others = _outcomes(store, sides.b, sides.grading_b, sample_b, named.target_b)
+    both = _chosen(ones, others, named.trial)
+    return page("side_by_side.html", _values(asked, both, _trials(ones, others), named.first))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    store: Store
+    sides: Sides
+    sample_a: str
+    sample_b: str
+    grader: str | None
+    only: str | None
+
+    def link(self, **changed: str | int | None) -> str:
+        """Return the address of this page with something changed."""
+        kept = {**self.sides.named, "sample_a": self.sample_a, "sample_b": self.sample_b}
+        return compared_samples(**{**kept, "grader": self.grader, "only": self.only, **changed})
+
+
+def _outcomes(store: Store, run: Run, grading: Grading, sample: str, target: str) -> list[Outcome]:
+    """Return the trials of a sample against one target, the first one that there is unless it is named."""
+    found = list(store.outcomes(grading.id, sample_id=sample))
+    chosen = target or next((one.attempt.key.target for one in found), "")
+    mine = [one for one in found if one.attempt.key.target == chosen]
+    if not mine:
+        raise UsageError(f"run {run.id} has no conversation about '{one_line(sample)}' of that kind")
+    return mine
+
+
+def _trials(ones: Sequence[Outcome], others: Sequence[Outcome]) -> list[int]:
+    """Return the trials that both sides have."""
+    return sorted({one.attempt.key.trial for one in ones} & {one.attempt.key.trial for one in others})
+
+
+def _chosen(ones: Sequence[Outcome], others: Sequence[Outcome], trial: int | None) -> tuple[Outcome, Outcome]:
+    pairs = [(a, b) for a in ones for b in others if a.attempt.key.trial == b.attempt.key.trial]
+    if trial is not None:
+        pairs = [(a, b) for a, b in pairs if a.attempt.key.trial == trial]
+    if not pairs:
+        raise UsageError("no such trial of it is in both runs")
+    return max(pairs, key=lambda pair: abs(_total(pair[0]) - _total(pair[1])))
+
+
+def _total(outcome: Outcome) -> float:
+    return sum(grade.score or 0.0 for grade in outcome.grades.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a flip stands among those of its kind, counted from 1, and the addresses of those beside it."""
+
+    number: int
+    total: int
+    before: str | None
+    after: str | None
+
+
+def _place(asked: _Asked) -> _Place | None:
+    """Return the place among the flips that the reader comes from, None where they come from elsewhere."""
+    if asked.grader is None or asked.only not in ("worsened", "improved"):
+        return None
+    found = asked.sides.compare(asked.store)
+    grader = next((one for one in found.targets[0].graders if one.name == asked.grader), None)
+    flips: list[Flip] = getattr(grader, asked.only) if grader else []
+    number = next((i for i, one in enumerate(flips) if one.sample_a == asked.sample_a), None)
+    if number is None:
+        return None
+
+    def link(place: int) -> str | None:
+        if not 0 <= place < len(flips):
+            return None
+        return asked.link(sample_a=flips[place].sample_a, sample_b=flips[place].sample_b)
+
+    return _Place(number + 1, len(flips), link(number - 1), link(number + 1))
+
+
+def _values(asked: _Asked, both: tuple[Outcome, Outcome], trials: Sequence[int], first: int) -> dict[str, object]:
+    longest = max(len(one.attempt.trajectory.turns) for one in both)
+    first = min(first, max(longest - 1, 0)) // SHOWN * SHOWN
+    talk = paired_turns(*both, first)
+    trial = both[0].attempt.key.trial
+
+    def page_from(turn: int | None) -> str | None:
+        return None if turn is None or not 0 <= turn < longest else asked.link(trial=trial, **{"from": turn})
+
+    here = talk.parting is None or first <= talk.parting < first + SHOWN
+    return {
+        "section": "compare",
+        "title": title_of(json.loads(both[1].attempt.sample)) or asked.sample_b,
+        "heads": [_head(asked, "A", both[0]), _head(asked, "B", both[1])],
+        "talk": talk,
+        "whole": compare_page(**asked.sides.named, grader=asked.grader),
+        "trials": [(one, asked.link(trial=one), one == trial) for one in trials] if len(trials) > 1 else [],
+        "parting": (f"#t{talk.parting}" if here else f"{page_from(talk.parting)}#t{talk.parting}"),
+        "before": page_from(first - SHOWN),
+        "after": page_from(first + SHOWN),
+        "first": first,
+        "last": min(first + SHOWN, longest) - 1,
+        "place": _place(asked),
+        "ending": any(one.attempt.trajectory.test is not None for one in both),
+    }
+
+
+def _head(asked: _Asked, side: str, outcome: Outcome) -> dict[str, object]:
+    """Return what stands above a side."""
+    run, named = (asked.sides.a, "grading_a") if side == "A" else (asked.sides.b, "grading_b")
+    key, talk = outcome.attempt.key, outcome.attempt.trajectory
+    query = {"target": key.target, "grading": asked.sides.named[named]}
+    return {
+        "side": side,
+        "run": run,
+        "run_link": run_page(run.id, grading=asked.sides.named[named]),
+        "key": key,
+        "link": sample_page(run.id, key.sample_id, trial=key.trial, **query),
+        "turns": len(talk.turns),
+        "failure": talk.failure,
+    }

@@ -1,0 +1,44 @@
+"""Deleting a run from its page, after one more question."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import RedirectResponse
+
+from vivavoce.report.text import safe
+from vivavoce.server.pages.forms import Form, form_key
+from vivavoce.server.pages.links import run_list, run_page
+from vivavoce.server.pages.page import page
+from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.users import needs, user_of
+from vivavoce.store.claim import Claimed
+from vivavoce.store.store import Store
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+
+@router.get("/runs/{run}/delete", dependencies=[needs("admin")])
+def confirm(request: Request, run: str) -> Response:
+    """Ask whether a run is to be deleted, and say what goes with it."""
+    store: Store = request.app.state.store
+    found = store.run(run)
+    values: dict[str, object] = {
+        "section": "runs",
+        "run": found,
+        "count": store.counts(found.id)[0],
+        "held": store.held(found.id),
+        "back": run_page(found.id),
+        "form_key": form_key(request),
+    }
+    return page("delete_run.html", values)
+
+
+@router.post("/runs/{run}/delete", dependencies=[needs("admin")])
+def deleted(request: Request, run: str, form: Form) -> Response:
+    """Delete a run; the id is looked for as it stands, so that no other one goes in its place."""
+    del form
+    try:
+        request.app.state.store.delete_run(run, user_of(request).name)
+    except Claimed as error:
+        raise HTTPException(409, safe(str(error))) from error
+    return RedirectResponse(run_list(), 303)

@@ -1,0 +1,174 @@
+"""The jobs of this server: all of them, and one of them live; to cancel one, and to go on with one that was stopped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import cast
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+
+from vivavoce.errors import UsageError
+from vivavoce.records.run import Grading, Run
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.html.metrics import gates_of, metrics, scale_of
+from vivavoce.report.html.wording import day
+from vivavoce.server.job import Job
+from vivavoce.server.job_record import JobRecord, JobStatus, Kind
+from vivavoce.server.job_requests import ResumeJob
+from vivavoce.server.jobs import Jobs
+from vivavoce.server.pages.forms import Form, form_key
+from vivavoce.server.pages.links import job_data, job_list, job_page, new_job_page, run_page
+from vivavoce.server.pages.live import PLACES, SPEAKERS, conversations
+from vivavoce.server.pages.page import page
+from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.users import user_of
+from vivavoce.store.store import Store
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+SHOWN = 30
+"""Jobs on one page."""
+
+KINDS: dict[Kind, str] = {
+    "evaluation": "Evaluation of conversations",
+    "suite": "Run of a suite",
+    "test": "Test with a tester",
+    "grade": "Grading again",
+    "resume": "Rest of a run",
+}
+STATES: dict[JobStatus, tuple[str, str]] = {
+    "waiting": ("skip", "Waiting"),
+    "running": ("live", "Running"),
+    "finished": ("pass", "Finished"),
+    "interrupted": ("error", "Interrupted"),
+    "failed": ("error", "Failed"),
+}
+"""The glyph and the word of each status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A job in a list, or at the head of its page; `resumes` says that it left something that can go on."""
+
+    record: JobRecord
+    resumes: bool
+
+    @property
+    def link(self) -> str:
+        """The address of its page."""
+        return job_page(self.record.id)
+
+    @property
+    def what(self) -> str:
+        """What it does."""
+        return KINDS[self.record.kind]
+
+    @property
+    def status(self) -> tuple[str, str]:
+        """The glyph and the word of how it stands."""
+        return STATES[self.record.status]
+
+    @property
+    def run_link(self) -> str | None:
+        """The address of its run with its scores, once it has one."""
+        if self.record.run is None:
+            return None
+        return run_page(self.record.run, grading=self.record.grading)
+
+
+@router.get("/jobs")
+def jobs(request: Request, after: str | None = None) -> Response:
+    """Show the jobs of this server, the newest first."""
+    work = _jobs(request)
+    found = work.list(after, SHOWN + 1)
+    rows = [_row(work, record) for record in found[:SHOWN]]
+    values = {
+        "section": "jobs",
+        "days": [(name, list(group)) for name, group in groupby(rows, lambda row: day(row.record.created_at))],
+        "busy": any(not row.record.over for row in rows),
+        "next_page": job_list(after=found[SHOWN - 1].id) if len(found) > SHOWN else None,
+        "first_page": job_list() if after else None,
+        "new_page": new_job_page(),
+        **_writing(request),
+    }
+    return page("jobs.html", values)
+
+
+@router.get("/jobs/{job}")
+def job(request: Request, job: str) -> Response:
+    """Show one job: what is said at this moment, and what has come of it."""
+    work = _jobs(request)
+    found = work.get(job)
+    news = found.since(0)
+    record = found.record
+    shown = conversations(news, record.run, record.grading)
+    values = {
+        "section": "jobs",
+        "row": _row(work, record),
+        "seen": news[-1].id if news else 0,
+        "held": sum(not one.over for one in shown),
+        "conversations": shown,
+        "places": PLACES,
+        "speakers": dict(SPEAKERS),
+        "json_link": job_data(record.id),
+        **_scores(request, found),
+        **_writing(request),
+    }
+    return page("job.html", values)
+
+
+@router.post("/jobs/{job}/cancel")
+def cancel(request: Request, job: str, form: Form) -> Response:
+    """Have a job finish what is in flight and end; asked a second time, drop that too."""
+    del form
+    return RedirectResponse(job_page(_jobs(request).cancel(job).id), 303)
+
+
+@router.post("/jobs/{job}/resume")
+def resume(request: Request, job: str, form: Form) -> Response:
+    """Begin a job that does what is left of another."""
+    del form
+    work = _jobs(request)
+    run = work.get(job).record.run
+    if run is None:
+        raise UsageError(f"job '{job}' has begun no run, so that nothing is left of it")
+    return RedirectResponse(job_page(work.submit(ResumeJob(resume=run)).id), 303)
+
+
+def _row(work: Jobs, record: JobRecord) -> Row:
+    return Row(record, record.status == "interrupted" and work.is_last(record))
+
+
+def _scores(request: Request, job: Job) -> dict[str, object]:
+    """Return the scores so far, without any where nothing is graded yet or the run has been deleted."""
+    store = cast("Store", request.app.state.store)
+    begun = _begun(store, job.record)
+    if begun is None:
+        return {"run": None, "metrics": [], "scale": None, "led": job.record.kind == "test", "awaited": []}
+    run, grading = begun
+    summary = request.app.state.provisional.summary(GradedRun(store, run, grading))
+    gates = gates_of(grading)
+    scale = scale_of(summary, gates)
+    lines = metrics(summary, scale, gates, provisional=not job.record.over)
+    led = run.spec.get("driver") == "penelope"
+    return {"run": run, "metrics": lines, "scale": scale, "led": led, "awaited": list(grading.fingerprints)}
+
+
+def _begun(store: Store, record: JobRecord) -> tuple[Run, Grading] | None:
+    if record.run is None or record.grading is None:
+        return None
+    try:
+        return store.run(record.run), store.grading(record.run, record.grading)
+    except UsageError:  # somebody has deleted it since
+        return None
+
+
+def _writing(request: Request) -> dict[str, object]:
+    """Return what forms need, and whether there are any."""
+    return {"form_key": form_key(request), "may_write": user_of(request).may("write")}
+
+
+def _jobs(request: Request) -> Jobs:
+    return request.app.state.jobs

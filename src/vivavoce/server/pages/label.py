@@ -1,0 +1,260 @@
+"""Labelling: people answer the question of a grader, one conversation after the other, beside the judge or blind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import RedirectResponse
+from pydantic import ValidationError
+
+from vivavoce.errors import UsageError
+from vivavoce.records.label import Label
+from vivavoce.records.run import AttemptKey, Outcome, Run
+from vivavoce.report.html.conversation import SHOWN as TURNS
+from vivavoce.report.html.conversation import conversation
+from vivavoce.report.html.evidence import Register
+from vivavoce.report.html.labelling import (
+    VERDICTS,
+    HandMark,
+    Question,
+    agreement_shown,
+    hand_mark,
+    hand_marks,
+    progress,
+    question,
+    questions,
+)
+from vivavoce.report.html.marks import Mark, whole_marks
+from vivavoce.server.label_queue import Asked, LabelQueue, LabelQueues, Order, said_in
+from vivavoce.server.pages.forms import Form, form_key
+from vivavoce.server.pages.links import label_item, label_page, sample_page
+from vivavoce.server.pages.page import page
+from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.users import user_of
+from vivavoce.store.browsing import list_runs
+from vivavoce.store.label_agreement import agreement_with, paired_labels
+from vivavoce.store.labels import LabelPlace, labelled, labels_of, now_label, remove_label, set_label
+from vivavoce.store.store import Store
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+SHOWN = 20
+"""Runs to choose from on one page."""
+MOST_SEEDS = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A run to choose, with the questions that its graders leave, and how many answers the user has given to each."""
+
+    run: str
+    suite: str
+    at: float
+    questions: list[tuple[Question, int, str, str]]
+
+
+@router.get("/label")
+def choose(
+    request: Request,
+    run: str | None = None,
+    grader: str | None = None,
+    blind: bool = False,
+    order: Order | None = None,
+    seed: Annotated[int, Query(ge=0, le=MOST_SEEDS)] = 1,
+    after: str | None = None,
+) -> Response:
+    """Offer runs and their graders; for one of each, put the conversations in order and go to the first."""
+    store = _store(request)
+    if run is None or grader is None:
+        return page("label_choice.html", _choices(request, run, after))
+    scores = store.grading(store.run(run).id)
+    if grader and grader not in {one.grader for one in questions(scores)}:
+        raise UsageError(f"this run has no grader '{grader}'")
+    user = user_of(request).name
+    asked = Asked(scores, grader, user, order or ("random" if blind else "disagreement"), seed, blind)
+    queue = _queues(request).begin(store, asked)
+    if not queue.items:
+        raise UsageError("no conversation of this run has a score to compare with")
+    return RedirectResponse(label_item(queue.id, queue.following(0, said_in(store, asked))), 303)
+
+
+@router.get("/label/{queue}/end")
+def end(request: Request, queue: str) -> Response:
+    """Show that everything in a queue is labelled, and what came of it."""
+    found = _queues(request).find(queue, user_of(request).name)
+    return page("label.html", _around(request, found, 0, said_in(_store(request), found.asked)))
+
+
+@router.get("/label/{queue}/{place}")
+def item(request: Request, queue: str, place: int, first: Annotated[int, Query(alias="from", ge=0)] = 0) -> Response:
+    """Show one conversation of a queue and the question; what the judge says is left out where it is to be hidden."""
+    found, key = _at(request, queue, place)
+    said = said_in(_store(request), found.asked)
+    outcome = _outcome(_store(request), found.asked, key)
+    label = said.get(key)
+    hidden = found.asked.blind and label is None
+    bare = Outcome(attempt=outcome.attempt, grades={})
+    values = {
+        **conversation(bare, lambda turn: label_item(found.id, place, **{"from": turn}), first),
+        **_around(request, found, place, said),
+        "now": label,
+        "judge": None if hidden else _judge(outcome, found.asked.grader),
+        "hand": None if label is None else hand_mark(label, outcome.grades.get(label.grader)),
+        "whole": None if hidden else _page_of(found.asked.grading.run_id, key),
+        "skip": label_item(found.id, found.following(place, said)),
+    }
+    return page("label.html", values)
+
+
+@router.post("/label/{queue}/{place}")
+def mark(request: Request, queue: str, place: int, form: Form) -> Response:
+    """Keep a label and go on to the next conversation, or take one back and return to it."""
+    found, key = _at(request, queue, place)
+    store, asked = _store(request), found.asked
+    stands = LabelPlace(asked.grading.run_id, key, None, asked.grader, asked.author)
+    if form.get("action") == "undo":
+        remove_label(store, stands)
+        return RedirectResponse(label_item(found.id, place), 303)
+    before = said_in(store, asked).get(key)
+    blind = asked.blind if before is None else before.blind and asked.blind
+    set_label(store, asked.grading.run_id, _label(stands, form, blind=blind))
+    return RedirectResponse(label_item(found.id, found.following(place, said_in(store, asked))), 303)
+
+
+@router.post("/label")
+def beside(request: Request, form: Form) -> Response:
+    """Keep, or take back, what somebody says on the page of a conversation, and return there."""
+    store = _store(request)
+    key = AttemptKey(form.get("sample", ""), form.get("target", ""), _number(form.get("trial", "0")))
+    turn = _number(form["turn"]) if form.get("turn") else None
+    stands = LabelPlace(store.run(form.get("run", "")).id, key, turn, form.get("grader", ""), user_of(request).name)
+    if form.get("action") == "undo":
+        remove_label(store, stands)
+    else:
+        set_label(store, stands.run_id, _label(stands, form, blind=False))
+    part, anchor = (None, "second") if turn is None else (turn // TURNS * TURNS or None, f"t{turn}")
+    return RedirectResponse(f"{_page_of(stands.run_id, key, part)}#{anchor}", 303)
+
+
+def second_marker(request: Request, run: Run, outcome: Outcome) -> dict[str, object]:
+    """Return what the page of a conversation shows of people: what they say, and a form for what one says oneself."""
+    key, user = outcome.attempt.key, user_of(request)
+    return {
+        "marks": hand_marks(labels_of(_store(request), run.id, key), outcome),
+        "graders": list(outcome.grades),
+        "key": key,
+        "run": run.id,
+        "author": user.name,
+        "form_key": form_key(request) if user.may("write") else None,
+        "verdicts": VERDICTS,
+        "queue": label_page(run=run.id),
+    }
+
+
+def _choices(request: Request, run: str | None, after: str | None) -> dict[str, object]:
+    store, user = _store(request), user_of(request).name
+    listed = list_runs(store, after, SHOWN) if run is None else None
+    ids = [one.id for one in listed.runs if one.grading] if listed else [store.run(run or "").id]
+    given = labelled(store, user)
+    choices = [_choice(store, one, given) for one in ids]
+    return {
+        "section": "label",
+        "choices": sorted(choices, key=lambda one: not any(found.judged for found, *_ in one.questions)),
+        "author": user,
+        "chosen": run is not None,
+        "next_page": label_page(after=listed.next) if listed and listed.next else None,
+        "every": label_page() if run is not None or after else None,
+    }
+
+
+def _choice(store: Store, run_id: str, given: Mapping[tuple[str, str], int]) -> Choice:
+    run, grading = store.run(run_id), store.grading(run_id)
+    every = [*questions(grading), question(grading, "")]
+    found = [
+        (
+            one,
+            given.get((run_id, one.grader), 0),
+            label_page(run=run_id, grader=one.grader),
+            label_page(run=run_id, grader=one.grader, blind=1, seed=1),
+        )
+        for one in every
+    ]
+    return Choice(run_id, run.suite, run.started_at, found)
+
+
+def _around(request: Request, queue: LabelQueue, place: int, said: dict[AttemptKey, Label]) -> dict[str, object]:
+    """Return what a page of a queue shows besides the conversation."""
+    asked = queue.asked
+    places = {key: at for at, key in enumerate(queue.items, 1)}
+    pairs = paired_labels(_store(request), asked.grading, asked.grader, author=asked.author) if asked.grader else []
+
+    def link(label: Label) -> str | None:
+        return label_item(queue.id, places[label.key]) if label.key in places else None
+
+    last = max((at for at in places if at in said), key=lambda key: said[key].created_at, default=None)
+    return {
+        "section": "label",
+        "queue": queue,
+        "question": question(asked.grading, asked.grader),
+        "verdicts": VERDICTS,
+        "progress": progress(queue.items, said, place),
+        "agreement": agreement_shown(agreement_with(pairs), link) if asked.grader else None,
+        "last": None if last is None else _last(request, queue, places[last], said[last]),
+        "here": label_item(queue.id, place or None),
+        "form_key": form_key(request),
+        "place": place,
+    }
+
+
+def _last(request: Request, queue: LabelQueue, place: int, label: Label) -> tuple[int, str, HandMark]:
+    """Return the item that was labelled last: where it is, its address, and its mark beside that of the judge."""
+    outcome = _outcome(_store(request), queue.asked, label.key)
+    return place, label_item(queue.id, place), hand_mark(label, outcome.grades.get(label.grader))
+
+
+def _judge(outcome: Outcome, grader: str) -> Mark | None:
+    """Return what the judge says, without the evidence in its place."""
+    kept = {name: grade for name, grade in outcome.grades.items() if name == grader}
+    return next(iter(whole_marks(Outcome(attempt=outcome.attempt, grades=kept), Register())), None)
+
+
+def _at(request: Request, queue: str, place: int) -> tuple[LabelQueue, AttemptKey]:
+    found = _queues(request).find(queue, user_of(request).name)
+    if not 1 <= place <= len(found.items):
+        raise UsageError(f"this queue has {len(found.items)} conversations")
+    return found, found.items[place - 1]
+
+
+def _outcome(store: Store, asked: Asked, key: AttemptKey) -> Outcome:
+    for outcome in store.outcomes(asked.grading.id, sample_id=key.sample_id):
+        if outcome.attempt.key == key:
+            return outcome
+    raise UsageError("this conversation was deleted while the queue was open")
+
+
+def _label(place: LabelPlace, form: Mapping[str, str], *, blind: bool) -> Label:
+    try:
+        return now_label(place, form.get("verdict", ""), form.get("note"), blind=blind)
+    except ValidationError as error:
+        raise UsageError("choose an answer, and say why in at most 4,000 characters") from error
+
+
+def _page_of(run_id: str, key: AttemptKey, first: int | None = None) -> str:
+    return sample_page(run_id, key.sample_id, trial=key.trial, target=key.target, **{"from": first})
+
+
+def _number(text: str) -> int:
+    if not text.isascii() or not text.isdecimal() or len(text) > 9:
+        raise UsageError("this is no number of a turn or a trial")
+    return int(text)
+
+
+def _queues(request: Request) -> LabelQueues:
+    return cast("LabelQueues", request.app.state.label_queues)
+
+
+def _store(request: Request) -> Store:
+    return cast("Store", request.app.state.store)

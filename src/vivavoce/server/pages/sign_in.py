@@ -1,0 +1,77 @@
+"""Signing in: a token given once in a form, kept by the browser in a cookie that no script can read."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+
+from vivavoce.server.admission import COOKIE, FORGOTTEN, SIGN_IN, SIGN_OUT, Admission, asker_of, too_many
+from vivavoce.server.pages.forms import Form, form_key
+from vivavoce.server.pages.page import page
+from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.users import MAY, user_of
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+KEPT = 30 * 86400
+"""Seconds that a browser keeps a token; one that ends before that is refused by then."""
+
+
+@router.get(SIGN_IN)
+def sign_in(request: Request, next: str = "/") -> Response:  # noqa: A002 - it is called so in the address
+    """Ask for a token, or say who one is and let them sign out."""
+    return _page(request, next)
+
+
+@router.post(SIGN_IN)
+async def signed_in(request: Request, form: Form) -> Response:
+    """Take a token and go on to where it was asked for."""
+    admission: Admission | None = request.app.state.admission
+    token, wanted = form.get("token", "").strip(), local(form.get("next", "/"))
+    if admission is not None:
+        at = asker_of(request.scope, request.headers)
+        if await admission.user(token, at) is None:
+            seconds = admission.wait(at)
+            return too_many(request.scope, seconds) if seconds else _page(request, wanted, wrong=True)
+    answer = RedirectResponse(wanted, 303)
+    if admission is not None:
+        secure = "; Secure" if request.app.state.access.secure else ""
+        value = quote(token, safe="")
+        answer.headers["set-cookie"] = f"{COOKIE}={value}; Max-Age={KEPT}; Path=/; HttpOnly; SameSite=Strict{secure}"
+    return answer
+
+
+@router.post(SIGN_OUT)
+def signed_out(form: Form) -> Response:
+    """Have the browser forget the token; it stays good until it is revoked."""
+    del form
+    answer = RedirectResponse(SIGN_IN, 303)
+    answer.headers["set-cookie"] = FORGOTTEN
+    return answer
+
+
+def local(address: str) -> str:
+    r"""Return an address that leads to one of our own pages, `/` in place of any other.
+
+    Browsers read `//x` and `/\x` as another host, and leave out tabs and ends of lines before they look.
+    """
+    plain = address.isascii() and address.isprintable() and "\\" not in address
+    return address if plain and address.startswith("/") and not address.startswith("//") else "/"
+
+
+def _page(request: Request, wanted: str, *, wrong: bool = False) -> Response:
+    user = user_of(request)
+    values: dict[str, object] = {
+        "section": "",
+        "demanded": request.app.state.admission is not None,
+        "user": user if user.id and not wrong else None,
+        "may": MAY[user.role],
+        "wrong": wrong,
+        "next": local(wanted),
+        "form_key": form_key(request),
+        "sign_in": SIGN_IN,
+        "sign_out": SIGN_OUT,
+    }
+    return page("sign_in.html", values, 401 if wrong else 200)

@@ -1,0 +1,100 @@
+"""Beginning work from a page: a suite of the served folder, a test against its target, or its graders on a stored run.
+
+The form names a suite and sets limits, as the API does; it never brings code. What it names is shown as it is.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import RedirectResponse
+from pydantic import ValidationError
+
+from vivavoce.errors import UsageError
+from vivavoce.report.text import safe
+from vivavoce.server.allowed import Allowed
+from vivavoce.server.job_requests import GradeJob, SuiteJob, TestJob
+from vivavoce.server.pages.forms import Form, form_key
+from vivavoce.server.pages.links import job_page, new_job_page
+from vivavoce.server.pages.page import page
+from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.suite_files import look_at, suite_files
+from vivavoce.server.users import needs
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+What = Literal["suite", "test", "grade"]
+WHATS: dict[What, str] = {"suite": "Run a suite", "test": "Test one goal", "grade": "Grade a run again"}
+
+OPTIONS = ("trials", "max_samples", "max_concurrent", "max_calls", "max_cost")
+"""What a form may set of a run of a suite, besides its tags."""
+
+_OF_TEST = ("suite", "goal", "instructions", "persona", "max_turns", "trials", "max_calls", "max_cost")
+_OF_GRADING = ("run", "suite", "max_calls", "max_cost")
+_REQUESTS: dict[str, type[SuiteJob | TestJob | GradeJob]] = {"suite": SuiteJob, "test": TestJob, "grade": GradeJob}
+
+
+@router.get("/jobs/new", dependencies=[needs("write")])
+def new(request: Request, what: What = "suite", suite: str = "", grade: str = "") -> Response:
+    """Show what can be begun, and the suite that was chosen as it is; nothing of it runs."""
+    return _form(request, "grade" if grade else what, {"suite": suite, "run": grade})
+
+
+@router.post("/jobs/new")
+def begin(request: Request, form: Form) -> Response:
+    """Begin what a form asks for; the same form begins nothing twice."""
+    given = {name: value.strip() for name, value in form.items() if value.strip()}
+    what = given.get("what", "suite")
+    if what not in _REQUESTS:
+        raise UsageError("this is none of the things that can be begun here")
+    try:
+        asked = _REQUESTS[what].model_validate(_asked(what, given))
+        record = request.app.state.jobs.submit(asked, given.get("key"))
+    except ValidationError as error:
+        return _form(request, what, form, [_wrong(one) for one in error.errors()])
+    except UsageError as error:
+        return _form(request, what, form, [str(one) for one in error.problems])
+    return RedirectResponse(job_page(record.id), 303)
+
+
+def _asked(what: str, given: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a form asks for, as the API takes it."""
+    if what == "suite":
+        options: dict[str, Any] = {name: given[name] for name in OPTIONS if name in given}
+        if "tags" in given:
+            options["tags"] = [tag.strip() for tag in given["tags"].split(",") if tag.strip()]
+        return {"suite": given.get("suite", ""), "options": options}
+    return {name: given[name] for name in (_OF_TEST if what == "test" else _OF_GRADING) if name in given}
+
+
+def _wrong(error: Mapping[str, Any]) -> str:
+    return f"{error['loc'][-1] if error['loc'] else 'the form'}: {error['msg']}"
+
+
+def _form(request: Request, what: str, given: Mapping[str, str], wrong: list[str] | None = None) -> Response:
+    allowed: Allowed = request.app.state.allowed
+    suite = given.get("suite", "")
+    files = suite_files(allowed.workspace)
+    look = None
+    if suite:
+        try:
+            look = look_at(allowed, suite)
+        except UsageError as error:
+            wrong = wrong or [str(error)]
+    run = given.get("run", "")
+    values: dict[str, object] = {
+        "section": "jobs",
+        "what": what,
+        "whats": [(one, word, new_job_page(what=one, suite=suite or None)) for one, word in WHATS.items()],
+        "files": [name for name in files if safe(name) == name],
+        "suite": suite,
+        "look": look,
+        "given": {"run": run, **given},
+        "wrong": [safe(one) for one in wrong or ()],
+        "form_key": form_key(request),
+        "key": secrets.token_hex(16),
+    }
+    return page("new_job.html", values, 422 if wrong else 200)

@@ -1,0 +1,129 @@
+"""The trends page: a grader over the runs of a suite, or, without a suite, all suites with their last scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, cast
+
+from fastapi import APIRouter, Query, Request, Response
+
+from vivavoce.report.html.plots import Spark, spark
+from vivavoce.report.html.trend_plot import Axis, TrendPlot, letters, trend_plot
+from vivavoce.report.trend_point import Point
+from vivavoce.report.trends import LIMIT, Trend, Trends
+from vivavoce.server.pages.links import compare_page, run_page, trends_data, trends_page
+from vivavoce.server.pages.page import page
+from vivavoce.server.pages.route import PageRoute
+from vivavoce.store.series import Series, read_series, recent_series
+from vivavoce.store.store import Store
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+
+LIMITS = (15, 30, LIMIT, 120)
+"""How many runs one may ask to see."""
+OTHERS = 12
+"""Other graders that have a small plot."""
+TOP, BOTTOM = 8, 62
+"""Where a small plot begins and ends, in pixels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Small:
+    """A small plot of another grader; `newest` is its last run with a score."""
+
+    trend: Trend
+    link: str
+    plot: TrendPlot
+    newest: Point | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A suite in the list; `newest` is its last run with a score, and the line stands for those marked as it was."""
+
+    suite: str
+    total: int
+    link: str
+    grader: str | None
+    started_at: float
+    newest: Point | None
+    spark: Spark | None
+
+
+@router.get("/trends")
+def trends(
+    request: Request,
+    suite: str | None = None,
+    grader: str | None = None,
+    target: str | None = None,
+    first: Annotated[str | None, Query(alias="from")] = None,
+    last: Annotated[str | None, Query(alias="to")] = None,
+    limit: Annotated[int, Query(ge=1, le=max(LIMITS))] = LIMIT,
+    after: str | None = None,
+) -> Response:
+    """Show the trend of a suite, or which suites there are."""
+    store = cast("Store", request.app.state.store)
+    if not suite:
+        return page("trend_suites.html", _suites(store, after))
+    found = Trends(suite, read_series(store, suite, first=first, last=last, limit=limit))
+    shown = found.trend(grader or None, target or None)
+    asked = {"suite": suite, "grader": grader or None, "target": target or None}
+    kept = {**asked, "limit": None if limit == LIMIT else limit}
+    values: dict[str, object] = {
+        "section": "trends",
+        "trend": shown,
+        "plot": trend_plot(shown.points),
+        "letters": letters(shown.points),
+        "changed": [point for point in shown.points if point.changes],
+        "newest_first": shown.points[::-1],
+        "link_of": run_page,
+        "compare": compare_page,
+        "since": {point.run: trends_page(**kept, **{"from": point.run}) for point in shown.points},
+        "several": len(shown.targets) > 1,
+        "others": _others(found, shown, kept),
+        "limit": limit,
+        "limits": sorted({*LIMITS, limit}),
+        "window": {"from": first, "to": last} if first or last else None,
+        "earlier_page": trends_page(**kept, to=shown.earlier) if shown.earlier else None,
+        "later_page": trends_page(**kept, **{"from": shown.later}) if shown.later else None,
+        "newest_page": trends_page(**kept) if shown.later else None,
+        "whole_page": trends_page(**kept) if first or last else None,
+        "json_link": trends_data(**kept, **{"from": first, "to": last}),
+    }
+    return page("trends.html", values)
+
+
+def _others(found: Trends, shown: Trend, kept: dict[str, str | int | None]) -> list[Small]:
+    """Return small plots of the other graders, all on one axis."""
+    names = [name for name in found.graders if name != shown.grader][:OTHERS]
+    others = [found.trend(name, shown.target) for name in names]
+    axis = Axis.around((point for one in others for point in one.points), TOP, BOTTOM)
+    return [
+        Small(
+            one,
+            trends_page(**{**kept, "grader": one.grader}),
+            trend_plot(one.points, axis),
+            next((point for point in reversed(one.points) if point.mean is not None), None),
+        )
+        for one in others
+    ]
+
+
+def _suites(store: Store, after: str | None) -> dict[str, object]:
+    found, following = recent_series(store, after)
+    return {
+        "section": "trends",
+        "rows": [_row(one.suite, one.total, Series(one.runs, None, None)) for one in found],
+        "next_page": trends_page(after=following) if following else None,
+        "first_page": trends_page() if after else None,
+    }
+
+
+def _row(suite: str, total: int, series: Series) -> Row:
+    trend = Trends(suite, series).trend()
+    scored = [point for point in trend.points if point.mean is not None]
+    begins = max((at for at, point in enumerate(scored) if point.breaks), default=0)
+    means = [point.mean for point in scored[begins:] if point.mean is not None]
+    newest = scored[-1] if scored else None
+    started_at = series.runs[-1].run.started_at
+    return Row(suite, total, trends_page(suite=suite), trend.label or trend.grader, started_at, newest, spark(means))

@@ -1,0 +1,150 @@
+"""The suites below the served folder, and what can be said of one without running anything of it.
+
+A page that shows a suite changes nothing: its Python files are imported when it is started, never before.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from vivavoce.errors import Problem, UsageError
+from vivavoce.metrics.factory import CLASSES
+from vivavoce.metrics.factory import metrics as registered
+from vivavoce.plugins import is_file_reference
+from vivavoce.run.check import Forecast
+from vivavoce.run.plan import RunOptions, plan_of
+from vivavoce.server.allowed import Allowed
+from vivavoce.suites.dataset import check_dataset, dataset_source
+from vivavoce.suites.document import MAX_BYTES
+from vivavoce.suites.load import Suite, load_suite
+from vivavoce.suites.spec import AnyGraderSpec, FunctionGraderSpec, MetricGraderSpec, TesterSpec
+
+MOST = 300
+"""Suites that are listed."""
+
+LOOKED_AT = 20_000
+"""Files and folders that are looked at for them."""
+
+COUNTED = 10_000_000
+"""Bytes of a dataset whose rows are counted before a run."""
+
+TOLD = 20
+"""Problems of a suite that are told."""
+
+_OTHERS = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
+_KEYS = [re.compile(rb"(?:^|[{,])\s*[\"']?%s[\"']?\s*:" % key, re.MULTILINE) for key in (b"dataset", b"graders")]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A suite as it is: the text of its file, what is wrong with it, and what a run of it would call.
+
+    `asking` are the graders that ask a judge. Nothing is forecast of one with problems, or with a very large dataset.
+    """
+
+    text: str
+    problems: list[str]
+    notes: tuple[str, ...] = ()
+    forecast: Forecast | None = None
+    asking: tuple[str, ...] = ()
+
+
+def suite_files(workspace: Path) -> list[str]:
+    """Return the suites below a folder, by their paths in there, hidden folders and those of packages left out."""
+    found: list[str] = []
+    for path in _files(workspace):
+        if _is_suite(path):
+            found.append(path.relative_to(workspace).as_posix())
+            if len(found) == MOST:
+                break
+    return sorted(found)
+
+
+def look_at(allowed: Allowed, name: str) -> Look:
+    """Return what can be said of a suite before it runs.
+
+    Raises:
+        UsageError: there is no suite of that name below the served folder, or it cannot be read.
+    """
+    path = allowed.suite(name)
+    try:
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        raise UsageError(f"suite '{name}' cannot be read: {error.strerror}") from error
+    try:
+        suite = load_suite(path)
+        if suite.problems:
+            raise UsageError(*suite.problems)
+        forecast = _forecast(suite)
+    except UsageError as error:
+        return Look(text, [_told(problem, allowed.workspace.resolve()) for problem in error.problems[:TOLD]])
+    asking = tuple(one for one, grader in suite.spec.graders.items() if _asks(grader))
+    return Look(text, [], suite.notes, forecast, asking)
+
+
+def _files(workspace: Path) -> Iterator[Path]:
+    seen = 0
+    for folder, folders, files in os.walk(workspace):
+        folders[:] = sorted(one for one in folders if not one.startswith(".") and one not in _OTHERS)
+        seen += len(files) + len(folders)
+        yield from (Path(folder, one) for one in sorted(files) if one.endswith((".yaml", ".yml")))
+        if seen > LOOKED_AT:
+            return
+
+
+def _is_suite(path: Path) -> bool:
+    """Say whether a file has the keys of a suite; whether it is a good one, is told when it is looked at."""
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_BYTES:
+            return False
+        text = path.read_bytes()
+    except OSError:  # gone, or not ours to read
+        return False
+    return all(key.search(text) for key in _KEYS)
+
+
+def _forecast(suite: Suite) -> Forecast | None:
+    source = dataset_source(suite)
+    if isinstance(source, Path) and source.exists() and (not source.is_file() or source.stat().st_size > COUNTED):
+        return None
+    plan = plan_of(suite, RunOptions())
+    check_dataset(suite, plan.tags)
+    tester = (suite.spec.tester or TesterSpec()) if suite.spec.driver == "penelope" else None
+    samples = turns = verdicts = 0
+    for sample in plan.samples():
+        most = sample.turn_count if tester is None else sample.max_turns or tester.max_turns
+        samples, turns = samples + 1, turns + most
+        verdicts += sum(1 if one.scope != "turn" else most for one in suite.spec.graders.values() if _asks(one))
+        verdicts += 0 if tester is None else -(-most // tester.evaluate_every)
+    targets = 0 if plan.replays else len(getattr(suite.spec.target, "model_handles", None) or [None])
+    times = max(targets, 1) * plan.trials
+    messages = 0 if plan.replays else turns * times
+    held = samples * times
+    led = tester is not None
+    return Forecast(
+        samples, targets, plan.trials, held, turns * times, messages, verdicts * times, plan.concurrency, led
+    )
+
+
+def _asks(grader: AnyGraderSpec) -> bool:
+    """Say whether a grader asks a judge; one of a file is taken for one that does."""
+    if isinstance(grader, FunctionGraderSpec):
+        return False
+    if not isinstance(grader, MetricGraderSpec) or is_file_reference(grader.metric):
+        return True
+    return registered.get(CLASSES.get(grader.metric, grader.metric)).judged
+
+
+def _told(problem: Problem, workspace: Path) -> str:
+    """Return a problem with its file as it is called in the served folder, and its line."""
+    if problem.file is None:
+        return problem.message
+    file = Path(problem.file).resolve()
+    name = file.relative_to(workspace).as_posix() if file.is_relative_to(workspace) else file.name
+    line = "" if problem.line is None else f", line {problem.line}"
+    return f"{name}{line}: {problem.message}"

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from server.pages.cases import keep, outcome
+from vivavoce.records.label import Label
+from vivavoce.records.score import GradeResult
+from vivavoce.store.labels import set_label
+from vivavoce.store.store import Store
+
+from .conftest import Viva
+
+
+@pytest.fixture
+def labelled(tmp_path: Path) -> None:
+    """A store with two labels, of which the judge agrees with one."""
+    with Store.open(str(tmp_path / "x.db")) as store:
+        keep(store, [outcome(name, grades={"goal": GradeResult(score=1.0)}) for name in ("one", "two")], "run-1")
+        for name, verdict in (("one", "pass"), ("two", "fail")):
+            said = {"sample_id": name, "target": "bot", "trial": 0, "grader": "goal", "author": "Ida"}
+            told = {"verdict": verdict, "note": f"=why {name}", "created_at": 1.0}
+            set_label(store, "run-1", Label.model_validate({**said, **told}))
+
+
+@pytest.mark.usefixtures("labelled")
+def test_labels_are_written_a_line_each(viva: Viva) -> None:
+    lines = viva("labels", "export", "latest", "--store", "x.db").stdout.splitlines()
+    assert [(json.loads(line)["sample_id"], json.loads(line)["note"]) for line in lines] == [
+        ("one", "=why one"),
+        ("two", "=why two"),
+    ]
+
+
+@pytest.mark.usefixtures("labelled")
+def test_a_note_is_no_formula_in_a_spreadsheet(viva: Viva) -> None:
+    done = viva("labels", "export", "--format", "csv", "--store", "x.db")
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert [(row["sample_id"], row["verdict"], row["note"]) for row in rows] == [
+        ("one", "pass", "'=why one"),
+        ("two", "fail", "'=why two"),
+    ]
+
+
+@pytest.mark.usefixtures("labelled")
+def test_the_agreement_is_told_with_where_the_two_differ(viva: Viva) -> None:
+    told = viva("labels", "agreement", "--grader", "goal", "--store", "x.db").stdout
+    assert "2 compared: 1 both pass, 0 both fail, 1 judge too lenient, 0 judge too strict" in told
+    assert "too lenient  two#0  =why two" in told
+    assert json.loads(viva("labels", "agreement", "--grader", "goal", "--json", "--store", "x.db").stdout)["n"] == 2
+    refused = viva("labels", "agreement", "--store", "x.db")
+    assert (refused.returncode, "--grader NAME" in refused.stderr) == (2, True)

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from vivavoce.records.run import Outcome
+from vivavoce.report.export import export
+from vivavoce.server.api.exports import KINDS
+from vivavoce.server.replies import Format
+from vivavoce.store.store import Store
+
+from ..live import get, serving
+from ..pages.cases import keep, outcome
+from ..pages.hostile import TEXTS
+
+
+@pytest.mark.parametrize("to", KINDS)
+def test_a_run_is_exported_as_the_command_does(server: str, store: Store, tmp_path: Path, to: Format) -> None:
+    run = store.run("latest")
+    export(store, run, store.grading(run.id), to, tmp_path / "made")
+    reply = get(f"{server}/api/v1/runs/latest/export?format={to}")
+    kind, ending = KINDS[to]
+    assert (reply.status, reply.headers["content-type"]) == (200, kind)
+    assert reply.headers["content-disposition"] == f'attachment; filename="{run.id}{ending}"'
+    assert reply.body == (tmp_path / "made").read_bytes()
+
+
+def test_an_export_is_what_its_type_says(server: str) -> None:
+    url = f"{server}/api/v1/runs/latest/export?format="
+    assert len(json.loads(get(f"{url}json").body)["samples"]) == 3
+    lines = get(f"{url}jsonl").text.splitlines()
+    assert [Outcome.model_validate_json(line).attempt.key.sample_id for line in lines] == ["kind", "a/b", "broken"]
+    assert len(list(csv.DictReader(io.StringIO(get(f"{url}csv").text)))) == 5
+    assert ET.fromstring(get(f"{url}junit").body).tag == "testsuites"
+
+
+@pytest.mark.parametrize("name", [*TEXTS, 'x"\r\nset-cookie: a=b', "Größe", "/etc/passwd", "a" * 500])
+def test_no_name_of_a_run_breaks_out_of_the_name_of_the_file(store: Store, name: str) -> None:
+    keep(store, [outcome()], name, at=9e9)
+    with serving(store) as url:
+        headers = get(f"{url}/api/v1/runs/latest/export?format=csv").headers
+    kept = headers["content-disposition"].removeprefix('attachment; filename="').removesuffix('"')
+    assert kept.isascii()
+    assert kept.endswith(".csv")
+    assert not set(kept) & set('/\\"\r\n;:<>')
+    assert not kept.startswith(".")
+    assert "set-cookie" not in headers
+
+
+def test_what_cannot_be_exported_is_told(server: str) -> None:
+    for path, status in (
+        ("runs/latest/export?format=letta", 422),
+        ("runs/latest/export?format=", 422),
+        ("runs/nothing/export", 404),
+        ("runs/latest/export?grading=nothing", 404),
+    ):
+        reply = get(f"{server}/api/v1/{path}")
+        assert (reply.status, list(reply.json())) == (status, ["detail"])
+
+
+def test_a_disk_without_room_for_the_file_is_told(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    reply = get(f"{server}/api/v1/runs/latest/export")
+    assert (reply.status, list(reply.json())) == (503, ["detail"])

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vivavoce.records.score import GradeResult
+from vivavoce.server.pages.neighbours import neighbours
+from vivavoce.store.listing import SampleEntry
+from vivavoce.store.store import Store
+
+from .cases import keep, outcome
+
+GRADES = [
+    GradeResult(score=0.0),
+    GradeResult(score=0.8, metadata={"passed": True}),
+    GradeResult(score=1.0),
+    GradeResult(state="skipped", rationale="nothing to say"),
+    GradeResult(score=1.0, metadata={"passed": False}),
+    GradeResult(score=0.5),
+]
+"""By position: fail, pass from 0.7 on, pass, skipped, a full score that does not pass, partial."""
+
+
+@pytest.mark.parametrize(
+    ("position", "around"),
+    [
+        (0, (None, "1", None, "4")),
+        (2, ("1", "3", "0", "4")),
+        (4, ("3", "5", "0", "5")),
+        (5, ("4", None, "4", None)),
+    ],
+)
+def test_failing_neighbours_are_those_that_the_list_says_failed(
+    tmp_path: Path, position: int, around: tuple[str | None, ...]
+) -> None:
+    with Store.open(str(tmp_path / "kept.db")) as store:
+        keep(store, [outcome(str(i), grades={"goal": grade}, position=i) for i, grade in enumerate(GRADES)])
+        found = neighbours(store, "run-1-g1", position)
+    assert tuple(map(_name, (found.before, found.after, found.failing_before, found.failing_after))) == around
+
+
+def _name(sample: SampleEntry | None) -> str | None:
+    return None if sample is None else sample.sample_id

@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from vivavoce.server.allowed import Allowed
+from vivavoce.store.store import Store
+
+from ..api.test_jobs import ended
+from ..live import Reply, get, serving
+from .cases import Elements
+from .hostile import TEXTS
+from .test_sign_in import fields
+from .test_sign_in import submit as send_form
+
+REFUNDS = "/jobs/new?suite=suites/refunds.yaml"
+
+
+@pytest.fixture
+def url(store: Store, workspace: Path) -> Iterator[str]:
+    with serving(store, Allowed(workspace)) as base:
+        yield base
+
+
+def start(url: str, shown: str, **more: str) -> Reply:
+    """Send the form that a page shows, with more filled in."""
+    return send_form(f"{url}/jobs/new", {**fields(get(url + shown)), **more})
+
+
+def begun(url: str, reply: Reply) -> str:
+    assert reply.status == 303, reply.text
+    job = reply.headers["location"].rpartition("/")[2]
+    assert ended(url, job).status == "finished"
+    return job
+
+
+def test_the_suites_below_the_served_folder_are_offered(url: str) -> None:
+    options = [tag for tag in Elements(get(f"{url}/jobs/new").text).texts if tag.endswith(".yaml")]
+    assert options == ["suites/refunds.yaml"]
+
+
+def test_a_suite_is_shown_as_it_is_with_what_it_will_do_and_none_of_it_runs(url: str, workspace: Path) -> None:
+    suite = workspace / "suites" / "refunds.yaml"
+    suite.write_text(suite.read_text() + "# <script>alert(1)</script> & so on\n")
+    (workspace / "suites" / "bot.py").write_text("raise SystemExit('this ran')\n")
+    answer = get(url + REFUNDS)
+    assert suite.read_text() in html.unescape(answer.text)
+    assert "<script>alert" not in answer.text
+    text = Elements(answer.text).text
+    assert "3 samples × 1 target × 1 trial = 3 conversations" in text
+    assert "4 messages to the target" in text
+    assert "no judge is asked" in text
+
+
+def test_starting_it_leads_to_its_job_and_twice_the_same_form_to_the_same(url: str, store: Store) -> None:
+    form = fields(get(url + REFUNDS)) | {"max_samples": "2", "trials": "3", "tags": "short, long"}
+    first, again = (send_form(f"{url}/jobs/new", form) for _ in range(2))
+    begun(url, first)
+    assert again.headers["location"] == first.headers["location"]
+    assert len(store.runs()) == 2
+    assert store.run("latest").options["trials"] == 3
+    assert store.run("latest").options["tags"] == ["short", "long"]
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"trials": "many"}, "trials: Input should be a valid integer"),
+        ({"trials": "1000000"}, "trials is 1000 at most"),
+        ({"max_cost": "nan"}, "max_cost: Input should be a finite number"),
+        ({"suite": "../x.yaml"}, "no suite '../x.yaml'"),
+        ({"suite": "suites/bot.py"}, "no suite 'suites/bot.py'"),
+        ({"what": "test", "goal": ""}, "goal: Field required"),
+        ({"what": "grade", "run": "nobody"}, "no run 'nobody'"),
+    ],
+)
+def test_what_is_wrong_is_told_beside_the_form_and_nothing_begins(url: str, more: dict[str, str], told: str) -> None:
+    reply = start(url, REFUNDS, **more)
+    assert (reply.status, told in html.unescape(reply.text)) == (422, True), Elements(reply.text).text
+    assert get(f"{url}/api/v1/jobs").json()["jobs"] == []
+
+
+def test_a_form_for_something_else_is_none_of_ours(url: str) -> None:
+    assert start(url, REFUNDS, what="resume").status == 404
+
+
+def test_the_problems_of_a_suite_come_with_their_lines_and_without_a_button(url: str, workspace: Path) -> None:
+    suite = workspace / "suites" / "refunds.yaml"
+    suite.write_text(suite.read_text().replace("kind: tool", "kind: tol"))
+    page = Elements(get(url + REFUNDS).text)
+    assert "suites/refunds.yaml, line 9: graders.said.kind: no kind 'tol'; did you mean 'tool'?" in page.text
+    assert str(workspace) not in page.text
+    assert "form_key" not in page.having("name")
+
+
+def test_a_stored_run_is_graded_again_with_a_suite(url: str, store: Store) -> None:
+    run = store.run("latest").id
+    shown = f"/jobs/new?grade={run}&suite=suites/refunds.yaml"
+    assert run in Elements(get(url + shown).text).having("value")
+    begun(url, start(url, shown, run=run))
+    assert len(store.gradings(run)) == 2
+
+
+def test_a_test_takes_a_goal_and_the_tester_of_its_suite(url: str, store: Store) -> None:
+    reply = start(url, f"{REFUNDS}&what=test", goal="Get a refund", max_turns="1")
+    assert reply.status == 303
+    assert "tester" in (ended(url, reply.headers["location"].rpartition("/")[2]).detail or "")
+
+
+@pytest.mark.parametrize("text", TEXTS[:30])
+def test_hostile_texts_stay_texts(url: str, text: str) -> None:
+    asked = quote(text, safe="", errors="replace")
+    for address in (f"/jobs/new?suite={asked}", f"/jobs/new?grade={asked}", f"/jobs/new?what={asked}"):
+        page = Elements(get(url + address).text)
+        assert len([tag for tag, _ in page.tags if tag == "script"]) == 1
+        assert not [name for _, found in page.tags for name in found if name.startswith("on") or name == "style"]

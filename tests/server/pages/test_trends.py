@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from report.trend_cases import PRINTS, SPEC, keep, says
+from vivavoce.report.text import safe
+from vivavoce.server.pages.links import run_page, trends_page
+from vivavoce.store.store import Store
+
+from ..live import get, serving
+from .cases import Elements
+from .hostile import TEXTS
+
+LARGE: dict[str, Any] = {**SPEC, "target": {**SPEC["target"], "model_handles": ["large"]}}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(str(tmp_path / "kept.db")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def url(store: Store) -> Iterator[str]:
+    with serving(store) as base:
+        yield base
+
+
+def shown(url: str, path: str) -> Elements:
+    answer = get(url + path)
+    assert answer.status == 200, answer.text
+    return Elements(answer.text)
+
+
+def rows(page: Elements) -> list[str]:
+    return [found["href"] for _, found in page.tags if found.get("class", "").split()[:1] == ["row"]]
+
+
+def links(page: Elements, name: str, value: str) -> list[str]:
+    return [found["href"] for _, found in page.tags if found.get(name) == value]
+
+
+def drawn(page: Elements, name: str) -> int:
+    return sum(found.get("class") == name for _, found in page.tags)
+
+
+def test_a_trend_tells_its_finding_draws_it_and_lists_every_run(store: Store, url: str) -> None:
+    for number in range(6):
+        keep(
+            store,
+            number,
+            says("goal", 0.9 if number < 3 else 0.7),
+            says("tone", 0.8),
+            spec=SPEC if number < 3 else LARGE,
+        )
+    page = shown(url, "/trends?suite=shop")
+    finding = "goal fell from 0.90 to 0.70 since run shop-003, when the target changed."
+    assert finding in page.text
+    assert any(finding in label and "table below" in label for label in page.having("aria-label"))
+    assert "Target changed: model small → large" in page.text
+    assert "−0.200 −0.271 to −0.129" in page.text
+    assert rows(page) == [run_page(f"shop-{number:03}") for number in range(5, -1, -1)]
+    assert page.having("data-run") == [f"shop-{number:03}" for number in range(6)]
+    assert drawn(page, "letter") == 1
+    assert "/trends?suite=shop&grader=tone" in page.having("href")
+    assert {"/compare?a=shop-002&b=shop-003", "/trends?suite=shop&from=shop-003"} <= set(page.having("href"))
+    assert next(found.get("aria-current") for _, found in page.tags if found.get("href") == "/trends") == "page"
+
+
+def test_scores_of_other_rules_are_drawn_apart_and_called_so(store: Store, url: str) -> None:
+    for number in range(4):
+        keep(store, number, says("goal", 0.9), prints=PRINTS | {"goal": "g1" if number < 2 else "g2"})
+    page = shown(url, "/trends?suite=shop")
+    assert drawn(page, "trace") == 2 + 1, "two stretches, and one in the legend"
+    assert "not comparable" in page.text
+    assert "marked by other rules: not joined" in page.text
+
+
+def test_pages_lead_to_earlier_and_later_runs_and_back(store: Store, url: str) -> None:
+    for number in range(40):
+        keep(store, number, says("goal", 0.5))
+    first = shown(url, "/trends?suite=shop&limit=15")
+    assert rows(first)[-1] == "/runs/shop-025"
+    (earlier,) = links(first, "rel", "prev")
+    second = shown(url, earlier)
+    assert (rows(second)[0], rows(second)[-1]) == ("/runs/shop-024", "/runs/shop-010")
+    (later,) = links(second, "rel", "next")
+    assert rows(shown(url, later)) == rows(first)
+    part = shown(url, "/trends?suite=shop&from=shop-003&to=shop-005")
+    assert len(rows(part)) == 3
+    assert links(first, "rel", "next") == []
+
+
+@pytest.mark.parametrize(
+    ("means", "said"),
+    [
+        ([0.8], "One run is too few for a trend."),
+        ([0.8, 0.6], "Two runs are too few for a trend."),
+        ([None, None, None], "None of these 3 runs has a score of goal."),
+    ],
+)
+def test_few_runs_and_broken_runs_have_a_page_that_says_so(
+    store: Store, url: str, means: list[float | None], said: str
+) -> None:
+    for number, mean in enumerate(means):
+        keep(store, number, says("goal", mean))
+    page = shown(url, "/trends?suite=shop")
+    assert said in page.text
+    assert len(rows(page)) == len(means)
+    assert drawn(page, "gap") == (len(means) + 1 if None in means else 0)
+
+
+def test_runs_that_were_never_graded_have_a_page(store: Store, url: str) -> None:
+    keep(store, 0, prints={}, status="interrupted")
+    keep(store, 1, prints={}, status="running")
+    page = shown(url, "/trends?suite=shop")
+    assert "not graded" in page.text
+    assert "still running" in page.text
+
+
+def test_several_targets_can_be_chosen(store: Store, url: str) -> None:
+    for number in range(3):
+        keep(store, number, says("goal", 0.8, target="a"), says("goal", 0.3, target="b"))
+    assert "0.800" in shown(url, "/trends?suite=shop").text
+    assert "0.300" in shown(url, "/trends?suite=shop&target=b").text
+
+
+def test_without_a_suite_one_is_chosen_the_newest_first(store: Store, url: str) -> None:
+    for number in range(3):
+        keep(store, number, says("goal", 0.25 * number))
+    keep(store, 9, says("goal", None), suite="a & b")
+    page = shown(url, "/trends")
+    assert rows(page) == ["/trends?suite=a+%26+b", "/trends?suite=shop"]
+    assert "0.500 0.45 to 0.55" in page.text
+    assert "Mean of the last 3 runs of this suite: 0.00, 0.25, 0.50" in page.having("aria-label")
+    assert "no score" in page.text
+
+
+def test_a_line_in_the_list_of_suites_does_not_join_scores_of_other_rules(store: Store, url: str) -> None:
+    for number in range(5):
+        keep(store, number, says("goal", number / 5), prints={"goal": "g1" if number < 3 else "g2"})
+    assert "Mean of the last 2 runs of this suite: 0.60, 0.80" in shown(url, "/trends").having("aria-label")
+
+
+def test_many_suites_come_in_pages(store: Store, url: str) -> None:
+    for number in range(25):
+        keep(store, number, says("goal", 0.5), suite=f"s{number:02}")
+    first = shown(url, "/trends")
+    (following,) = links(first, "rel", "next")
+    assert [*rows(first), *rows(shown(url, following))] == [
+        f"/trends?suite=s{number:02}" for number in range(24, -1, -1)
+    ]
+
+
+def test_an_empty_store_says_what_to_do(url: str) -> None:
+    assert "viva run my-exam/suite.yaml" in shown(url, "/trends").text
+
+
+@pytest.mark.parametrize("query", ["suite=nope", "suite=shop&grader=x", "suite=shop&target=x", "suite=shop&from=x"])
+def test_what_is_not_there_has_a_page_that_says_so(store: Store, url: str, query: str) -> None:
+    keep(store, 0, says("goal", 0.5))
+    answer = get(f"{url}/trends?{query}")
+    assert answer.status == 404
+    assert "There is nothing here" in answer.text
+
+
+def test_the_page_of_a_thousand_runs_weighs_little(store: Store, url: str) -> None:
+    for number in range(200):
+        keep(store, number, *(says(f"g{i}", 0.5 + number % 7 / 20) for i in range(6)), version=str(number))
+    for query in ("", "&limit=120"):
+        assert len(gzip.compress(get(f"{url}/trends?suite=shop{query}").body)) < 60_000
+
+
+@pytest.mark.parametrize("number", range(len(TEXTS)))
+def test_what_strangers_wrote_stays_a_text(store: Store, url: str, number: int) -> None:
+    text = TEXTS[number]
+    for run in range(3):
+        spec = {
+            "target": {text: text * run},
+            "graders": {text: {"model": f"{text}{run}"}},
+            "gate": {"metric_key": text},
+        }
+        graders = says(text, 0.5, target=text), says(f"{text}2", 0.5, target=text)
+        keep(
+            store,
+            run,
+            *graders,
+            spec=spec,
+            prints={text: str(run)},
+            suite=text,
+            id=f"{run}{text}",
+            version=f"{run}{text}",
+        )
+    for path in (trends_page(), trends_page(suite=text), trends_page(suite=text, grader=f"{text}2", target=text)):
+        answer = get(url + path)
+        assert answer.status == 200, path
+        harmless(answer.text)
+        assert " ".join(safe(text).split())[:12] in Elements(answer.text).text
+    spelled = quote(text, safe="")
+    for query in (
+        f"suite={spelled}x",
+        f"suite={spelled}&from={spelled}",
+        f"suite=&after={spelled}",
+        f"limit={spelled}",
+    ):
+        answer = get(f"{url}/trends?{query}")
+        assert answer.status in (200, 404, 422)
+        harmless(answer.text)
+    if escape(text) != text and "&" not in text:
+        assert text not in get(url + trends_page(suite=text)).text
+
+
+def harmless(page: str) -> None:
+    """Check that nobody else put in a script, a handler, a style, or an address that leads elsewhere."""
+    read = Elements(page)
+    for _, attributes in read.tags:
+        assert not [name for name in attributes if name.startswith("on") or name in ("style", "srcset", "autofocus")]
+    for name in ("href", "src", "action"):
+        assert all(value.startswith(("/", "#")) and value[:2] != "//" for value in read.having(name))
+    scripts = [attributes["src"] for tag, attributes in read.tags if tag == "script"]
+    assert set(scripts) <= {"/static/vv.js", "/static/trends.js"}
+    assert "1337" not in page
+    assert not {"iframe", "object", "embed", "base", "style", "img", "foreignobject"} & {tag for tag, _ in read.tags}

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pytest
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from vivavoce.server.admission import COOKIE, Admission
+from vivavoce.server.users import User
+from vivavoce.store.store import Store
+from vivavoce.store.tokens import Role, create, digest_of, revoke
+
+from .live import get, send, serving
+
+TALK = {"messages": [{"role": "user", "content": "hi"}], "metrics": ["turn_count"]}
+
+
+class Door(NamedTuple):
+    """A server that demands tokens, and its store."""
+
+    url: str
+    store: Store
+
+    def token(self, role: Role, name: str = "ida") -> dict[str, str]:
+        """Return the header of somebody new."""
+        return {"authorization": f"Bearer {create(self.store, name, role)[1]}"}
+
+
+@pytest.fixture
+def door(store: Store) -> Iterator[Door]:
+    """A server that demands tokens."""
+    with serving(store, demanded=True) as url:
+        yield Door(url, store)
+
+
+def allowed(door: Door, headers: dict[str, str]) -> tuple[int, int, int]:
+    """Return what comes of reading, of writing, and of looking after the server."""
+    return (
+        get(f"{door.url}/api/v1/runs", headers).status,
+        send("POST", f"{door.url}/api/v1/evaluations", TALK, headers).status,
+        get(f"{door.url}/api/v1/audit", headers).status,
+    )
+
+
+def test_a_role_may_do_what_those_before_it_may(door: Door) -> None:
+    assert allowed(door, door.token("read")) == (200, 403, 403)
+    assert allowed(door, door.token("write")) == (200, 200, 403)
+    assert allowed(door, door.token("admin")) == (200, 200, 200)
+    assert allowed(door, {}) == (401, 401, 401)
+
+
+def test_whoever_may_not_is_told_what_it_takes(door: Door) -> None:
+    token = door.token("read", "bo")
+    told = send("POST", f"{door.url}/api/v1/evaluations", TALK, token).json()["detail"]
+    assert told == "bo may look at what is here; to label and begin work takes a token with the role write"
+    page = get(f"{door.url}/runs/latest/delete", token)
+    assert (page.status, "takes a token with the role admin" in page.text) == (403, True)
+
+
+def test_a_token_that_is_revoked_is_refused_at_once(door: Door) -> None:
+    made, secret = create(door.store, "ida", "read")
+    headers = {"authorization": f"Bearer {secret}"}
+    assert get(f"{door.url}/api/v1/runs", headers).status == 200
+    revoke(door.store, made.id)
+    assert get(f"{door.url}/api/v1/runs", headers).status == 401
+
+
+def test_a_token_whose_time_is_over_is_refused(door: Door) -> None:
+    _, secret = create(door.store, "ida", "admin", expires_at=time.time() - 1)
+    assert get(f"{door.url}/api/v1/runs", {"authorization": f"Bearer {secret}"}).status == 401
+
+
+def test_the_secret_of_the_environment_may_do_everything_and_tokens_are_good_beside_it(store: Store) -> None:
+    with serving(store, token="opensesame") as url:
+        door = Door(url, store)
+        assert allowed(door, {"authorization": "Bearer opensesame"}) == (200, 200, 200)
+        assert allowed(door, door.token("read")) == (200, 403, 403)
+
+
+def test_where_no_token_is_demanded_whoever_sits_here_may_do_everything(server: str, store: Store) -> None:
+    door = Door(server, store)
+    assert allowed(door, {}) == (200, 200, 200)
+    assert allowed(door, {"authorization": "Bearer nonsense"}) == (200, 200, 200)
+
+
+def asked(headers: dict[str, str], method: str = "GET") -> Scope:
+    """Return a request as the server hands it on."""
+    return {
+        "type": "http",
+        "method": method,
+        "path": "/api/v1/runs",
+        "client": ("127.0.0.1", 1),
+        "headers": [(name.encode(), value.encode()) for name, value in headers.items()],
+    }
+
+
+async def answered(admission: Admission, headers: dict[str, str], method: str = "GET") -> tuple[int, str]:
+    """Return how a request is answered, and when it may be made again; 200 where it is let in."""
+    scope = asked(headers, method)
+    found = await admission.admit(scope, Headers(scope=scope), writes=method != "GET")
+    return (200, "") if isinstance(found, User) else (found.status_code, found.headers.get("retry-after", ""))
+
+
+def bearer(secret: str, **more: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {secret}", **more}
+
+
+async def test_after_ten_wrong_guesses_an_address_waits(store: Store) -> None:
+    clock = [0.0]
+    admission = Admission(store, digest_of("opensesame"), clock=lambda: clock[0])
+    found = [await answered(admission, bearer(f"guess {number}")) for number in range(11)]
+    assert found == [(401, "")] * 9 + [(429, "6")] * 2
+    assert await answered(admission, bearer("opensesame")) == (429, "6")
+    elsewhere = {"x-forwarded-for": "192.0.2.1, 192.0.2.2"}
+    assert await answered(admission, bearer("opensesame", **elsewhere)) == (200, "")
+    clock[0] += 6.5
+    assert await answered(admission, bearer("opensesame")) == (200, "")
+
+
+async def test_nobody_is_shut_out_by_the_guesses_of_others_at_the_same_address(store: Store) -> None:
+    admission = Admission(store, clock=lambda: 0.0)
+    for number in range(20):
+        await answered(admission, bearer(f"guess {number}"))
+    assert await answered(admission, bearer(create(store, "ida", "read")[1])) == (200, "")
+
+
+async def test_coming_without_a_token_is_no_guess(store: Store) -> None:
+    admission = Admission(store, clock=lambda: 0.0)
+    assert {await answered(admission, {}) for _ in range(200)} == {(401, "")}
+    assert await answered(admission, {}) == (429, "1")
+
+
+@pytest.mark.parametrize(("method", "burst"), [("GET", 200), ("POST", 100)])
+async def test_one_token_may_not_ask_without_end_and_others_still_may(store: Store, method: str, burst: int) -> None:
+    admission = Admission(store, clock=lambda: 0.0)
+    busy, calm = (bearer(create(store, "ida", "write")[1]) for _ in "ab")
+    assert {await answered(admission, busy, method) for _ in range(burst)} == {(200, "")}
+    assert await answered(admission, busy, method) == (429, "1")
+    assert await answered(admission, calm, method) == (200, "")
+
+
+def test_a_person_without_a_token_is_led_to_where_one_signs_in_and_back(door: Door) -> None:
+    reply = get(f"{door.url}/runs/a%2Fb?filter=state:error&sort=worst")
+    assert reply.status == 303
+    assert reply.headers["location"] == "/sign-in?next=/runs/a%252Fb%3Ffilter%3Dstate%3Aerror%26sort%3Dworst"
+    assert "set-cookie" not in reply.headers
+
+
+def test_a_browser_lets_go_of_a_token_that_is_good_no_longer(door: Door) -> None:
+    reply = get(f"{door.url}/", {"cookie": f"{COOKIE}=old"})
+    assert (reply.status, reply.headers["location"]) == (303, "/sign-in?next=/")
+    assert reply.headers["set-cookie"].startswith(f"{COOKIE}=; Max-Age=0")
+
+
+def test_what_makes_a_page_look_as_it_does_needs_no_token(door: Door) -> None:
+    assert get(f"{door.url}/static/vv.css").status == 200
+    assert get(f"{door.url}/static/../api/v1/runs").status in (401, 404)
+    assert get(f"{door.url}/openapi.json").status == 401

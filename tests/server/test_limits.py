@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+from vivavoce.server.limits import Allowance, asker_at
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_a_burst_is_allowed_and_then_so_many_a_second(clock: Clock) -> None:
+    allowance = Allowance(2, 3, clock=clock)
+    assert [allowance.take("ida") for _ in range(4)] == [0, 0, 0, 0.5]
+    clock.now += 0.5
+    assert [allowance.take("ida") for _ in range(2)] == [0, 0.5]
+    clock.now += 1000
+    assert [allowance.take("ida") for _ in range(4)] == [0, 0, 0, 0.5]
+
+
+def test_each_asker_has_their_own(clock: Clock) -> None:
+    allowance = Allowance(1, 1, clock=clock)
+    assert (allowance.take("ida"), allowance.take("bo"), allowance.take("ida")) == (0, 0, 1)
+
+
+def test_asking_how_long_to_wait_takes_nothing(clock: Clock) -> None:
+    allowance = Allowance(1, 1, clock=clock)
+    assert [allowance.wait("ida") for _ in range(3)] == [0, 0, 0]
+    assert (allowance.take("ida"), allowance.wait("ida")) == (0, 1)
+
+
+def test_the_one_who_has_not_asked_for_longest_is_forgotten(clock: Clock) -> None:
+    allowance = Allowance(1, 1, clock=clock, most=2)
+    for who in ("ida", "bo", "eve"):
+        allowance.take(who)
+    assert [allowance.wait(who) for who in ("bo", "eve", "ida")] == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("address", "asker"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8::1", "2001:db8::/64"),
+        ("2001:db8::ffff:2", "2001:db8::/64"),
+        ("2001:db8:0:1::1", "2001:db8:0:1::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("not an address", "not an address"),
+    ],
+)
+def test_one_machine_is_one_asker(address: str, asker: str) -> None:
+    assert asker_at(address) == asker

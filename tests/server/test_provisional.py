@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.run.summary import Summary
+from vivavoce.server import provisional as module
+from vivavoce.server.provisional import Provisional
+from vivavoce.store.store import Store
+
+
+@pytest.fixture
+def over(store: Store) -> GradedRun:
+    run = store.run("latest")
+    return GradedRun(store, run, store.grading(run.id))
+
+
+@pytest.fixture
+def running(over: GradedRun) -> GradedRun:
+    return replace(over, run=over.run.model_copy(update={"status": "running"}))
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The gradings that were counted, in order."""
+    found: list[str] = []
+    count: Callable[[GradedRun], Summary] = GradedRun.summary
+
+    def noted(graded: GradedRun) -> Summary:
+        found.append(graded.grading.id)
+        return count(graded)
+
+    monkeypatch.setattr(GradedRun, "summary", noted)
+    return found
+
+
+def test_all_who_look_at_a_moment_share_what_one_counted(running: GradedRun, counted: list[str]) -> None:
+    provisional = Provisional()
+    found = {id(provisional.summary(running)) for _ in range(50)}
+    assert (len(found), len(counted)) == (1, 1)
+
+
+def test_it_is_counted_again_when_it_is_old(
+    running: GradedRun, counted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "AGE", 0.0)
+    monkeypatch.setattr(module, "REST", 0.0)
+    provisional = Provisional()
+    provisional.summary(running)
+    provisional.summary(running)
+    assert len(counted) == 2
+
+
+def test_a_run_that_is_over_has_its_own(over: GradedRun, running: GradedRun) -> None:
+    provisional = Provisional()
+    assert provisional.summary(running).stopped is not None
+    assert provisional.summary(over).stopped is None
+
+
+def test_what_was_looked_at_long_ago_is_forgotten(
+    running: GradedRun, counted: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "KEPT", 1)
+    again = running.grading.model_copy(update={"id": "again"})
+    running.store.add_grading(again)
+    provisional = Provisional()
+    for graded in (running, replace(running, grading=again), running):
+        provisional.summary(graded)
+    assert counted == [running.grading.id, "again", running.grading.id]
