@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.stats.intervals import wilson
-from vivavoce.stats.paired import PairedDifference, paired_difference, sign_test
+from vivavoce.stats.paired import PairedDifference, difference_of, paired_difference, sign_test
 
 SIDE = st.dictionaries(st.sampled_from("abcdefgh"), st.lists(st.floats(0, 1), max_size=3))
 
@@ -45,6 +45,12 @@ def test_equal_runs_differ_by_zero_but_not_for_certain() -> None:
     rare = wilson(0, 50)[1]
     assert (found.mean, found.ties, found.p_value) == (0, 50, 1)
     assert (found.low, found.high) == pytest.approx((-rare, rare))
+
+
+def test_differences_tell_the_same_as_the_scores_they_come_from() -> None:
+    a, b = {"x": [0.2], "y": [1.0], "z": [0.5]}, {"x": [0.7], "y": [0.4], "z": [0.5]}
+    assert difference_of([0.7 - 0.2, 0.4 - 1.0, 0.0]) == compare(a, b)
+    assert difference_of([]) is None
 
 
 def test_trials_in_another_order_are_a_tie() -> None:

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from vivavoce.errors import UsageError
+from vivavoce.store.claim import claimed_in_file
 from vivavoce.store.store import Store
 
 from . import cases
@@ -37,6 +40,25 @@ def test_looking_whether_a_run_is_held_takes_it_from_nobody(store: Store) -> Non
         assert store.held(RUN)
         assert not store.held("another")
     assert not store.held(RUN)
+
+
+def test_whoever_waits_for_a_claim_never_holds_a_file_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, first = str(tmp_path / "store.db"), ExitStack()
+
+    def first_ends(_seconds: float) -> None:
+        first.close()
+
+    monkeypatch.setattr("time.sleep", first_ends)
+    with first:
+        first.enter_context(claimed_in_file(place, RUN))
+        with (
+            claimed_in_file(place, RUN),
+            pytest.raises(UsageError, match="another process"),
+            claimed_in_file(place, RUN),
+        ):
+            pass
 
 
 def test_a_claim_ends_with_its_process_however_that_ends(address: str) -> None:

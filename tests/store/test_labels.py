@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from sqlalchemy import text
 
 from vivavoce.errors import UsageError
 from vivavoce.records.label import Label
@@ -48,6 +49,12 @@ def test_a_label_is_kept_beside_the_scores_and_changes_none(held: Store) -> None
     assert set_label(held, RUN, said) is None
     assert labels_of(held, RUN, KEY) == [said]
     assert list(held.outcomes(GRADING)) == before
+
+
+def test_labels_are_read_while_their_conversation_is_written(held: Store) -> None:
+    with held.writing() as connection:
+        connection.execute(text("UPDATE attempts SET seconds = 1 WHERE sample_id = 'sample-1'"))
+        assert labels_of(held, RUN, KEY) == []
 
 
 def test_one_author_has_one_label_in_a_place_and_the_log_keeps_what_it_said_before(held: Store) -> None:

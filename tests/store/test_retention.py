@@ -94,6 +94,12 @@ def test_runs_that_ended_before_a_time_are_deleted(three: Store) -> None:
         assert store.collect(before=201.5) == Collected((), 0)
 
 
+def test_a_run_that_is_graded_again_stays(three: Store) -> None:
+    with three as store, store.claimed("old"):
+        assert store.collect(keep_last=1).runs == ("middle",)
+        assert [run.id for run in store.runs()] == ["new", "old"]
+
+
 def test_a_run_that_goes_on_or_may_be_resumed_stays_and_so_do_the_replies_since(address: str) -> None:
     with Store.open(address) as store:
         asyncio.run(hold(store, "going on", 100.0, "running"))

@@ -9,7 +9,7 @@ import pytest
 from report.trend_cases import keep, says
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading
-from vivavoce.store.series import Series, read_series, recent_series
+from vivavoce.store.series import Series, graded_runs, read_series, recent_series
 from vivavoce.store.store import Store
 
 
@@ -32,6 +32,12 @@ def test_the_newest_runs_of_a_suite_come_with_their_neighbours(ten: Store) -> No
     assert numbers(found) == [6, 7, 8, 9]
     assert found.before is not None
     assert (found.before.run.id, found.after) == ("shop-005", None)
+
+
+def test_runs_come_with_their_newest_scores_in_the_order_of_their_names(ten: Store) -> None:
+    found = graded_runs(ten, ["shop-007", "gone", "shop-003", "\ud800"])
+    assert [one.run.id for one in found] == ["shop-007", "shop-003"]
+    assert [one.grading for one in found] == [ten.grading("shop-007"), ten.grading("shop-003")]
 
 
 @pytest.mark.parametrize(

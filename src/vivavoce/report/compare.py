@@ -16,7 +16,7 @@ from vivavoce.records.run import Grading, Reward
 from vivavoce.records.score import PASSED, GradeResult
 from vivavoce.report.pairing import Pairing, Scenarios, pair, scenarios_of
 from vivavoce.report.worst import why
-from vivavoce.stats.paired import paired_difference
+from vivavoce.stats.paired import difference_of
 from vivavoce.store.scenarios import ScenarioScores, said_of, scenario_scores
 from vivavoce.store.store import Store
 
@@ -173,8 +173,8 @@ class _GradedTarget:
     def side(self, grader: str) -> Side:
         """Return how many of its attempts have a score, and how many have none."""
         unscored = self.scores.unscored.get(grader, {})
-        states = Counter(unscored[number] for number in unscored.keys() & self.numbers)
-        scored = len(self.scores.scores.get(grader, {}).keys() & self.numbers)
+        states = Counter(unscored[number] for number in self.numbers.intersection(unscored))
+        scored = len(self.numbers.intersection(self.scores.scores.get(grader, {})))
         return Side(scored=scored, errors=states["error"], skipped=states["skipped"])
 
     def means(self, grader: str) -> dict[str, float]:
@@ -289,7 +289,7 @@ class _Both:
             a=a.side(name),
             b=b.side(name),
             n=len(shared),
-            broke=[other for one, other in pairing.pairs if one in means_a and other in lost_b],
+            broke=[other for one, other in pairing.pairs if other in lost_b and one in means_a],
             mended=[other for one, other in pairing.pairs if one in lost_a and other in means_b],
             same_fingerprint=note is None,
             note=note,
@@ -327,14 +327,13 @@ def _flip(both: _Pair, reason: str) -> Flip:
 
 def _difference(shared: Sequence[_Pair]) -> dict[str, float | int | None]:
     """Return the means over some pairs, and how much they differ."""
-    means_a = {one: (score,) for one, _, score, _ in shared}
-    means_b = {one: (score,) for one, _, _, score in shared}
-    found = paired_difference(means_a, means_b)
+    ones, others = [score for _, _, score, _ in shared], [score for _, _, _, score in shared]
+    found = difference_of([after - before for before, after in zip(ones, others, strict=True)])
     if found is None:
         return {}
     return {
-        "mean_a": math.fsum(score for _, _, score, _ in shared) / found.n,
-        "mean_b": math.fsum(score for _, _, _, score in shared) / found.n,
+        "mean_a": math.fsum(ones) / found.n,
+        "mean_b": math.fsum(others) / found.n,
         "difference": found.mean,
         "low": found.low,
         "high": found.high,

@@ -21,6 +21,7 @@ from vivavoce.server.api import about, audit, deletion, evaluations, exports, jo
 from vivavoce.server.api import trends as trend_data
 from vivavoce.server.api.answers import on_invalid, on_store, on_usage
 from vivavoce.server.catching_up import reading_ahead
+from vivavoce.server.comparisons import Comparisons
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.label_queue import LabelQueues
 from vivavoce.server.pages import compare as compare_pages
@@ -65,6 +66,7 @@ def create_app(store: Store, access: Access, allowed: Allowed | None = None) -> 
     app.state.allowed = allowed or Allowed()
     app.state.jobs = Jobs(store, app.state.allowed)
     app.state.provisional = Provisional()
+    app.state.comparisons = Comparisons()
     app.state.label_queues = LabelQueues()
     app.state.secret = secrets.token_bytes(32)
     app.state.evaluations = CapacityLimiter(EVALUATIONS)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import gc
 import ipaddress
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -13,6 +16,7 @@ from fastapi import FastAPI
 
 from vivavoce.errors import UsageError
 from vivavoce.report.text import safe
+from vivavoce.run.heap import RARELY
 from vivavoce.server.access import Access
 from vivavoce.server.allowed import Allowed
 from vivavoce.server.app import create_app
@@ -80,7 +84,22 @@ def serve(
     app = create_app(store, Access.of(names, token, demanded=others, public=public), allowed)
     if started is not None:
         started(f"http://{shown}:{port}/")
-    asyncio.run(Server(app).serve(sockets=[bound]))
+    with _heap_at_rest():
+        asyncio.run(Server(app).serve(sockets=[bound]))
+
+
+@contextmanager
+def _heap_at_rest() -> Generator[None]:
+    """Leave what every request needs out of the search for garbage, and search rarely, so that none waits for it."""
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*RARELY)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()
 
 
 def public_address(url: str) -> str:
@@ -128,5 +147,7 @@ def listening(host: str, port: int) -> socket.socket:
         bound.listen(2048)
     except (OSError, OverflowError) as error:
         bound.close()
-        raise UsageError(f"cannot listen on {host}:{port}: {getattr(error, 'strerror', None) or error}") from error
+        why = getattr(error, "strerror", None) or error
+        hint = "; --port takes another one, 0 a free one" if getattr(error, "errno", 0) == errno.EADDRINUSE else ""
+        raise UsageError(f"cannot listen on {host}:{port}: {why}{hint}") from error
     return bound

@@ -50,7 +50,7 @@ def mean_interval(
         return None
     _check_bounds(values, bounds)
     n, mean = len(values), math.fsum(values) / len(values)
-    residuals = _residuals(values, range(n) if clusters is None else clusters, mean)
+    residuals = [value - mean for value in values] if clusters is None else _residuals(values, clusters, mean)
     low, high = _limits(values, mean, residuals, level, bounds)
     return Estimate(mean, low, high, n, len(residuals))
 
@@ -90,6 +90,8 @@ def percentile(values: Sequence[float], q: float) -> float | None:
 
 def _check_bounds(values: Sequence[float], bounds: tuple[float, float]) -> None:
     low, high = bounds
+    if low <= min(values) and max(values) <= high and all(map(math.isfinite, values)):
+        return
     for place, value in enumerate(values):
         if not (low <= value <= high and math.isfinite(value)):
             raise ValueError(f"value {place} must be a number between {low} and {high}, got {value}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from vivavoce.stats.intervals import mean_interval
 
@@ -28,8 +28,8 @@ class PairedDifference:
     losses: int
     ties: int
     p_value: float
-    only_a: tuple[str, ...]
-    only_b: tuple[str, ...]
+    only_a: tuple[str, ...] = ()
+    only_b: tuple[str, ...] = ()
 
 
 def paired_difference(
@@ -47,6 +47,20 @@ def paired_difference(
     """
     means_a, means_b = _means(a), _means(b)
     differences = [means_b[key] - mean for key, mean in means_a.items() if key in means_b]
+    found = difference_of(differences, level, bounds)
+    if found is None:
+        return None
+    only_a, only_b = means_a.keys() - means_b.keys(), means_b.keys() - means_a.keys()
+    return replace(found, only_a=tuple(sorted(only_a)), only_b=tuple(sorted(only_b)))
+
+
+def difference_of(
+    differences: Sequence[float], level: float = 0.95, bounds: tuple[float, float] = (0.0, 1.0)
+) -> PairedDifference | None:
+    """Return what `paired_difference` does, from the difference b - a of each scenario that both sides have.
+
+    `bounds` are those of the scores; no scenario is named as being without a partner.
+    """
     reach = bounds[1] - bounds[0]
     estimate = mean_interval(differences, level=level, bounds=(-reach, reach))
     if estimate is None:
@@ -62,8 +76,6 @@ def paired_difference(
         losses=losses,
         ties=estimate.n - wins - losses,
         p_value=sign_test(wins, losses),
-        only_a=tuple(sorted(means_a.keys() - means_b.keys())),
-        only_b=tuple(sorted(means_b.keys() - means_a.keys())),
     )
 
 

@@ -40,15 +40,7 @@ def claimed_in_file(place: str, run_id: str) -> Generator[None]:
         yield
         return
     path = Path(f"{place}.{run_id}.lock")
-    try:
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    except OSError as error:
-        raise StoreError(f"{place}: nothing can be written beside it: {error.strerror}") from error
-    try:
-        _lock(descriptor)
-    except OSError as error:
-        os.close(descriptor)
-        raise _held(run_id) from error
+    descriptor = _lock(path, place, run_id)
     try:
         yield
     finally:
@@ -110,22 +102,31 @@ def held_in_database(engine: Engine, place: str, run_id: str) -> bool:
         return bool(connection.execute(text(query), {"run": run_id}).scalar_one())
 
 
-def _lock(descriptor: int) -> None:
-    """Lock a file for this process alone.
+def _lock(path: Path, place: str, run_id: str) -> int:
+    """Return a file that is locked for this process alone.
 
-    Raises:
-        OSError: another process has it.
+    Who had it before takes the file away in the end; whoever waited must not go on with one that nobody else finds.
     """
-    assert fcntl is not None
-    for left in range(LOOKS - 1, -1, -1):
+    for _ in range(LOOKS):
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            if not left:
-                raise
-            time.sleep(0.01)
-        else:
-            return
+            descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+        except OSError as error:
+            raise StoreError(f"{place}: nothing can be written beside it: {error.strerror}") from error
+        if _is_mine(descriptor, path):
+            return descriptor
+        os.close(descriptor)
+        time.sleep(0.01)
+    raise _held(run_id)
+
+
+def _is_mine(descriptor: int, path: Path) -> bool:
+    """Say whether an open file could be locked for this process, and is still the one at its path."""
+    assert fcntl is not None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except OSError:
+        return False
 
 
 def _held(run_id: str) -> Claimed:

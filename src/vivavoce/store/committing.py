@@ -13,7 +13,7 @@ from vivavoce.store import schema
 from vivavoce.store.database import for_writing, is_duplicate, meaning
 from vivavoce.store.encode import RATIONALE, Entry, Row, escape, escape_nul
 from vivavoce.store.insert import insert_rows
-from vivavoce.store.standing import Listed, listed_of, standings_of, tags_of
+from vivavoce.store.standing import AttemptFacts, facts_of, standings_of, tags_of
 
 
 class Committer:
@@ -64,8 +64,8 @@ class Committer:
         standings: list[Row] = []
         with connection.begin():
             for entry in batch:
-                number, listed = (
-                    (next(self._ids), listed_of(entry.attempt, len(entry.turns)))
+                number, facts = (
+                    (next(self._ids), facts_of(entry.attempt, len(entry.turns)))
                     if entry.attempt
                     else self._known(connection, entry.key)
                 )
@@ -74,7 +74,7 @@ class Committer:
                     unread.append((number, ""))
                 turns += [(number, *row) for row in entry.turns]
                 scores += [(number, *row) for row in entry.scores]
-                standings += standings_of(number, listed, entry.scores)
+                standings += standings_of(number, facts, entry.scores)
                 unread += [(number, grading) for grading in {row[0] for row in entry.scores if row[RATIONALE]}]
             insert_rows(connection, schema.attempts, attempts)
             insert_rows(connection, schema.turns, turns)
@@ -83,7 +83,7 @@ class Committer:
             insert_rows(connection, schema.unread, unread)
         self.stored += len(batch)
 
-    def _known(self, connection: Connection, key: AttemptKey) -> tuple[int, Listed]:
+    def _known(self, connection: Connection, key: AttemptKey) -> tuple[int, AttemptFacts]:
         """Return the number of an attempt that is in the store, and what lists say of it."""
         a, t = schema.attempts.c, schema.turns.c
         length = select(func.count()).select_from(schema.turns).where(t.attempt_id == a.id).scalar_subquery()
@@ -96,7 +96,7 @@ class Committer:
         row = connection.execute(found).first()
         if row is None:
             raise StoreError("the run has no such attempt")
-        return row.id, Listed(row.position, row.length, row.seconds, tags_of(row.sample), row.failure is not None)
+        return row.id, AttemptFacts(row.position, row.length, row.seconds, tags_of(row.sample), row.failure is not None)
 
 
 def _why(error: IntegrityError | StoreError) -> str:

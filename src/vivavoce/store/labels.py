@@ -111,7 +111,7 @@ def labels_of(store: Store, run_id: str, key: AttemptKey) -> list[Label]:
         UsageError: there is no such conversation.
     """
     with store.connected() as connection:
-        attempt_id = _attempt(connection, LabelPlace(run_id, key, None, "", ""))
+        attempt_id = _attempt(connection, LabelPlace(run_id, key, None, "", ""), hold=False)
         query = said().where(labels.c.attempt_id == attempt_id).order_by(labels.c.created_at, labels.c.id)
         return list(map(label_of, connection.execute(query)))
 
@@ -167,7 +167,7 @@ def copy_labels(source: Connection, target: Connection) -> int:
     for row in source.execute(said().add_columns(attempts.c.run_id).order_by(labels.c.id)).all():
         label = label_of(row)
         place = LabelPlace.of(row.run_id, label)
-        attempt_id = _number(target, place)
+        attempt_id = _number(target, place, hold=True)
         if attempt_id is None:  # the conversation was added meanwhile, and comes with the next copy
             continue
         there = _found(target, attempt_id, place)
@@ -214,8 +214,8 @@ def of_run(
     return query if author is None else query.where(labels.c.author == spelled(connection, author))
 
 
-def _number(connection: Connection, place: LabelPlace) -> int | None:
-    """Return the number of an attempt; on PostgreSQL it is held until the transaction ends."""
+def _number(connection: Connection, place: LabelPlace, *, hold: bool) -> int | None:
+    """Return the number of an attempt; to `hold` it keeps others from it, on PostgreSQL, until the transaction ends."""
     a, key = attempts.c, place.key
     query = select(a.id).where(
         a.run_id == place.run_id,
@@ -223,11 +223,11 @@ def _number(connection: Connection, place: LabelPlace) -> int | None:
         a.target == spelled(connection, key.target),
         a.trial == key.trial,
     )
-    return connection.execute(query.with_for_update()).scalar()
+    return connection.execute(query.with_for_update() if hold else query).scalar()
 
 
-def _attempt(connection: Connection, place: LabelPlace) -> int:
-    found, key = _number(connection, place), place.key
+def _attempt(connection: Connection, place: LabelPlace, *, hold: bool = True) -> int:
+    found, key = _number(connection, place, hold=hold), place.key
     if found is None:
         raise UsageError(f"run {place.run_id} has no sample '{key.sample_id}' with trial {key.trial} of '{key.target}'")
     if place.turn is not None and not _has_turn(connection, found, place.turn):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, Engine, Table, delete, func, select, text
@@ -85,10 +85,20 @@ def old_replies(run_ids: Sequence[str], before: float | None) -> ColumnElement[b
 
 
 def collect(
-    connection: Connection, *, keep_last: int | None, before: float | None, dry_run: bool, actor: str
+    connection: Connection,
+    held: Callable[[str], bool],
+    *,
+    keep_last: int | None,
+    before: float | None,
+    dry_run: bool,
+    actor: str,
 ) -> Collected:
-    """Delete the runs of `finished_before` and the replies that are older than all others; the caller commits."""
-    run_ids = finished_before(connection, keep_last=keep_last, before=before)
+    """Delete the runs of `finished_before` and the replies that are older than all others; the caller commits.
+
+    A run that is `held`, as while it is graded again, stays.
+    """
+    found = finished_before(connection, keep_last=keep_last, before=before)
+    run_ids = [run_id for run_id in found if not held(run_id)]
     old = old_replies(run_ids, before)
     count = connection.execute(select(func.count()).select_from(replies).where(old)).scalar_one()
     if not dry_run:

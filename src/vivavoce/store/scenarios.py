@@ -6,7 +6,6 @@ Whole runs are read as plain tuples, without what was said; names are spelled as
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -31,9 +30,9 @@ AT_ONCE = 1000
 class ScenarioScores:
     """The attempts of a graded run by their numbers, in the order of its plan, and its scores by the same numbers.
 
-    `attempts` is the sample, the target and the scenario of each. `graders` are in the order in which they first
-    wrote, with `reward` among them; of each, `scores` are those of whole conversations, and `unscored` the states of
-    those that have none.
+    `attempts` is the sample, the target and the scenario of each. `graders` are in the order in which they wrote about
+    the attempts that came first, with `reward` among them; of each, `scores` are those of whole conversations, and
+    `unscored` the states of those that have none.
     """
 
     attempts: Mapping[int, tuple[str, str, str]]
@@ -46,23 +45,19 @@ def scenario_scores(store: Store, grading: Grading) -> ScenarioScores:
     """Return the scenario of every attempt of a graded run, and its scores."""
     a, s = attempts.c, scores.c
     plan = select(a.id, a.sample_id, a.target, a.scenario).where(a.run_id == _plain(grading.run_id))
-    told = select(s.id, s.attempt_id, s.state, s.value).where(s.grading_id == _plain(grading.id), s.turn.is_(None))
-    firsts: dict[str, int] = {}
+    of_whole = s.grading_id == _plain(grading.id), s.turn.is_(None)
+    values = select(s.attempt_id, s.value).where(*of_whole, s.value.is_not(None))  # an index holds all of it
+    states = select(s.attempt_id, s.state).where(*of_whole, s.value.is_(None))
+    first = select(s.attempt_id, s.id).where(*of_whole).order_by(s.attempt_id).limit(1)
+    firsts: dict[str, tuple[int, ...]] = {}
     scored: dict[str, dict[int, float]] = {}
     unscored: dict[str, dict[int, State]] = {}
     with store.connected() as connection:
         planned = {row[0]: (row[1], row[2], row[3]) for row in _rows(connection, plan.order_by(a.position, a.id))}
         for name in connection.execute(_graders(grading)).scalars().all():
-            values, states = scored[name], unscored[name] = dict[int, float](), dict[int, State]()
-            first = sys.maxsize
-            for number, attempt, state, value in _rows(connection, told.where(s.name == name)):
-                if value is None:
-                    states[attempt] = state
-                else:
-                    values[attempt] = value
-                if number < first:
-                    first = number
-            firsts[name] = first
+            scored[name] = {row[0]: row[1] for row in _rows(connection, values.where(s.name == name))}
+            unscored[name] = {row[0]: row[1] for row in _rows(connection, states.where(s.name == name))}
+            firsts[name] = tuple(connection.execute(first.where(s.name == name)).one())
     return ScenarioScores(planned, sorted(firsts, key=firsts.__getitem__), scored, unscored)
 
 

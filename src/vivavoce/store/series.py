@@ -104,6 +104,14 @@ def recent_series(
     ], following
 
 
+def graded_runs(store: Store, ids: Sequence[str]) -> list[Graded]:
+    """Return some runs, each with its newest scores, in the order of the ids; one that is gone is left out."""
+    with store.connected() as connection:
+        rows = connection.execute(select(runs).where(runs.c.id.in_(map(_plain, ids)))).all()
+        found = {one.run.id: one for one in _graded(connection, rows)}
+    return [found[one] for one in ids if one in found]
+
+
 def _newest(suites: Sequence[str], length: int) -> Select[Any]:
     r = runs.c
     rank = func.row_number().over(partition_by=r.suite, order_by=(r.started_at.desc(), r.id.desc()))

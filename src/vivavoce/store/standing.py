@@ -56,7 +56,7 @@ def worst_of(standings: Iterable[Standing]) -> Standing:
     return min([*standings, RANK[-1]], key=RANK.index)
 
 
-class Listed(NamedTuple):
+class AttemptFacts(NamedTuple):
     """What lists say of an attempt whatever its scores; `broken` says that it failed itself."""
 
     position: int
@@ -66,18 +66,18 @@ class Listed(NamedTuple):
     broken: bool
 
 
-def listed_of(attempt: Sequence[Any], turns: int) -> Listed:
+def facts_of(attempt: Sequence[Any], turns: int) -> AttemptFacts:
     """Return what lists say of an attempt, from its row without a number."""
-    return Listed(attempt[4], turns, attempt[8], tags_of(attempt[9]), attempt[12] is not None)
+    return AttemptFacts(attempt[4], turns, attempt[8], tags_of(attempt[9]), attempt[12] is not None)
 
 
-def standings_of(number: int, listed: Listed, scores: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
+def standings_of(number: int, facts: AttemptFacts, scores: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
     """Return the rows of `standings`, one for each grading, from the rows of scores without the attempt's number."""
     by_grading: dict[str, list[Said]] = {}
     for row in scores:
         if row[3] is None:
             by_grading.setdefault(row[0], []).append(Said(row[5], row[6], row[14]))
-    position, turns, seconds, tags, broken = listed
+    position, turns, seconds, tags, broken = facts
     return [
         (grading_id, position, number, *standing(said, broken=broken), turns, seconds, tags)
         for grading_id, said in by_grading.items()

@@ -257,15 +257,15 @@ class Store:
     ) -> Collected:
         """Delete finished runs but the newest `keep_last`, or those that ended `before` a time, all or none.
 
-        Replies that were kept before any run that is left began are deleted as well; a file gets smaller. That `actor`
-        did it is noted for each run.
+        A run that a process works on stays. Replies that were kept before any run that is left began are deleted as
+        well; a file gets smaller. That `actor` did it is noted for each run.
 
         Raises:
             StoreError: the store cannot be written.
         """
         with plain_errors(self.place), self._engine.connect() as connection:
             with for_writing(connection).begin():
-                gone = collect(connection, keep_last=keep_last, before=before, dry_run=dry_run, actor=actor)
+                gone = collect(connection, self.held, keep_last=keep_last, before=before, dry_run=dry_run, actor=actor)
             if gone.runs and not dry_run and not on_postgresql(connection):
                 connection.connection.cursor().execute("VACUUM")
         return gone

@@ -31,11 +31,11 @@ def watch(engine: Engine, place: Place) -> None:
     def read_version(connection: Connection) -> None:
         driver: Any = connection.connection.driver_connection
         found = driver.execute(_VERSION).fetchone()
-        version = found[0] if found else "none"
+        version = found[0] if found else ""
         if version > HEAD:
             raise newer(place, version)
         if version != HEAD:
-            raise StoreError(f"{place}: its schema has become {version} since it was opened; start again")
+            raise StoreError(f"{place}: its schema has become {version or 'unknown'} since it was opened; start again")
 
     event.listen(engine, "begin", read_version)
 

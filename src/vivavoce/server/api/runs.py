@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Outcome, Run, Status
 from vivavoce.records.score import State
-from vivavoce.report.compare import Comparison, compare
+from vivavoce.report.compare import Comparison
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
@@ -142,7 +142,7 @@ def comparison(
 ) -> Response:
     """Compare two runs: the figures of each grader over the scenarios of both, and the samples that flipped."""
     one, other = _graded(request, a, None)[1], _graded(request, b, None)[1]
-    return answer(compare(_store(request), one, other, threshold=threshold))
+    return answer(request.app.state.comparisons.compare(_store(request), one, other, threshold=threshold))
 
 
 def _samples(request: Request, grading: Grading, wanted: str, sort: str, after: str | None, limit: int) -> Response:

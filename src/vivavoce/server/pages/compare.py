@@ -12,10 +12,11 @@ from pydantic import BaseModel, Field
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.compare import Comparison, Flip, GraderComparison, TargetComparison, compare, reasons_of
+from vivavoce.report.compare import Comparison, Flip, GraderComparison, TargetComparison, reasons_of
+from vivavoce.report.headline import gate_of
 from vivavoce.report.html.comparing import difference, finding, lead, scale_of, signed, uneven
-from vivavoce.report.html.metrics import gate_of
 from vivavoce.report.text import safe
+from vivavoce.server.comparisons import Comparisons
 from vivavoce.server.pages.choosing import choice
 from vivavoce.server.pages.links import (
     compare_page,
@@ -61,7 +62,7 @@ def compare_runs(request: Request, named: Annotated[Named, Query()]) -> Response
         return page("choose_runs.html", choice(store, a, b))
     try:
         sides = Sides.read(store, named)
-        found = sides.compare(store)
+        found = sides.compare(store, request.app.state.comparisons)
     except UsageError as error:
         problem = safe("; ".join(map(str, error.problems)))
         return page("choose_runs.html", choice(store, a, b, problem, targets), 404)
@@ -101,14 +102,14 @@ class Sides:
         }
         return cls(a, b, grading_a, grading_b, kept)
 
-    def compare(self, store: Store) -> Comparison:
+    def compare(self, store: Store, comparisons: Comparisons) -> Comparison:
         """Compare them; no flip says why.
 
         Raises:
             UsageError: a target does not exist, or no target is on both sides.
         """
         targets = self.named["target_a"], self.named["target_b"]
-        return compare(store, self.grading_a, self.grading_b, *targets, reasons=False)
+        return comparisons.compare(store, self.grading_a, self.grading_b, targets, reasons=False)
 
 
 @dataclass(frozen=True, slots=True)

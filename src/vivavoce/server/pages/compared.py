@@ -15,6 +15,7 @@ from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.report.compare import Flip
 from vivavoce.report.html.paired_turns import SHOWN, paired_turns
 from vivavoce.report.text import one_line
+from vivavoce.server.comparisons import Comparisons
 from vivavoce.server.pages.compare import Named, Sides
 from vivavoce.server.pages.links import compare_page, compared_samples, run_page, sample_page
 from vivavoce.server.pages.page import page
@@ -39,7 +40,8 @@ def compare_samples(request: Request, named: Annotated[NamedSamples, Query()]) -
     store = cast("Store", request.app.state.store)
     sides = Sides.read(store, named)
     sample_b = named.sample_b or named.sample_a
-    asked = _Asked(store, sides, named.sample_a, sample_b, named.grader or None, named.only or None)
+    comparisons: Comparisons = request.app.state.comparisons
+    asked = _Asked(store, comparisons, sides, named.sample_a, sample_b, named.grader or None, named.only or None)
     ones = _outcomes(store, sides.a, sides.grading_a, named.sample_a, named.target_a)
     others = _outcomes(store, sides.b, sides.grading_b, sample_b, named.target_b)
     both = _chosen(ones, others, named.trial)
@@ -49,6 +51,7 @@ def compare_samples(request: Request, named: Annotated[NamedSamples, Query()]) -
 @dataclass(frozen=True, slots=True)
 class _Asked:
     store: Store
+    comparisons: Comparisons
     sides: Sides
     sample_a: str
     sample_b: str
@@ -103,7 +106,7 @@ def _place(asked: _Asked) -> _Place | None:
     """Return the place among the flips that the reader comes from, None where they come from elsewhere."""
     if asked.grader is None or asked.only not in ("worsened", "improved"):
         return None
-    found = asked.sides.compare(asked.store)
+    found = asked.sides.compare(asked.store, asked.comparisons)
     grader = next((one for one in found.targets[0].graders if one.name == asked.grader), None)
     flips: list[Flip] = getattr(grader, asked.only) if grader else []
     number = next((i for i, one in enumerate(flips) if one.sample_a == asked.sample_a), None)
