@@ -54,3 +54,11 @@ def test_the_agreement_is_told_with_where_the_two_differ(viva: Viva) -> None:
     assert json.loads(viva("labels", "agreement", "--grader", "goal", "--json", "--store", "x.db").stdout)["n"] == 2
     refused = viva("labels", "agreement", "--store", "x.db")
     assert (refused.returncode, "--grader NAME" in refused.stderr) == (2, True)
+    misnamed = viva("labels", "agreement", "--grader", "gaol", "--store", "x.db")
+    assert (misnamed.returncode, "no grader 'gaol'; did you mean 'goal'?" in misnamed.stderr) == (2, True)
+
+
+@pytest.mark.usefixtures("labelled")
+def test_it_is_said_where_there_are_no_labels(viva: Viva) -> None:
+    done = viva("labels", "--author", "nobody", "--store", "x.db")
+    assert (done.returncode, done.stdout, "no labels of run-1" in done.stderr) == (0, "", True)

@@ -69,6 +69,39 @@ def test_a_known_key_is_cut_in_every_spelling() -> None:
     assert json.loads(keys.cut(once)) == {"said": MARK}
 
 
+@pytest.mark.parametrize(
+    ("key", "said", "left"),
+    [
+        ("nvapi-0123456789ab", "a\nvapi-0123456789ab", "a\nvapi-0123456789ab"),
+        ("0123456789abcdef\\", 'it is "0123456789abcdef"', 'it is "0123456789abcdef"'),
+        ('"0123456789abcdef', "0123456789abcdef", "0123456789abcdef"),
+    ],
+)
+def test_what_was_json_still_is_where_a_key_stands_in_its_spelling_alone(key: str, said: str, left: str) -> None:
+    keys = Keys.of([key])
+    assert keys.are_in(json.dumps([said]))
+    assert json.loads(keys.cut(json.dumps([said, {key: key}]))) == [left, {MARK: MARK}]
+
+
+def test_a_key_is_known_without_the_quotes_around_it() -> None:
+    keys = keys_of_environment("", {"BOT_KEY": '"0123456789abcdef"\n'})
+    assert json.loads(keys.cut(json.dumps(["0123456789abcdef"]))) == [MARK]
+
+
+@pytest.mark.parametrize(
+    ("value", "left"),
+    [
+        ({"password": 12345678, "n": 1}, {"password": MARK, "n": 1}),
+        ({"password": [12345678, 2]}, {"password": [12345678, 2]}),
+        ({"said": json.dumps({"password": 12345678})}, {"said": json.dumps({"password": MARK})}),
+        ({"said": "-----BEGIN PRIVATE KEY-----\ncut off"}, {"said": MARK}),
+        ([json.dumps("-----BEGIN PRIVATE KEY-----\ncut off")], [json.dumps(MARK)]),
+    ],
+)
+def test_what_was_json_still_is_without_the_shapes_of_keys(value: object, left: object) -> None:
+    assert json.loads(without_keys(json.dumps(value))) == left
+
+
 def test_a_short_key_is_no_key_for_it_may_be_a_word() -> None:
     assert Keys.of(["test", "not-needed", ""]).cut("a test, not-needed") == "a test, not-needed"
 

@@ -10,10 +10,12 @@ import pytest
 
 from vivavoce import run_suite
 from vivavoce.errors import UsageError
+from vivavoce.records.events import Event
 from vivavoce.run.plan import RunOptions
 from vivavoce.run.regrade import Regrade
 from vivavoce.run.result import RunResult
 from vivavoce.settings import settings
+from vivavoce.store.claim import Claimed
 from vivavoce.store.store import Store
 
 TALK = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
@@ -47,6 +49,22 @@ async def test_each_recorded_trial_keeps_its_own_truth(with_suite: bool) -> None
     assert first.summary.grader("reward_said").mean == pytest.approx(2 / 3)
     second = await again(first, suite if with_suite else None)
     assert second.summary.grader("reward_said").mean == pytest.approx(2 / 3)
+
+
+async def test_a_run_that_is_graded_again_is_worked_on_and_not_deleted() -> None:
+    first = run_suite(write(REPLAY, [{"messages": TALK, "labels": {"reward": 1}, "metadata": {"task": 1, "trial": 0}}]))
+    refused: list[Event] = []
+
+    class Deleting:
+        async def on(self, event: Event) -> None:
+            with pytest.raises(Claimed):
+                store.delete_run(first.run.id, "Ida")
+            refused.append(event)
+
+    with Store.open(settings().store) as store:
+        await Regrade(store, first.run.id, listeners=[Deleting()]).execute()
+        store.delete_run(first.run.id, "Ida")
+    assert len(refused) == 3
 
 
 async def test_a_judge_that_is_refused_is_not_replaced_by_another_grader() -> None:

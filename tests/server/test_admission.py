@@ -142,6 +142,12 @@ async def test_one_token_may_not_ask_without_end_and_others_still_may(store: Sto
     assert await answered(admission, calm, method) == (200, "")
 
 
+def test_what_others_at_this_address_keep_in_the_browser_hides_no_token(door: Door) -> None:
+    _, secret = create(door.store, "ida", "read")
+    kept = f'theirs={{"a": "b"}}; {COOKIE}={secret}; also="c'
+    assert get(f"{door.url}/", {"cookie": kept}).status == 200
+
+
 def test_a_person_without_a_token_is_led_to_where_one_signs_in_and_back(door: Door) -> None:
     reply = get(f"{door.url}/runs/a%2Fb?filter=state:error&sort=worst")
     assert reply.status == 303

@@ -9,10 +9,11 @@ from typing import Annotated, Literal
 
 import typer
 
-from vivavoce.cli.output import StoreOption, out, store_of
+from vivavoce.cli.output import StoreOption, notes, out, store_of
 from vivavoce.errors import UsageError
 from vivavoce.records.label import Label, LabelAgreement
 from vivavoce.report.csv_file import cell
+from vivavoce.report.html.labelling import check_question
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.terminal import number
 from vivavoce.report.text import safe
@@ -39,11 +40,14 @@ def command(
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         if what == "export":
-            _write(all_labels(opened, found.id, grader=grader, author=author), to)
+            if not _write(all_labels(opened, found.id, grader=grader, author=author), to):
+                notes().print(f"no labels of {found.id} here; people label on the pages: viva view", soft_wrap=True)
             return
         if grader is None:
             raise UsageError("say whose scores to compare with: --grader NAME")
-        pairs = paired_labels(opened, opened.grading(found.id), grader, author=author, turns=turns)
+        scores = opened.grading(found.id)
+        check_question(scores, grader)
+        pairs = paired_labels(opened, scores, grader, author=author, turns=turns)
     agreement = agreement_with(pairs)
     if as_json:
         print(strict_json(agreement))
@@ -51,15 +55,19 @@ def command(
         _tell(agreement)
 
 
-def _write(labels: Iterable[Label], to: Literal["jsonl", "csv"]) -> None:
-    if to == "jsonl":
-        for label in labels:
-            print(strict_json(label))
-        return
+def _write(labels: Iterable[Label], to: Literal["jsonl", "csv"]) -> bool:
+    """Write labels, and say whether there were any."""
+    any_label = False
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(Label.model_fields)
+    if to == "csv":
+        writer.writerow(Label.model_fields)
     for label in labels:
-        writer.writerow([cell(value) if isinstance(value, str) else value for _, value in label])
+        any_label = True
+        if to == "jsonl":
+            print(strict_json(label))
+        else:
+            writer.writerow([cell(value) if isinstance(value, str) else value for _, value in label])
+    return any_label
 
 
 def _tell(found: LabelAgreement) -> None:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from vivavoce.cli.output import StoreOption, out, store_of
 from vivavoce.records.run import Grading, Run
+from vivavoce.report.headline import headline
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.tables import Column, FittingTable
 from vivavoce.report.terminal import number
@@ -33,7 +34,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """List runs, newest first, each with its verdict and the mean of its first grader."""
+    """List runs, newest first, each with its verdict and the mean of the grader of its gate, else of the reward."""
     with Store.open(store_of(store), create=False) as opened:
         found = [(run, opened.grading(run.id) if opened.gradings(run.id) else None) for run in opened.runs(limit)]
     if as_json:
@@ -56,6 +57,6 @@ def _cells(run: Run, grading: Grading | None) -> list[str]:
     if grading is None or grading.summary is None:
         return [run.id, started, run.status, "–", "", ""]
     summary = Summary.model_validate(grading.summary)
-    first = summary.graders[0] if summary.graders else None
-    headline = f"{safe(first.name)} {number(first.mean)}" if first else ""
-    return [run.id, started, run.status, grading.verdict or "no gate", str(summary.attempts), headline]
+    head = headline(summary, grading)
+    told = f"{safe(head.name)} {number(head.mean)}" if head else ""
+    return [run.id, started, run.status, grading.verdict or "no gate", str(summary.attempts), told]

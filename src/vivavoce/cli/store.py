@@ -95,6 +95,8 @@ def _audit(place: str, as_json: bool) -> None:
                 detail = "" if one.detail is None else strict_json(one.detail)
                 line = "  ".join((at, safe(one.actor), one.action, safe(one.subject), safe(detail)))
                 print(strict_json(one.model_dump()) if as_json else line.rstrip())
+            if not page.entries:
+                notes().print("nothing has been noted yet: no label, no deletion, no token")
             after = page.next
             if after is None:
                 return

@@ -44,7 +44,7 @@ def command(
         raise UsageError(f"viva token {what} {missing.get(what, 'takes an id; see: viva token list')}")
     if what != "create" and (role is not None or expires is not None):
         raise UsageError(f"--role and --expires are for viva token create, not for {what}")
-    with Store.open(store_of(store)) as opened:
+    with Store.open(store_of(store), create=what == "create") as opened:
         if what == "list":
             _show(listed(opened), as_json)
         elif what == "revoke":

@@ -20,7 +20,7 @@ from vivavoce.report.compare import Comparison
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.trends import Trend
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
-from vivavoce.server.replies import CountedSamples, Evaluated, Format, Found, FoundPage, RunReport
+from vivavoce.server.replies import CountedSamples, Evaluated, ExportFormat, RunReport, SearchHit, SearchPage
 from vivavoce.store.listing import (
     GradedTurn,
     LabelPage,
@@ -116,15 +116,15 @@ class AsyncClient:
         asked = {"suite": suite, "grader": grader, "target": target, "from": first, "to": last, "limit": str(limit)}
         return await self._get("/trends", asked, Trend)
 
-    def search(self, words: str, *, run: str | None = None) -> AsyncGenerator[Found]:
+    def search(self, words: str, *, run: str | None = None) -> AsyncGenerator[SearchHit]:
         """Yield where words stand in what was said and in rationales, the newest first.
 
         Raises:
             UsageError: there is no such run, or no word to look for.
         """
-        return self._pages("/search", {"q": words, "run": run}, FoundPage, lambda page: page.hits)
+        return self._pages("/search", {"q": words, "run": run}, SearchPage, lambda page: page.hits)
 
-    async def export(self, run: str = "latest", format: Format = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
+    async def export(self, run: str = "latest", format: ExportFormat = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
         """Return a run as the file that `viva export` writes.
 
         Raises:

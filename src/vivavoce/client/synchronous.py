@@ -16,7 +16,7 @@ from vivavoce.records.score import PASSED, State
 from vivavoce.report.compare import Comparison
 from vivavoce.report.trends import Trend
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
-from vivavoce.server.replies import Format, Found, RunReport
+from vivavoce.server.replies import ExportFormat, RunReport, SearchHit
 from vivavoce.store.listing import GradedTurn, ListedScore, RunEntry, SampleEntry
 
 T = TypeVar("T")
@@ -78,11 +78,11 @@ class Client:
         found = self._client.trends(suite, grader, target, first=first, last=last, limit=limit)
         return self._loop.run(found)
 
-    def search(self, words: str, *, run: str | None = None) -> Iterator[Found]:
+    def search(self, words: str, *, run: str | None = None) -> Iterator[SearchHit]:
         """Yield where words stand in what was said and in rationales."""
         return _each(self._loop, self._client.search(words, run=run))
 
-    def export(self, run: str = "latest", format: Format = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
+    def export(self, run: str = "latest", format: ExportFormat = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
         """Return a run as a file."""
         return self._loop.run(self._client.export(run, format, grading=grading))
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
+from typing import Any, cast
 from urllib.parse import quote, unquote
 
 MARK = "***"
@@ -26,6 +27,8 @@ _NAMES = re.compile(r"(?:^|_)(?:(?:API|ACCESS|SECRET|PRIVATE|AUTH)?_?KEY|TOKEN|S
 """Endings of the names of variables that hold keys."""
 _ADDRESSES = re.compile(r"(?:^|_)(?:URL|URI|DSN|STORE)$")
 """Endings of the names of variables that hold addresses, which may hold a password."""
+_AROUND = " \t\r\n\"'"
+"""What may stand around a key in a variable; files of variables leave quotes as they are."""
 _PASSWORD = re.compile(r"://[^/@:]*:(.+)@")
 _NAMED_IN_SUITE = re.compile(r'"api_key_env":\s*"(\w+)"|\$\{(\w+)\}')
 
@@ -35,16 +38,16 @@ _SHAPES = re.compile(
         sk-[\w-]{16,} | viva_[\w-]{43} | (?:AKIA|ASIA)[0-9A-Z]{16} | gh[pousr]_\w{36,} | github_pat_\w{22,}
       | glpat-[\w-]{20,} | xox[abprs]-[\w-]{10,} | AIza[\w-]{35} | hf_\w{30,} | eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+
     )
-    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----.*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|$)
+    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY-----[^"']*?(?:-----END\ [A-Z ]*PRIVATE\ KEY-----|(?=\\{0,3}["'])|\Z)
     | (?<=(?i:bearer)\ )(?=\S*\d)[\w.~+/=-]{8,}
     | (?<=(?i:basic)\ )(?=\S*[\dA-Z=])[\w+/]{8,}={0,2}
     | (?<=://)[^\s/@:"'\\]*:[^\s/@"'\\]+(?=@)
     """,
-    re.VERBOSE | re.ASCII | re.DOTALL,
+    re.VERBOSE | re.ASCII,
 )
 _NAMED = re.compile(
-    r"""(\b(?:api[-_]?key|(?:proxy-)?authorization|x-api-key|(?:access|auth)[-_]token|client[-_]secret|password)\b"""
-    r"""\\?["']?\s*[:=]\s*\\?["']?)(?!bearer\b|basic\b|\$?\{)[^\s"',;}\\]{8,}""",
+    r"""(\b(?:api[-_]?key|(?:proxy-)?authorization|x-api-key|(?:access|auth)[-_]token|client[-_]secret|password)\b)"""
+    r"""(\\?["'])?(\s*[:=]\s*)(?:(\\?["'])|(?!\[))(?!bearer\b|basic\b|\$?\{)[^\s"',;}\\]{8,}""",
     re.IGNORECASE | re.ASCII,
 )
 """The name of a header or a field and what it holds, unless that is a variable."""
@@ -69,11 +72,13 @@ class Keys:
         return cls(tuple(sorted(found, key=len, reverse=True)))
 
     def cut(self, text: str) -> str:
-        """Return a text, plain or JSON, without the keys."""
+        """Return a text, plain or JSON, without the keys; what was JSON still is."""
+        left = text
         for spelling in self.spellings:
-            if spelling in text:
-                text = text.replace(spelling, MARK)
-        return text
+            left = left.replace(spelling, MARK)
+        if left == text or not _is_json(text) or _is_json(left):
+            return left
+        return json.dumps(_in_each(json.loads(text), self.cut))
 
     def are_in(self, text: str) -> bool:
         """Say whether one of them stands in a text."""
@@ -90,7 +95,7 @@ def keys_of_environment(suite: str = "", environment: Mapping[str, str] | None =
     """
     given = os.environ if environment is None else environment
     named = {name for found in _NAMED_IN_SUITE.findall(suite) for name in found}
-    variables = [value.strip() for name, value in given.items() if name in named or _NAMES.search(name.upper())]
+    variables = [value.strip(_AROUND) for name, value in given.items() if name in named or _NAMES.search(name.upper())]
     return _known((*variables, *_passwords(given)))
 
 
@@ -100,8 +105,32 @@ def without_keys(text: str) -> str:
     if any(hint in lower for hint in _HINTS):
         text = _SHAPES.sub(MARK, text)
     if any(hint in lower for hint in _NAME_HINTS):
-        text = _NAMED.sub(rf"\g<1>{MARK}", text)
+        text = _NAMED.sub(_marked, text)
     return text
+
+
+def _marked(found: re.Match[str]) -> str:
+    """Return a name without what it held; a number of JSON gives way to a text, in the quotes of its name."""
+    name, closing, between, opening = found.groups("")
+    quote = "" if opening else closing
+    return f"{name}{closing}{between}{opening}{quote}{MARK}{quote}"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _in_each(value: Any, cut: Callable[[str], str]) -> Any:
+    """Return a value of JSON with every text in it cut."""
+    if isinstance(value, dict):
+        return {cut(name): _in_each(one, cut) for name, one in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_in_each(one, cut) for one in cast("list[Any]", value)]
+    return cut(value) if isinstance(value, str) else value
 
 
 @lru_cache(maxsize=16)

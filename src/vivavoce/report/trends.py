@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.records.run import Grading
-from vivavoce.report.html.metrics import gate_of, gates_of
+from vivavoce.report.headline import gate_of
+from vivavoce.report.html.metrics import gates_of
 from vivavoce.report.trend_changes import Change, changes_between, metric_change, rules_of
 from vivavoce.report.trend_finding import finding
 from vivavoce.report.trend_point import Point, step_between

@@ -77,7 +77,8 @@ class Regrade:
         """Grade every conversation and return the new set of scores.
 
         Raises:
-            UsageError: the suite is wrong, or a sample of it asks something else than the run did.
+            UsageError: the suite is wrong, a sample of it asks something else than the run did, or another process is
+                at work on the run.
         """
         budget = Budget(max_calls=self.options.max_calls, max_cost=self.options.max_cost)
         concurrency = self.suite.spec.max_concurrent
@@ -92,7 +93,8 @@ class Regrade:
             try:
                 for attempt in self.store.attempts(self.run.id):
                     sample_of(attempt, truths)
-                return await self._grade(scoring, truths)
+                with self.store.claimed(self.run.id):
+                    return await self._grade(scoring, truths)
             finally:
                 for opened in scoring.opened:
                     await opened.close()

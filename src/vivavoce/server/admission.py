@@ -11,12 +11,12 @@ import hmac
 import math
 import time
 from collections.abc import Callable
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import quote, unquote
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Response
 from starlette.datastructures import Headers
+from starlette.requests import cookie_parser
 from starlette.types import Scope
 
 from vivavoce.server.limits import Allowance, asker_at
@@ -121,11 +121,7 @@ def token_in(headers: Headers) -> str:
     kind, _, token = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer" and token:
         return token.strip()
-    try:
-        kept = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return ""
-    return unquote(kept.value) if kept else ""
+    return unquote(cookie_parser(headers.get("cookie", "")).get(COOKIE, ""))
 
 
 def too_many(scope: Scope, seconds: float) -> Response:

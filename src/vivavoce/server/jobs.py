@@ -98,7 +98,7 @@ class Jobs:
         """
         with self._lock:
             records = sorted((job.record for job in self._jobs.values()), key=_age, reverse=True)
-        start = 0 if after is None else 1 + records.index(self.get(after).record)
+        start = 0 if after is None else 1 + [one.id for one in records].index(self.get(after).record.id)
         return records[start : start + limit]
 
     def get(self, job_id: str) -> Job:

@@ -13,7 +13,7 @@ from vivavoce.run.summary import Summary
 from vivavoce.server.job_record import JobRecord
 from vivavoce.store.listing import SamplePage
 
-Format = Literal["json", "html", "jsonl", "csv", "junit", "markdown", "github", "parquet"]
+ExportFormat = Literal["json", "html", "jsonl", "csv", "junit", "markdown", "github", "parquet"]
 """What a run is exported as, in one file."""
 
 
@@ -37,7 +37,7 @@ class CountedSamples(SamplePage):
     matches: int | None = None
 
 
-class Found(Reply):
+class SearchHit(Reply):
     """Where words stand: in a rationale of the scores `grading`, or where that is None, in what was said.
 
     `turn` is None for a rationale about a whole conversation. `text` is a piece, and in it the first of the words
@@ -55,10 +55,10 @@ class Found(Reply):
     end: int
 
 
-class FoundPage(Reply):
+class SearchPage(Reply):
     """Some places, the newest first; `next` is where the next page begins, None where there is none."""
 
-    hits: list[Found]
+    hits: list[SearchHit]
     next: str | None = None
 
 

@@ -36,7 +36,7 @@ TOLD = 20
 """Problems of a suite that are told."""
 
 _OTHERS = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
-_KEYS = [re.compile(rb"(?:^|[{,])\s*[\"']?%s[\"']?\s*:" % key, re.MULTILINE) for key in (b"dataset", b"graders")]
+_KEYS = [re.compile(rb"(?:^|[{,])[ \t]*[\"']?%s[\"']?[ \t]*:" % key, re.MULTILINE) for key in (b"dataset", b"graders")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,8 @@ def look_at(allowed: Allowed, name: str) -> Look:
         UsageError: there is no suite of that name below the served folder, or it cannot be read.
     """
     path = allowed.suite(name)
+    if not _is_suite(path):  # other files are not for everybody who may begin work
+        raise UsageError(f"'{name}' is no suite: it names no dataset, or no graders")
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES).decode("utf-8", "replace")

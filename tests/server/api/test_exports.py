@@ -11,7 +11,7 @@ import pytest
 from vivavoce.records.run import Outcome
 from vivavoce.report.export import export
 from vivavoce.server.api.exports import KINDS
-from vivavoce.server.replies import Format
+from vivavoce.server.replies import ExportFormat
 from vivavoce.store.store import Store
 
 from ..live import get, serving
@@ -20,7 +20,7 @@ from ..pages.hostile import TEXTS
 
 
 @pytest.mark.parametrize("to", KINDS)
-def test_a_run_is_exported_as_the_command_does(server: str, store: Store, tmp_path: Path, to: Format) -> None:
+def test_a_run_is_exported_as_the_command_does(server: str, store: Store, tmp_path: Path, to: ExportFormat) -> None:
     run = store.run("latest")
     export(store, run, store.grading(run.id), to, tmp_path / "made")
     reply = get(f"{server}/api/v1/runs/latest/export?format={to}")

@@ -1,16 +1,16 @@
 from __future__ import annotations
 
-from vivavoce.server.replies import FoundPage
+from vivavoce.server.replies import SearchPage
 from vivavoce.store.store import Store
 
 from ..live import get, serving
 from ..pages.cases import keep, outcome, turn
 
 
-def found(url: str, query: str) -> FoundPage:
+def found(url: str, query: str) -> SearchPage:
     reply = get(f"{url}/api/v1/search?{query}")
     assert reply.status == 200, reply.text
-    return FoundPage.model_validate_json(reply.body)
+    return SearchPage.model_validate_json(reply.body)
 
 
 def test_words_are_found_in_what_was_said_with_their_place(server: str) -> None:

@@ -121,7 +121,7 @@ def test_what_is_skipped_comes_again_at_the_end_and_the_end_says_so(url: str) ->
     assert [one.rsplit("/", 1)[1] for one in ends] == ["3", "4", "1"]
     last = post(there, action="save", verdict="unsure")
     page = Elements(get(url + last.headers["location"]).text).text
-    assert "All 4 are labelled" in page
+    assert "All 4 labelled" in page
     assert "You could not tell 1" in page
     assert "Raw agreement" in page
 

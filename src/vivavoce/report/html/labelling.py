@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import AttemptKey, Grading, Outcome
 from vivavoce.records.score import GradeResult, TurnGrade
@@ -110,6 +111,17 @@ def questions(grading: Grading) -> list[Question]:
     summed: list[Mapping[str, Any]] = (grading.summary or {}).get("graders") or []
     names = dict.fromkeys([*told, *(str(one["name"]) for one in summed if one["name"] != "reward")])
     return sorted((question(grading, name) for name in names), key=lambda one: not one.judged)
+
+
+def check_question(grading: Grading, grader: str) -> None:
+    """Check that a set of scores has a grader.
+
+    Raises:
+        UsageError: it has none of that name.
+    """
+    known = [one.grader for one in questions(grading)]
+    if grader not in known:
+        raise UsageError(f"run {grading.run_id} has no grader '{safe(grader)}'{did_you_mean(grader, known)}")
 
 
 def question(grading: Grading, grader: str) -> Question:

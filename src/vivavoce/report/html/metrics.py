@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from vivavoce.records.run import Grading
+from vivavoce.report.headline import gate_of
 from vivavoce.report.html.marks import State
 from vivavoce.report.html.plots import Range, Scale, range_plot
 from vivavoce.report.text import safe
@@ -66,12 +67,6 @@ def gates_of(grading: Grading) -> dict[str, float]:
         and isinstance(one.get("value"), int | float)
         and 0 <= one["value"] <= 1
     }
-
-
-def gate_of(grading: Grading) -> Mapping[str, Any]:
-    """Return the gate as the suite states it, empty where it has none."""
-    gate = grading.spec.get("gate")
-    return cast("dict[str, Any]", gate) if isinstance(gate, dict) else {}
 
 
 def _simple(gate: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:

@@ -46,7 +46,7 @@ class Style:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class WorstSamples:
     """The samples of the list, and how many there are in all; the list of the run page has more."""
 
     lines: Sequence[Line]
@@ -74,7 +74,7 @@ def write_html(graded: GradedRun, out: TextIO) -> None:
             "icon": _icon(),
             "sets": [],
             "heads": [(name, "") for name in names],
-            "found": Listed(lines, count_samples(graded.store, graded.grading.id)),
+            "found": WorstSamples(lines, count_samples(graded.store, graded.grading.id)),
             "kept": kept,
             "sort": "worst",
             "wanted": "",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.html.metrics import conditions, gate_of, gates_of, metrics, scale_of
+from vivavoce.report.headline import headline
+from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
 from vivavoce.report.terminal import agreement_line, tester_lines
 from vivavoce.report.text import safe
-from vivavoce.run.summary import GraderSummary, Summary
+from vivavoce.run.summary import Summary
 
 COLUMNS = 3
 """Graders that have a column of their own in the list of samples."""
@@ -34,14 +35,6 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
         "most_trials": max((max(one.pass_hat) for one in summary.graders if one.pass_hat), default=0),
         "description": run.spec.get("description"),
     }
-
-
-def headline(summary: Summary, grading: Grading) -> GraderSummary | None:
-    """Return the grader that a run is known by: that of its gate, else the reward, else the first."""
-    for key in (gate_of(grading).get("metric_key"), "reward"):
-        if found := next((one for one in summary.graders if one.name == key), None):
-            return found
-    return next(iter(summary.graders), None)
 
 
 def columns(summary: Summary, grading: Grading) -> list[str]:

@@ -68,9 +68,8 @@ def _why(entry: SampleEntry) -> str:
 def _said(one: ScoreEntry) -> str:
     bad = [str(turn.turn) for turn in one.turns if _state(turn) in ("fail", "part")]
     if bad:
-        return (
-            f"{one.name}: turn{'s' * (len(bad) > 1)} {', '.join(bad[:12])}{'…' * (len(bad) > 12)} of {len(one.turns)}"
-        )
+        turns = f"turn{'s' * (len(bad) > 1)} {', '.join(bad[:12])}{'…' * (len(bad) > 12)} of {len(one.turns)}"
+        return f"{one.name}: {turns} not passed"
     return f"{one.name}: {one.rationale}" if one.rationale else ""
 
 

@@ -21,12 +21,12 @@ from vivavoce.report.export import export
 from vivavoce.server.api.answers import ERRORS
 from vivavoce.server.api.runs import GradingName, RunName
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.server.replies import Format
+from vivavoce.server.replies import ExportFormat
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
-KINDS: Mapping[Format, tuple[str, str]] = {
+KINDS: Mapping[ExportFormat, tuple[str, str]] = {
     "json": ("application/json", ".json"),
     "html": ("text/html; charset=utf-8", ".html"),
     "jsonl": ("application/x-ndjson", ".jsonl"),
@@ -71,7 +71,7 @@ class FileAnswer(StreamingResponse):
 async def export_run(
     request: Request,
     run: RunName,
-    to: Annotated[Format, Query(alias="format", description="As `viva export` has them.")] = "json",
+    to: Annotated[ExportFormat, Query(alias="format", description="As `viva export` has them.")] = "json",
     grading: GradingName = None,
 ) -> Response:
     """Return a graded run as a file; it is complete before the first byte is sent."""
@@ -81,7 +81,7 @@ async def export_run(
     return FileAnswer(file, name + ending, kind)
 
 
-def _made(store: Store, run: str, grading: str | None, to: Format) -> tuple[IO[bytes], str]:
+def _made(store: Store, run: str, grading: str | None, to: ExportFormat) -> tuple[IO[bytes], str]:
     """Return the file, which nobody else can open, and what to call it.
 
     Raises:
@@ -94,7 +94,7 @@ def _made(store: Store, run: str, grading: str | None, to: Format) -> tuple[IO[b
     return file, re.sub(r"[^\w.-]", "-", found.id, flags=re.ASCII)[:80].lstrip(".") or "run"
 
 
-def _file(store: Store, run: Run, grading: Grading, to: Format) -> IO[bytes]:
+def _file(store: Store, run: Run, grading: Grading, to: ExportFormat) -> IO[bytes]:
     try:
         with tempfile.TemporaryDirectory(prefix="vivavoce-") as folder:
             path = Path(folder) / "export"

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.errors import UsageError
 from vivavoce.records.label import LONGEST_NOTE, HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import AttemptKey
+from vivavoce.report.html.labelling import check_question
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, GradingName, Limit, RunName, Trial
 from vivavoce.server.api.strict import StrictRoute
@@ -66,6 +67,7 @@ def agreement(
     """Compare the labels of a run with the scores of a grader; several labels of one conversation are as many pairs."""
     store: Store = request.app.state.store
     scores = store.grading(store.run(run).id, grading)
+    check_question(scores, grader)
     return answer(agreement_with(paired_labels(store, scores, grader, author=author, turns=turns)))
 
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, Limit
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.server.replies import Found, FoundPage
+from vivavoce.server.replies import SearchHit, SearchPage
 from vivavoce.store.keyset import place_after, read_place
 from vivavoce.store.search import Hit
 from vivavoce.store.store import Store
@@ -17,7 +17,7 @@ from vivavoce.store.store import Store
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
 
-@router.get("/search", response_model=FoundPage)
+@router.get("/search", response_model=SearchPage)
 def search(
     request: Request,
     wanted: Annotated[str, Query(alias="q", description="Words that must all be there; case and accents are one.")],
@@ -31,9 +31,9 @@ def search(
     within = None if run is None else store.run(run).id
     hits = store.search(wanted, run=within, limit=limit + 1, before=before)
     following = place_after((hits[limit - 1].number,)) if len(hits) > limit else None
-    return answer(FoundPage(hits=[_found(hit) for hit in hits[:limit]], next=following))
+    return answer(SearchPage(hits=[_found(hit) for hit in hits[:limit]], next=following))
 
 
-def _found(hit: Hit) -> Found:
+def _found(hit: Hit) -> SearchHit:
     where = {"run": hit.run_id, "grading": hit.grading_id, "turn": hit.turn}
-    return Found.model_validate({**hit.key._asdict(), **where, **hit.snippet._asdict()})
+    return SearchHit.model_validate({**hit.key._asdict(), **where, **hit.snippet._asdict()})

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, cast
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
 from vivavoce.errors import UsageError
 from vivavoce.records.label import Label
-from vivavoce.records.run import AttemptKey, Outcome, Run
+from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.report.html.conversation import SHOWN as TURNS
 from vivavoce.report.html.conversation import conversation
 from vivavoce.report.html.evidence import Register
@@ -21,6 +21,7 @@ from vivavoce.report.html.labelling import (
     HandMark,
     Question,
     agreement_shown,
+    check_question,
     hand_mark,
     hand_marks,
     progress,
@@ -37,6 +38,7 @@ from vivavoce.server.users import user_of
 from vivavoce.store.browsing import list_runs
 from vivavoce.store.label_agreement import agreement_with, paired_labels
 from vivavoce.store.labels import LabelPlace, labelled, labels_of, now_label, remove_label, set_label
+from vivavoce.store.series import graded_runs
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -71,10 +73,12 @@ def choose(
     if run is None or grader is None:
         return page("label_choice.html", _choices(request, run, after))
     scores = store.grading(store.run(run).id)
-    if grader and grader not in {one.grader for one in questions(scores)}:
-        raise UsageError(f"this run has no grader '{grader}'")
-    user = user_of(request).name
-    asked = Asked(scores, grader, user, order or ("random" if blind else "disagreement"), seed, blind)
+    if grader:
+        check_question(scores, grader)
+    user = user_of(request)
+    if not user.may("write"):
+        raise HTTPException(403, "labelling takes the role write")
+    asked = Asked(scores, grader, user.name, order or ("random" if blind else "disagreement"), seed, blind)
     queue = _queues(request).begin(store, asked)
     if not queue.items:
         raise UsageError("no conversation of this run has a score to compare with")
@@ -157,9 +161,9 @@ def second_marker(request: Request, run: Run, outcome: Outcome) -> dict[str, obj
 def _choices(request: Request, run: str | None, after: str | None) -> dict[str, object]:
     store, user = _store(request), user_of(request).name
     listed = list_runs(store, after, SHOWN) if run is None else None
-    ids = [one.id for one in listed.runs if one.grading] if listed else [store.run(run or "").id]
+    ids = [one.id for one in listed.runs if one.grading] if listed else [store.grading(store.run(run or "").id).run_id]
     given = labelled(store, user)
-    choices = [_choice(store, one, given) for one in ids]
+    choices = [_choice(one.run, one.grading, given) for one in graded_runs(store, ids) if one.grading]
     return {
         "section": "label",
         "choices": sorted(choices, key=lambda one: not any(found.judged for found, *_ in one.questions)),
@@ -170,19 +174,18 @@ def _choices(request: Request, run: str | None, after: str | None) -> dict[str, 
     }
 
 
-def _choice(store: Store, run_id: str, given: Mapping[tuple[str, str], int]) -> Choice:
-    run, grading = store.run(run_id), store.grading(run_id)
+def _choice(run: Run, grading: Grading, given: Mapping[tuple[str, str], int]) -> Choice:
     every = [*questions(grading), question(grading, "")]
     found = [
         (
             one,
-            given.get((run_id, one.grader), 0),
-            label_page(run=run_id, grader=one.grader),
-            label_page(run=run_id, grader=one.grader, blind=1, seed=1),
+            given.get((run.id, one.grader), 0),
+            label_page(run=run.id, grader=one.grader),
+            label_page(run=run.id, grader=one.grader, blind=1, seed=1),
         )
         for one in every
     ]
-    return Choice(run_id, run.suite, run.started_at, found)
+    return Choice(run.id, run.suite, run.started_at, found)
 
 
 def _around(request: Request, queue: LabelQueue, place: int, said: dict[AttemptKey, Label]) -> dict[str, object]:

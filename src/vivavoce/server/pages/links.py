@@ -13,8 +13,8 @@ def run_page(run: str, **query: Value) -> str:
 
 
 def sample_page(run: str, sample: str, **query: Value) -> str:
-    """Return the address of a conversation; a name that browsers would read as a folder is given in the query."""
-    if sample.strip(".") == "":
+    """Return the address of a conversation; a name that no path can hold, as `..`, is given in the query."""
+    if sample.strip(".") == "" or "\n" in sample:
         return f"/runs/{_part(run)}/samples/-{_query({'id': sample, **query})}"
     return f"/runs/{_part(run)}/samples/{_part(sample)}{_query(query)}"
 

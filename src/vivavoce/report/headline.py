@@ -1,0 +1,23 @@
+"""The grader that a run is known by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from vivavoce.records.run import Grading
+from vivavoce.run.summary import GraderSummary, Summary
+
+
+def headline(summary: Summary, grading: Grading) -> GraderSummary | None:
+    """Return the grader of the gate, else the reward, else the first; None where nothing was graded."""
+    for key in (gate_of(grading).get("metric_key"), "reward"):
+        if found := next((one for one in summary.graders if one.name == key), None):
+            return found
+    return next(iter(summary.graders), None)
+
+
+def gate_of(grading: Grading) -> Mapping[str, Any]:
+    """Return the gate as the suite states it, empty where it has none."""
+    gate = grading.spec.get("gate")
+    return cast("dict[str, Any]", gate) if isinstance(gate, dict) else {}

@@ -1,0 +1,90 @@
+"""Which role each route of the server takes: all of them are walked, so that a new one has to be decided upon."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from fastapi.routing import APIRoute
+
+from vivavoce.server.access import READING
+from vivavoce.server.app import API, PAGES
+from vivavoce.store.store import Store
+from vivavoce.store.tokens import ROLES, Role, create
+
+from .live import Reply, send, serving
+
+FOR_NOBODY = {("GET", "/sign-in"), ("POST", "/sign-in"), ("POST", "/sign-out")}
+"""What is answered without a token."""
+
+TAKE: dict[tuple[str, str], Role] = {
+    ("GET", "/jobs/new"): "write",
+    ("GET", "/api/v1/audit"): "admin",
+    ("DELETE", "/api/v1/runs/{run}"): "admin",
+    ("GET", "/runs/{run}/delete"): "admin",
+    ("POST", "/runs/{run}/delete"): "admin",
+}
+"""What takes another role than reading (GET) or writing (all others)."""
+
+FORM = b"verdict=pass&action=undo&token=x"
+
+
+@pytest.fixture
+def routes() -> list[tuple[str, str]]:
+    """Every method and path of the pages and of the API."""
+    found = [route for module in (*API, *PAGES) for route in module.router.routes]
+    return [(method, one.path) for one in found if isinstance(one, APIRoute) for method in sorted(one.methods or ())]
+
+
+@pytest.fixture
+def door(store: Store) -> Iterator[str]:
+    """A server that demands tokens."""
+    with serving(store, demanded=True) as url:
+        yield url
+
+
+def ask(door: str, method: str, path: str, headers: dict[str, str]) -> Reply:
+    """Send a request as a program sends it to the API, and a browser to a page; what it names is not there."""
+    named = re.sub(r"\{(trial|place)\}", "1", re.sub(r"\{(run|job|queue|sample)(:path)?\}", "none", path))
+    if method in READING:
+        return send(method, door + named, None, headers)
+    if path.startswith("/api/"):
+        return send(method, door + named, {}, headers)
+    return send(method, door + named, FORM, {"content-type": "application/x-www-form-urlencoded", **headers})
+
+
+def test_each_route_takes_the_role_that_it_should(door: str, store: Store, routes: list[tuple[str, str]]) -> None:
+    wrong: list[str] = []
+    for method, path in routes:
+        needed = TAKE.get((method, path), "read" if method in READING else "write")
+        for role in ROLES:
+            headers = {"authorization": f"Bearer {create(store, role, role)[1]}"}
+            reply = ask(door, method, path, headers)
+            refused = reply.status == 403 and "takes a token with the role" in reply.text
+            lacks = ROLES.index(role) < ROLES.index(needed) and (method, path) not in FOR_NOBODY
+            if refused != lacks:
+                wrong.append(f"{method} {path} as {role}")
+    assert (len(routes) > 45, wrong) == (True, [])
+
+
+def test_nothing_but_signing_in_is_answered_without_a_token(door: str, routes: list[tuple[str, str]]) -> None:
+    replies = {one: ask(door, *one, {}) for one in routes}
+    led = {one for one, reply in replies.items() if reply.headers.get("location", "").startswith("/sign-in?next=")}
+    assert {one for one in led if one[0] != "GET" or one[1].startswith("/api/")} == set()
+    assert {one for one, reply in replies.items() if reply.status != 401} - led == FOR_NOBODY
+
+
+def test_no_page_takes_a_form_without_its_key(server: str, routes: list[tuple[str, str]]) -> None:
+    forms = [one for one in routes if one[0] not in READING and not one[1].startswith("/api/")]
+    replies = {path: ask(server, method, path, {}) for method, path in forms}
+    assert len(forms) >= 8
+    assert {path for path, reply in replies.items() if "This form is not accepted" not in reply.text} == set()
+
+
+def test_nothing_is_written_for_a_page_elsewhere(server: str, routes: list[tuple[str, str]]) -> None:
+    writing = [one for one in routes if one[0] not in READING]
+    elsewhere = ({"origin": "https://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "same-site"})
+    for headers in elsewhere:
+        told = {one: ask(server, *one, headers).text for one in writing}
+        assert {one for one, text in told.items() if "must come from a page of this server" not in text} == set()
