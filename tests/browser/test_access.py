@@ -29,8 +29,7 @@ PAGES = (
 )
 
 
-@pytest.mark.parametrize("width", [1280, 380])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 380)])
 def test_axe_finds_nothing(browser: Browser, url: str, scheme: str, width: int) -> None:
     context = browser.new_context(color_scheme="dark" if scheme == "dark" else "light")
     page = context.new_page()

@@ -36,6 +36,7 @@ def queue(store: Store) -> Iterator[str]:
 
 def heading(page: Page, text: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(text)
+    page.wait_for_load_state()  # keys are heard from then on
 
 
 def test_conversations_are_marked_with_keys(page: Page, queue: str, store: Store) -> None:

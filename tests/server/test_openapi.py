@@ -21,7 +21,7 @@ from .api.test_jobs import MANY, ended, submit
 from .live import serving
 from .pages.cases import keep, outcome, per_turn, turn
 
-EXAMPLES = 5
+EXAMPLES = 15
 """Requests of each kind to each route."""
 
 STREAMS = frozenset(("/api/v1/jobs/{job}/events",))

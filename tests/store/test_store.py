@@ -109,6 +109,11 @@ def test_an_id_is_given_once(store: Store) -> None:
         store.add_run(cases.run())
 
 
+def test_half_a_surrogate_pair_in_the_name_of_a_suite_is_kept_as_it_is_spelled(store: Store) -> None:
+    store.add_run(cases.run("odd").model_copy(update={"suite": "exam \ud800"}))
+    assert store.run("odd").suite == r"exam \ud800"
+
+
 def test_a_grading_needs_its_run(store: Store) -> None:
     with pytest.raises(StoreError, match="its run or its grading is not in the store"):
         store.add_grading(cases.grading("x", run_id="none"))

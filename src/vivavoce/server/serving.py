@@ -138,9 +138,8 @@ def listening(host: str, port: int) -> socket.socket:
         UsageError: the address cannot be used.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(
-        family, socket.SOCK_STREAM, socket.IPPROTO_TCP
-    )  # asyncio sends at once only where it says TCP
+    # asyncio sends small answers at once only where a socket says that it is TCP
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))

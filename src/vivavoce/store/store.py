@@ -330,7 +330,8 @@ class Store:
 
 
 def _run_values(run: Run) -> dict[str, Any]:
-    return {**dict(run), "base": escape(run.base), **_without_keys(run, ("spec", "options"))}
+    plain = {"suite": escape(run.suite), "base": escape(run.base)}
+    return {**dict(run), **plain, **_without_keys(run, ("spec", "options"))}
 
 
 def _grading_values(grading: Grading) -> dict[str, Any]:

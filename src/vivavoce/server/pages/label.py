@@ -146,8 +146,10 @@ def beside(request: Request, form: Form) -> Response:
 def second_marker(request: Request, run: Run, outcome: Outcome) -> dict[str, object]:
     """Return what the page of a conversation shows of people: what they say, and a form for what one says oneself."""
     key, user = outcome.attempt.key, user_of(request)
+    said = labels_of(_store(request), run.id, key)
     return {
-        "marks": hand_marks(labels_of(_store(request), run.id, key), outcome),
+        "marks": hand_marks(said, outcome),
+        "marked": any(one.author == user.name for one in said),
         "graders": list(outcome.grades),
         "key": key,
         "run": run.id,
