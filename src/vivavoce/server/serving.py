@@ -84,12 +84,12 @@ def serve(
     app = create_app(store, Access.of(names, token, demanded=others, public=public), allowed)
     if started is not None:
         started(f"http://{shown}:{port}/")
-    with _heap_at_rest():
+    with _rarely_collecting():
         asyncio.run(Server(app).serve(sockets=[bound]))
 
 
 @contextmanager
-def _heap_at_rest() -> Generator[None]:
+def _rarely_collecting() -> Generator[None]:
     """Leave what every request needs out of the search for garbage, and search rarely, so that none waits for it."""
     before = gc.get_threshold()
     gc.collect()

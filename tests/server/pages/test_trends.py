@@ -1,9 +1,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator
 from html import escape
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -14,23 +12,11 @@ from vivavoce.report.text import safe
 from vivavoce.server.pages.links import run_page, trends_page
 from vivavoce.store.store import Store
 
-from ..live import get, serving
+from ..live import get
 from .cases import Elements
 from .hostile import TEXTS
 
 LARGE: dict[str, Any] = {**SPEC, "target": {**SPEC["target"], "model_handles": ["large"]}}
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(str(tmp_path / "kept.db")) as opened:
-        yield opened
-
-
-@pytest.fixture
-def url(store: Store) -> Iterator[str]:
-    with serving(store) as base:
-        yield base
 
 
 def shown(url: str, path: str) -> Elements:
@@ -51,10 +37,10 @@ def drawn(page: Elements, name: str) -> int:
     return sum(found.get("class") == name for _, found in page.tags)
 
 
-def test_a_trend_tells_its_finding_draws_it_and_lists_every_run(store: Store, url: str) -> None:
+def test_a_trend_tells_its_finding_draws_it_and_lists_every_run(empty: Store, url: str) -> None:
     for number in range(6):
         keep(
-            store,
+            empty,
             number,
             says("goal", 0.9 if number < 3 else 0.7),
             says("tone", 0.8),
@@ -74,18 +60,18 @@ def test_a_trend_tells_its_finding_draws_it_and_lists_every_run(store: Store, ur
     assert next(found.get("aria-current") for _, found in page.tags if found.get("href") == "/trends") == "page"
 
 
-def test_scores_of_other_rules_are_drawn_apart_and_called_so(store: Store, url: str) -> None:
+def test_scores_of_other_rules_are_drawn_apart_and_called_so(empty: Store, url: str) -> None:
     for number in range(4):
-        keep(store, number, says("goal", 0.9), prints=PRINTS | {"goal": "g1" if number < 2 else "g2"})
+        keep(empty, number, says("goal", 0.9), prints=PRINTS | {"goal": "g1" if number < 2 else "g2"})
     page = shown(url, "/trends?suite=shop")
     assert drawn(page, "trace") == 2 + 1, "two stretches, and one in the legend"
     assert "not comparable" in page.text
     assert "marked by other rules: not joined" in page.text
 
 
-def test_pages_lead_to_earlier_and_later_runs_and_back(store: Store, url: str) -> None:
+def test_pages_lead_to_earlier_and_later_runs_and_back(empty: Store, url: str) -> None:
     for number in range(40):
-        keep(store, number, says("goal", 0.5))
+        keep(empty, number, says("goal", 0.5))
     first = shown(url, "/trends?suite=shop&limit=15")
     assert rows(first)[-1] == "/runs/shop-025"
     (earlier,) = links(first, "rel", "prev")
@@ -107,35 +93,35 @@ def test_pages_lead_to_earlier_and_later_runs_and_back(store: Store, url: str) -
     ],
 )
 def test_few_runs_and_broken_runs_have_a_page_that_says_so(
-    store: Store, url: str, means: list[float | None], said: str
+    empty: Store, url: str, means: list[float | None], said: str
 ) -> None:
     for number, mean in enumerate(means):
-        keep(store, number, says("goal", mean))
+        keep(empty, number, says("goal", mean))
     page = shown(url, "/trends?suite=shop")
     assert said in page.text
     assert len(rows(page)) == len(means)
     assert drawn(page, "gap") == (len(means) + 1 if None in means else 0)
 
 
-def test_runs_that_were_never_graded_have_a_page(store: Store, url: str) -> None:
-    keep(store, 0, prints={}, status="interrupted")
-    keep(store, 1, prints={}, status="running")
+def test_runs_that_were_never_graded_have_a_page(empty: Store, url: str) -> None:
+    keep(empty, 0, prints={}, status="interrupted")
+    keep(empty, 1, prints={}, status="running")
     page = shown(url, "/trends?suite=shop")
     assert "not graded" in page.text
     assert "still running" in page.text
 
 
-def test_several_targets_can_be_chosen(store: Store, url: str) -> None:
+def test_several_targets_can_be_chosen(empty: Store, url: str) -> None:
     for number in range(3):
-        keep(store, number, says("goal", 0.8, target="a"), says("goal", 0.3, target="b"))
+        keep(empty, number, says("goal", 0.8, target="a"), says("goal", 0.3, target="b"))
     assert "0.800" in shown(url, "/trends?suite=shop").text
     assert "0.300" in shown(url, "/trends?suite=shop&target=b").text
 
 
-def test_without_a_suite_one_is_chosen_the_newest_first(store: Store, url: str) -> None:
+def test_without_a_suite_one_is_chosen_the_newest_first(empty: Store, url: str) -> None:
     for number in range(3):
-        keep(store, number, says("goal", 0.25 * number))
-    keep(store, 9, says("goal", None), suite="a & b")
+        keep(empty, number, says("goal", 0.25 * number))
+    keep(empty, 9, says("goal", None), suite="a & b")
     page = shown(url, "/trends")
     assert rows(page) == ["/trends?suite=a+%26+b", "/trends?suite=shop"]
     assert "0.500 0.45 to 0.55" in page.text
@@ -143,15 +129,15 @@ def test_without_a_suite_one_is_chosen_the_newest_first(store: Store, url: str) 
     assert "no score" in page.text
 
 
-def test_a_line_in_the_list_of_suites_does_not_join_scores_of_other_rules(store: Store, url: str) -> None:
+def test_a_line_in_the_list_of_suites_does_not_join_scores_of_other_rules(empty: Store, url: str) -> None:
     for number in range(5):
-        keep(store, number, says("goal", number / 5), prints={"goal": "g1" if number < 3 else "g2"})
+        keep(empty, number, says("goal", number / 5), prints={"goal": "g1" if number < 3 else "g2"})
     assert "Mean of the last 2 runs of this suite: 0.60, 0.80" in shown(url, "/trends").having("aria-label")
 
 
-def test_many_suites_come_in_pages(store: Store, url: str) -> None:
+def test_many_suites_come_in_pages(empty: Store, url: str) -> None:
     for number in range(25):
-        keep(store, number, says("goal", 0.5), suite=f"s{number:02}")
+        keep(empty, number, says("goal", 0.5), suite=f"s{number:02}")
     first = shown(url, "/trends")
     (following,) = links(first, "rel", "next")
     assert [*rows(first), *rows(shown(url, following))] == [
@@ -164,22 +150,22 @@ def test_an_empty_store_says_what_to_do(url: str) -> None:
 
 
 @pytest.mark.parametrize("query", ["suite=nope", "suite=shop&grader=x", "suite=shop&target=x", "suite=shop&from=x"])
-def test_what_is_not_there_has_a_page_that_says_so(store: Store, url: str, query: str) -> None:
-    keep(store, 0, says("goal", 0.5))
+def test_what_is_not_there_has_a_page_that_says_so(empty: Store, url: str, query: str) -> None:
+    keep(empty, 0, says("goal", 0.5))
     answer = get(f"{url}/trends?{query}")
     assert answer.status == 404
     assert "There is nothing here" in answer.text
 
 
-def test_the_page_of_a_thousand_runs_weighs_little(store: Store, url: str) -> None:
+def test_the_page_of_a_thousand_runs_weighs_little(empty: Store, url: str) -> None:
     for number in range(200):
-        keep(store, number, *(says(f"g{i}", 0.5 + number % 7 / 20) for i in range(6)), version=str(number))
+        keep(empty, number, *(says(f"g{i}", 0.5 + number % 7 / 20) for i in range(6)), version=str(number))
     for query in ("", "&limit=120"):
         assert len(gzip.compress(get(f"{url}/trends?suite=shop{query}").body)) < 60_000
 
 
 @pytest.mark.parametrize("number", range(len(TEXTS)))
-def test_what_strangers_wrote_stays_a_text(store: Store, url: str, number: int) -> None:
+def test_what_strangers_wrote_stays_a_text(empty: Store, url: str, number: int) -> None:
     text = TEXTS[number]
     for run in range(3):
         spec = {
@@ -189,7 +175,7 @@ def test_what_strangers_wrote_stays_a_text(store: Store, url: str, number: int) 
         }
         graders = says(text, 0.5, target=text), says(f"{text}2", 0.5, target=text)
         keep(
-            store,
+            empty,
             run,
             *graders,
             spec=spec,
