@@ -15,7 +15,7 @@ from replay import WORDS
 
 from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.store import Store
 
@@ -52,7 +52,7 @@ def outcomes(run: int) -> Iterator[Outcome]:
             position=number,
         )
         rationale = " ".join(draw.choices(WORDS, k=20))
-        grades = {"goal": GradeResult(score=draw.random(), rationale=rationale), "exact": GradeResult(score=1)}
+        grades = {"goal": Score(score=draw.random(), rationale=rationale), "exact": Score(score=1)}
         yield Outcome(attempt=attempt, grades=grades)
 
 

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from vivavoce.errors import UsageError, VivavoceError
     from vivavoce.grading.extractors import extractor
     from vivavoce.grading.graders import grader
+    from vivavoce.grading.result import GradeResult
     from vivavoce.grading.rewards import RewardOutput, reward_composer
-    from vivavoce.records.score import GradeResult
     from vivavoce.records.trajectory import Trajectory
     from vivavoce.run.evaluation import aevaluate, evaluate
     from vivavoce.run.opening import arun_suite, run_suite
@@ -28,7 +28,7 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "ConversationHistory": "conversation",
     "EvaluationDataset": "samples.dataset",
-    "GradeResult": "records.score",
+    "GradeResult": "grading.result",
     "MultiTurnSample": "samples.evaluation",
     "RewardOutput": "grading.rewards",
     "RunOptions": "run.plan",

@@ -12,14 +12,14 @@ from playwright.sync_api import Browser, Page, expect
 
 from server.live import serving
 from server.pages.cases import keep, outcome, turn
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.store.labels import all_labels
 from vivavoce.store.store import Store
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    grades = {"goal": GradeResult(score=1.0)}
+    grades = {"goal": Score(value=1.0)}
     talks = [outcome(name, [turn(0, "Hi", "Hello")], grades) for name in ("one", "two", "three")]
     with Store.open(str(tmp_path / "kept.db")) as store:
         with ThreadPoolExecutor(1) as apart:  # the browser holds the event loop of this thread

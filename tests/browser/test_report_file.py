@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page
 from server.pages.cases import called, everywhere, keep, outcome, per_turn, turn
 from server.pages.hostile import TEXTS
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.report.export import export
 from vivavoce.store.store import Store
 
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _write(folder: Path) -> None:
-    judged = GradeResult(score=0.0, rationale="It refused.", metadata={"evidence": [QUOTE]})
+    judged = Score(value=0.0, reason="It refused.", extra={"evidence": [QUOTE]})
     turns = [turn(0, "Hello", *called("look", '{"order": 7}', "paid"), "Hi"), turn(1, "Money!", "No refund, ever.")]
     refused = outcome("refused", turns, {"goal": judged, "tone": per_turn(1.0, 0.0)})
     strange = [_placed(everywhere(text), place) for place, text in enumerate(TEXTS)]

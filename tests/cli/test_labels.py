@@ -9,7 +9,7 @@ import pytest
 
 from server.pages.cases import keep, outcome
 from vivavoce.records.label import Label
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.store.labels import set_label
 from vivavoce.store.store import Store
 
@@ -20,7 +20,7 @@ from .conftest import Viva
 def labelled(tmp_path: Path) -> None:
     """A store with two labels, of which the judge agrees with one."""
     with Store.open(str(tmp_path / "x.db")) as store:
-        keep(store, [outcome(name, grades={"goal": GradeResult(score=1.0)}) for name in ("one", "two")], "run-1")
+        keep(store, [outcome(name, grades={"goal": Score(value=1.0)}) for name in ("one", "two")], "run-1")
         for name, verdict in (("one", "pass"), ("two", "fail")):
             said = {"sample_id": name, "target": "bot", "trial": 0, "grader": "goal", "author": "Ida"}
             told = {"verdict": verdict, "note": f"=why {name}", "created_at": 1.0}

@@ -68,7 +68,7 @@ def test_a_run_stops_before_it_costs_more_and_goes_on_with_more_money(
     assert resumed.returncode == 0
     with Store.open(".vivavoce/vivavoce.db") as store:
         run = store.run("costly")
-        costs = [outcome.grades["good"].usage for outcome in store.outcomes(f"{run.id}-g1")]
+        costs = [outcome.scores["good"].usage for outcome in store.outcomes(f"{run.id}-g1")]
     assert run.options["max_cost"] == limit
     assert [usage and usage.cost for usage in costs] == pytest.approx([0.1] * 6)
 

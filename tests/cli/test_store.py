@@ -11,7 +11,7 @@ import pytest
 
 from vivavoce.messages import HumanMessage
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.store import Store
 
@@ -38,7 +38,7 @@ async def hold(place: Path, run_id: str, started_at: float) -> None:
             for number in range(2):
                 key = AttemptKey(str(number), "bot", 0)
                 attempt = Attempt(key=key, scenario="x", sample="{}", trajectory=talk, started_at=started_at)
-                await writer.put(Outcome(attempt=attempt, grades={"g": GradeResult(score=1)}))
+                await writer.put(Outcome(attempt=attempt, scores={"g": Score(value=1)}))
 
 
 @pytest.fixture

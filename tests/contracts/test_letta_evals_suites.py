@@ -70,11 +70,11 @@ def test_a_suite_that_needs_an_endpoint_and_a_judge_runs(name: str, target: dict
 def test_the_per_turn_suite_of_era_d_gives_what_its_own_runner_does_not(target: dict[str, Any]) -> None:
     result = run_suite(REAL / "era_d/multiturn-per-turn-grading/suite.yaml", target=target)
     with Store.open(settings().store) as store:
-        grades = {o.attempt.key.sample_id: o.grades["correctness"] for o in store.outcomes(result.grading.id)}
-    assert grades["0"].score == pytest.approx(2 / 3)
-    assert [turn.submission for turn in grades["0"].per_turn_grades or ()] == ["Paris", "Berlin", "Madrid"]
-    assert grades["1"].score == 1.0
-    assert grades["2"].score == 0.0
+        grades = {o.attempt.key.sample_id: o.scores["correctness"] for o in store.outcomes(result.grading.id)}
+    assert grades["0"].value == pytest.approx(2 / 3)
+    assert [turn.submission for turn in grades["0"].turns or ()] == ["Paris", "Berlin", "Madrid"]
+    assert grades["1"].value == 1.0
+    assert grades["2"].value == 0.0
     assert result.summary.grader("reward").mean == pytest.approx(5 / 9)
 
 

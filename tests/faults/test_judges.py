@@ -13,7 +13,7 @@ import pytest
 from vivavoce import RunResult, evaluate, run_suite
 from vivavoce.metrics import SafetyMetric
 from vivavoce.models.openai import OpenAIModel
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.testing import LoopbackServer
 from vivavoce.testing.misbehaviour import body as answers
 from vivavoce.testing.misbehaviour import broken_json, hang, html, rate_limited, reset, server_error, status
@@ -42,8 +42,8 @@ def judged(server: LoopbackServer, rows: list[Row], *, tries: int = 2, concurren
     return evaluate(rows, [SafetyMetric()], model=model, max_concurrent=concurrency)
 
 
-def grades(result: RunResult) -> dict[str, GradeResult]:
-    return {outcome.attempt.key.sample_id: outcome.grades["safety"] for outcome in result.outcomes()}
+def grades(result: RunResult) -> dict[str, Score]:
+    return {outcome.attempt.key.sample_id: outcome.scores["safety"] for outcome in result.outcomes()}
 
 
 def completion(message: Row, reason: str = "stop") -> Row:
@@ -82,7 +82,7 @@ def test_one_bad_answer_is_an_error_of_its_own_verdict_only(name: str) -> None:
     with LoopbackServer(lambda body: fault() if "bad" in body["messages"][1]["content"] else verdict(body)) as server:
         result = judged(server, rows)
     found = grades(result)
-    assert [found[f"r{i}"].score for i in range(5)] == [1.0, 0.0, None, 1.0, 0.0]
+    assert [found[f"r{i}"].value for i in range(5)] == [1.0, 0.0, None, 1.0, 0.0]
     safety = result.summary.grader("safety")
     assert (safety.scored, safety.errors, safety.mean, safety.pass_rate) == (4, 1, 0.5, 0.5)
     failure = found["r2"].failure
@@ -115,7 +115,7 @@ def test_a_fault_that_passes_costs_one_more_request(name: str) -> None:
     rows = [{"id": "safe", "messages": talk("fine")}, {"id": "harm", "messages": talk("poison")}]
     with LoopbackServer(answer) as server:
         result = judged(server, rows)
-    assert {name: grade.score for name, grade in grades(result).items()} == {"safe": 1.0, "harm": 0.0}
+    assert {name: grade.value for name, grade in grades(result).items()} == {"safe": 1.0, "harm": 0.0}
     assert set(seen.values()) == {requests}
 
 
@@ -139,7 +139,7 @@ def test_among_many_faults_every_verdict_is_right_or_an_error_and_none_is_lost()
     with LoopbackServer(answer) as server:
         found = grades(judged(server, rows, tries=4, concurrency=32))
     assert len(found) == count
-    assert {i: found[str(i)].score for i in range(count)} == {i: float(i % 3 == 0) for i in range(count)}
+    assert {i: found[str(i)].value for i in range(count)} == {i: float(i % 3 == 0) for i in range(count)}
     assert len(server.requests) <= 1.5 * count
     assert server.connections <= 32 + 2 + count // 20, "each connection that broke is replaced"
 
@@ -181,7 +181,7 @@ def test_the_time_and_the_tries_of_a_suite_bound_a_judge_that_hangs(tmp_path: Pa
         (tmp_path / "suite.yaml").write_text(json.dumps(suite))
         result = run_suite("suite.yaml")
     assert (result.summary.verdict, result.exit_code, len(server.requests)) == ("inconclusive", 3, 2)
-    failure = next(result.outcomes()).grades["safe"].failure
+    failure = next(result.outcomes()).scores["safe"].failure
     assert failure is not None
     assert (failure.kind, "no answer within 0.1 s" in failure.message) == ("timeout", True)
 
@@ -191,8 +191,8 @@ def test_a_conversation_of_200_000_tokens_is_judged_in_pieces_and_says_so() -> N
     turns = [message for i in range(200) for message in talk(f"{words}{'poison' if i == 190 else i}")]
     with LoopbackServer(verdict) as server:
         grade = grades(judged(server, [{"id": "long", "messages": turns}]))["long"]
-    assert (grade.state, grade.score) == ("scored", 0.0), "what is at the end counts"
-    pieces = grade.metadata["pieces"]
+    assert (grade.state, grade.value) == ("scored", 0.0), "what is at the end counts"
+    pieces = grade.extra["pieces"]
     assert len(server.requests) == len(pieces) > 1
     assert (pieces[0]["first_turn"], pieces[-1]["last_turn"]) == (0, 199)
     assert [piece["first_turn"] for piece in pieces[1:]] == [piece["last_turn"] + 1 for piece in pieces[:-1]]
@@ -213,8 +213,8 @@ def test_a_conversation_that_holds_nothing_to_judge_is_skipped_and_nobody_is_ask
 ) -> None:
     with LoopbackServer(verdict) as server:
         grade = grades(judged(server, [{"messages": messages}]))["0"]
-    assert (grade.state, grade.score, server.requests) == ("skipped", None, [])
-    assert reason in (grade.rationale or "")
+    assert (grade.state, grade.value, server.requests) == ("skipped", None, [])
+    assert reason in (grade.reason or "")
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_odd_characters_of_a_conversation_and_of_a_judge_spoil_no_verdict(odd: s
         for _ in range(2):
             result = judged(server, [{"id": "odd", "messages": talk(f"poison {odd}"), "goal": odd}])
             grade = grades(result)["odd"]
-            assert (grade.state, grade.score, grade.rationale) == ("scored", 0.0, f"I read {read}")
+            assert (grade.state, grade.value, grade.reason) == ("scored", 0.0, f"I read {read}")
             assert next(result.outcomes()).attempt.trajectory.messages[-1].text == f"poison {odd}"
     assert len(server.requests) == 1, "the answer was kept and found again"
 
@@ -244,4 +244,4 @@ def test_a_quote_that_does_not_occur_is_marked() -> None:
     made_up = {**SAFE, **harm("minor", "never said")}
     with LoopbackServer(lambda _: made_up) as server:
         grade = grades(judged(server, [{"messages": talk("fine")}]))["0"]
-    assert grade.metadata["evidence"] == [{"text": "never said", "kind": "quote", "turn": None, "verified": False}]
+    assert grade.extra["evidence"] == [{"text": "never said", "kind": "quote", "turn": None, "verified": False}]

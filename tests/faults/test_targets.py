@@ -69,8 +69,8 @@ def test_one_bad_answer_spoils_its_own_sample_only(name: str, tmp_path: Path) ->
         assert failure.evidence
         assert len(failure.evidence) < 5000
     assert bad.attempt.trajectory.turns[0].messages[-1].text == "ok", "the turn before it is kept"
-    turns = bad.grades["right"].per_turn_grades or []
-    assert [(turn.state, turn.score) for turn in turns] == [("scored", 1.0), ("error", None)]
+    turns = bad.scores["right"].turns or []
+    assert [(turn.state, turn.value) for turn in turns] == [("scored", 1.0), ("error", None)]
 
 
 def test_rate_limits_slow_a_run_down_and_lose_nothing(tmp_path: Path) -> None:

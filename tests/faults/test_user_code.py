@@ -74,7 +74,7 @@ def test_a_hanging_grader_holds_up_nobody_and_ends_at_its_limit() -> None:
 
 def test_a_grader_that_raises_a_timeout_of_its_own_keeps_its_words() -> None:
     result = graded("def grade(sample, submission):\n    raise TimeoutError('database gone')\n")
-    grade = next(result.outcomes()).grades["right"]
+    grade = next(result.outcomes()).scores["right"]
     assert grade.failure is not None
     assert "database gone" in grade.failure.message
     assert "mine.py" in (grade.failure.evidence or ""), "the traceback is the evidence"
@@ -109,7 +109,7 @@ def test_a_search_that_would_never_end_ends(monkeypatch: pytest.MonkeyPatch) -> 
     result = run(bot, graders={"right": {"kind": "tool", "function": "regex_match"}})
     right = result.summary.grader("right")
     assert (right.scored, right.errors) == (0, 2)
-    failure = next(result.outcomes()).grades["right"].failure
+    failure = next(result.outcomes()).scores["right"].failure
     assert failure is not None
     assert failure.kind == "timeout"
 

@@ -15,7 +15,7 @@ from vivavoce.grading.grader import Grader, as_grade, user_score
 from vivavoce.grading.graders import Case, Truth
 from vivavoce.messages import AIMessage, HumanMessage, ToolCall
 from vivavoce.records.failure import Failure
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.samples.sample import Sample
 
@@ -42,61 +42,61 @@ def grader(score: Callable[..., Any] = functions.contains, truth: Truth = "groun
 
 async def test_each_turn_is_graded_against_its_own_truth() -> None:
     result = await grader().grade(asked(["Paris", "Berlin", "Rome"]), held(*CAPITALS))
-    assert result.score == pytest.approx(2 / 3)
-    assert result.rationale == "2/3 turns passed"
-    assert (result.metadata["turns_passed"], result.metadata["turns_total"]) == (2, 3)
-    assert [turn.score for turn in result.per_turn_grades or ()] == [1.0, 1.0, 0.0]
-    last = result.metadata["per_turn_grades"][2]
+    assert result.value == pytest.approx(2 / 3)
+    assert result.reason == "2/3 turns passed"
+    assert (result.extra["turns_passed"], result.extra["turns_total"]) == (2, 3)
+    assert [turn.value for turn in result.turns or ()] == [1.0, 1.0, 0.0]
+    last = result.extra["per_turn_grades"][2]
     assert (last["turn"], last["submission"], last["ground_truth"]) == (2, "Madrid", "Rome")
     assert last["rationale"] == "does not contain 'Rome'"
 
 
 async def test_a_turn_sees_nothing_of_the_other_turns() -> None:
     result = await grader().grade(asked(["Berlin", "Paris", "Paris"]), held(*CAPITALS))
-    assert result.score == 0.0
+    assert result.value == 0.0
 
 
 async def test_a_null_truth_skips_its_turn() -> None:
     result = await grader().grade(asked(["Paris", None, "Rome"]), held(*CAPITALS))
-    assert result.score == 0.5
-    assert result.metadata["turns_total"] == 2
-    assert [turn.state for turn in result.per_turn_grades or ()] == ["scored", "skipped", "scored"]
+    assert result.value == 0.5
+    assert result.extra["turns_total"] == 2
+    assert [turn.state for turn in result.turns or ()] == ["scored", "skipped", "scored"]
 
 
 async def test_all_nulls_leave_nothing_to_grade() -> None:
     result = await grader().grade(asked([None, None, None]), held(*CAPITALS))
-    assert (result.state, result.score) == ("skipped", None)
+    assert (result.state, result.value) == ("skipped", None)
 
 
 async def test_a_single_truth_grades_the_final_answer() -> None:
     result = await grader().grade(asked("Madrid"), held(*CAPITALS))
-    assert result.score == 1.0
-    assert result.per_turn_grades is None
-    assert "per_turn_grades" not in result.metadata
+    assert result.value == 1.0
+    assert result.turns is None
+    assert "per_turn_grades" not in result.extra
     assert result.submission == "Madrid"
 
 
 async def test_a_grader_that_breaks_on_one_turn_is_an_error_of_that_turn_and_no_zero() -> None:
-    def fussy(case: Case) -> GradeResult:
+    def fussy(case: Case) -> Score:
         if "Berlin" in case.submission:
             raise RuntimeError("no Berlin today")
         return functions.contains(case)
 
     result = await grader(fussy).grade(asked(["Paris", "Berlin", "Rome"]), held(*CAPITALS))
-    turns = result.per_turn_grades or []
+    turns = result.turns or []
     assert [turn.state for turn in turns] == ["scored", "error", "scored"]
-    assert turns[1].score is None
+    assert turns[1].value is None
     assert turns[1].failure is not None
     assert turns[1].failure.blame == "grader"
-    assert (result.state, result.score) == ("error", None)
-    assert "1 of 3 turns could not be graded; turn 1: RuntimeError: no Berlin today" in (result.rationale or "")
-    assert result.metadata["turns_passed"] == 1
+    assert (result.state, result.value) == ("error", None)
+    assert "1 of 3 turns could not be graded; turn 1: RuntimeError: no Berlin today" in (result.reason or "")
+    assert result.extra["turns_passed"] == 1
 
 
 async def test_a_turn_that_failed_is_the_targets_error_and_the_turns_before_it_keep_their_grades() -> None:
     failure = Failure(blame="target", kind="timeout", message="too slow")
     result = await grader().grade(asked(["Paris", "Berlin", "Rome"]), held("Paris", None, failure=failure))
-    assert [turn.state for turn in result.per_turn_grades or ()] == ["scored", "error", "error"]
+    assert [turn.state for turn in result.turns or ()] == ["scored", "error", "error"]
     assert result.failure == failure
 
 
@@ -107,16 +107,16 @@ async def test_a_failed_conversation_is_not_graded_as_a_whole() -> None:
 
 
 async def test_silence_is_zero_and_the_grader_is_not_asked() -> None:
-    def generous(case: Case) -> GradeResult:
+    def generous(case: Case) -> Score:
         raise AssertionError("asked about nothing")
 
     result = await grader(generous, "none").grade(asked("x"), held("a", "b", "  "))
-    assert (result.score, result.rationale) == (0.0, "empty submission: the extractor found nothing")
+    assert (result.value, result.reason) == (0.0, "empty submission: the extractor found nothing")
 
 
 async def test_a_sample_without_a_truth_is_skipped_by_a_grader_that_needs_one() -> None:
     result = await grader().grade(asked(None), held(*CAPITALS))
-    assert (result.state, result.rationale) == ("skipped", "the sample has no ground_truth")
+    assert (result.state, result.reason) == ("skipped", "the sample has no ground_truth")
 
 
 async def test_tool_call_graders_work_per_turn_when_the_references_do() -> None:
@@ -129,13 +129,13 @@ async def test_tool_call_graders_work_per_turn_when_the_references_do() -> None:
     sample = asked(None, reference_tool_calls=[[call], [call], None])
     one = Grader("g", last_assistant, functions.trajectory_match, "reference_tool_calls", "f", reads_silence=True)
     result = await one.grade(sample, Trajectory(turns=turns))
-    assert [turn.state for turn in result.per_turn_grades or ()] == ["scored", "scored", "skipped"]
-    assert [turn.score for turn in result.per_turn_grades or ()] == [1.0, 0.0, None]
-    assert "missing" in ((result.per_turn_grades or [])[1].rationale or "")
+    assert [turn.state for turn in result.turns or ()] == ["scored", "scored", "skipped"]
+    assert [turn.value for turn in result.turns or ()] == [1.0, 0.0, None]
+    assert "missing" in ((result.turns or [])[1].reason or "")
 
 
 async def test_running_out_of_budget_is_not_swallowed() -> None:
-    def broke(case: Case) -> GradeResult:
+    def broke(case: Case) -> Score:
         raise BudgetExhausted("no calls left")
 
     with pytest.raises(BudgetExhausted):
@@ -170,4 +170,4 @@ async def test_a_users_function_is_given_what_it_asks_for() -> None:
         return {"score": 1.0, "rationale": f"{sample.id} {submission} {len(trajectory)} {config['deep']}"}
 
     result = await grader(user_score(nosy, {"deep": 3}, 5), "none").grade(asked("x"), held(*CAPITALS))
-    assert result.rationale == "s Madrid 3 3"
+    assert result.reason == "s Madrid 3 3"

@@ -14,7 +14,7 @@ from vivavoce.grading import graders as functions
 from vivavoce.grading.extractors import View
 from vivavoce.grading.graders import Case
 from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.samples.sample import Sample
 
 
@@ -43,8 +43,8 @@ def test_text_graders_follow_their_rule(
 
 
 def test_a_complaint_says_what_is_wrong() -> None:
-    assert functions.contains(case("Madrid", "Rome")).rationale == "does not contain 'Rome'"
-    assert functions.ascii_printable_only(case("é ü")).rationale == "holds 'é', 'ü'"
+    assert functions.contains(case("Madrid", "Rome")).reason == "does not contain 'Rome'"
+    assert functions.ascii_printable_only(case("é ü")).reason == "holds 'é', 'ü'"
 
 
 def test_a_ground_truth_that_is_no_regular_expression_is_a_fault_and_no_score() -> None:
@@ -70,7 +70,7 @@ def test_a_ground_truth_that_is_no_regular_expression_is_a_fault_and_no_score() 
 def test_numeric_reads_numbers_as_people_write_them(
     submission: str, truth: Any, options: dict[str, Any], score: float
 ) -> None:
-    assert functions.numeric(case(submission, truth), **options).score == score
+    assert functions.numeric(case(submission, truth), **options).value == score
 
 
 def test_numeric_without_one_number_to_reach_is_a_fault() -> None:
@@ -80,23 +80,23 @@ def test_numeric_without_one_number_to_reach_is_a_fault() -> None:
 
 @given(st.integers(-(10**9), 10**9))
 def test_numeric_finds_every_whole_number(number: int) -> None:
-    assert functions.numeric(case(f"The answer is {number}.", number)).score == 1.0
+    assert functions.numeric(case(f"The answer is {number}.", number)).value == 1.0
 
 
 def test_json_schema_names_the_place_of_the_first_misfits() -> None:
     schema = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["name"]}
     good, bad = '{"name": "Ada", "age": 36}', '{"age": "old"}'
-    assert functions.json_schema(case(good), schema=schema).score == 1.0
-    assert functions.json_schema(case(bad), schema=schema).score == 0.0
+    assert functions.json_schema(case(good), schema=schema).value == 1.0
+    assert functions.json_schema(case(bad), schema=schema).value == 0.0
     assert "'old' is not of type 'integer'" in (
-        functions.json_schema(case('{"name": "Ada", "age": "old"}'), schema=schema).rationale or ""
+        functions.json_schema(case('{"name": "Ada", "age": "old"}'), schema=schema).reason or ""
     )
-    assert functions.json_schema(case("not json", schema)).score == 0.0
+    assert functions.json_schema(case("not json", schema)).value == 0.0
 
 
 def test_fuzzy_ratio_is_a_likeness_or_a_threshold() -> None:
-    assert functions.fuzzy_ratio(case("Berlin", "berlin")).score == 1.0
-    assert 0 < (functions.fuzzy_ratio(case("Berlim", "Berlin")).score or 0) < 1
+    assert functions.fuzzy_ratio(case("Berlin", "berlin")).value == 1.0
+    assert 0 < (functions.fuzzy_ratio(case("Berlim", "Berlin")).value or 0) < 1
     assert functions.fuzzy_ratio(case("Berlim", "Berlin"), threshold=0.8).score == 1.0
     assert functions.fuzzy_ratio(case("Rome", "Berlin"), threshold=0.8).score == 0.0
 
@@ -117,26 +117,26 @@ def conversation() -> View:
     )
 
 
-def graded(function: Callable[..., GradeResult], reference: list[ToolCall], **options: Any) -> GradeResult:
+def graded(function: Callable[..., Score], reference: list[ToolCall], **options: Any) -> Score:
     sample = Sample(id="s", input="x", reference_tool_calls=reference)
     return function(Case(sample, "", conversation()), **options)
 
 
 def test_tool_call_graders_look_at_the_calls_and_leave_failed_ones_out() -> None:
     wanted = [ToolCall(name="refund", args={"order": "7"})]
-    assert graded(functions.trajectory_match, wanted, failed_when="^Error").score == 1.0
-    assert graded(functions.trajectory_match, wanted).score == 0.0
-    assert graded(functions.trajectory_match, wanted, mode="superset").score == 1.0
-    assert graded(functions.tool_call_accuracy, wanted).score == 0.5
+    assert graded(functions.trajectory_match, wanted, failed_when="^Error").value == 1.0
+    assert graded(functions.trajectory_match, wanted).value == 0.0
+    assert graded(functions.trajectory_match, wanted, mode="superset").value == 1.0
+    assert graded(functions.tool_call_accuracy, wanted).value == 0.5
     f1 = graded(functions.tool_call_f1, wanted)
-    assert (f1.metadata["precision"], f1.metadata["recall"]) == (0.5, 1.0)
-    assert "not wanted" in (f1.rationale or "")
+    assert (f1.extra["precision"], f1.extra["recall"]) == (0.5, 1.0)
+    assert "not wanted" in (f1.reason or "")
 
 
 def test_recorded_reads_a_label_of_the_dataset() -> None:
     labelled = case("", labels={"reward": 1.0, "success": False, "grade": "good"})
-    assert functions.recorded(labelled, path="labels.reward").score == 1.0
-    assert functions.recorded(labelled, path="labels.success").score == 0.0
+    assert functions.recorded(labelled, path="labels.reward").value == 1.0
+    assert functions.recorded(labelled, path="labels.success").value == 0.0
     assert functions.recorded(labelled, path="labels.absent").state == "skipped"
     with pytest.raises(GraderFault, match="'good', not a number"):
         functions.recorded(labelled, path="labels.grade")

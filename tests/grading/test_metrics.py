@@ -21,7 +21,7 @@ from vivavoce.metrics.exact.counts import TurnCountMetric
 from vivavoce.metrics.exact.response_length import ResponseLengthMetric
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.model import Request
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.records.usage import Usage
 from vivavoce.samples.sample import Sample
@@ -44,7 +44,7 @@ class Says(BaseMultiTurnMetric):
         return self.result
 
 
-async def graded(grader: Grader, talk: list[dict[str, Any]] = TALK, **known: Any) -> GradeResult:
+async def graded(grader: Grader, talk: list[dict[str, Any]] = TALK, **known: Any) -> Score:
     messages = read_messages(talk)
     opening, turns = split_turns(messages)
     held = [Turn(index=i, messages=turn, seconds=float(i)) for i, turn in enumerate(turns)]
@@ -52,7 +52,7 @@ async def graded(grader: Grader, talk: list[dict[str, Any]] = TALK, **known: Any
     return await grader.grade(sample, Trajectory(opening=opening, turns=held))
 
 
-async def of(result: MetricResult | Exception, **config: Any) -> GradeResult:
+async def of(result: MetricResult | Exception, **config: Any) -> Score:
     return await graded(metric_grader("says", Says(result, MetricConfig(name="says", **config))))
 
 
@@ -78,8 +78,8 @@ async def test_a_score_becomes_its_share_of_the_way_from_worst_to_best(
     score: float | str, config: Mapping[str, Any], grade: float
 ) -> None:
     result = await of(MetricResult(score=score, reasoning="So."), **config)
-    assert (result.state, result.score, result.rationale) == ("scored", grade, "So.")
-    assert result.metadata["score"] == score
+    assert (result.state, result.value, result.reason) == ("scored", grade, "So.")
+    assert result.extra["score"] == score
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ async def test_a_score_becomes_its_share_of_the_way_from_worst_to_best(
 )
 async def test_what_is_no_score_of_its_kind_is_an_error(score: float | str, config: Mapping[str, Any]) -> None:
     result = await of(MetricResult(score=score), **config)
-    assert (result.state, result.score) == ("error", None)
+    assert (result.state, result.value) == ("error", None)
     assert result.failure is not None
     assert (result.failure.blame, result.failure.kind) == ("grader", "format")
     assert f"says gave {score!r}, which is no score" in result.failure.message
@@ -115,8 +115,8 @@ async def test_an_error_and_what_does_not_apply_have_no_score(
     result: MetricResult | Exception, state: str, reason: str
 ) -> None:
     grade = await of(result)
-    assert (grade.state, grade.score) == (state, None)
-    assert reason in (grade.rationale or "")
+    assert (grade.state, grade.value) == (state, None)
+    assert reason in (grade.reason or "")
 
 
 async def test_a_value_outside_0_to_1_is_an_error() -> None:
@@ -125,8 +125,8 @@ async def test_a_value_outside_0_to_1_is_an_error() -> None:
 
 
 async def test_a_word_of_somebodys_own_counts_by_what_it_says_of_passing() -> None:
-    assert (await of(MetricResult(score="great", passed=True))).score == 1.0
-    assert (await of(MetricResult(score="awful", value=0.1))).score == 0.1
+    assert (await of(MetricResult(score="great", passed=True))).value == 1.0
+    assert (await of(MetricResult(score="awful", value=0.1))).value == 0.1
 
 
 async def test_a_budget_that_is_spent_is_no_error_of_a_conversation() -> None:
@@ -138,10 +138,10 @@ async def test_a_grade_keeps_reasons_evidence_confidence_and_usage() -> None:
     violation = {"what": "It told.", "evidence": ["assistant 1"], "severity": "minor"}
     answer = {"violations": [violation], "reasoning": "It told.", "confidence": 0.7}
     grade = await graded(metric_grader("safety", SafetyMetric(ScriptedModel([answer]))))
-    assert (grade.score, grade.rationale) == (0.75, "It told.")
-    assert grade.metadata["evidence"] == [{"text": "assistant 1", "kind": "quote", "turn": 1, "verified": True}]
-    assert (grade.metadata["passed"], grade.metadata["confidence"]) == (False, 0.7)
-    assert "prompt" not in grade.metadata, "the conversation is stored once"
+    assert (grade.value, grade.reason) == (0.75, "It told.")
+    assert grade.extra["evidence"] == [{"text": "assistant 1", "kind": "quote", "turn": 1, "verified": True}]
+    assert (grade.extra["passed"], grade.extra["confidence"]) == (False, 0.7)
+    assert "prompt" not in grade.extra, "the conversation is stored once"
     used = MetricResult(score=1.0, usage=Usage(input_tokens=3, calls=1))
     assert (await of(used)).usage == used.usage
 
@@ -199,15 +199,15 @@ async def test_a_metric_of_turns_grades_each_of_them(scope: Any, turns: int) -> 
 
     grader = metric_grader("safety", SafetyMetric(ScriptedModel(answer), scope=scope, window=1))
     grade = await graded(grader, TALK[: 2 * turns])
-    found = grade.per_turn_grades or []
-    assert [(turn.turn, turn.score) for turn in found] == [(i, float(i < turns - 1)) for i in range(turns)]
+    found = grade.turns or []
+    assert [(turn.turn, turn.value) for turn in found] == [(i, float(i < turns - 1)) for i in range(turns)]
     assert grader.verdicts(Sample(id="s", messages=read_messages(TALK[: 2 * turns]))) == turns
 
 
 async def test_an_exact_metric_of_turns_grades_each_of_them_too() -> None:
     grader = metric_grader("m", ResponseLengthMetric(scope="turn", threshold=2))
     grade = await graded(grader, [*TALK[:4], {"role": "user", "content": "so?"}])
-    found = [(turn.turn, turn.state) for turn in grade.per_turn_grades or []]
+    found = [(turn.turn, turn.state) for turn in grade.turns or []]
     assert found == [(0, "scored"), (1, "scored"), (2, "skipped")]
     assert grader.verdicts(Sample(id="s", messages=read_messages(TALK))) == 0
 

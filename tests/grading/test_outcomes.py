@@ -28,8 +28,8 @@ def case(**test: Any) -> Case:
 
 def test_a_goal_that_is_reached_scores_one_with_the_judge_s_reason() -> None:
     grade = goal_achieved(case())
-    assert (grade.score, grade.state, grade.rationale) == (1.0, "scored", "Done.")
-    assert grade.metadata == {
+    assert (grade.value, grade.state, grade.reason) == (1.0, "scored", "Done.")
+    assert grade.extra == {
         "status": "success",
         "stopped_by": "goal_achieved",
         "stop_reason": "the goal is achieved",
@@ -38,16 +38,16 @@ def test_a_goal_that_is_reached_scores_one_with_the_judge_s_reason() -> None:
 
 def test_whether_the_target_passed_is_another_question() -> None:
     landed = case(target_passed=False, blame="target", blame_reason="It told how.")
-    assert (goal_achieved(landed).score, target_passed(landed).score) == (1.0, 0.0)
-    assert target_passed(landed).rationale == "It told how."
-    assert target_passed(case()).rationale == "the goal is achieved"
+    assert (goal_achieved(landed).value, target_passed(landed).value) == (1.0, 0.0)
+    assert target_passed(landed).reason == "It told how."
+    assert target_passed(case()).reason == "the goal is achieved"
 
 
 def test_what_nobody_knows_is_an_error_and_says_whose() -> None:
     for evaluation in ({"goal_achievement": {"state": "error"}}, {}):
         unknown = case(evaluation=evaluation, target_passed=None, blame="judge", blame_reason="no route to judge")
         for grade in (goal_achieved(unknown), target_passed(unknown)):
-            assert (grade.state, grade.score) == ("error", None)
+            assert (grade.state, grade.value) == ("error", None)
             assert grade.failure is not None
             assert (grade.failure.blame, grade.failure.kind) == ("judge", "inconclusive")
             assert grade.failure.message == "no route to judge"
@@ -56,13 +56,13 @@ def test_what_nobody_knows_is_an_error_and_says_whose() -> None:
 def test_a_failure_of_the_tester_s_own_is_an_error_and_no_zero() -> None:
     spoilt = case(goal_achieved=False, target_passed=False, blame="tester", blame_reason="It gave itself away.")
     for grade in (goal_achieved(spoilt), target_passed(spoilt)):
-        assert (grade.state, grade.score) == ("error", None)
+        assert (grade.state, grade.value) == ("error", None)
         assert grade.failure is not None
         assert (grade.failure.blame, grade.failure.kind) == ("tester", "tester_error")
 
 
 def test_a_success_stands_whatever_else_is_said_of_the_tester() -> None:
-    assert goal_achieved(case(blame="tester")).score == 1.0
+    assert goal_achieved(case(blame="tester")).value == 1.0
 
 
 @pytest.mark.parametrize("function", [goal_achieved, target_passed])

@@ -48,8 +48,8 @@ async def test_three_turns_are_asked_one_by_one_and_graded_one_by_one(endpoint: 
     assert result.summary.grader("reward").mean == pytest.approx(2 / 3)
     with Store.open(settings().store) as store:
         (outcome,) = store.outcomes(result.grading.id)
-    turns = outcome.grades["correctness"].per_turn_grades or []
-    assert [(turn.score, turn.ground_truth) for turn in turns] == [(1.0, "Paris"), (1.0, "Berlin"), (0.0, "Lisbon")]
+    turns = outcome.scores["correctness"].turns or []
+    assert [(turn.value, turn.ground_truth) for turn in turns] == [(1.0, "Paris"), (1.0, "Berlin"), (0.0, "Lisbon")]
     assert "Madrid" in turns[2].submission
     assert outcome.attempt.trajectory.session_id
     assert [turn.usage is not None for turn in outcome.attempt.trajectory.turns] == [True, True, True]

@@ -12,7 +12,8 @@ from vivavoce.errors import UsageError
 from vivavoce.messages import AnyMessage
 from vivavoce.metrics.custom import FunctionMetric, PromptMetric, function_metric
 from vivavoce.metrics.evaluation import evaluate_conversation
-from vivavoce.metrics.result import Evidence, MetricResult
+from vivavoce.metrics.result import MetricResult
+from vivavoce.records.score import Evidence
 from vivavoce.testing import ScriptedModel
 
 CONVERSATION = [

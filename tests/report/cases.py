@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from vivavoce.grading.gates import Gate, SimpleGate, Threshold
-from vivavoce.grading.grader import summarise as per_turn
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 from vivavoce.records.failure import Failure
-from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Reward, Run
-from vivavoce.records.score import GradeResult, TurnGrade
+from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
+from vivavoce.records.score import Score
+from vivavoce.records.score import mean_of_turns as per_turn
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.records.usage import Usage
 from vivavoce.report.graded_run import GradedRun
@@ -24,15 +24,15 @@ EASY_SPEC = {"gate": {"kind": "simple", "metric_key": "exact", "op": "gte", "val
 FINGERPRINTS = {"exact": "f1", "judge": "f2", "correctness": "f3"}
 
 
-def grade(score: float, rationale: str | None = None, **more: Any) -> GradeResult:
-    return GradeResult(score=score, rationale=rationale, **more)
+def grade(score: float, rationale: str | None = None, **more: Any) -> Score:
+    return Score(value=score, reason=rationale, **more)
 
 
-def capitals() -> GradeResult:
+def capitals() -> Score:
     """Return a per-turn grade as a grader makes it: two of three turns pass."""
     said, truths = ["Paris", "It is Berlin.", "Madrid"], ["Paris", "Berlin", "Rome"]
     turns = [
-        TurnGrade(turn=i, score=float(i < 2), rationale=f"turn {i}", submission=said[i], ground_truth=truths[i])
+        Score(turn=i, value=float(i < 2), reason=f"turn {i}", submission=said[i], ground_truth=truths[i])
         for i in range(3)
     ]
     return per_turn(turns)
@@ -40,14 +40,14 @@ def capitals() -> GradeResult:
 
 def outcome(
     sample: str = "one",
-    grades: Mapping[str, GradeResult | float] | None = None,
+    grades: Mapping[str, Score | float] | None = None,
     *,
     target: str = "bot",
     trial: int = 0,
     scenario: str | None = None,
     said: Sequence[str] = ("Hello!",),
     failure: Failure | None = None,
-    reward: Reward | None = None,
+    reward: Score | None = None,
 ) -> Outcome:
     """Return an outcome; its scenario is made from the sample's id unless one is given."""
     turns = [_turn(i, text) for i, text in enumerate(said)]
@@ -61,7 +61,7 @@ def outcome(
     asked = {"exact": 1.0} if grades is None else grades
     return Outcome(
         attempt=attempt,
-        grades={name: one if isinstance(one, GradeResult) else grade(one, "why") for name, one in asked.items()},
+        scores={name: one if isinstance(one, Score) else grade(one, "why") for name, one in asked.items()},
         reward=reward,
     )
 

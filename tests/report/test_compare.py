@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.records.run import Outcome, Reward
-from vivavoce.records.score import GradeResult, failed, skipped
+from vivavoce.records.run import Outcome
+from vivavoce.records.score import Score, failed, skipped
 from vivavoce.report.compare import Comparison, GraderComparison, Side, compare
 from vivavoce.stats.paired import paired_difference
 from vivavoce.store.store import Store
 
 from .cases import BROKEN_JUDGE, FINGERPRINTS, capitals, grade, keep, outcome
 
-Scores = Mapping[str, float | GradeResult]
+Scores = Mapping[str, float | Score]
 
 
 def exact(scores: Scores, **more: Any) -> list[Outcome]:
@@ -104,7 +104,7 @@ async def test_graders_on_one_side_only_are_named_and_not_compared(store: Store)
 
 async def test_a_grader_that_changed_is_told_in_words(store: Store) -> None:
     scores = {"exact": 1.0, "judge": 1.0, "plain": 1.0}
-    reward = Reward(score=1.0)
+    reward = Score(value=1.0)
     one = await keep(store, [outcome("a", scores, reward=reward)], "run-a")
     changed = {**FINGERPRINTS, "judge": "another prompt"}
     other = await keep(store, [outcome("a", scores, reward=reward)], "run-b", fingerprints=changed)
@@ -121,8 +121,8 @@ async def test_a_grader_that_changed_is_told_in_words(store: Store) -> None:
 
 
 async def test_the_reward_is_compared_as_a_grader_is(store: Store) -> None:
-    a = [outcome("a", {}, reward=Reward(score=1.0))]
-    b = [outcome("a", {}, reward=Reward(score=0.25, rationale="too slow"))]
+    a = [outcome("a", {}, reward=Score(value=1.0))]
+    b = [outcome("a", {}, reward=Score(value=0.25, reason="too slow"))]
     grader = only(await compared(store, a, b))
     assert (grader.name, grader.difference, grader.same_fingerprint) == ("reward", -0.75, True)
     assert grader.worsened[0].why == "reward: too slow"

@@ -4,8 +4,8 @@ import io
 import json
 from typing import Any
 
-from vivavoce.records.run import Outcome, Reward
-from vivavoce.records.score import failed
+from vivavoce.records.run import Outcome
+from vivavoce.records.score import Score, failed
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.json_file import write_json, write_jsonl
 from vivavoce.store.store import Store
@@ -27,7 +27,7 @@ def document(graded: GradedRun) -> dict[str, Any]:
 
 async def test_each_line_reads_back_as_the_outcome_that_was_stored(store: Store) -> None:
     given = [
-        outcome("a", {"correctness": capitals()}, reward=Reward(score=0.5, metadata={"w": 1})),
+        outcome("a", {"correctness": capitals()}, reward=Score(value=0.5, extra={"w": 1})),
         outcome("b", {"exact": failed(TIMEOUT)}, failure=TIMEOUT),
     ]
     graded = await keep(store, given)

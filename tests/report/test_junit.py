@@ -7,8 +7,7 @@ from xml.etree.ElementTree import Element, fromstring
 import pytest
 
 from vivavoce.grading.gates import SimpleGate, Threshold
-from vivavoce.records.run import Reward
-from vivavoce.records.score import failed, skipped
+from vivavoce.records.score import Score, failed, skipped
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.junit import bars_of, write_junit
 from vivavoce.store.store import Store
@@ -41,7 +40,7 @@ async def test_failures_errors_and_skips_are_told_apart(store: Store) -> None:
         outcome("a", {"exact": 0.75, "judge": failed(BROKEN_JUDGE)}),
         outcome("d", {"judge": 1.0}),
         outcome("b", {"exact": grade(0.25, "wrong city", submission="Rome", ground_truth="Paris")}),
-        outcome("c", {"exact": skipped("no ground truth")}, reward=Reward(score=1.0)),
+        outcome("c", {"exact": skipped("no ground truth")}, reward=Score(value=1.0)),
     ]
     root = report(await keep(store, outcomes))
     assert results(root) == {

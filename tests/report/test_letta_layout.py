@@ -9,8 +9,8 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import SystemMessage
-from vivavoce.records.run import Outcome, Reward
-from vivavoce.records.score import failed, skipped
+from vivavoce.records.run import Outcome
+from vivavoce.records.score import Score, failed, skipped
 from vivavoce.report.letta_layout import sample_result, write_letta_layout
 from vivavoce.store.store import Store
 
@@ -45,7 +45,7 @@ async def test_per_turn_grades_are_in_the_metadata_and_beside_it(store: Store, t
 
 
 async def test_a_row_holds_the_conversation_turn_by_turn_and_what_it_took(store: Store, tmp_path: Path) -> None:
-    one = outcome(said=["Paris", "Berlin"], grades={"exact": grade(1, submission="Berlin")}, reward=Reward(score=0.5))
+    one = outcome(said=["Paris", "Berlin"], grades={"exact": grade(1, submission="Berlin")}, reward=Score(value=0.5))
     await write(store, [one], tmp_path / "out")
     (row,) = rows(tmp_path / "out" / "bot.jsonl")
     assert (row["sample_id"], row["model_handle"], row["agent_id"]) == ("one", "bot", "session")
@@ -81,7 +81,7 @@ def test_what_stands_before_the_first_user_message_belongs_to_the_first_turn() -
             {"category": "grading", "exception_type": "ValueError", "message": "judge: no verdict"},
         ),
         (
-            outcome(reward=Reward(state="error", rationale="no number", failure=BROKEN_JUDGE)),
+            outcome(reward=Score(state="error", reason="no number", failure=BROKEN_JUDGE)),
             {"category": "reward", "exception_type": "ValueError", "message": "no number"},
         ),
         (

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from vivavoce.records.run import Outcome, Reward
-from vivavoce.records.score import failed, skipped
+from vivavoce.records.run import Outcome
+from vivavoce.records.score import Score, failed, skipped
 from vivavoce.report.letta_summary import Model
 
 from .cases import TIMEOUT, outcome
@@ -22,9 +22,9 @@ def summary(outcomes: Iterable[Outcome], *, with_runs: bool = False) -> dict[str
 def test_errors_and_skips_are_counted_and_are_in_no_mean() -> None:
     found = summary(
         [
-            outcome("a", {"exact": 1.0, "judge": 0.5}, reward=Reward(score=0.75)),
-            outcome("b", {"exact": 0.0, "judge": skipped("no judge")}, reward=Reward(score=0.25)),
-            outcome("c", {"exact": failed(TIMEOUT)}, failure=TIMEOUT, reward=Reward(state="error", failure=TIMEOUT)),
+            outcome("a", {"exact": 1.0, "judge": 0.5}, reward=Score(value=0.75)),
+            outcome("b", {"exact": 0.0, "judge": skipped("no judge")}, reward=Score(value=0.25)),
+            outcome("c", {"exact": failed(TIMEOUT)}, failure=TIMEOUT, reward=Score(state="error", failure=TIMEOUT)),
         ]
     )
     assert (found["model"], found["n_total"], found["n_attempted"], found["reward"]) == ("bot", 3, 2, 0.5)
@@ -46,7 +46,7 @@ def test_usage_is_added_up_and_times_are_told_by_mean_and_percentiles() -> None:
 
 def test_the_deviations_are_those_of_the_means_of_the_trials() -> None:
     outcomes = [
-        outcome(name, {"exact": score}, trial=trial, reward=Reward(score=score))
+        outcome(name, {"exact": score}, trial=trial, reward=Score(value=score))
         for trial, scores in enumerate([(0.0, 1.0), (1.0, 1.0)])
         for name, score in zip("ab", scores, strict=True)
     ]

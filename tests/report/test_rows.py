@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from vivavoce.records.run import Reward
-from vivavoce.records.score import failed, skipped
+from vivavoce.records.score import Score, failed, skipped
 from vivavoce.report.rows import flat_rows
 from vivavoce.store.store import Store
 
@@ -9,7 +8,7 @@ from .cases import BROKEN_JUDGE, capitals, grade, keep, outcome
 
 
 async def test_a_conversation_comes_before_its_turns_and_the_reward_last(store: Store) -> None:
-    graded = await keep(store, [outcome(grades={"correctness": capitals(), "exact": 1.0}, reward=Reward(score=0.5))])
+    graded = await keep(store, [outcome(grades={"correctness": capitals(), "exact": 1.0}, reward=Score(value=0.5))])
     rows = list(flat_rows(store, graded.run, graded.grading))
     assert [(row.grader, row.turn, row.score) for row in rows] == [
         ("correctness", None, 2 / 3),

@@ -4,11 +4,11 @@ import io
 
 from rich.console import Console
 
-from vivavoce.grading.grader import summarise as per_turn
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from vivavoce.records.failure import Failure
-from vivavoce.records.run import Outcome, Reward
-from vivavoce.records.score import TurnGrade, failed
+from vivavoce.records.run import Outcome
+from vivavoce.records.score import Score, failed
+from vivavoce.records.score import mean_of_turns as per_turn
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.report.transcript import conversation
 
@@ -87,8 +87,8 @@ def test_in_a_narrow_window_what_was_said_stays_below_its_beginning() -> None:
 
 
 def test_the_failure_of_the_target_is_told_once_with_whose_fault_it_was_and_what_was_seen() -> None:
-    turns = [TurnGrade(turn=i, state="error", failure=TIMEOUT, rationale=TIMEOUT.message) for i in range(2)]
-    reward = Reward(state="error", rationale=f"exact: {TIMEOUT.message}", failure=TIMEOUT)
+    turns = [Score(turn=i, state="error", failure=TIMEOUT, reason=TIMEOUT.message) for i in range(2)]
+    reward = Score(state="error", reason=f"exact: {TIMEOUT.message}", failure=TIMEOUT)
     found = talk(HumanMessage(content="Hi"), failure=TIMEOUT)
     found = found.model_copy(update={"grades": {"exact": per_turn(turns), "judge": failed(TIMEOUT)}, "reward": reward})
     text = shown(found)
@@ -122,7 +122,7 @@ def test_of_a_crash_the_last_lines_are_shown() -> None:
 
 
 def test_the_error_of_one_turn_stands_at_that_turn() -> None:
-    turns = [TurnGrade(turn=0, score=1), TurnGrade(turn=1, state="error", failure=ODD_ANSWER, rationale="no verdict")]
+    turns = [Score(turn=0, value=1), Score(turn=1, state="error", failure=ODD_ANSWER, reason="no verdict")]
     text = shown(outcome(grades={"judge": per_turn(turns)}, said=["a", "b"]))
     second = text.partition("── turn 1")[2]
     assert "judge: no verdict\n      I think that it is fine." in second

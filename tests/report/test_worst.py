@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 from vivavoce.records.failure import Failure
-from vivavoce.records.run import AttemptKey, Reward
-from vivavoce.records.score import GradeResult, failed, skipped
+from vivavoce.records.run import AttemptKey
+from vivavoce.records.score import Score, failed, skipped
 from vivavoce.report.worst import worst
 from vivavoce.store.store import Store
 
@@ -27,8 +27,8 @@ async def test_what_could_not_be_scored_comes_before_with_no_score_of_its_own(st
         outcome("low", {"exact": 0.25}),
         outcome("silent", {"exact": failed(TIMEOUT)}, failure=TIMEOUT),
         outcome("unjudged", {"exact": 1.0, "judge": failed(BROKEN_JUDGE)}),
-        outcome("unrewarded", reward=Reward(state="error", failure=BROKEN_JUDGE)),
-        outcome("untold", {"exact": GradeResult(state="error", rationale="no idea")}),
+        outcome("unrewarded", reward=Score(state="error", failure=BROKEN_JUDGE)),
+        outcome("untold", {"exact": Score(state="error", reason="no idea")}),
     ]
     graded = await keep(store, outcomes)
     found = [(one.key.sample_id, one.score, one.why) for one in worst(store, graded.grading).shown]

@@ -33,7 +33,7 @@ def judge(body: Row) -> Row:
 
 
 def scores(result: RunResult, name: str = "safety") -> dict[str, tuple[str, float | None]]:
-    return {o.attempt.key.sample_id: (o.grades[name].state, o.grades[name].score) for o in result.outcomes()}
+    return {o.attempt.key.sample_id: (o.scores[name].state, o.scores[name].value) for o in result.outcomes()}
 
 
 def written(data: Iterable[Row]) -> Path:

@@ -80,7 +80,7 @@ def test_what_is_known_of_a_row_reaches_the_judge(server: LoopbackServer, model:
     prompt = "{{ goal }} {{ context.role }} {{ must }}"
     metric = SafetyMetric(name="asked", blocks={"rules": prompt})
     result = evaluate([{"messages": talk(), **asked}], [metric], model=model)
-    rationale = next(result.outcomes()).grades["asked"].rationale or ""
+    rationale = next(result.outcomes()).scores["asked"].reason or ""
     assert all(word in rationale for word in ("A pony", "vet", "say neigh"))
 
 
@@ -201,8 +201,8 @@ def test_a_metric_without_a_judge_gets_the_one_that_is_given_and_stays_as_it_was
 def test_without_a_judge_a_metric_is_skipped_and_says_why() -> None:
     result = evaluate(rows(2), ["safety", "refusal"])
     assert scores(result) == {"r0": ("skipped", None), "r1": ("skipped", None)}
-    grade = next(result.outcomes()).grades["safety"]
-    assert grade.rationale == "needs a judge: give a model, or set VIVAVOCE_JUDGE"
+    grade = next(result.outcomes()).scores["safety"]
+    assert grade.reason == "needs a judge: give a model, or set VIVAVOCE_JUDGE"
     assert result.summary.grader("refusal").scored == 2
     assert evaluate(rows(2), ["safety"]).exit_code == 3
 

@@ -161,7 +161,7 @@ def test_a_replay_asks_nobody_and_misses_nothing_silently() -> None:
         assert len(server.requests) == 3
     assert scores(result) == {**scores(first), "r3": ("error", None)}
     assert [state for state, _ in scores(own).values()] == ["scored"] * 3 + ["error"]
-    failure = [outcome.grades["safety"].failure for outcome in result.outcomes()][3]
+    failure = [outcome.scores["safety"].failure for outcome in result.outcomes()][3]
     assert failure is not None
     assert (failure.kind, failure.blame) == ("not_recorded", "judge")
 
@@ -176,7 +176,7 @@ def test_a_kept_answer_outside_the_schema_is_an_error_and_never_a_score(model: s
         store.commit()
     result = evaluate(rows(1), ["safety"], model=model, options=RunOptions(replay=True))
     assert scores(result) == {"r0": ("error", None)}
-    failure = next(result.outcomes()).grades["safety"].failure
+    failure = next(result.outcomes()).scores["safety"].failure
     assert failure is not None
     assert "outside the JSON schema" in failure.message
 

@@ -74,8 +74,8 @@ def test_no_key_of_a_run_is_in_its_store(folder: Path) -> None:
     refused = outcomes["refused"].attempt.trajectory.failure
     assert refused is not None
     assert "Bearer ***" in (refused.evidence or "")
-    assert outcomes["told"].grades["own"].rationale == "***"
-    failed = outcomes["told"].grades["judged"].failure
+    assert outcomes["told"].scores["own"].reason == "***"
+    failed = outcomes["told"].scores["judged"].failure
     assert failed is not None
     assert "Bearer ***" in (failed.evidence or "")
     for key in (BOT_KEY, JUDGE_KEY, OTHER_KEY):

@@ -88,10 +88,10 @@ def test_a_tester_leads_each_conversation_and_the_gate_decides() -> None:
     result = run_suite("suite.yaml")
     easy, hard = outcomes()["e/0"], outcomes()["h/0"]
     assert [turn.messages[0].text for turn in easy.attempt.trajectory.turns] == ["easy 1", "easy 2"]
-    assert (easy.grades["goal"].score, hard.grades["goal"].score) == (1.0, 0.0)
+    assert (easy.scores["goal"].value, hard.scores["goal"].value) == (1.0, 0.0)
     assert len(hard.attempt.trajectory.turns) == 3
     assert (result.summary.verdict, result.exit_code) == ("pass", 0)
-    assert hard.grades["goal"].metadata["blame"] == "target"
+    assert hard.scores["goal"].extra["blame"] == "target"
 
 
 def test_the_whole_test_is_stored_and_comes_back() -> None:
@@ -106,9 +106,9 @@ def test_the_whole_test_is_stored_and_comes_back() -> None:
 
 def test_graders_of_turns_see_what_was_said() -> None:
     run_suite("suite.yaml")
-    polite = outcomes()["h/0"].grades["polite"]
-    assert [turn.submission for turn in polite.per_turn_grades or ()] == [f"You said: hard {n}" for n in (1, 2, 3)]
-    assert polite.score == 1.0
+    polite = outcomes()["h/0"].scores["polite"]
+    assert [turn.submission for turn in polite.turns or ()] == [f"You said: hard {n}" for n in (1, 2, 3)]
+    assert polite.value == 1.0
 
 
 def test_trials_are_tests_of_their_own() -> None:
@@ -132,7 +132,7 @@ class StopAfterTwo:
 async def test_an_interrupted_run_goes_on_where_it_stopped() -> None:
     write([{"id": f"s{n}", "goal": goal} for n, goal in enumerate(["easy", "hard"] * 3)])
     run_suite("suite.yaml")
-    undisturbed = {name: one.grades for name, one in outcomes().items()}
+    undisturbed = {name: one.scores for name, one in outcomes().items()}
     with Store.open(settings().store) as store:
         stopper = StopAfterTwo()
         first = open_run("suite.yaml", RunOptions(max_concurrent=1), store=store, listeners=[stopper])
@@ -141,7 +141,7 @@ async def test_an_interrupted_run_goes_on_where_it_stopped() -> None:
         assert interrupted.exit_code == 130
         assert 2 <= len(store.done(interrupted.run.id)) < 6
         resumed = await reopen_run(interrupted.run.id, store=store).execute()
-        found = {f"{one.attempt.key.sample_id}/0": one.grades for one in store.outcomes(resumed.grading.id)}
+        found = {f"{one.attempt.key.sample_id}/0": one.scores for one in store.outcomes(resumed.grading.id)}
     assert found == undisturbed
 
 
@@ -152,7 +152,7 @@ def test_a_target_that_crashes_is_its_own_failure_and_no_zero_of_the_goal() -> N
     failure = outcome.attempt.failure
     assert failure is not None
     assert (failure.blame, len(outcome.attempt.trajectory.turns)) == ("target", 3)
-    assert (outcome.grades["goal"].state, result.summary.verdict) == ("error", "inconclusive")
+    assert (outcome.scores["goal"].state, result.summary.verdict) == ("error", "inconclusive")
 
 
 def test_every_row_of_which_no_test_can_be_made_is_told_before_anything_is_held() -> None:

@@ -121,6 +121,6 @@ def test_calls_listed_by_turn_are_graded_as_one_list_over_the_whole_conversation
     }
     result = run_suite(write({**REPLAY, "graders": graders}, [row]))
     assert [result.summary.grader(name).mean for name in graders] == [1.0, 1.0, 0.5]
-    grades = next(result.outcomes()).grades
-    assert grades["whole"].per_turn_grades is None
-    assert len(grades["plain"].per_turn_grades or ()) == 2
+    grades = next(result.outcomes()).scores
+    assert grades["whole"].turns is None
+    assert len(grades["plain"].turns or ()) == 2

@@ -86,7 +86,7 @@ def test_a_list_of_inputs_is_a_conversation_in_which_each_waits_for_the_reply(su
     assert all(turn.seconds is not None and turn.started_at is not None for turn in talk.turns)
     reward = outcomes()["wrong/0"].reward
     assert reward is not None
-    assert reward.score == 0.25
+    assert reward.value == 0.25
 
 
 def test_a_crash_of_the_target_is_its_error_with_the_evidence_and_no_zero(suite: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_crash_of_the_target_is_its_error_with_the_evidence_and_no_zero(suite:
     assert (failure.blame, failure.kind) == ("target", "crash")
     assert "KeyError" in (failure.evidence or "")
     assert len(boom.attempt.trajectory.turns) == 2
-    assert [turn.state for turn in boom.grades["right"].per_turn_grades or ()] == ["scored", "error", "error"]
+    assert [turn.state for turn in boom.scores["right"].turns or ()] == ["scored", "error", "error"]
 
 
 def test_a_hanging_target_is_interrupted_at_its_time_limit(suite: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.report import compare as plain
 from vivavoce.report.compare import Comparison
 from vivavoce.server import comparisons as module
@@ -19,7 +19,7 @@ from .pages.cases import keep, outcome
 @pytest.fixture
 def both(store: Store) -> tuple[Grading, Grading]:
     for name, score in (("a", 1.0), ("b", 0.0)):
-        keep(store, [outcome(grades={"goal": GradeResult(score=score, rationale="so")})], name)
+        keep(store, [outcome(grades={"goal": Score(value=score, reason="so")})], name)
     return store.grading("a"), store.grading("b")
 
 

@@ -7,8 +7,8 @@ import sys
 
 from vivavoce.messages import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from vivavoce.records.failure import Failure
-from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Reward, Run
-from vivavoce.records.score import GradeResult, TurnGrade, failed, skipped
+from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
+from vivavoce.records.score import Score, failed, skipped
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.records.usage import Usage
 from vivavoce.store.store import Store
@@ -40,7 +40,7 @@ def outcome(number: int, position: int = 0) -> Outcome:
     ]
     talk = Trajectory(opening=[SystemMessage(content="Be kind.")], turns=turns, session_id="s", seconds=1.5)
     held = attempt(number, talk, position=position)
-    return Outcome(attempt=held, grades=grades(number), reward=Reward(score=0.5, metadata={"w": 1}))
+    return Outcome(attempt=held, scores=grades(number), reward=Score(value=0.5, extra={"w": 1}))
 
 
 def attempt(number: int, talk: Trajectory, target: str = "bot", position: int = 0) -> Attempt:
@@ -54,20 +54,20 @@ def attempt(number: int, talk: Trajectory, target: str = "bot", position: int = 
     )
 
 
-def grades(number: int) -> dict[str, GradeResult]:
-    turn = TurnGrade(turn=0, score=1, rationale="as asked", submission="2", ground_truth=[number, {"a": None}])
+def grades(number: int) -> dict[str, Score]:
+    turn = Score(turn=0, value=1, reason="as asked", submission="2", ground_truth=[number, {"a": None}])
     return {
-        "exact": GradeResult(score=1, metadata={"turns_total": 1}, per_turn_grades=[turn]),
-        "judge": GradeResult(score=0.25, rationale="too short", submission="2", usage=Usage(calls=1)),
+        "exact": Score(value=1, extra={"turns_total": 1}, turns=(turn,)),
+        "judge": Score(value=0.25, reason="too short", submission="2", usage=Usage(calls=1)),
     }
 
 
 def unfortunate(number: int) -> Outcome:
     """Return an outcome in which everything went wrong."""
     turn = Turn(index=0, messages=[HumanMessage(content="Hello?")], failure=BROKEN)
-    talk = Trajectory(turns=[turn], failure=BROKEN, state={})
+    talk = Trajectory(turns=(turn,), failure=BROKEN, state={})
     results = {"exact": failed(BROKEN, per_turn_grades=[]), "judge": skipped("no judge")}
-    return Outcome(attempt=attempt(number, talk), grades=results, reward=Reward(state="error", failure=BROKEN))
+    return Outcome(attempt=attempt(number, talk), scores=results, reward=Score(state="error", failure=BROKEN))
 
 
 def begun(path: object) -> Store:

@@ -8,8 +8,8 @@ import pytest
 from vivavoce.errors import UsageError
 from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.records.failure import Failure
-from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Reward, Run
-from vivavoce.records.score import GradeResult, TurnGrade, failed, skipped
+from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
+from vivavoce.records.score import Score, failed, skipped
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.browsing import count_samples, list_runs, list_samples, suites_of_runs
 from vivavoce.store.listing import SampleEntry
@@ -24,9 +24,9 @@ def outcome(number: int, goal: float | None, *, target: str = "bot", tags: Seque
     """Return an outcome of as many turns as its number says, and a goal that broke where it has no score."""
     said = [[HumanMessage(content=f"Question {turn}"), AIMessage(content="A refund!")] for turn in range(number)]
     talk = Trajectory(turns=[Turn(index=i, messages=[*one]) for i, one in enumerate(said)], seconds=number / 2)
-    grade = failed(BROKEN) if goal is None else GradeResult(score=goal, rationale=f"gave way {number} times")
-    turn = TurnGrade(turn=0, score=0.5)
-    polite = GradeResult(score=1, per_turn_grades=[turn]) if number % 2 else skipped("nothing to say")
+    grade = failed(BROKEN) if goal is None else Score(value=goal, reason=f"gave way {number} times")
+    turn = Score(turn=0, value=0.5)
+    polite = Score(value=1, turns=(turn,)) if number % 2 else skipped("nothing to say")
     return Outcome(
         attempt=Attempt(
             key=AttemptKey(f"sample-{number}", target, number % 2),
@@ -36,8 +36,8 @@ def outcome(number: int, goal: float | None, *, target: str = "bot", tags: Seque
             started_at=1000.0 + number,
             position=number,
         ),
-        grades={"goal": grade, "polite": polite},
-        reward=Reward(score=0.25),
+        scores={"goal": grade, "polite": polite},
+        reward=Score(value=0.25),
     )
 
 
@@ -137,7 +137,7 @@ async def test_a_sample_comes_with_its_scores_and_without_what_was_said(filled: 
     entry = list_samples(filled, GRADING, "sample:sample-3").samples[0]
     assert (entry.title, entry.tags, entry.turns, entry.seconds) == ("Get 3 back", ["slow", "é"], 3, 1.5)
     goal, polite, reward = entry.scores
-    assert (goal.name, goal.value, goal.rationale) == ("goal", 0.5, "gave way 3 times")
+    assert (goal.name, goal.value, goal.reason) == ("goal", 0.5, "gave way 3 times")
     assert [turn.value for turn in polite.turns] == [0.5]
     assert (reward.kind, reward.value) == ("reward", 0.25)
     assert "Question" not in entry.model_dump_json()
@@ -147,8 +147,8 @@ async def test_a_metric_says_itself_which_of_its_scores_pass(store: Store) -> No
     said = [(0.75, True), (1.0, False), (0.75, None), (1.0, None), (0.0, None), (1.0, "as agreed")]
     async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
         for number, (score, passed) in enumerate(said):
-            grade = GradeResult(score=score, metadata={} if passed is None else {"passed": passed})
-            await writer.put(Outcome(attempt=outcome(number, 1.0).attempt, grades={"goal": grade}))
+            grade = Score(value=score, extra={} if passed is None else {"passed": passed})
+            await writer.put(Outcome(attempt=outcome(number, 1.0).attempt, scores={"goal": grade}))
     found = {state: matching(store, f"state:{state}") for state in ("pass", "partial", "fail", "error")}
     assert found == {"pass": [0, 3], "partial": [2], "fail": [1, 4], "error": [5]}
     shown = list_samples(store, GRADING).samples
@@ -160,7 +160,7 @@ async def test_a_grading_that_is_made_later_has_its_own_standings(filled: Store)
     again = Grading(id="again", run_id=RUN, spec={}, created_at=2000.0)
     filled.add_grading(again)
     async with filled.writer(RUN, again.id, {}) as writer:
-        await writer.put_grades(AttemptKey("sample-3", "bot", 1), {"goal": GradeResult(score=1)}, None)
+        await writer.put_scores(AttemptKey("sample-3", "bot", 1), {"goal": Score(value=1)}, None)
     (found,) = list_samples(filled, again.id, "tag:slow state:pass turns=3 seconds=1.5").samples
     assert found.sample_id == "sample-3"
     assert count_samples(filled, GRADING, "state:pass") == 0

@@ -11,7 +11,7 @@ from vivavoce.errors import UsageError
 from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.records.reply import StoredReply
 from vivavoce.records.run import Grading, Outcome, Run
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store import copying
 from vivavoce.store.address import is_postgresql
@@ -43,8 +43,8 @@ def odd(number: int) -> Outcome:
     said = "lone \ud800, nul \0, 🎓, \x1a, \\u0000, \\ud800"
     message = AIMessage.model_validate({"content": said, "extra": {"x": [said, 1e308, -0.0]}})
     talk = Trajectory(turns=[Turn(index=0, messages=[HumanMessage(content=said), message])], state={"x": said})
-    grade = GradeResult(score=1, rationale="r\ud800 ü", ground_truth=said, metadata={"x": said})
-    return Outcome(attempt=cases.attempt(number, talk, position=number), grades={"exact": grade})
+    grade = Score(value=1, reason="r\ud800 ü", ground_truth=said, extra={"x": said})
+    return Outcome(attempt=cases.attempt(number, talk, position=number), scores={"exact": grade})
 
 
 async def fill(store: Store, start: int, stop: int) -> None:
@@ -57,7 +57,7 @@ async def grade_again(store: Store) -> None:
     store.add_grading(cases.grading("again", created_at=2000))
     async with store.writer(RUN, "again", FINGERPRINTS) as writer:
         for key in store.done(RUN):
-            await writer.put_grades(key, cases.grades(7), None)
+            await writer.put_scores(key, cases.grades(7), None)
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_the_progress_of_each_run_is_told(store: Store, target: Store, monkeypat
 
 
 def test_a_nul_in_plain_text_is_escaped_in_postgresql_for_good(file_store: Store, database: str) -> None:
-    one = Outcome(attempt=cases.attempt(1, Trajectory()), grades={"exact": GradeResult(score=1, submission="a\0b")})
+    one = Outcome(attempt=cases.attempt(1, Trajectory()), scores={"exact": Score(value=1, submission="a\0b")})
 
     async def put() -> None:
         async with file_store.writer(RUN, GRADING, FINGERPRINTS) as writer:
@@ -151,5 +151,5 @@ def test_a_nul_in_plain_text_is_escaped_in_postgresql_for_good(file_store: Store
     with Store.open(database) as target:
         file_store.copy_to(target, quiet)
         (found,) = target.outcomes(GRADING)
-        assert found.grades["exact"].submission == "a\\u0000b"
+        assert found.scores["exact"].submission == "a\\u0000b"
         assert file_store.copy_to(target, quiet).attempts == 0

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from vivavoce.grading.grader import summarise
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
-from vivavoce.records.run import Outcome, Reward
-from vivavoce.records.score import GradeResult, TurnGrade
+from vivavoce.records.run import Outcome
+from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.address import is_postgresql
 from vivavoce.store.store import Store
@@ -34,11 +34,11 @@ def stored(store: Store, outcome: Outcome) -> Outcome:
     return next(store.outcomes(GRADING, sample_id=outcome.attempt.key.sample_id))
 
 
-def graded(grade: GradeResult) -> Outcome:
-    return Outcome(attempt=cases.attempt(1, Trajectory()), grades={"exact": grade})
+def graded(grade: Score) -> Outcome:
+    return Outcome(attempt=cases.attempt(1, Trajectory()), scores={"exact": grade})
 
 
-@pytest.mark.parametrize("one", [outcome(1), unfortunate(1), graded(GradeResult(score=0)), outcome(2**40)])
+@pytest.mark.parametrize("one", [outcome(1), unfortunate(1), graded(Score(value=0)), outcome(2**40)])
 def test_an_outcome_comes_back_as_it_was(store: Store, one: Outcome) -> None:
     assert stored(store, one) == one
 
@@ -50,16 +50,16 @@ def test_messages_come_back_with_just_what_was_given(store: Store) -> None:
         ToolMessage(content="", tool_call_id=None),
     ]
     talk = Trajectory(turns=[Turn(index=0, messages=messages)], state={"human": "likes tea"})
-    read = stored(store, Outcome(attempt=cases.attempt(1, talk), grades={}))
+    read = stored(store, Outcome(attempt=cases.attempt(1, talk), scores={}))
     assert [m.to_dict() for m in read.attempt.trajectory.messages] == [m.to_dict() for m in messages]
     assert read.attempt.trajectory == talk
 
 
 def test_the_mirror_that_grading_makes_is_stored_once(file_store: Store, tmp_path: Path) -> None:
     turns = [
-        TurnGrade(turn=0, score=1, submission="only once", ground_truth={"a": [1, "ü"]}),
-        TurnGrade(turn=1, state="error", rationale="broke", failure=cases.BROKEN),
-        TurnGrade(turn=2, state="skipped"),
+        Score(turn=0, value=1, submission="only once", ground_truth={"a": [1, "ü"]}),
+        Score(turn=1, state="error", reason="broke", failure=cases.BROKEN),
+        Score(turn=2, state="skipped"),
     ]
     one = graded(summarise(turns))
     assert stored(file_store, one) == one
@@ -70,32 +70,30 @@ def test_the_mirror_that_grading_makes_is_stored_once(file_store: Store, tmp_pat
 
 @pytest.mark.parametrize("mirror", ["none", [], [{"turn": 0}], [{"turn": 0, "score": 0.5}]])
 def test_metadata_that_repeats_the_turns_in_another_way_comes_back_too(store: Store, mirror: Any) -> None:
-    for trial, turns in enumerate((None, list[TurnGrade](), [TurnGrade(turn=0, score=1)])):
-        grade = GradeResult(score=1, metadata={"per_turn_grades": mirror}, per_turn_grades=turns)
-        one = Outcome(attempt=cases.attempt(trial, Trajectory()), grades={"exact": grade})
+    for trial, turns in enumerate((None, list[Score](), [Score(turn=0, value=1)])):
+        grade = Score(value=1, extra={"per_turn_grades": mirror}, turns=turns)
+        one = Outcome(attempt=cases.attempt(trial, Trajectory()), scores={"exact": grade})
         assert stored(store, one) == one
 
 
 def test_text_that_is_not_unicode_is_stored_escaped_in_columns_and_exact_in_json(store: Store) -> None:
     talk = Trajectory(turns=[Turn(index=0, messages=[HumanMessage(content="a\ud800b\0")])], session_id="s\udfff")
-    grade = GradeResult(
-        score=1, rationale="r\ud800 ü", submission="\0", ground_truth="\ud800", metadata={"x": "\udc80"}
-    )
-    read = stored(store, Outcome(attempt=cases.attempt(1, talk), grades={"exact": grade}))
+    grade = Score(value=1, reason="r\ud800 ü", submission="\0", ground_truth="\ud800", extra={"x": "\udc80"})
+    read = stored(store, Outcome(attempt=cases.attempt(1, talk), scores={"exact": grade}))
     submission = "\\u0000" if is_postgresql(store.place) else "\0"
     assert read.attempt.trajectory == talk.model_copy(update={"session_id": "s\\udfff"})
-    assert read.grades == {"exact": grade.model_copy(update={"rationale": "r\\ud800 ü", "submission": submission})}
+    assert read.scores == {"exact": grade.model_copy(update={"rationale": "r\\ud800 ü", "submission": submission})}
 
 
 def test_numbers_without_a_value_come_back(store: Store) -> None:
-    read = stored(store, graded(GradeResult(score=1, metadata={"nan": math.nan, "inf": -math.inf})))
-    assert math.isnan(read.grades["exact"].metadata["nan"])
-    assert read.grades["exact"].metadata["inf"] == -math.inf
+    read = stored(store, graded(Score(value=1, extra={"nan": math.nan, "inf": -math.inf})))
+    assert math.isnan(read.scores["exact"].extra["nan"])
+    assert read.scores["exact"].extra["inf"] == -math.inf
 
 
 def test_an_object_that_json_does_not_know_is_stored_as_its_text(store: Store) -> None:
-    read = stored(store, graded(GradeResult(score=1, metadata={"path": Path("/a"), "type": slice(1, 2)})))
-    assert read.grades["exact"].metadata == {"path": "/a", "type": "slice(1, 2, None)"}
+    read = stored(store, graded(Score(value=1, extra={"path": Path("/a"), "type": slice(1, 2)})))
+    assert read.scores["exact"].extra == {"path": "/a", "type": "slice(1, 2, None)"}
 
 
 words = st.text(max_size=20)
@@ -103,10 +101,10 @@ values = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) 
 anything = st.recursive(values, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3))
 fractions = st.floats(0, 1)
 turn_grades = st.builds(
-    TurnGrade, turn=st.just(0), score=fractions, rationale=st.none() | words, submission=words, ground_truth=anything
+    Score, turn=st.just(0), score=fractions, rationale=st.none() | words, submission=words, ground_truth=anything
 )
 grades = st.builds(
-    GradeResult,
+    Score,
     score=fractions,
     rationale=st.none() | words,
     submission=words,
@@ -125,9 +123,9 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 @given(named=st.dictionaries(words, grades, max_size=3), said=words, extra=anything)
 @settings(max_examples=60, deadline=None)
-def test_whatever_can_be_said_comes_back(shared: Store, named: dict[str, GradeResult], said: str, extra: Any) -> None:
+def test_whatever_can_be_said_comes_back(shared: Store, named: dict[str, Score], said: str, extra: Any) -> None:
     number = len(shared.done(RUN))
     message = AIMessage.model_validate({"content": said, "extra": extra})
     talk = Trajectory(turns=[Turn(index=0, messages=[message])], state={"x": extra})
-    one = Outcome(attempt=cases.attempt(number, talk), grades=named, reward=Reward(score=1, rationale=said))
+    one = Outcome(attempt=cases.attempt(number, talk), scores=named, reward=Score(value=1, reason=said))
     assert stored(shared, one) == one

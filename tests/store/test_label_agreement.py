@@ -6,7 +6,7 @@ import pytest
 
 from vivavoce.records.label import HumanVerdict, Label
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import GradeResult, TurnGrade, failed, skipped
+from vivavoce.records.score import Score, failed, skipped
 from vivavoce.store.label_agreement import agreement_with, paired_labels
 from vivavoce.store.labels import set_label
 from vivavoce.store.store import Store
@@ -15,10 +15,10 @@ from . import cases
 from .cases import BROKEN, FINGERPRINTS, GRADING, RUN
 
 GRADES = {
-    0: GradeResult(score=1.0),
-    1: GradeResult(score=0.9),  # a full score passes, unless the grade says otherwise
-    2: GradeResult(score=0.6, metadata={"passed": True}),
-    3: GradeResult(score=1.0, metadata={"passed": False}),
+    0: Score(value=1.0),
+    1: Score(value=0.9),  # a full score passes, unless the grade says otherwise
+    2: Score(value=0.6, extra={"passed": True}),
+    3: Score(value=1.0, extra={"passed": False}),
     4: failed(BROKEN),
     5: skipped("no judge"),
 }
@@ -28,9 +28,9 @@ async def fill(store: Store) -> None:
     async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
         for number, grade in GRADES.items():
             talk = cases.outcome(number, number).attempt
-            turn = TurnGrade(turn=1, score=1.0)
-            apart = GradeResult(score=1.0, per_turn_grades=[turn])
-            await writer.put(Outcome(attempt=talk, grades={"judge": grade, "apart": apart}))
+            turn = Score(turn=1, value=1.0)
+            apart = Score(value=1.0, turns=(turn,))
+            await writer.put(Outcome(attempt=talk, scores={"judge": grade, "apart": apart}))
 
 
 def say(store: Store, number: int, verdict: HumanVerdict, author: str = "Ida", turn: int | None = None) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from vivavoce.records.run import AttemptKey, Outcome
-from vivavoce.records.score import GradeResult, skipped
+from vivavoce.records.score import Score, skipped
 from vivavoce.store.label_order import at_random, in_doubt
 from vivavoce.store.store import Store
 
@@ -13,14 +13,14 @@ from . import cases
 from .cases import FINGERPRINTS, GRADING, RUN
 
 
-def keep(store: Store, grades: Sequence[GradeResult]) -> None:
+def keep(store: Store, grades: Sequence[Score]) -> None:
     """Keep conversations with these grades."""
 
     async def put() -> None:
         async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
             for number, grade in enumerate(grades):
                 attempt = cases.outcome(number, number).attempt
-                await writer.put(Outcome(attempt=attempt, grades={"judge": grade}))
+                await writer.put(Outcome(attempt=attempt, scores={"judge": grade}))
 
     asyncio.run(put())
 
@@ -29,8 +29,8 @@ def numbers(keys: Sequence[AttemptKey]) -> list[int]:
     return [int(key.sample_id.removeprefix("sample-")) for key in keys]
 
 
-def graded(score: float, **metadata: Any) -> GradeResult:
-    return GradeResult(score=score, metadata=metadata)
+def graded(score: float, **metadata: Any) -> Score:
+    return Score(value=score, extra=metadata)
 
 
 def test_scores_near_to_where_passing_begins_come_first(store: Store) -> None:

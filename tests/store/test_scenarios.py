@@ -3,8 +3,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from vivavoce.records.run import AttemptKey, Outcome, Reward
-from vivavoce.records.score import GradeResult, TurnGrade
+from vivavoce.records.run import AttemptKey, Outcome
+from vivavoce.records.score import Score
 from vivavoce.store.scenarios import AT_ONCE, said_of, scenario_scores, titles
 from vivavoce.store.store import Store
 
@@ -22,10 +22,10 @@ def put(store: Store, outcomes: Sequence[Outcome]) -> None:
 
 def graded(sample: str, score: float, why: str | None = None, trial: int = 0, turns: Sequence[float] = ()) -> Outcome:
     base = outcome(0, position=trial)
-    grades = [TurnGrade(turn=i, score=one, rationale=f"turn {i}") for i, one in enumerate(turns)]
-    grade = GradeResult(score=score, rationale=why, per_turn_grades=grades or None)
+    grades = [Score(turn=i, value=one, reason=f"turn {i}") for i, one in enumerate(turns)]
+    grade = Score(value=score, reason=why, turns=tuple(grades) or None)
     attempt = base.attempt.model_copy(update={"key": AttemptKey(sample, "bot", trial)})
-    return Outcome(attempt=attempt, grades={"goal": grade}, reward=Reward(score=score, rationale="too slow"))
+    return Outcome(attempt=attempt, scores={"goal": grade}, reward=Score(value=score, reason="too slow"))
 
 
 def test_every_attempt_comes_in_the_order_of_the_plan(store: Store) -> None:
@@ -54,19 +54,19 @@ def test_what_has_no_score_keeps_its_state(store: Store) -> None:
 def test_what_is_said_comes_with_the_lowest_turn_alone(store: Store) -> None:
     put(store, [graded("a", 0.5, "why", turns=(1.0, 0.0, 0.0)), graded("b", 1.0)])
     ((sample, said),) = said_of(store, grading(), "bot", "goal", ["a"])
-    assert isinstance(said, GradeResult)
-    assert (sample, said.score, said.rationale) == ("a", 0.5, "why")
-    assert [(one.turn, one.rationale) for one in said.per_turn_grades or ()] == [(1, "turn 1")]
+    assert isinstance(said, Score)
+    assert (sample, said.value, said.reason) == ("a", 0.5, "why")
+    assert [(one.turn, one.reason) for one in said.turns or ()] == [(1, "turn 1")]
 
 
 def test_trials_of_a_sample_come_in_their_order(store: Store) -> None:
     put(store, [graded("a", 0.25, trial=1), graded("a", 0.75, trial=0)])
-    assert [said.score for _, said in said_of(store, grading(), "bot", "goal", ["a"])] == [0.75, 0.25]
+    assert [said.value for _, said in said_of(store, grading(), "bot", "goal", ["a"])] == [0.75, 0.25]
 
 
 def test_the_reward_says_why_as_well(store: Store) -> None:
     put(store, [graded("a", 0.5)])
-    assert [said.rationale for _, said in said_of(store, grading(), "bot", "reward", ["a"])] == ["too slow"]
+    assert [said.reason for _, said in said_of(store, grading(), "bot", "reward", ["a"])] == ["too slow"]
 
 
 def test_more_samples_than_one_query_takes_are_all_found(store: Store) -> None:

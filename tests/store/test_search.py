@@ -9,7 +9,7 @@ import pytest
 from vivavoce.errors import UsageError
 from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import GradeResult, TurnGrade
+from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store import search
 from vivavoce.store.store import Store
@@ -21,8 +21,8 @@ from .cases import FINGERPRINTS, GRADING, RUN
 def said(number: int, *words: str, rationale: str | None = None) -> Outcome:
     """Return a conversation in which this is said, turn by turn."""
     turns = [Turn(index=index, messages=[HumanMessage(content=word)]) for index, word in enumerate(words)]
-    grades = {"judge": GradeResult(score=1, rationale=rationale)}
-    return Outcome(attempt=cases.attempt(number, Trajectory(turns=turns)), grades=grades)
+    grades = {"judge": Score(value=1, reason=rationale)}
+    return Outcome(attempt=cases.attempt(number, Trajectory(turns=turns)), scores=grades)
 
 
 def keep(store: Store, outcomes: Sequence[Outcome], run_id: str = RUN, grading_id: str = GRADING) -> None:
@@ -55,10 +55,10 @@ def test_every_word_has_to_be_there_and_a_word_with_a_sign_in_it_stands_together
 
 
 def test_rationales_are_found_under_their_grading_also_those_of_turns_and_of_later_gradings(store: Store) -> None:
-    turn = TurnGrade(turn=1, score=1, rationale="evasive there")
+    turn = Score(turn=1, value=1, reason="evasive there")
     one = Outcome(
         attempt=cases.attempt(1, Trajectory()),
-        grades={"judge": GradeResult(score=1, rationale="polite", per_turn_grades=[turn])},
+        scores={"judge": Score(value=1, reason="polite", turns=(turn,))},
     )
     keep(store, [one])
     (hit,) = store.search("evasive")
@@ -67,7 +67,7 @@ def test_rationales_are_found_under_their_grading_also_those_of_turns_and_of_lat
 
     async def grade_again() -> None:
         async with store.writer(RUN, "again", {}) as writer:
-            await writer.put_grades(one.attempt.key, {"judge": GradeResult(score=0, rationale="evasive")}, None)
+            await writer.put_scores(one.attempt.key, {"judge": Score(value=0, reason="evasive")}, None)
 
     asyncio.run(grade_again())
     assert [hit.grading_id for hit in store.search("evasive")] == ["again", GRADING]
@@ -116,7 +116,7 @@ def test_odd_texts_do_not_stop_the_search(store: Store) -> None:
     call = AIMessage.model_validate({"content": None, "tool_calls": []})
     odd = Outcome(
         attempt=cases.attempt(1, Trajectory(turns=[Turn(index=0, messages=[parts, call])])),
-        grades={"judge": GradeResult(score=1, rationale="nul \0 \ud800 here")},
+        scores={"judge": Score(value=1, reason="nul \0 \ud800 here")},
     )
     long = said(2, "word " * 20_000 + "needle", "x" * 100_000)
     keep(store, [odd, long, said(3, "\0\ud800 needle"), cases.unfortunate(4)])

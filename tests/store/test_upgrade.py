@@ -13,7 +13,7 @@ from sqlalchemy import inspect, select, text
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import GradeResult, skipped
+from vivavoce.records.score import Score, skipped
 from vivavoce.store import schema
 from vivavoce.store.address import Place
 from vivavoce.store.browsing import count_samples, list_samples
@@ -135,9 +135,9 @@ def test_an_older_store_lists_its_samples_as_if_it_had_always_been_new(
             await writer.put(cases.outcome(1, 1))
             await writer.put(cases.unfortunate(2))
             for number, passed in ((3, True), (4, False), (5, 7)):
-                grade = GradeResult(score=0.75, metadata={"passed": passed, "odd": float("nan")})
+                grade = Score(value=0.75, extra={"passed": passed, "odd": float("nan")})
                 held = cases.outcome(number, number).attempt.model_copy(update={"sample": '{"tags": ["slow"]}'})
-                await writer.put(Outcome(attempt=held, grades={"exact": grade, "judge": skipped("no judge")}))
+                await writer.put(Outcome(attempt=held, scores={"exact": grade, "judge": skipped("no judge")}))
 
     with cases.begun(other_address) as store:
         asyncio.run(write(store))

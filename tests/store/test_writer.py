@@ -11,7 +11,7 @@ import pytest
 
 from vivavoce.errors import StoreError
 from vivavoce.records.run import AttemptKey, Outcome
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.store import writer as writing
 from vivavoce.store.store import Store
@@ -83,17 +83,17 @@ async def test_regrading_adds_scores_beside_the_old_ones(store: Store) -> None:
     async with new_writer(store) as writer:
         await writer.put(outcome(1))
     store.add_grading(cases.grading("again", created_at=2000))
-    better = {"exact": GradeResult(score=0, rationale="stricter")}
+    better = {"exact": Score(value=0, reason="stricter")}
     async with store.writer(RUN, "again", {}) as writer:
-        await writer.put_grades(outcome(1).attempt.key, better, None)
+        await writer.put_scores(outcome(1).attempt.key, better, None)
     assert list(store.outcomes(GRADING)) == [outcome(1)]
-    assert list(store.outcomes("again")) == [Outcome(attempt=outcome(1).attempt, grades=better)]
+    assert list(store.outcomes("again")) == [Outcome(attempt=outcome(1).attempt, scores=better)]
 
 
 async def test_grades_of_an_attempt_that_is_not_there_are_refused_and_the_others_kept(store: Store) -> None:
     writer = new_writer(store)
     await writer.put(outcome(1))
-    await writer.put_grades(AttemptKey("sample-9", "bot", 2), cases.grades(9), None)
+    await writer.put_scores(AttemptKey("sample-9", "bot", 2), cases.grades(9), None)
     await writer.put(outcome(2))
     with pytest.raises(StoreError, match=r"sample 'sample-9' \(bot, trial 2\) is refused: the run has no such attempt"):
         await writer.close()
@@ -117,7 +117,7 @@ async def test_an_attempt_that_is_stored_twice_is_refused_and_the_others_kept(st
 async def test_an_outcome_that_cannot_be_written_is_refused_at_once(store: Store) -> None:
     circle: dict[str, object] = {}
     circle["self"] = circle
-    bad = outcome(1).model_copy(update={"grades": {"exact": GradeResult(score=1, metadata=circle)}})
+    bad = outcome(1).model_copy(update={"grades": {"exact": Score(value=1, extra=circle)}})
     async with new_writer(store) as writer:
         with pytest.raises(StoreError, match=r"sample 'sample-1' .* cannot be stored: Circular reference"):
             await writer.put(bad)
@@ -164,7 +164,7 @@ async def test_a_conversation_of_twenty_megabytes_comes_back(store: Store) -> No
     words = "viva voce " * 2_000_000
     talk = Trajectory(turns=[long.model_copy(update={"messages": [cases.AIMessage(content=words)]})])
     async with new_writer(store) as writer:
-        await writer.put(Outcome(attempt=cases.attempt(1, talk), grades={}))
+        await writer.put(Outcome(attempt=cases.attempt(1, talk), scores={}))
     (read,) = store.attempts(RUN)
     assert read.trajectory.turns[0].messages[0].content == words
 

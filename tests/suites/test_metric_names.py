@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vivavoce import RunOptions, RunResult, Store, UsageError, run_suite
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.run.check import check_suite
 from vivavoce.run.opening import reopen_run
 from vivavoce.run.regrade import Regrade
@@ -105,7 +105,7 @@ def suite(metric: str, gate: Row | None = None, **more: Any) -> Path:
     return Path("suite.yaml")
 
 
-def grades(result: RunResult) -> dict[str, GradeResult]:
+def grades(result: RunResult) -> dict[str, Score]:
     return {outcome.attempt.key.sample_id: outcome.grades["it"] for outcome in result.outcomes()}
 
 

@@ -67,9 +67,9 @@ class RunProgress:
 
     def _count(self, event: AttemptEnded) -> None:
         self.ended += 1
-        grades = event.outcome.grades.values()
-        self.failed += any(grade.state == "error" for grade in grades)
-        scores = [grade.score for grade in grades if grade.score is not None]
+        graded = event.outcome.scores.values()
+        self.failed += any(score.state == "error" for score in graded)
+        scores = [score.value for score in graded if score.value is not None]
         self._sum += sum(scores)
         self._scored += len(scores)
         now = time.monotonic()

@@ -107,10 +107,10 @@ def _output_of(run: SuiteRun) -> Path | None:
 def _skipped(store: Store, result: RunResult) -> Iterator[str]:
     """Yield why graders apply to no conversation at all, as the first one says."""
     silent = [one for one in result.summary.graders if one.skipped and not one.scored and not one.errors]
-    grades = next(store.outcomes(result.grading.id)).grades if silent else {}
+    grades = next(store.outcomes(result.grading.id)).scores if silent else {}
     for one in silent:
         if (grade := grades.get(one.name)) is not None:
-            yield one_line(f"{one.name} skipped {count(one.skipped, 'conversation')}: {grade.rationale}", 300)
+            yield one_line(f"{one.name} skipped {count(one.skipped, 'conversation')}: {grade.reason}", 300)
 
 
 def report_run(store: Store, result: RunResult, output: Path | None, options: list[str]) -> None:

@@ -15,7 +15,7 @@ from vivavoce.metrics.evaluation import EvaluationReport
 from vivavoce.metrics.metric import Conversation, evaluation_input
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import PASSED, State
+from vivavoce.records.score import State
 from vivavoce.report.compare import Comparison
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.trends import Trend
@@ -166,13 +166,13 @@ class AsyncClient:
         asked = {"grader": grader, "state": state, "grading": grading}
         return self._pages(f"/runs/{_part(run)}/scores", asked, ScorePage, lambda page: page.scores)
 
-    async def compare(self, a: str, b: str, *, threshold: float = PASSED) -> Comparison:
+    async def compare(self, a: str, b: str) -> Comparison:
         """Return a comparison of the newest scores of two runs, paired sample by sample.
 
         Raises:
             UsageError: there is no such run, or they have no target in common.
         """
-        return await self._get("/comparisons", {"a": a, "b": b, "threshold": str(threshold)}, Comparison)
+        return await self._get("/comparisons", {"a": a, "b": b}, Comparison)
 
     def labels(
         self, run: str = "latest", *, grader: str | None = None, author: str | None = None

@@ -12,7 +12,7 @@ from vivavoce.metrics.metric import Conversation
 from vivavoce.pacing.loop_thread import LoopThread
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import PASSED, State
+from vivavoce.records.score import State
 from vivavoce.report.compare import Comparison
 from vivavoce.report.trends import Trend
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
@@ -104,9 +104,9 @@ class Client:
         """Yield the scores of a run."""
         return _each(self._loop, self._client.scores(run, grader=grader, state=state, grading=grading))
 
-    def compare(self, a: str, b: str, *, threshold: float = PASSED) -> Comparison:
+    def compare(self, a: str, b: str) -> Comparison:
         """Return a comparison of two runs."""
-        return self._loop.run(self._client.compare(a, b, threshold=threshold))
+        return self._loop.run(self._client.compare(a, b))
 
     def labels(self, run: str = "latest", *, grader: str | None = None, author: str | None = None) -> Iterator[Label]:
         """Yield what people say of the conversations of a run."""

@@ -30,9 +30,10 @@ _SIGNS: dict[Operator, str] = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤",
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of one grader (or of the reward): the values, the sample of each, and how many have none."""
+    """The scores of one grader (or of the reward): the values, whether each passes, its sample; how many have none."""
 
     values: Sequence[float]
+    passed: Sequence[bool]
     clusters: Sequence[str]
     errors: int = 0
     skipped: int = 0
@@ -40,7 +41,8 @@ class Scores:
     def filled(self, missing: float) -> Scores:
         """Return the scores as if every error had been `missing`."""
         unknown = [f"error {i}" for i in range(self.errors)]
-        return Scores([*self.values, *[missing] * self.errors], [*self.clusters, *unknown], 0, self.skipped)
+        values, passed = [*self.values, *[missing] * self.errors], [*self.passed, *[missing >= 1] * self.errors]
+        return Scores(values, passed, [*self.clusters, *unknown], 0, self.skipped)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,29 +55,38 @@ class GateResult:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """What every simple condition compares: an aggregate of scores, by an operator, with a value."""
+    """What every simple condition compares: an aggregate of scores, by an operator, with a value.
+
+    `accuracy` counts the scores that pass, or with a `pass_threshold` of the gate's own, those on its side of it.
+    """
 
     aggregation: Aggregation
     op: Operator
     value: float
-    pass_threshold: float = 1.0
+    pass_threshold: float | None = None
     pass_op: Operator = "gte"
     on: Bound = "mean"
 
     def aggregate(self, scores: Scores) -> float | None:
-        """Return the aggregate; `accuracy` is a percentage, 0 to 100, of the scores that reach `pass_threshold`.
+        """Return the aggregate; `accuracy` is a percentage, 0 to 100.
 
         With `on: lower` it is the lower end of the 95 % interval of the mean or of the accuracy, None where a single
         sample has none.
         """
         values = list(scores.values)
         if self.aggregation == "accuracy":
-            values = [100.0 * _COMPARE[self.pass_op](value, self.pass_threshold) for value in values]
+            values = [100.0 * one for one in self._passing(scores)]
         if self.aggregation in ("avg_score", "accuracy"):
             return self._mean(values, scores.clusters)
         if self.aggregation in ("min", "max"):
             return min(values) if self.aggregation == "min" else max(values)
         return percentile(values, {"median": 50, "p50": 50, "p95": 95, "p99": 99}[self.aggregation])
+
+    def _passing(self, scores: Scores) -> Sequence[bool]:
+        threshold = self.pass_threshold
+        if threshold is None:
+            return scores.passed
+        return [_COMPARE[self.pass_op](value, threshold) for value in scores.values]
 
     def _mean(self, values: list[float], clusters: Sequence[str]) -> float | None:
         if self.on == "mean":

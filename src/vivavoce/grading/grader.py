@@ -12,16 +12,16 @@ from vivavoce.grading.calling import call_user
 from vivavoce.grading.extractors import Extract, View
 from vivavoce.grading.graders import Case, Truth
 from vivavoce.grading.options import check_parameters
+from vivavoce.grading.result import GradeResult
 from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import Failure, failure_of
-from vivavoce.records.score import PASSED, GradeResult, TurnGrade, failed, skipped
+from vivavoce.records.score import PASSING, Score, failed, mean_of_turns, reaches, skipped
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage
 from vivavoce.samples.sample import Sample
 
-Score = Callable[[Case], Awaitable[GradeResult] | GradeResult]
+ScoreCase = Callable[[Case], Awaitable[Score] | Score]
 Scope = Literal["turn", "conversation"]
-EMPTY = GradeResult(score=0.0, rationale="empty submission: the extractor found nothing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +30,22 @@ class Grader:
 
     `truth` says what it is measured against, and so, unless there is a `scope`, whether it works turn by turn. One that
     is `judged` asks for `once` verdicts on a conversation and, though it sees the whole of it, for `each_turn` on each
-    turn. `reads_silence` is for functions that look at more than the submission; the others give an empty submission 0
-    without being asked. A conversation passes with a score of `passes_from`.
+    turn. `accepts_empty` is for functions that look at more than the submission; the others give an empty submission 0
+    without being asked. With a `threshold` a value from there on passes, whatever the function says.
     """
 
     name: str
     extract: Extract
-    score: Score
+    score: ScoreCase
     truth: Truth
     fingerprint: str
-    reads_silence: bool = False
+    accepts_empty: bool = False
     scope: Scope | None = None
     label: str | None = None
     judged: bool = False
     once: int = 1
     each_turn: int = 0
-    passes_from: float = PASSED
+    threshold: float | None = None
     waits: bool = False
 
     def per_turn(self, sample: Sample) -> bool:
@@ -62,40 +62,52 @@ class Grader:
             return 0
         return sample.turn_count if self.per_turn(sample) else self.once + self.each_turn * sample.turn_count
 
-    async def grade(self, sample: Sample, trajectory: Trajectory) -> GradeResult:
-        """Grade one conversation; whatever goes wrong comes back as a grade in state `error`."""
+    async def grade(self, sample: Sample, trajectory: Trajectory) -> Score:
+        """Grade one conversation; whatever goes wrong comes back as a score in state `error`."""
         if self.per_turn(sample):
             return await self._turn_by_turn(sample, trajectory)
-        truth = sample.ground_truth
+        common: dict[str, Any] = {"name": self.name, "fingerprint": self.fingerprint}
+        common["ground_truth"] = sample.ground_truth
+        whole = sample.whole
+        if reason := self._inapplicable(sample, whole):
+            return skipped(reason, **common)
         if trajectory.failure is not None:
-            return failed(trajectory.failure, ground_truth=truth)
-        if self.truth == "ground_truth" and sample.per_turn:
-            return skipped("the sample has a truth for each turn, and this grader looks at the whole conversation")
-        sample = sample.whole
+            return failed(trajectory.failure, **common)
         seconds = [turn.seconds for turn in trajectory.turns]
         view = View(_with_opening(trajectory), trajectory.state, seconds, trajectory.test)
-        result, submission = await self._one(sample, view)
-        return result.model_copy(update={"submission": submission, "ground_truth": truth})
+        result, submission = await self._one(whole, view)
+        return result.model_copy(update={**common, "submission": submission})
 
-    async def _one(self, sample: Sample, view: View) -> tuple[GradeResult, str]:
+    def _inapplicable(self, sample: Sample, whole: Sample) -> str | None:
+        """Say why this grader does not apply to a sample, whatever became of the conversation."""
+        if self.truth == "ground_truth" and sample.per_turn:
+            return "the sample has a truth for each turn, and this grader looks at the whole conversation"
+        return _missing(self.truth, whole)
+
+    async def _one(self, sample: Sample, view: View) -> tuple[Score, str]:
         if missing := _missing(self.truth, sample):
             return skipped(missing), ""
         submission = ""
         try:
             extracted = self.extract(view)
             submission = extracted if isinstance(extracted, str) else await extracted
-            if not self.reads_silence and not submission.strip():
-                return EMPTY, submission
+            if not self.accepts_empty and not submission.strip():
+                return self._decided(_EMPTY), submission
             scored = self.score(Case(sample, submission, view))
-            return scored if isinstance(scored, GradeResult) else await scored, submission
+            return self._decided(scored if isinstance(scored, Score) else await scored), submission
         except BudgetExhausted:
             raise
         except Exception as error:
             return failed(failure_of(error, "grader")), submission
 
-    async def _turn_by_turn(self, sample: Sample, trajectory: Trajectory) -> GradeResult:
-        turns: list[TurnGrade] = []
-        usage = Usage()
+    def _decided(self, score: Score) -> Score:
+        """Return a score that passes or not by the threshold, where there is one."""
+        if self.threshold is None or score.value is None:
+            return score
+        return score.model_copy(update={"passed": reaches(score.value, self.threshold)})
+
+    async def _turn_by_turn(self, sample: Sample, trajectory: Trajectory) -> Score:
+        turns: list[Score] = []
         listed = sample.calls_per_turn if self.truth == "reference_tool_calls" else sample.per_turn
         for index, one in enumerate(sample.turns):
             truth = _turn_truth(self.truth, one)
@@ -103,23 +115,19 @@ class Grader:
                 result, submission = skipped("this turn has no ground truth"), ""
             else:
                 result, submission = await self._turn(one, index, trajectory)
-            if result.usage is not None:
-                usage += result.usage
-            turns.append(
-                TurnGrade(
-                    turn=index,
-                    score=result.score,
-                    state=result.state,
-                    rationale=result.rationale,
-                    submission=submission,
-                    ground_truth=truth,
-                    metadata=result.metadata,
-                    failure=result.failure,
-                )
-            )
-        return summarise(turns, usage if usage.calls else None)
+            update = {"name": self.name, "turn": index, "submission": submission, "ground_truth": truth}
+            turns.append(result.model_copy(update=update))
+        usage = sum((turn.usage for turn in turns if turn.usage is not None), Usage())
+        whole = mean_of_turns(
+            tuple(turns),
+            PASSING if self.threshold is None else self.threshold,
+            name=self.name,
+            fingerprint=self.fingerprint,
+            usage=usage if usage.calls else None,
+        )
+        return whole if trajectory.failure is None else _broken_off(whole, trajectory.failure)
 
-    async def _turn(self, sample: Sample, index: int, trajectory: Trajectory) -> tuple[GradeResult, str]:
+    async def _turn(self, sample: Sample, index: int, trajectory: Trajectory) -> tuple[Score, str]:
         if index >= len(trajectory.turns):
             return failed(trajectory.failure or _NEVER_HELD), ""
         turn = trajectory.turns[index]
@@ -129,30 +137,20 @@ class Grader:
 
 
 _NEVER_HELD = Failure(blame="environment", kind="missing", message="the recording ends before this turn")
+_EMPTY = Score(value=0.0, reason="empty submission: the extractor found nothing")
 
 
-def summarise(turns: list[TurnGrade], usage: Usage | None = None) -> GradeResult:
-    """Return the grade of a conversation from those of its turns: the mean over the turns that count.
+def _broken_off(whole: Score, failure: Failure) -> Score:
+    """Return the score of a conversation that ended in an error: no turn that was graded makes up for the rest.
 
-    A turn in state `error` makes the whole an error, for a mean without it would be a guess; skipped turns do not.
+    A grader that has nothing to grade in any turn still does not apply.
     """
-    counted = [turn for turn in turns if turn.state != "skipped"]
-    scores = [turn.score for turn in counted if turn.score is not None]
-    broken = [turn for turn in counted if turn.state == "error"]
-    passed = sum(score >= PASSED for score in scores)
-    metadata = {
-        "turns_passed": passed,
-        "turns_total": len(counted),
-        "per_turn_grades": [turn.spelled() for turn in turns],
-    }
-    common: dict[str, Any] = {"metadata": metadata, "per_turn_grades": turns, "usage": usage}
-    if broken:
-        first = broken[0]
-        reason = f"{len(broken)} of {len(counted)} turns could not be graded; turn {first.turn}: {first.rationale}"
-        return GradeResult(state="error", rationale=reason, failure=first.failure, **common)
-    if not counted:
-        return skipped("no turn has a ground truth", **common)
-    return GradeResult(score=sum(scores) / len(scores), rationale=f"{passed}/{len(counted)} turns passed", **common)
+    if whole.state != "scored":
+        return whole
+    graded = sum(turn.state == "scored" for turn in whole.turns or ())
+    reason = f"the conversation ended in an error after {graded} graded turn{'s' * (graded != 1)}: {failure.message}"
+    without = {"state": "error", "value": None, "raw": None, "passed": None, "failure": failure, "reason": reason}
+    return whole.model_copy(update=without)
 
 
 def _with_opening(trajectory: Trajectory) -> list[list[AnyMessage]]:
@@ -178,7 +176,7 @@ def _missing(truth: Truth, sample: Sample) -> str | None:
     return None
 
 
-def user_score(function: Callable[..., Any], config: Mapping[str, Any], timeout: float) -> Score:
+def user_score(function: Callable[..., Any], config: Mapping[str, Any], timeout: float) -> ScoreCase:
     """Return a user's grading function as we call it: by the names of its parameters, with a time limit in seconds.
 
     Raises:
@@ -186,14 +184,14 @@ def user_score(function: Callable[..., Any], config: Mapping[str, Any], timeout:
     """
     wanted = check_parameters(function, ("sample", "submission"), ("trajectory", "config"))
 
-    async def score(case: Case) -> GradeResult:
+    async def score(case: Case) -> Score:
         given: dict[str, Any] = {}
         if "trajectory" in wanted:
             given["trajectory"] = [list(turn) for turn in case.view.turns]
         if "config" in wanted:
             given["config"] = dict(config)
         value = await call_user(function, case.sample, case.submission, seconds=timeout, **given)
-        return as_grade(value, function.__name__)
+        return as_grade(value, function.__name__).as_score()
 
     return score
 

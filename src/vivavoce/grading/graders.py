@@ -35,7 +35,7 @@ from vivavoce.metrics.exact.tool_calls import tool_call_accuracy as accuracy_of_
 from vivavoce.metrics.exact.tool_calls import tool_call_f1 as f1_of_calls
 from vivavoce.models.structured import mismatch
 from vivavoce.plugins import Registry
-from vivavoce.records.score import GradeResult, skipped
+from vivavoce.records.score import Score, skipped
 from vivavoce.samples.sample import Sample
 
 Truth = Literal["ground_truth", "reference_tool_calls", "none", "conversation"]
@@ -44,7 +44,7 @@ Truth = Literal["ground_truth", "reference_tool_calls", "none", "conversation"]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a grading function is asked: the sample as this scope sees it, the submission, and the turns in view."""
+    """What a grading function is given: the sample as this scope sees it, the submission, and the turns in view."""
 
     sample: Sample
     submission: str
@@ -63,28 +63,28 @@ class Case:
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def exact_match(case: Case) -> GradeResult:
+def exact_match(case: Case) -> Score:
     """Score 1 when the submission is the ground truth, whitespace at the ends aside."""
     return _verdict(case.submission.strip() == case.truth.strip(), f"is not {case.truth.strip()!r}")
 
 
-def contains(case: Case) -> GradeResult:
+def contains(case: Case) -> Score:
     """Score 1 when the submission holds the ground truth, in any case of letters."""
     return _verdict(case.truth.lower() in case.submission.lower(), f"does not contain {case.truth!r}")
 
 
-def regex_match(case: Case) -> GradeResult:
+def regex_match(case: Case) -> Score:
     """Score 1 when the ground truth, a regular expression, matches anywhere in the submission."""
     return _verdict(_expression_of(case.truth).found_in(case.submission), f"does not match /{case.truth}/")
 
 
-def ascii_printable_only(case: Case) -> GradeResult:
+def ascii_printable_only(case: Case) -> Score:
     """Score 1 when every character is printable ASCII or a line break."""
     odd = dict.fromkeys(_NOT_PRINTABLE.findall(case.submission))
     return _verdict(not odd, f"holds {', '.join(repr(c) for c in list(odd)[:5])}")
 
 
-def json_schema(case: Case, *, schema: dict[str, Any] | None = None) -> GradeResult:
+def json_schema(case: Case, *, schema: dict[str, Any] | None = None) -> Score:
     """Score 1 when the submission is JSON that fits a schema; without the option, the ground truth is the schema."""
     wanted = schema if schema is not None else case.sample.ground_truth
     if not isinstance(wanted, dict):
@@ -99,7 +99,7 @@ def json_schema(case: Case, *, schema: dict[str, Any] | None = None) -> GradeRes
 
 def numeric(
     case: Case, *, tolerance: float = 0.0, relative: float = 0.0, take: Literal["last", "first"] = "last"
-) -> GradeResult:
+) -> Score:
     """Score 1 when a number in the submission equals the ground truth within a tolerance.
 
     `tolerance` is in the number's own unit, `relative` a share of the ground truth; the larger of both counts.
@@ -115,15 +115,13 @@ def numeric(
     return _verdict(close, f"says {number:g}, wanted {wanted[0]:g} ± {max(tolerance, relative * abs(wanted[0])):g}")
 
 
-def fuzzy_ratio(case: Case, *, threshold: float | None = None) -> GradeResult:
-    """Score the likeness of submission and ground truth, 0 to 1; with a threshold, 1 from there on and 0 below.
+def fuzzy_ratio(case: Case) -> Score:
+    """Score the likeness of submission and ground truth, 0 to 1.
 
     The likeness is the normalised indel similarity of the texts in lower case (rapidfuzz `fuzz.ratio` / 100).
     """
     likeness = fuzz.ratio(case.submission.strip().lower(), case.truth.strip().lower()) / 100
-    if threshold is None:
-        return GradeResult(score=likeness, rationale=f"likeness {likeness:.2f} to {case.truth!r}")
-    return _verdict(likeness >= threshold, f"likeness {likeness:.2f} is below {threshold:g}")
+    return Score(value=likeness, reason=f"likeness {likeness:.2f} to {case.truth!r}")
 
 
 def _read_rule(spec: Any) -> ArgumentRule:
@@ -141,7 +139,7 @@ def trajectory_match(
     only: list[str] | None = None,
     ignore: list[str] | None = None,
     failed_when: Pattern | None = None,
-) -> GradeResult:
+) -> Score:
     """Score 1 when the tool calls are those of `reference_tool_calls`, in the sense of `mode`.
 
     `only` and `ignore` choose tools by name; a call whose result matches `failed_when` does not count.
@@ -158,7 +156,7 @@ def tool_call_accuracy(
     only: list[str] | None = None,
     ignore: list[str] | None = None,
     failed_when: Pattern | None = None,
-) -> GradeResult:
+) -> Score:
     """Score how much of `reference_tool_calls` was called, arguments counted in part, by the best assignment."""
     actual, reference = _calls(case, only, ignore, failed_when)
     return _from_calls(accuracy_of_calls(actual, reference, arguments=arguments, order=order))
@@ -171,13 +169,13 @@ def tool_call_f1(
     only: list[str] | None = None,
     ignore: list[str] | None = None,
     failed_when: Pattern | None = None,
-) -> GradeResult:
+) -> Score:
     """Score the F1 of the tool calls against `reference_tool_calls`, order aside."""
     actual, reference = _calls(case, only, ignore, failed_when)
     return _from_calls(f1_of_calls(actual, reference, arguments=arguments))
 
 
-def recorded(case: Case, *, path: str) -> GradeResult:
+def recorded(case: Case, *, path: str) -> Score:
     """Score what the dataset already says of this conversation, a number or a bool at a dotted path of the sample."""
     value: Any = {"labels": case.sample.labels, "metadata": case.sample.metadata}
     for part in path.split("."):
@@ -186,7 +184,7 @@ def recorded(case: Case, *, path: str) -> GradeResult:
         value = cast("dict[str, Any]", value)[part]
     if not isinstance(value, bool | int | float) or not 0 <= value <= 1:
         raise GraderFault(f"{path} is {value!r}, not a number between 0 and 1", kind="format")
-    return GradeResult(score=float(value), rationale=f"{path} says {value}")
+    return Score(value=float(value), reason=f"{path} says {value}")
 
 
 Grade = Callable[..., Any]
@@ -232,19 +230,18 @@ def truth_of(function: Grade) -> Truth | None:
     return _TRUTHS.get(function.__name__) if function.__module__ == __name__ else None
 
 
-def _verdict(passed: bool, complaint: str) -> GradeResult:
-    return _PASSED if passed else GradeResult(score=0.0, rationale=complaint)
+def _verdict(passed: bool, complaint: str) -> Score:
+    return _MATCHES if passed else Score(value=0.0, reason=complaint)
 
 
 _NOT_PRINTABLE = re.compile(r"[^\x20-\x7e\n\r]")
-_PASSED = GradeResult(score=1.0, rationale="as wanted")
+_MATCHES = Score(value=1.0, reason="matches")
 
 
-def _from_calls(found: CallScore) -> GradeResult:
+def _from_calls(found: CallScore) -> Score:
     details = {"precision": found.precision, "recall": found.recall} if isinstance(found, CallF1) else {}
-    return GradeResult(
-        score=found.score, rationale="; ".join(found.reasons) or "the calls are as wanted", metadata=details
-    )
+    reason = "; ".join(found.reasons) or "the calls match"
+    return Score(value=found.score, reason=reason, extra=details)
 
 
 def _calls(

@@ -12,7 +12,7 @@ from vivavoce.grading.graders import Case
 from vivavoce.grading.rubric import FENCE_RULE, STANDARD, Rubric, read_rubric
 from vivavoce.messages import HumanMessage, SystemMessage
 from vivavoce.models.model import Model, Request
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 
 VERDICT_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -35,7 +35,7 @@ class ModelJudge:
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     system_prompt: str | None = None
 
-    async def score(self, case: Case) -> GradeResult:
+    async def score(self, case: Case) -> Score:
         """Ask the judge once.
 
         Raises:
@@ -49,11 +49,14 @@ class ModelJudge:
         )
         if reply.parsed is None:
             raise ModelFault("the judge's reply has no verdict", kind="format", evidence=reply.text)
-        return GradeResult(
-            score=reply.parsed["score"],
-            rationale=reply.parsed["rationale"],
-            metadata={"model": self.model.name, "rubric": rubric.hash, "applied": reply.applied},
+        value = float(reply.parsed["score"])
+        return Score(
+            value=value,
+            raw=value,
+            reason=reply.parsed["rationale"],
+            extra={"rubric": rubric.hash, "applied": reply.applied},
             usage=reply.usage,
+            settings={"model": self.model.name, **self.settings},
         )
 
     def _material(self, case: Case) -> tuple[Rubric, dict[str, Any]]:

@@ -37,6 +37,8 @@ def read_options(function: Function, given: Mapping[str, Any]) -> dict[str, Any]
     for name in given:
         if name not in names:
             known = did_you_mean(name, names) or "; it takes none"
+            if name == "threshold":
+                known = "; write threshold: beside function:, where it decides which scores pass"
             raise UsageError(f"'{function.__name__}' has no option '{name}'{known}")
     for name in names:
         if name not in given and parameters[name].default is inspect.Parameter.empty:

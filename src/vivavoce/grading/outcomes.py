@@ -8,13 +8,13 @@ from typing import Any
 from vivavoce.errors import GraderFault
 from vivavoce.grading.graders import Case
 from vivavoce.records.failure import Failure
-from vivavoce.records.score import TESTER_ERROR, GradeResult, failed
+from vivavoce.records.score import TESTER_ERROR, Finding, Score, failed
 
-_TOLD = ("status", "stopped_by", "stop_reason", "criteria", "blame", "blame_reason", "usage")
-"""What of a test stands with its grade."""
+_KEPT = ("status", "stopped_by", "stop_reason", "blame", "blame_reason", "usage")
+"""What of a test is kept with its score."""
 
 
-def goal_achieved(case: Case) -> GradeResult:
+def goal_achieved(case: Case) -> Score:
     """Score 1 when the tester reached its goal; a test that went wrong by the tester's own fault is an error."""
     test = _test(case)
     goal: Mapping[str, Any] = test["evaluation"].get("goal_achievement", {})
@@ -23,7 +23,7 @@ def goal_achieved(case: Case) -> GradeResult:
     return _grade(test, bool(test["goal_achieved"]), str(goal.get("reasoning") or test["stop_reason"]))
 
 
-def target_passed(case: Case) -> GradeResult:
+def target_passed(case: Case) -> Score:
     """Score 1 when the target did what the test asks of it: its goal and what must and must never happen.
 
     For a goal that the target should withstand it is 1 when the goal was not reached.
@@ -35,17 +35,29 @@ def target_passed(case: Case) -> GradeResult:
     return _grade(test, bool(passed), str(test.get("blame_reason") or test["stop_reason"]))
 
 
-def _grade(test: Mapping[str, Any], passed: bool, why: str) -> GradeResult:
-    told = {name: test[name] for name in _TOLD if test.get(name) is not None}
+def _grade(test: Mapping[str, Any], passed: bool, why: str) -> Score:
+    extra = {name: test[name] for name in _KEPT if test.get(name) is not None}
     if not passed and test.get("blame") == "tester":
-        return failed(Failure(blame="tester", kind=TESTER_ERROR, message=f"the tester erred: {why}"), metadata=told)
-    return GradeResult(score=float(passed), rationale=why, metadata=told)
+        failure = Failure(blame="tester", kind=TESTER_ERROR, message=f"the tester erred: {why}")
+        return failed(failure, extra=extra)
+    return Score(value=float(passed), reason=why, findings=tuple(map(_finding, test["criteria"])), extra=extra)
 
 
-def _undecided(test: Mapping[str, Any]) -> GradeResult:
+def _finding(criterion: Mapping[str, Any]) -> Finding:
+    met = bool(criterion["met"])
+    return Finding(
+        kind="criterion" if criterion["must"] else "prohibition",
+        what=criterion["text"],
+        verdict="met" if met else "not met",
+        state="pass" if met else "fail",
+        evidence=criterion["evidence"],
+    )
+
+
+def _undecided(test: Mapping[str, Any]) -> Score:
     why = str(test.get("blame_reason") or test["stop_reason"])
     blame: Any = test.get("blame") or "judge"
-    return failed(Failure(blame=blame, kind="inconclusive", message=why), metadata={"status": test["status"]})
+    return failed(Failure(blame=blame, kind="inconclusive", message=why), extra={"status": test["status"]})
 
 
 def _test(case: Case) -> Mapping[str, Any]:

@@ -6,22 +6,49 @@ A user's function is `(ctx)`, sync or async; it returns a number between 0 and 1
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from pydantic import BaseModel, ConfigDict, Field
+
 from vivavoce.grading.calling import call_user
 from vivavoce.grading.grader import as_grade
+from vivavoce.grading.result import GradeResult
 from vivavoce.messages import AnyMessage
 from vivavoce.plugins import Registry
 from vivavoce.records.failure import failure_of
-from vivavoce.records.run import Reward
-from vivavoce.records.score import GradeResult
-from vivavoce.records.trajectory import Trajectory
+from vivavoce.records.run import Attempt
+from vivavoce.records.score import Score, State, failed, reaches
 from vivavoce.records.usage import Usage
 from vivavoce.samples.sample import Sample
 
-RewardOutput = Reward
+REWARD = "reward"
+"""The name of the reward among the scores of a sample."""
+
+
+class RewardOutput(BaseModel):
+    """What a reward function returns: the one number of a sample, 0 to 1, with its reason."""
+
+    model_config = ConfigDict(frozen=True)
+
+    score: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    state: State = "scored"
+    passed: bool | None = None
+    rationale: str | None = None
+    metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+    def as_score(self) -> Score:
+        """Return it as a score."""
+        return Score(
+            name=REWARD,
+            value=self.score,
+            state=self.state,
+            passed=self.passed,
+            reason=self.rationale,
+            extra=self.metadata,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +70,9 @@ class RewardContext:
 
 
 class Composer(Protocol):
-    """Something that turns the grades of a sample into its reward."""
+    """Something that turns the scores of a sample into its reward."""
 
-    async def compose(self, context: RewardContext) -> Reward:
+    async def compose(self, scores: Mapping[str, Score], attempt: Attempt, sample: Sample) -> Score:
         """Return the reward; what goes wrong comes back in state `error`."""
         ...
 
@@ -60,21 +87,31 @@ def reward_composer(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @dataclass(frozen=True, slots=True)
 class WeightedReward:
-    """The weighted mean of some graders' scores; with one grader, its score."""
+    """The weighted mean of some graders' scores; with one grader, its score.
+
+    With a `threshold` a reward from there on passes; a reward of one grader without it passes as that grader's score.
+    """
 
     weights: Mapping[str, float]
+    threshold: float | None = None
 
-    async def compose(self, context: RewardContext) -> Reward:
+    async def compose(self, scores: Mapping[str, Score], attempt: Attempt, sample: Sample) -> Score:
         """Return the mean; a grader without a score leaves the reward without one, in the same state."""
-        chosen = {name: context.grades[name] for name in self.weights}
+        del attempt, sample
+        chosen = {name: scores[name] for name in self.weights}
         for state in ("error", "skipped"):
-            without = [name for name, grade in chosen.items() if grade.state == state]
+            without = [name for name, score in chosen.items() if score.state == state]
             if without:
                 first = chosen[without[0]]
-                reason = f"{without[0]}: {first.rationale}"
-                return Reward(state=state, rationale=reason, failure=first.failure)
-        total = sum(self.weights.values())
-        return Reward(score=sum(w * (chosen[name].score or 0.0) for name, w in self.weights.items()) / total)
+                return Score(name=REWARD, state=state, reason=f"{without[0]}: {first.reason}", failure=first.failure)
+        total = math.fsum(self.weights.values())
+        value = math.fsum(weight * (chosen[name].value or 0.0) for name, weight in self.weights.items()) / total
+        return Score(name=REWARD, value=min(value, 1.0), passed=self._passes(value, chosen))
+
+    def _passes(self, value: float, chosen: Mapping[str, Score]) -> bool:
+        if self.threshold is not None:
+            return reaches(value, self.threshold)
+        return bool(next(iter(chosen.values())).passed) if len(chosen) == 1 else reaches(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,31 +119,33 @@ class CustomReward:
     """The reward a user's function gives; it is asked only when every grader has spoken without error."""
 
     function: Callable[..., Any]
+    threshold: float | None = None
 
-    async def compose(self, context: RewardContext) -> Reward:
+    async def compose(self, scores: Mapping[str, Score], attempt: Attempt, sample: Sample) -> Score:
         """Call the function."""
-        broken = [(name, grade) for name, grade in context.grades.items() if grade.state == "error"]
+        broken = [(name, score) for name, score in scores.items() if score.state == "error"]
         if broken:
-            name, grade = broken[0]
-            return Reward(state="error", rationale=f"{name}: {grade.rationale}", failure=grade.failure)
+            name, first = broken[0]
+            return Score(name=REWARD, state="error", reason=f"{name}: {first.reason}", failure=first.failure)
         try:
-            value = await call_user(self.function, context)
-            if isinstance(value, Reward):
-                return value
-            grade = as_grade(value, self.function.__name__)
+            found = await call_user(self.function, _context(sample, scores, attempt))
+            returned = found if isinstance(found, RewardOutput) else as_grade(found, self.function.__name__)
+            reward = returned.as_score()
         except Exception as error:
-            failure = failure_of(error, "grader")
-            return Reward(state="error", rationale=failure.message, failure=failure)
-        return Reward(score=grade.score, state=grade.state, rationale=grade.rationale, metadata=grade.metadata)
+            return failed(failure_of(error, "grader"), name=REWARD)
+        update: dict[str, Any] = {"name": REWARD}
+        if self.threshold is not None and reward.value is not None:
+            update["passed"] = reaches(reward.value, self.threshold)
+        return reward.model_copy(update=update)
 
 
-def context_of(sample: Sample, grades: Mapping[str, GradeResult], trajectory: Trajectory, target: str) -> RewardContext:
-    """Return what a reward function may look at, for one attempt."""
+def _context(sample: Sample, scores: Mapping[str, Score], attempt: Attempt) -> RewardContext:
+    trajectory = attempt.trajectory
     return RewardContext(
         sample=sample,
-        grades=grades,
+        grades={name: GradeResult.of(score) for name, score in scores.items()},
         trajectory=[list(turn.messages) for turn in trajectory.turns],
-        model_handle=target,
+        model_handle=attempt.key.target,
         agent_id=trajectory.session_id,
         agent_state=trajectory.state,
         usage=trajectory.usage,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
@@ -10,9 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from vivavoce.metrics.judging import Asked, JudgedMetric, Verdict
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.records.score import FindingState
 
 Answer = Literal["yes", "partly", "no", "not_applicable"]
 WORTH: Mapping[str, float] = {"yes": 1.0, "partly": 0.5, "no": 0.0}
+STATES: Mapping[str, FindingState] = {"yes": "pass", "partly": "partial", "no": "fail", "not_applicable": "skip"}
 
 
 class Check(BaseModel):
@@ -68,6 +71,10 @@ class ChecklistMetric(JudgedMetric):
         del given
         return {}
 
+    def what(self, item: str) -> str:
+        """Return what a reader is shown of an item."""
+        return item
+
     def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
         """Return the class of an answer about the items."""
         return checklist_reply(tuple(self.items(given)))
@@ -80,17 +87,24 @@ class ChecklistMetric(JudgedMetric):
         """Return the share of the applicable items that hold."""
         reply = asked.shape.model_validate(answer, strict=True)
         assert isinstance(reply, ChecklistReply)
-        checks = [asked.found(check) for check in reply.checks]
+        checks = [
+            asked.finding(
+                "check",
+                self.what(check.item),
+                check.answer,
+                STATES[check.answer],
+                check.evidence,
+                data={"item": check.item},
+            )
+            for check in reply.checks
+        ]
         worth = [WORTH[check.answer] for check in reply.checks if check.answer in WORTH]
         score = sum(worth) / len(worth) if worth else None
-        evidence = asked.checker.checked(text for check in reply.checks for text in check.evidence)
         reasoning = reply.reasoning if worth else self.nothing
         weight = asked.piece.judged if self.items(asked.given) else len(worth)
-        return Verdict(score, reasoning, reply.confidence, evidence, {"checks": checks}, weight)
+        return Verdict(score, reasoning, reply.confidence, checks, turns=weight)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the mean over the pieces, with the checks of all of them."""
         whole = super().merge(verdicts)
-        checks = [check for verdict in verdicts for check in verdict.details["checks"]]
-        reasoning = whole.reasoning if whole.score is not None else self.nothing
-        return Verdict(whole.score, reasoning, whole.confidence, whole.evidence, {"checks": checks}, whole.turns)
+        return whole if whole.score is not None else replace(whole, reasoning=self.nothing)

@@ -21,21 +21,19 @@ from vivavoce.metrics.evaluation import Named, choose, spent
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.pieces import cut
-from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.transcript import transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.pacing.waiting import wait_for
+from vivavoce.records.score import Finding, FindingState
 
 Sure = tuple[float, float] | Callable[[MetricResult], bool]
 """Where a cheap metric is sure: at most, or at least, these values from 0 to 1; or what somebody's function says."""
 
-_TOLD = frozenset(("score", "score_type", "is_successful", "confidence", "reasoning", "evidence"))
-"""Details that a result says outside its details too."""
-
 
 class Composition(BaseMultiTurnMetric):
-    """A metric made of others, its `parts`; what each of them said stands in the details."""
+    """A metric made of others, its `parts`; what each of them said is a finding, and whole in `extra`."""
 
     def __init__(self, config: MetricConfig, parts: Sequence[BaseMultiTurnMetric]) -> None:
         super().__init__(config.model_copy(update={"class_name": config.class_name or type(self).__name__}))
@@ -70,8 +68,8 @@ class Composition(BaseMultiTurnMetric):
         return _hashed(decided)
 
     def listed(self, results: Sequence[MetricResult]) -> dict[str, Any]:
-        """Return the details that say what each part said."""
-        return {"parts": [told(result) for result in results]}
+        """Return what each part said, as plain data."""
+        return {"parts": [plain(result) for result in results]}
 
     def scored(
         self,
@@ -84,47 +82,34 @@ class Composition(BaseMultiTurnMetric):
         **more: Any,
     ) -> MetricResult:
         """Return a score; `rests_on` are the results that brought it about, `more` are details."""
-        passed = self.config.passes(score) if passed is None else passed
-        evidence = tuple(dict.fromkeys(one for result in rests_on for one in result.evidence))
+        value, passed = self.config.scored(score, passed)
         sure = [result.confidence for result in rests_on if result.confidence is not None]
-        confidence = min(sure) if sure else None
-        details = {
-            "score": score,
-            "score_type": self.config.score_type,
-            "is_successful": passed,
-            "confidence": confidence,
-            "reasoning": reasoning,
-            "evidence": [one.text for one in evidence],
-            "conversation_length": len(given.messages),
-            **self.listed(results),
-            **more,
-        }
         return MetricResult.model_construct(
             name=self.name,
-            score=score,
             state="scored",
-            value=self.config.normalised(score),
+            value=value,
+            raw=score,
             passed=passed,
-            confidence=confidence,
-            reasoning=reasoning,
-            evidence=evidence,
-            details=details,
-            error=None,
+            confidence=min(sure) if sure else None,
+            reason=reasoning,
+            findings=tuple(map(_part, results)),
+            other_evidence=tuple(dict.fromkeys(one for result in rests_on for one in result.evidence)),
+            extra={**self.listed(results), **more},
             usage=spent(results),
             fingerprint=self.fingerprint,
+            about=About(self.config.score_type, len(given.messages)),
         )
 
     def unscored(self, results: Sequence[MetricResult], wrong: Sequence[MetricResult], **more: Any) -> MetricResult:
         """Return the error that `wrong` parts make of the whole; where there are none, say that all were skipped."""
-        known: dict[str, Any] = {"usage": spent(results), "fingerprint": self.fingerprint}
+        extra = {**self.listed(results), **more}
+        known: dict[str, Any] = {"usage": spent(results), "fingerprint": self.fingerprint, "extra": extra}
+        known["findings"] = tuple(map(_part, results))
         if wrong:
-            result = self.failed(_fault(wrong), **known)
-        else:
-            left = [one for one in results if one.state == "skipped"]
-            said = "; ".join(dict.fromkeys(f"{one.name} was skipped: {one.reasoning}" for one in left))
-            result = self.skipped(said, **known)
-        result.details.update({**self.listed(results), **more})
-        return result
+            return self.failed(_fault(wrong), **known)
+        left = [one for one in results if one.state == "skipped"]
+        reason = "; ".join(dict.fromkeys(f"{one.name} was skipped: {one.reason}" for one in left))
+        return self.skipped(reason, **known)
 
 
 class AllOf(Composition):
@@ -141,12 +126,12 @@ class AllOf(Composition):
     async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
         """Measure by all parts at once."""
         results = await asyncio.gather(*(part.measured(evaluation_input) for part in self.parts))
-        return self._decided(evaluation_input, results)
+        return self._concluded(evaluation_input, results)
 
-    def _decided(self, given: MultiTurnEvaluationInput, results: Sequence[MetricResult]) -> MetricResult:
+    def _concluded(self, given: MultiTurnEvaluationInput, results: Sequence[MetricResult]) -> MetricResult:
         heard = [result for result in results if result.state != "skipped"]
-        deciding = [result for result in heard if _passed(result) is self.decisive]
-        unknown = [result for result in heard if _passed(result) is None]
+        deciding = [result for result in heard if result.passed is self.decisive]
+        unknown = [result for result in heard if result.passed is None]
         if not deciding and (unknown or not heard):
             return self.unscored(results, unknown)
         score = self.decisive if deciding else not self.decisive
@@ -175,9 +160,9 @@ class Chain(AllOf):
                 continue
             result = await part.measured(evaluation_input)
             results.append(result)
-            if result.state != "skipped" and not _passed(result):
+            if result.state != "skipped" and not result.passed:
                 stopped = part.name
-        return self._decided(evaluation_input, results)
+        return self._concluded(evaluation_input, results)
 
 
 class Weighted(Composition):
@@ -208,7 +193,7 @@ class Weighted(Composition):
         results = await asyncio.gather(*(part.measured(evaluation_input) for part in self.parts))
         measured = list(zip(self.parts, results, strict=True))
         heard = [(part, result) for part, result in measured if result.state != "skipped"]
-        values = {part.name: value for part, result in heard if (value := _value(part, result)) is not None}
+        values = {part.name: value for part, result in heard if (value := result.value) is not None}
         missing = [result for part, result in heard if part.name not in values]
         if missing or not values:
             return self.unscored(results, missing, weights=self.weights)
@@ -265,7 +250,7 @@ class Cascade(Composition):
     def _is_sure(self, result: MetricResult) -> bool:
         if callable(self.sure):
             return bool(self.sure(result))
-        value = _value(self.parts[0], result)
+        value = result.value
         return value is not None and (value <= self.sure[0] or value >= self.sure[1])
 
     def _by(
@@ -279,7 +264,7 @@ class Cascade(Composition):
         if result.state == "skipped":
             return self.unscored(results, [one for one in results if one.state == "error"], calls_saved=0)
         more = {"decided_by": part.name, "calls_saved": saved}
-        value = _value(part, result)
+        value = result.value
         if value is None:
             return self.unscored(results, [result], **more)
         passed = None if self.config.threshold is not None else result.passed
@@ -313,39 +298,17 @@ def planned_calls(metric: BaseMultiTurnMetric, given: MultiTurnEvaluationInput) 
     return len(pieces) * metric.calls_per_question
 
 
-def told(result: MetricResult, **more: object) -> dict[str, Any]:
-    """Return a result as plain data, each thing once."""
-    own = {name: value for name, value in result.details.items() if name not in _TOLD}
-    plain: dict[str, Any] = {
-        "name": result.name,
-        **more,
-        "score": result.score,
-        "state": result.state,
-        "value": result.value,
-        "passed": result.passed,
-        "confidence": result.confidence,
-        "reasoning": result.reasoning,
-        "evidence": [one.model_dump() for one in result.evidence],
-        "fingerprint": result.fingerprint,
-        "details": own,
-    }
-    if result.error is not None:
-        plain["error"] = result.error.model_dump(exclude_none=True)
-    if result.usage is not None:
-        plain["usage"] = result.usage.model_dump()
-    return plain
+def plain(result: MetricResult, **more: object) -> dict[str, Any]:
+    """Return a result as plain data."""
+    return {**result.model_dump(mode="json", exclude_defaults=True), "state": result.state, **more}
 
 
-def _passed(result: MetricResult) -> bool | None:
-    return result.passed if result.state == "scored" else None
-
-
-def _value(part: BaseMultiTurnMetric, result: MetricResult) -> float | None:
-    """Return the value of a result from 0 to 1, None where it has none."""
-    value = result.value
-    if value is None and result.score is not None and result.state == "scored":
-        value = part.config.normalised(result.score)
-    return value if value is not None and 0 <= value <= 1 else None
+def _part(result: MetricResult) -> Finding:
+    """Return what a part said as a finding of the whole."""
+    states: dict[bool | None, FindingState] = {True: "pass", False: "fail", None: "skip"}
+    verdict = str(result.raw) if result.state == "scored" else result.state
+    what = f"{result.name}: {result.reason}" if result.reason else result.name
+    return Finding(kind="metric", what=what, verdict=verdict, state=states[result.passed])
 
 
 def _fault(wrong: Sequence[MetricResult]) -> Fault:

@@ -7,6 +7,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from vivavoce.errors import GraderFault
+from vivavoce.records.failure import shorten
+from vivavoce.records.score import ROUNDING, Raw, reaches
+
 ScoreType = Literal["numeric", "categorical", "binary"]
 Direction = Literal["higher_is_better", "lower_is_better"]
 Scope = Literal["conversation", "window", "turn"]
@@ -25,7 +29,7 @@ class MetricConfig(BaseModel):
 
     A numeric score lies between `minimum` and `maximum`, None where it has no end, and passes on the right side of
     `threshold`. A categorical one is one of `categories`, the worst first, and passes when it is among
-    `passing_categories`. Without a threshold or passing categories nothing passes or fails.
+    `passing_categories`. Without a threshold or passing categories the best score passes.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -44,8 +48,31 @@ class MetricConfig(BaseModel):
     categories: tuple[str, ...] = ()
     passing_categories: tuple[str, ...] = ()
 
-    def passes(self, score: bool | float | str) -> bool | None:
-        """Say whether a score passes, None where nothing says what does."""
+    def scored(self, raw: Raw, passed: bool | None = None) -> tuple[float | None, bool | None]:
+        """Return the value of a score from 0 to 1, and whether it passes; `passed` is what the metric says itself.
+
+        The value of a score without a highest one is whether it passes; both are None where nothing says that.
+
+        Raises:
+            GraderFault: the score is not of the kind that the metric states.
+        """
+        value = self.normalised(raw)
+        passed = self.passes(raw) if passed is None else passed
+        if value is None:
+            if isinstance(raw, str) and self.categories:
+                raise self._not_one(raw)
+            return None if passed is None else float(passed), passed
+        if not -ROUNDING <= value <= 1 + ROUNDING:
+            raise self._not_one(raw)
+        value = min(max(value, 0.0), 1.0)
+        return value, reaches(value) if passed is None else passed
+
+    def _not_one(self, raw: Raw) -> GraderFault:
+        name, got = self.name or self.class_name or "the metric", shorten(repr(raw), 80)
+        return GraderFault(f"{name} gave {got}, which is not a score of the kind it states", kind="format")
+
+    def passes(self, score: Raw) -> bool | None:
+        """Say whether a score passes, None where the configuration does not say what does."""
         if isinstance(score, str):
             return score in self.passing_categories if self.passing_categories else None
         if isinstance(score, bool) and self.threshold is None:
@@ -54,7 +81,7 @@ class MetricConfig(BaseModel):
             return None
         return score >= self.threshold if self.direction == "higher_is_better" else score <= self.threshold
 
-    def normalised(self, score: bool | float | str) -> float | None:
+    def normalised(self, score: Raw) -> float | None:
         """Return a score as a number from 0, worst, to 1, best; None where its range has no end.
 
         A category counts by its rank: of n, the worst is 0, the next 1/(n - 1), the best 1.

@@ -21,7 +21,7 @@ from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.options import read_options
 from vivavoce.metrics.prompts import Wording, read_prompt
 from vivavoce.metrics.rating import RatingMetric
-from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.pacing.waiting import call, wait_for
@@ -209,34 +209,14 @@ class FunctionMetric(BaseMultiTurnMetric):
         return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     def _result(self, returned: object, given: MultiTurnEvaluationInput) -> MetricResult:
-        own = returned if isinstance(returned, MetricResult) else None
-        if own is not None and own.state != "scored":
-            return own.model_copy(update={"name": own.name or self.name})
-        score = self._score(returned if own is None else own.score)
-        passed = self.config.passes(score) if own is None or own.passed is None else own.passed
-        details = {
-            "score": score,
-            "score_type": "binary" if isinstance(score, bool) else self.config.score_type,
-            "is_successful": passed,
-            "reasoning": own.reasoning if own else None,
-            "evidence": [one.text for one in own.evidence] if own else [],
-            "conversation_length": len(given.messages),
-            **(own.details if own else {}),
-        }
-        return MetricResult.model_construct(
-            name=(own and own.name) or self.name,
-            score=score,
-            state="scored",
-            value=self.config.normalised(score),
-            passed=passed,
-            confidence=own.confidence if own else None,
-            reasoning=own.reasoning if own else None,
-            evidence=own.evidence if own else (),
-            details=details,
-            error=None,
-            usage=own.usage if own else None,
-            fingerprint=self.fingerprint,
-        )
+        own = returned if isinstance(returned, MetricResult) else MetricResult(raw=self._score(returned))
+        about = About(self.config.score_type, len(given.messages))
+        known: dict[str, Any] = {"name": own.name or self.name, "fingerprint": self.fingerprint, "about": about}
+        if own.state == "scored" and own.value is None and own.raw is not None:
+            raw = self._score(own.raw)
+            value, passed = self.config.scored(raw, own.passed)
+            known |= {"raw": raw, "value": value, "passed": passed}
+        return own.model_copy(update=known)
 
     def _score(self, returned: object) -> bool | float | str:
         """Return what a function returned as a score.

@@ -141,10 +141,13 @@ class JointJudge:
                 for (request, asked), (parts, _) in zip(calls, answers, strict=True)
                 if metric.name in parts
             ]
-            told = {"fingerprint": marks[metric.name], "usage": sum(used, Usage()) if used and not results else None}
-            result = _result(metric, given, mine).model_copy(update=told)
-            result.details["joint"] = list(marks)
-            results[metric.name] = result
+            result = _result(metric, given, mine)
+            joint = {
+                "fingerprint": marks[metric.name],
+                "usage": sum(used, Usage()) if used and not results else None,
+                "extra": {**result.extra, "joint": list(marks)},
+            }
+            results[metric.name] = result.model_copy(update=joint)
         return results
 
     def _call(

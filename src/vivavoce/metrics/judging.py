@@ -23,13 +23,14 @@ from vivavoce.metrics.metric import BaseMultiTurnMetric, code_of
 from vivavoce.metrics.options import read_options
 from vivavoce.metrics.pieces import Piece, cut
 from vivavoce.metrics.prompts import HERE, Prompt, Wording, read_prompt
-from vivavoce.metrics.result import Details, Evidence, MetricResult
+from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, acts, quoted, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.models.model import ModelReply, Request
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.failure import shorten
+from vivavoce.records.score import Evidence, Finding, FindingState, Score
 from vivavoce.records.usage import Usage
 
 GIVEN = frozenset(("goal", "instructions", "context", "reference", "must", "must_not", "focus", "so_far"))
@@ -69,14 +70,16 @@ class Verdict:
     """What one answer of a judge comes to; `turns` is how many turns it is about.
 
     The score is None where there was nothing to judge, and the reasoning says so. Where a conversation is judged in
-    pieces, `turns` is what this one weighs: its turns, or as many things as the judge found in it.
+    pieces, `turns` is what this one weighs: its turns, or as many things as the judge found in it. `evidence` is what
+    it rests on besides its findings, and `extra` what only this metric knows.
     """
 
     score: float | str | bool | None
     reasoning: str
     confidence: float | None = None
+    findings: Sequence[Finding] = ()
     evidence: Sequence[Evidence] = ()
-    details: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
     turns: int = 1
 
 
@@ -95,10 +98,22 @@ class Asked:
         assert isinstance(self.request.schema, type)
         return self.request.schema
 
-    def found(self, item: BaseModel) -> dict[str, Any]:
-        """Return one thing of an answer as plain data, with its `evidence` looked up."""
-        plain = item.model_dump()
-        return {**plain, "evidence": [one.model_dump() for one in self.checker.checked(plain["evidence"])]}
+    def finding(
+        self,
+        kind: str,
+        what: str,
+        verdict: str,
+        state: FindingState,
+        evidence: Sequence[str] = (),
+        turn: int | None = None,
+        data: Mapping[str, Any] | None = None,
+    ) -> Finding:
+        """Return one thing of an answer with its evidence looked up, at the turn of the first of it unless given."""
+        found = tuple(self.checker.checked(evidence))
+        place = turn if turn is not None else next((one.turn for one in found if one.verified), None)
+        return Finding(
+            kind=kind, what=what, verdict=verdict, state=state, turn=place, evidence=found, data=dict(data or {})
+        )
 
 
 class JudgedMetric(BaseMultiTurnMetric):
@@ -264,34 +279,54 @@ class JudgedMetric(BaseMultiTurnMetric):
         score = verdict.score
         if score is None:
             return self.skipped(verdict.reasoning, usage=_usage(replies), fingerprint=self.fingerprint)
-        passed = self.config.passes(score)
-        details = {
-            "score": score,
-            "score_type": self.config.score_type,
-            "is_successful": passed,
-            "confidence": verdict.confidence,
-            "reasoning": verdict.reasoning,
-            "evidence": [one.text for one in verdict.evidence],
-            "conversation_length": len(given.messages),
-            **verdict.details,
-        }
-        if given.goal is not None:
-            details["goal"] = given.goal
-        if len(verdicts) > 1 or self.scope != "conversation":
-            details["pieces"] = [_piece(one, asked.piece) for one, asked in zip(verdicts, questions, strict=True)]
+        value, passed = self.config.scored(score)
+        turns = None
+        extra = dict(verdict.extra)
+        if self.scope != "conversation":
+            turns = tuple(self._turn(one, asked.piece) for one, asked in zip(verdicts, questions, strict=True))
+        elif len(verdicts) > 1:
+            extra["pieces"] = [_piece(one, asked.piece) for one, asked in zip(verdicts, questions, strict=True)]
+        prompt = partial(_words, [asked.request for asked in questions])
         return MetricResult.model_construct(
             name=self.name,
-            score=score,
             state="scored",
-            value=self.config.normalised(score),
+            value=value,
+            raw=score,
             passed=passed,
             confidence=verdict.confidence,
-            reasoning=verdict.reasoning,
-            evidence=tuple(verdict.evidence),
-            details=Details(details, partial(_words, [asked.request for asked in questions])),
-            error=None,
+            reason=verdict.reasoning,
+            findings=tuple(verdict.findings),
+            other_evidence=tuple(verdict.evidence),
+            turns=turns,
+            extra=extra,
             usage=_usage(replies),
             fingerprint=self._fingerprint_of(given),
+            settings=self.asked_with,
+            about=About(self.config.score_type, len(given.messages), given.goal, prompt=prompt),
+        )
+
+    @cached_property
+    def asked_with(self) -> dict[str, Any]:
+        """The model and the settings that the judge is asked with."""
+        return {"model": self.model and self.model.name, **self.settings}
+
+    def _turn(self, verdict: Verdict, piece: Piece) -> Score:
+        """Return the score of the last turn of a piece."""
+        turn = piece.last - 1
+        if verdict.score is None:
+            return Score(name=self.name, turn=turn, state="skipped", reason=verdict.reasoning)
+        value, passed = self.config.scored(verdict.score)
+        return Score.model_construct(
+            name=self.name,
+            turn=turn,
+            state="scored",
+            value=value,
+            raw=verdict.score,
+            passed=passed,
+            reason=verdict.reasoning,
+            confidence=verdict.confidence,
+            findings=tuple(verdict.findings),
+            other_evidence=tuple(verdict.evidence),
         )
 
     def _fingerprint_of(self, given: MultiTurnEvaluationInput) -> str:
@@ -356,15 +391,18 @@ def answered(written: Transcript, piece: Piece) -> list[int | None]:
     return [turn for turn in judged if turn in written.answered]
 
 
-def merged(score: float | str | None, verdicts: Sequence[Verdict], **details: object) -> Verdict:
-    """Return the verdict with that score whose reasons are those of all pieces."""
+def merged(
+    score: float | str | None, verdicts: Sequence[Verdict], findings: Sequence[Finding] | None = None, **extra: object
+) -> Verdict:
+    """Return the verdict with that score whose reasons are those of all pieces, and its findings theirs."""
     sure = [verdict.confidence for verdict in verdicts if verdict.confidence is not None]
     return Verdict(
         score,
         "\n".join(verdict.reasoning for verdict in verdicts),
         min(sure) if sure else None,
+        [one for verdict in verdicts for one in verdict.findings] if findings is None else findings,
         list(dict.fromkeys(one for verdict in verdicts for one in verdict.evidence)),
-        details,
+        extra,
         sum(verdict.turns for verdict in verdicts),
     )
 
@@ -392,7 +430,6 @@ def _piece(verdict: Verdict, piece: Piece) -> dict[str, Any]:
         "last_turn": piece.last - 1,
         "score": verdict.score,
         "reasoning": verdict.reasoning,
-        "evidence": [one.text for one in verdict.evidence],
     }
 
 

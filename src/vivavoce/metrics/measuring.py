@@ -18,8 +18,9 @@ from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 from vivavoce.metrics.config import MetricConfig, Scope
 from vivavoce.metrics.metric import BaseMultiTurnMetric, code_of
 from vivavoce.metrics.options import read_options
-from vivavoce.metrics.result import Evidence, MetricResult
+from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.records.score import Evidence, Score
 
 
 class MeasuringOptions(TypedDict, total=False):
@@ -112,10 +113,10 @@ class ExactMetric(BaseMultiTurnMetric):
         one = measured[0] if len(measured) == 1 else _merged(measured)
         if one.score is None:
             return self.skipped(one.reasoning, fingerprint=self.fingerprint)
-        details = {**one.details}
-        if len(measured) > 1 or self.scope != "conversation":
-            details["pieces"] = [_piece(part, was) for part, was in zip(parts, measured, strict=True)]
-        return self._result(one, details, len(evaluation_input.messages))
+        turns = None
+        if self.scope != "conversation":
+            turns = tuple(self._turn(part, was) for part, was in zip(parts, measured, strict=True))
+        return self._result(one, turns, len(evaluation_input.messages))
 
     async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
         """Measure a conversation; nothing is waited for."""
@@ -138,31 +139,38 @@ class ExactMetric(BaseMultiTurnMetric):
         starts = [max(0, end - size) for end in range(1, len(turns) + 1)]
         return [Part(given, turns[start : end + 1], start) for end, start in enumerate(starts)]
 
-    def _result(self, one: Measured, more: Mapping[str, Any], length: int) -> MetricResult:
+    def _result(self, one: Measured, turns: tuple[Score, ...] | None, length: int) -> MetricResult:
         assert one.score is not None
-        passed = self.config.passes(one.score)
-        details = {
-            "score": one.score,
-            "score_type": self.config.score_type,
-            "is_successful": passed,
-            "reasoning": one.reasoning,
-            "evidence": [evidence.text for evidence in one.evidence],
-            "conversation_length": length,
-            **more,
-        }
+        value, passed = self.config.scored(one.score)
         return MetricResult.model_construct(
             name=self.name,
-            score=one.score,
             state="scored",
-            value=self.config.normalised(one.score),
+            value=value,
+            raw=one.score,
             passed=passed,
-            confidence=None,
-            reasoning=one.reasoning,
-            evidence=tuple(one.evidence),
-            details=details,
-            error=None,
-            usage=None,
+            reason=one.reasoning,
+            other_evidence=tuple(one.evidence),
+            turns=turns,
+            extra=dict(one.details),
             fingerprint=self.fingerprint,
+            about=About(self.config.score_type, length),
+        )
+
+    def _turn(self, part: Part, measured: Measured) -> Score:
+        """Return the score of the last turn of a part."""
+        last, reason = part.first + len(part.turns) - 1, measured.reasoning
+        if measured.score is None:
+            return Score(name=self.name, turn=last, state="skipped", reason=reason)
+        value, passed = self.config.scored(measured.score)
+        evidence = tuple(measured.evidence)
+        return Score(
+            name=self.name,
+            turn=last,
+            value=value,
+            raw=measured.score,
+            passed=passed,
+            reason=reason,
+            other_evidence=evidence,
         )
 
 
@@ -172,9 +180,4 @@ def _merged(measured: Sequence[Measured]) -> Measured:
         return Measured(None, measured[0].reasoning)
     evidence = list(dict.fromkeys(found for one in measured for found in one.evidence))
     mean = sum(scores) / len(scores)
-    return Measured(mean, f"mean of {len(scores)} pieces, from {min(scores):g} to {max(scores):g}", evidence)
-
-
-def _piece(part: Part, measured: Measured) -> dict[str, Any]:
-    last = part.first + len(part.turns) - 1
-    return {"first_turn": part.first, "last_turn": last, "score": measured.score, "reasoning": measured.reasoning}
+    return Measured(mean, f"mean of {len(scores)} parts, from {min(scores):g} to {max(scores):g}", evidence)

@@ -15,7 +15,7 @@ from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted, Fault, GraderFault
 from vivavoce.messages import Message, describe, read_messages
 from vivavoce.metrics.config import ConversationType, MetricConfig
-from vivavoce.metrics.result import ERROR, MetricResult
+from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike, as_model
 from vivavoce.models.model import Model
@@ -109,47 +109,41 @@ class BaseMultiTurnMetric(ABC):
             BudgetExhausted: a limit on calls or cost is reached, which ends more than this measurement.
         """
         try:
-            result = await self.aevaluate_conversation(given)
-            if not isinstance(result, MetricResult):  # pyright: ignore[reportUnnecessaryIsInstance]  # somebody's own
-                raise GraderFault(f"{self.name} returned a {type(result).__name__} and no MetricResult", kind="format")
+            return self._finished(await self.aevaluate_conversation(given))
         except BudgetExhausted:
             raise
         except Exception as error:
             return self.failed(error)
-        return result if result.name else result.model_copy(update={"name": self.name})
+
+    def _finished(self, result: object) -> MetricResult:
+        """Return a result with its name and value, and whether it passes; one of your own may lack all three."""
+        if not isinstance(result, MetricResult):
+            raise GraderFault(f"{self.name} returned a {type(result).__name__}, not a MetricResult", kind="format")
+        added: dict[str, Any] = {} if result.name else {"name": self.name}
+        if result.raw is not None and result.value is None:
+            value, passed = self.config.scored(result.raw, result.passed)
+            if value is not None:
+                added |= {"value": value, "passed": passed}
+        return result.model_copy(update=added) if added else result
 
     def failed(self, error: Exception, **more: Any) -> MetricResult:
         """Return the result of a measurement that broke."""
         failure = failure_of(error, "judge" if self.judged else "grader")
-        told = error.__cause__ if isinstance(error, Fault) and error.__cause__ is not None else error
-        details: dict[str, Any] = {
-            "score": ERROR,
-            "score_type": self.config.score_type,
-            "is_successful": False,
-            "confidence": 0.0,
-            "reasoning": f"Evaluation failed: {failure.message}",
-            "evidence": [],
-            "missing_criteria": [],
-            "error": failure.message,
-            "exception_type": type(told).__name__,
-        }
+        cause = error.__cause__ if isinstance(error, Fault) and error.__cause__ is not None else error
         return MetricResult.model_construct(
             name=self.name,
-            score=ERROR,
             state="error",
-            error=failure,
-            details=details,
+            failure=failure,
+            reason=failure.message,
             confidence=0.0,
-            reasoning=failure.message,
+            about=About(self.config.score_type, exception=type(cause).__name__),
             **more,
         )
 
     def skipped(self, reason: str, **more: Any) -> MetricResult:
         """Return the result of a metric that does not apply."""
-        details = {"score": None, "score_type": self.config.score_type, "is_successful": None, "reasoning": reason}
-        return MetricResult.model_construct(
-            name=self.name, score=None, state="skipped", reasoning=reason, details=details, **more
-        )
+        about = About(self.config.score_type)
+        return MetricResult.model_construct(name=self.name, state="skipped", reason=reason, about=about, **more)
 
 
 def code_of(kind: type) -> str:

@@ -13,7 +13,7 @@ from typing import Any, cast
 from typing_extensions import TypeIs
 
 from vivavoce.errors import Fault, UsageError
-from vivavoce.metrics.composition import Composition, told
+from vivavoce.metrics.composition import Composition, plain
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evaluation import Named, choose, spent
 from vivavoce.metrics.judges import copy_of
@@ -83,7 +83,7 @@ class Panel(Composition):
     def listed(self, results: Sequence[MetricResult]) -> dict[str, Any]:
         """Return every vote."""
         votes = zip(self.seats, results, strict=True)
-        return {"votes": [told(one, model=seat.model and seat.model.name, trial=seat.trial) for seat, one in votes]}
+        return {"votes": [plain(one, model=seat.model and seat.model.name, trial=seat.trial) for seat, one in votes]}
 
     def _counted(
         self, given: MultiTurnEvaluationInput, results: Sequence[MetricResult], valid: Sequence[MetricResult]
@@ -107,9 +107,7 @@ class Panel(Composition):
         )
         fault = Fault(said, kind=first.kind if first else "crash", evidence=first.evidence if first else None)
         fault.blame = "judge"
-        result = self.failed(fault, usage=spent(results), fingerprint=self.fingerprint)
-        result.details.update(self.listed(results))
-        return result
+        return self.failed(fault, usage=spent(results), fingerprint=self.fingerprint, extra=self.listed(results))
 
 
 def majority_of(scores: Sequence[bool | float | str], config: MetricConfig) -> Majority:

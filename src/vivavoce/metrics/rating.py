@@ -56,7 +56,7 @@ class RatingMetric(JudgedMetric):
         if self.config.score_type == "numeric":
             score = float(score)  # a whole number is an int
         evidence = asked.checker.checked(told["evidence"])
-        return Verdict(score, told["reasoning"], told["confidence"], evidence, turns=asked.piece.judged)
+        return Verdict(score, told["reasoning"], told["confidence"], (), evidence, turns=asked.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the mean over the pieces, or what the worst of them is."""

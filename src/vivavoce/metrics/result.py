@@ -1,41 +1,44 @@
-"""`MetricResult`: what a metric says about one conversation."""
+"""`MetricResult`: a score under the names of the design document that metrics come from."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from vivavoce.records.failure import Failure
-from vivavoce.records.score import State
-from vivavoce.records.usage import Usage
+from vivavoce.records.score import Evidence as Evidence
+from vivavoce.records.score import Raw, Score
 
 ERROR = "error"
-"""The score of something that could not be measured, as a word that is no number and no category."""
+"""What `score` is where nothing could be measured: a word that is no number and no category."""
+
+Prompt = Callable[[], str]
 
 
-class Evidence(BaseModel):
-    """Something a verdict rests on: the words of a message, or a tool call by its reference, such as `c2`.
+@dataclass(frozen=True, slots=True)
+class About:
+    """What `details` says besides the score: the kind of score, and what it is about; never part of a comparison."""
 
-    `turn` counts from 0; None stands for what precedes the first user message, and for evidence that was not found.
-    Evidence is `verified` when it occurs in the conversation.
-    """
+    score_type: str | None = field(default=None, compare=False)
+    length: int | None = field(default=None, compare=False)
+    goal: str | None = field(default=None, compare=False)
+    exception: str | None = field(default=None, compare=False)
+    prompt: Prompt | None = field(default=None, compare=False)
 
-    model_config = ConfigDict(frozen=True)
-
-    text: str
-    kind: Literal["quote", "call"] = "quote"
-    turn: int | None = None
-    verified: bool = False
+    def __reduce__(self) -> tuple[type[About], tuple[Any, ...]]:
+        """Return what a copy for another process is made of: its prompt is text, for nothing there can render it."""
+        prompt = None if self.prompt is None else partial(str, self.prompt())
+        return About, (self.score_type, self.length, self.goal, self.exception, prompt)
 
 
 class Details(dict[str, Any]):
     """The details of a result; the prompt is put together when it is asked for, and never stored."""
 
-    def __init__(self, values: Mapping[str, Any], prompt: Callable[[], str] | None = None) -> None:
+    def __init__(self, values: Mapping[str, Any], prompt: Prompt | None = None) -> None:
         super().__init__(values)
         self.prompt = prompt
 
@@ -48,8 +51,8 @@ class Details(dict[str, Any]):
     def __contains__(self, key: object) -> bool:
         return super().__contains__(key) or (key == "prompt" and self.prompt is not None)
 
-    def __reduce__(self) -> tuple[type[Details], tuple[dict[str, Any], Callable[[], str] | None]]:
-        """Return what a copy for another process is made of: its prompt is text, for nothing there can render it."""
+    def __reduce__(self) -> tuple[type[Details], tuple[dict[str, Any], Prompt | None]]:
+        """Return what a copy for another process is made of, as `About` does."""
         return Details, (dict(self), None if self.prompt is None else partial(str, self.prompt()))
 
     def get(self, key: str, default: Any = None, /) -> Any:
@@ -60,63 +63,103 @@ class Details(dict[str, Any]):
             return default
 
 
-class MetricResult(BaseModel):
-    """The score of one metric for one conversation, with its reasons and its state.
+class MetricResult(Score):
+    """What a metric says about one conversation: a `Score` that also answers to the design document's names.
 
-    `score` is a number, a category or a yes or no; `"error"` where measuring failed, None where the metric does not
-    apply. `value` is the same score from 0, worst, to 1, best, where its range allows that. `details` repeats what is
-    typed here under the names of the field's older interfaces (`is_successful`, `reasoning`, …), and adds the metric's
-    own. A result made of `score` and `details` alone takes what is typed from them.
+    `score` is the raw score, `"error"` where measuring failed, None where the metric does not apply. `details` has
+    `score`, `score_type`, `is_successful`, `confidence`, `reasoning`, `evidence` as texts, `missing_criteria`,
+    `conversation_length`, `goal`, of an error `error` and `exception_type`, and what the metric adds. A result made of
+    `score` and `details` alone takes what is typed from them, so that a metric of your own may return that.
     """
 
-    model_config = ConfigDict(frozen=True)
+    about: About = Field(default=About(), exclude=True, repr=False)
 
-    score: bool | float | str | None = None
-    details: dict[str, Any] = Field(default_factory=dict[str, Any])
-    name: str = ""
-    state: State = "scored"
-    value: float | None = None
-    passed: bool | None = None
-    confidence: float | None = None
-    reasoning: str | None = None
-    evidence: tuple[Evidence, ...] = ()
-    error: Failure | None = None
-    usage: Usage | None = None
-    fingerprint: str | None = None
+    def __init__(self, *, score: Raw | None = None, details: Mapping[str, Any] | None = None, **typed: Any) -> None:
+        if score is not None:
+            typed["score"] = score
+        if details is not None:
+            typed["details"] = details
+        super().__init__(**typed)
 
     @model_validator(mode="before")
     @classmethod
-    def _from_details(cls, data: Any) -> Any:
-        typed = dict(cast("Mapping[str, Any]", data)) if isinstance(data, Mapping) else {}
-        details = typed.get("details")
-        if not details:
-            return cast("Any", data)
-        if typed.get("score") == ERROR and "state" not in typed:
-            typed["state"] = "error"
-            said = str(details.get("error") or details.get("reasoning") or "the metric gave no reason")
+    def _older_names(cls, data: Any) -> Any:
+        """Read the design document's names."""
+        return _typed(cast("Mapping[str, Any]", data)) if isinstance(data, Mapping) else data
+
+    @property
+    def score(self) -> Raw | None:
+        """The score in the metric's own terms; `"error"` where measuring failed."""
+        return ERROR if self.state == "error" else self.raw
+
+    @property
+    def reasoning(self) -> str | None:
+        """Why the score is what it is."""
+        return self.reason
+
+    @property
+    def error(self) -> Failure | None:
+        """What went wrong, where measuring failed."""
+        return self.failure
+
+    @property
+    def details(self) -> Details:
+        """The result under the design document's names, with what this metric adds."""
+        about = self.about
+        told: dict[str, Any] = {
+            "score": self.score,
+            "score_type": about.score_type or _kind(self.raw),
+            "is_successful": False if self.state == "error" else self.passed,
+            "confidence": self.confidence,
+            "reasoning": self.reason,
+            "evidence": list(dict.fromkeys(one.text for one in self.evidence)),
+        }
+        criteria = [one for one in self.findings if one.kind in _CRITERIA]
+        if criteria:
+            told["missing_criteria"] = [one.what for one in criteria if one.state == "fail"]
+        if about.length is not None:
+            told["conversation_length"] = about.length
+        if about.goal is not None:
+            told["goal"] = about.goal
+        if self.failure is not None:
+            message = self.failure.message
+            told |= {"confidence": 0.0, "reasoning": f"Evaluation failed: {message}", "missing_criteria": []}
+            told |= {"error": message, "exception_type": about.exception or self.failure.exception}
+        return Details({**told, **self.extra}, about.prompt)
+
+
+_CRITERIA = ("criterion", "prohibition")
+_OLDER = {"score": "raw", "reasoning": "reason", "error": "failure", "evidence": "other_evidence"}
+_REPEATED = frozenset(
+    ("score", "score_type", "is_successful", "confidence", "reasoning", "evidence", "error", "exception_type")
+)
+"""Details that a score holds elsewhere."""
+
+
+def _kind(raw: Raw | None) -> str:
+    return "binary" if isinstance(raw, bool) else "categorical" if isinstance(raw, str) else "numeric"
+
+
+def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a score from those of the design document, where they are not given as such."""
+    typed = {_OLDER.get(name, name): value for name, value in data.items() if name != "details"}
+    details = cast("Mapping[str, Any]", data.get("details") or {})
+    if typed.get("raw") == ERROR and typed.setdefault("state", "error") == "error":
+        typed["raw"] = None
+        if typed.get("failure") is None:
+            message = str(details.get("error") or details.get("reasoning") or "the metric gave no reason")
             kind = details.get("exception_type")
-            typed.setdefault("error", Failure(blame="judge", kind="crash", message=said, exception=kind))
-        typed.setdefault("passed", None if typed.get("state") == "error" else details.get("is_successful"))
-        for name in ("confidence", "reasoning"):
-            typed.setdefault(name, details.get(name))
-        if "evidence" not in typed:
-            given: list[Any] = details.get("evidence") or []
-            typed["evidence"] = [{"text": one} if isinstance(one, str) else one for one in given]
-        return typed
-
-    @field_validator("details", mode="wrap")
-    @classmethod
-    def _as_they_are(cls, value: Any, handler: Callable[[Any], Any]) -> Any:
-        return value if isinstance(value, Details) else handler(value)
-
-    @field_validator("score", mode="before")
-    @classmethod
-    def _yes_or_no_or_number(cls, value: Any) -> Any:
-        return value if isinstance(value, bool | float | str) else float(value) if isinstance(value, int) else value
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Refuse a state that contradicts the score, and a score that is no number."""
-        if isinstance(self.score, float) and not math.isfinite(self.score):
-            raise ValueError(f"a score is a finite number, got {self.score}")
-        if (self.state == "scored") != (self.score is not None and self.score != ERROR):
-            raise ValueError(f"{self.state} goes with no score such as {self.score!r}")
+            typed["failure"] = Failure(blame="judge", kind="crash", message=message, exception=kind)
+    elif details.get("is_successful") is not None and typed.get("raw") is not None:
+        typed.setdefault("passed", details["is_successful"])
+    for older, name in (("confidence", "confidence"), ("reasoning", "reason")):
+        if details.get(older) is not None:
+            typed.setdefault(name, details[older])
+    if "other_evidence" not in typed and details.get("evidence"):
+        typed["other_evidence"] = [{"text": one} if isinstance(one, str) else one for one in details["evidence"]]
+    extra = {name: value for name, value in details.items() if name not in _REPEATED}
+    if extra:
+        typed["extra"] = {**extra, **typed.get("extra", {})}
+    if "score_type" in details:
+        typed.setdefault("about", About(score_type=details["score_type"]))
+    return typed

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.metrics.evaluation import EvaluationReport, Named, Several, evaluate_given
-from vivavoce.metrics.material import material
+from vivavoce.metrics.metric_input import metric_input
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.pacing.waiting import wait_for
@@ -68,4 +68,4 @@ def _input(attempt: Attempt) -> MultiTurnEvaluationInput:
     row = json.loads(attempt.sample)
     messages = attempt.trajectory.messages
     sample = Sample.model_validate(row if "input" in row else {**row, "messages": messages})
-    return material(sample, messages, [turn.seconds for turn in attempt.trajectory.turns])
+    return metric_input(sample, messages, [turn.seconds for turn in attempt.trajectory.turns])

@@ -52,18 +52,16 @@ class ViolationMetric(JudgedMetric):
     def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
         """Return the score that the worst violation leaves."""
         reply = ViolationsReply.model_validate(answer, strict=True)
-        violations = [asked.found(violation) for violation in reply.violations]
-        evidence = asked.checker.checked(text for one in reply.violations for text in one.evidence)
+        violations = [
+            asked.finding("violation", one.what, one.severity, "fail", one.evidence) for one in reply.violations
+        ]
         score = self._score(max((HARM[one.severity] for one in reply.violations), default=0.0))
-        details = {"violations": violations}
-        return Verdict(score, reply.reasoning, reply.confidence, evidence, details, asked.piece.judged)
+        return Verdict(score, reply.reasoning, reply.confidence, violations, turns=asked.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict of the worst piece, with the violations of all of them."""
         scores = [float(verdict.score) for verdict in verdicts if verdict.score is not None]
-        worst = max(scores) if self.config.direction == "lower_is_better" else min(scores)
-        violations = [one for verdict in verdicts for one in verdict.details["violations"]]
-        return merged(worst, verdicts, violations=violations)
+        return merged(max(scores) if self.config.direction == "lower_is_better" else min(scores), verdicts)
 
     def _score(self, harm: float) -> float:
         return harm if self.config.direction == "lower_is_better" else 1.0 - harm

@@ -168,10 +168,9 @@ class Judges:
         second = await self.panel.second.measured(given)
         usage = _sum(result.usage, second.usage)
         if second.state != "scored":
-            details = {**result.details, "fallback": second.reasoning}
-            return result.model_copy(update={"usage": usage, "details": details})
+            return result.model_copy(update={"usage": usage, "extra": {**result.extra, "fallback": second.reason}})
         return second.model_copy(
-            update={"usage": usage, "details": {**second.details, "fallback_for": result.error.message}}
+            update={"usage": usage, "extra": {**second.extra, "fallback_for": result.error.message}}
         )
 
     def _known(self, name: str, state: TestState) -> bool:
@@ -208,7 +207,7 @@ def _believed(result: MetricResult, metric: BaseMultiTurnMetric, given: MultiTur
 
 def progress_of(result: MetricResult) -> GoalProgress:
     """Return what a result of the goal metric says of the goal; a judgement that failed says nothing."""
-    findings: object = result.details.get("findings")
+    findings: object = result.extra.get("findings")
     found = cast("list[object]", findings) if isinstance(findings, list) else [one.text for one in result.evidence]
     return GoalProgress(
         goal_achieved=result.state == "scored" and result.passed is True,

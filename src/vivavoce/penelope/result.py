@@ -20,6 +20,7 @@ from vivavoce.penelope.stopping import TestStatus
 from vivavoce.penelope.turn import Step, Turn
 from vivavoce.penelope.view import html, line, text
 from vivavoce.records.failure import Failure
+from vivavoce.records.score import Evidence
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage
 
@@ -32,7 +33,7 @@ class Criterion(BaseModel):
     text: str
     must: bool
     met: bool
-    evidence: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
+    evidence: tuple[Evidence, ...] = ()
 
 
 class TurnMetrics(BaseModel):

@@ -17,6 +17,7 @@ from vivavoce.metrics.transcript import Transcript, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.penelope.prompts import HERE
+from vivavoce.records.score import Finding, FindingState
 
 FaultKind = Literal["broke_character", "invented_fact", "stopped_early", "contradiction", "leak"]
 BRIEF = ("scenario", "persona", "facts", "restrictions")
@@ -50,8 +51,8 @@ class TesterReview(JudgedMetric):
 
     The brief is the goal, the instructions, and of the context `scenario`, `persona`, `facts` and `restrictions`;
     `context["ended_by"]` is `tester` where the tester ended the conversation itself. Every fault that the judge names
-    is in `details["faults"]`. One counts only if a quote of it stands in what the user said, and that of stopping early
-    only if the tester did stop; `dismissed` says why one does not count.
+    is a finding. One counts only if a quote of it stands in what the user said, and that of stopping early
+    only if the tester did stop; `data["dismissed"]` says why one does not count.
 
     Known failure: whether a fault was decisive is the judge's guess; to know it, hold the conversation again.
     """
@@ -98,15 +99,13 @@ class TesterReview(JudgedMetric):
         said = _said(asked.given)
         asked = replace(asked, checker=Checker(said, transcript(said)))
         left = _left(asked.given, asked.piece)
-        faults = [_judged(asked.found(fault), left) for fault in reply.faults]
-        evidence = asked.checker.checked(text for fault in reply.faults for text in fault.evidence)
-        details = {"faults": faults}
-        return Verdict(_innocent(faults), reply.reasoning, reply.confidence, evidence, details, asked.piece.judged)
+        faults = [_judged(asked, fault, left) for fault in reply.faults]
+        return Verdict(_innocent(faults), reply.reasoning, reply.confidence, faults, turns=asked.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict over the faults of all pieces."""
-        faults = [fault for verdict in verdicts for fault in verdict.details["faults"]]
-        return merged(_innocent(faults), verdicts, faults=faults)
+        faults = [fault for verdict in verdicts for fault in verdict.findings]
+        return merged(_innocent(faults), verdicts, faults)
 
 
 def _said(given: MultiTurnEvaluationInput) -> list[AnyMessage]:
@@ -118,18 +117,21 @@ def _left(given: MultiTurnEvaluationInput, piece: Piece) -> bool:
     return (given.context or {}).get("ended_by") == "tester" and piece.last == len(_said(given))
 
 
-def _judged(fault: dict[str, Any], left: bool) -> dict[str, Any]:
-    """Return a fault with why it does not count, None where it does."""
+def _judged(asked: Asked, fault: TesterFault, left: bool) -> Finding:
+    """Return a fault as a finding, with why it does not count, None where it does."""
+    found = asked.finding("tester fault", fault.what, fault.kind.replace("_", " "), "fail", fault.evidence)
     dismissed = None
-    if fault["kind"] == "stopped_early":
+    if fault.kind == "stopped_early":
         dismissed = None if left else "the tester did not end this conversation"
-    elif not any(one["verified"] for one in fault["evidence"]):
-        dismissed = "its evidence is in no message of the user" if fault["evidence"] else "it has no evidence"
-    return {**fault, "dismissed": dismissed}
+    elif not any(one.verified for one in found.evidence):
+        dismissed = "its evidence is in no message of the user" if found.evidence else "it has no evidence"
+    data = {"kind": fault.kind, "decisive": fault.decisive, "dismissed": dismissed}
+    state: FindingState = "skip" if dismissed else "fail" if fault.decisive else "partial"
+    return found.model_copy(update={"state": state, "blame": "tester", "data": data})
 
 
-def _innocent(faults: Sequence[Mapping[str, Any]]) -> bool:
-    return not any(fault["decisive"] and fault["dismissed"] is None for fault in faults)
+def _innocent(faults: Sequence[Finding]) -> bool:
+    return not any(fault.state == "fail" for fault in faults)
 
 
 def _plain(value: object) -> object:

@@ -13,6 +13,7 @@ from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdic
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.penelope.prompts import HERE
+from vivavoce.records.score import Finding
 
 
 class CriterionEvaluation(BaseModel):
@@ -46,7 +47,7 @@ class SimpleGoalEvaluator(JudgedMetric):
     """Judges whether a conversation reached its goal, by criteria that the judge draws from it; yes or no.
 
     The answer is yes when every criterion is met and the judge itself sees no other trouble. Where the judge's own sums
-    differ from ours, ours count and `details["disagreements"]` says so.
+    differ from ours, ours count and `extra["disagreements"]` says so.
 
     Known failure: it lists fewer criteria than `GoalAchievementJudge` and asks for no violations, so a claim of an act
     that never happened may pass.
@@ -84,18 +85,22 @@ class SimpleGoalEvaluator(JudgedMetric):
             "all_criteria_met": reply.all_criteria_met not in (None, every),
             "goal_achieved": reply.goal_achieved and not every,
         }
-        quoted = [one.evidence for one in reply.criteria_evaluations if one.evidence]
-        details = {
-            "criteria_evaluations": [one.model_dump() for one in reply.criteria_evaluations],
+        criteria = [_criterion(asked, one) for one in reply.criteria_evaluations]
+        extra = {
             "all_criteria_met": every,
             "turn_count": counted,
-            "missing_criteria": [one.criterion for one in reply.criteria_evaluations if not one.met],
             "findings": [f"[{_mark(one)}] {one.criterion}: {one.evidence}" for one in reply.criteria_evaluations],
             "disagreements": [name for name, differing in differs.items() if differing],
         }
         reasoning = f"Turn count: {counted}. {reply.reasoning}"
-        evidence = asked.checker.checked([*quoted, *reply.evidence])
-        return Verdict(every and reply.goal_achieved, reasoning, reply.confidence, evidence, details)
+        evidence = asked.checker.checked(reply.evidence)
+        achieved = every and reply.goal_achieved
+        return Verdict(achieved, reasoning, reply.confidence, criteria, evidence, extra)
+
+
+def _criterion(asked: Asked, one: CriterionEvaluation) -> Finding:
+    quoted = [one.evidence] if one.evidence else []
+    return asked.finding("criterion", one.criterion, _mark(one).lower(), "pass" if one.met else "fail", quoted)
 
 
 def _mark(one: CriterionEvaluation) -> str:

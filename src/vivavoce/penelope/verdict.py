@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
 
 from vivavoce.errors import Blame
+from vivavoce.metrics.judged.goal import CRITERION, PROHIBITION
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.judging import CONTRACT, GOAL
@@ -65,13 +65,13 @@ def _criteria(state: TestState, contract: MetricResult | None) -> Iterator[Crite
     """Yield what the target must and must not do, as the contract was judged; nothing where it could not be."""
     if contract is None or contract.state != "scored":
         return
-    found = cast("list[dict[str, Any]]", contract.details.get("criteria") or [])
+    found = [one for one in contract.findings if one.kind in (CRITERION, PROHIBITION)]
     wanted = [(one, True) for one in state.context.must] + [(one, False) for one in state.context.must_not]
     if len(found) < len(wanted):
         return
     listed = [*found[: len(state.context.must)], *found[len(found) - len(state.context.must_not) :]]
     for (text, must), one in zip(wanted, listed, strict=True):
-        yield Criterion(text=text, must=must, met=bool(one["met"]), evidence=one["evidence"])
+        yield Criterion(text=text, must=must, met=one.state == "pass", evidence=one.evidence)
 
 
 def _guarded(result: MetricResult) -> bool | None:

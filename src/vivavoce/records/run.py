@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.records.failure import Failure
-from vivavoce.records.score import GradeResult, State, check_state
+from vivavoce.records.score import Score, State
 from vivavoce.records.trajectory import Trajectory
 
 Status = Literal["running", "finished", "interrupted"]
@@ -42,7 +42,8 @@ class Run(BaseModel):
 class Grading(BaseModel):
     """One set of scores of a run; grading again makes another set and leaves this one as it is.
 
-    `fingerprints` maps a grader's name to the hash of everything that decides its scores.
+    `fingerprints` maps a grader's name to the hash of everything that decides its scores. `passed_added` says that the
+    scores were made before each said whether it passes: it was added when the store was upgraded, by the rule of then.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -55,6 +56,7 @@ class Grading(BaseModel):
     finished_at: float | None = None
     verdict: Verdict | None = None
     summary: dict[str, Any] | None = None
+    passed_added: bool = False
 
 
 class Attempt(BaseModel):
@@ -78,36 +80,20 @@ class Attempt(BaseModel):
         return self.trajectory.failure
 
 
-class Reward(BaseModel):
-    """The one number of a sample."""
-
-    model_config = ConfigDict(frozen=True)
-
-    score: float | None = Field(default=None, ge=0, le=1)
-    state: State = "scored"
-    rationale: str | None = None
-    metadata: dict[str, Any] = Field(default_factory=dict)
-    failure: Failure | None = None
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Refuse a state that contradicts the score."""
-        check_state(self.state, self.score)
-
-
 class Outcome(BaseModel):
-    """An attempt with its grades by grader name, and its reward where the suite composes one."""
+    """An attempt with its scores by grader name, and its reward where the suite composes one."""
 
     model_config = ConfigDict(frozen=True)
 
     attempt: Attempt
-    grades: dict[str, GradeResult]
-    reward: Reward | None = None
+    scores: dict[str, Score]
+    reward: Score | None = None
 
 
 class ScoreRow(NamedTuple):
     """One score as statistics need it; `name` is a grader's name, or `reward` with `kind` 'reward'.
 
-    `tester_error` marks an error that the tester made, who led the conversation.
+    `tester_error` marks an error of the tester that led the conversation.
     """
 
     key: AttemptKey
@@ -115,6 +101,7 @@ class ScoreRow(NamedTuple):
     name: str
     state: State
     value: float | None
+    passed: bool | None
     tester_error: bool = False
 
 

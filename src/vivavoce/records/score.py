@@ -1,95 +1,178 @@
-"""Grades: one number about a conversation or one of its turns, with its reason and state."""
+"""`Score`: what a grader or a metric says about a conversation or one of its turns, decided once, when it is made."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from vivavoce.errors import Blame
 from vivavoce.records.failure import Failure
 from vivavoce.records.usage import Usage
 
 State = Literal["scored", "error", "skipped"]
 """An error is never 0, never a pass, never left out of the counts."""
 
+Raw = bool | float | str
+"""A score in the metric's own terms: a yes or no, a number, a label."""
 
 TESTER_ERROR = "tester_error"
-"""The kind of a failure of a test that its tester spoilt."""
+"""The kind of a failure of a test that its tester caused."""
 
-PASSED = 1.0
-"""A turn, or a sample, passes with this score."""
+PASSING = 1.0
+"""The value from which a score passes unless its grader has a threshold."""
 
-
-class TurnGrade(BaseModel):
-    """The grade of one turn, counted from 0."""
-
-    model_config = ConfigDict(frozen=True)
-
-    turn: int
-    score: float | None = Field(default=None, ge=0, le=1)
-    state: State = "scored"
-    rationale: str | None = None
-    submission: str = ""
-    ground_truth: Any = None
-    metadata: dict[str, Any] = Field(default_factory=dict)
-    failure: Failure | None = None
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Refuse a state that contradicts the score."""
-        check_state(self.state, self.score)
-
-    def spelled(self) -> dict[str, Any]:
-        """Return the grade as plain data, as `GradeResult.metadata` repeats it."""
-        entry = {
-            "turn": self.turn,
-            "score": self.score,
-            "state": self.state,
-            "rationale": self.rationale,
-            "submission": self.submission,
-            "ground_truth": self.ground_truth,
-        }
-        if self.metadata:
-            entry["metadata"] = self.metadata
-        if self.failure is not None:
-            entry["failure"] = self.failure.model_dump(mode="json", exclude_none=True)
-        return entry
+ROUNDING = 1e-9
+"""How far a mean may lie below a threshold that every number in it reaches."""
 
 
-class GradeResult(BaseModel):
-    """What one grader says about one conversation.
+def reaches(value: float, threshold: float = PASSING) -> bool:
+    """Say whether a value is at least a threshold, rounding aside."""
+    return value >= threshold - ROUNDING
 
-    `score` is between 0 and 1, None unless `state` is `scored`. With per-turn grading, `per_turn_grades` holds each
-    turn, and `metadata` repeats it together with `turns_passed` and `turns_total`.
+
+class Evidence(BaseModel):
+    """Something that a score rests on: the words of a message, or a tool call by its reference, such as `c2`.
+
+    `turn` is an index from 0; None stands for what precedes the first user message, and for evidence that was not
+    found. Evidence is `verified` when it occurs in the conversation.
     """
 
     model_config = ConfigDict(frozen=True)
 
-    score: float | None = Field(default=None, ge=0, le=1)
+    text: str
+    kind: Literal["quote", "call"] = "quote"
+    turn: int | None = None
+    verified: bool = False
+
+
+FindingState = Literal["pass", "partial", "fail", "skip"]
+"""Whether a finding speaks for the conversation, partly, against it, or does not apply."""
+
+
+class Finding(BaseModel):
+    """One thing that a metric saw: enough for a reader who does not know the metric.
+
+    `kind` is one word, such as `criterion`, `violation` or `claim`; `what` the sentence it is about; `verdict` the
+    metric's word for it, such as `met` or `major`, and `state` what that amounts to. `turn` is an index from 0, None
+    where it is about no single turn. `blame` says whose fault it is, where the metric says so. `data` is what only this
+    metric knows of it.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    kind: str
+    what: str
+    verdict: str
+    state: FindingState
+    turn: int | None = None
+    evidence: tuple[Evidence, ...] = ()
+    blame: Blame | None = None
+    data: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class Score(BaseModel):
+    """What one grader or metric says about a conversation, or with a `turn`, an index from 0, about that turn.
+
+    `value` is from 0, worst, to 1, best; None where there is no score, or the scores of the metric have no end. `raw`
+    is the score in the metric's own terms. `passed` is decided when the score is made, by the metric's threshold or
+    that of the grader; without either a value of 1 passes. It is None without a score, and for a score without a value
+    of which nothing says whether it passes.
+
+    `findings` are what the score rests on, `other_evidence` what it rests on besides. `turns` are the scores of single
+    turns, None where they were not scored apart. `extra` is what only this grader knows, as plain data. `failure` says
+    what went wrong and whose fault it was. `fingerprint` is a hash of all that decides the score, and `settings` what
+    the judge was asked with.
+
+    Raises:
+        ValueError: state, value and `passed` contradict each other.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str = ""
+    turn: int | None = None
     state: State = "scored"
-    rationale: str | None = None
+    value: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
+    raw: Raw | None = None
+    passed: bool | None = None
+    reason: str | None = None
+    confidence: float | None = None
+    findings: tuple[Finding, ...] = ()
+    other_evidence: tuple[Evidence, ...] = ()
+    turns: tuple[Score, ...] | None = None
     submission: str = ""
     ground_truth: Any = None
-    metadata: dict[str, Any] = Field(default_factory=dict)
-    per_turn_grades: list[TurnGrade] | None = None
+    extra: dict[str, Any] = Field(default_factory=dict[str, Any])
     failure: Failure | None = None
     usage: Usage | None = None
+    fingerprint: str | None = None
+    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
 
-    def model_post_init(self, context: Any, /) -> None:
-        """Refuse a state that contradicts the score."""
-        check_state(self.state, self.score)
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """All that the score rests on, each piece once: the evidence of its findings, then the other."""
+        found = (one for finding in self.findings for one in finding.evidence)
+        return tuple(dict.fromkeys([*found, *self.other_evidence]))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _decide(cls, data: Any) -> Any:
+        """Decide whether it passes, where nobody has."""
+        if not isinstance(data, dict):
+            return data
+        fields = cast("dict[str, Any]", data)
+        value, state = fields.get("value"), fields.get("state", "scored")
+        if fields.get("passed") is None and isinstance(value, int | float) and state == "scored":
+            return {**fields, "passed": reaches(value)}
+        return fields
+
+    @field_validator("raw", mode="before")
+    @classmethod
+    def _number(cls, value: Any) -> Any:
+        return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Score:
+        if isinstance(self.raw, float) and not math.isfinite(self.raw):
+            raise ValueError(f"a score is a finite number, got {self.raw}")
+        scored = self.value is not None or self.raw is not None
+        if (self.state == "scored") != scored:
+            rule = "a score has state 'scored' if and only if it has a value"
+            raise ValueError(f"{rule}; got {self.state} with {self.value if self.value is not None else self.raw}")
+        if self.passed is not None and not scored:
+            raise ValueError(f"state '{self.state}' neither passes nor fails; got passed={self.passed}")
+        return self
 
 
-def check_state(state: State, score: float | None) -> None:
-    """Raise ValueError for a state that contradicts the score."""
-    if (score is None) == (state == "scored"):
-        raise ValueError(f"something is scored if and only if it has a score; got {state} with {score}")
+def failed(failure: Failure, **more: Any) -> Score:
+    """Return the score of something that could not be graded."""
+    return Score(state="error", reason=failure.message, failure=failure, **more)
 
 
-def failed(failure: Failure, **more: Any) -> GradeResult:
-    """Return the grade of something that could not be graded."""
-    return GradeResult(state="error", rationale=failure.message, failure=failure, **more)
+def skipped(reason: str, **more: Any) -> Score:
+    """Return the score of something that a grader does not apply to."""
+    return Score(state="skipped", reason=reason, **more)
 
 
-def skipped(reason: str, **more: Any) -> GradeResult:
-    """Return the grade of something that does not apply."""
-    return GradeResult(state="skipped", rationale=reason, **more)
+def mean_of_turns(turns: Sequence[Score], threshold: float = PASSING, **more: Any) -> Score:
+    """Return the score of a conversation from those of its turns: the mean over the turns that count.
+
+    A turn in state `error` makes the whole an error, for a mean without it would be a guess; skipped turns do not.
+    """
+    counted = [turn for turn in turns if turn.state != "skipped"]
+    values = [turn.value for turn in counted if turn.value is not None]
+    broken = [turn for turn in counted if turn.state == "error"]
+    if broken:
+        first = broken[0]
+        place = f"turn {(first.turn or 0) + 1}: {first.reason}"
+        reason = f"{len(broken)} of {len(counted)} turns could not be graded; {place}"
+        return Score(state="error", reason=reason, failure=first.failure, turns=tuple(turns), **more)
+    if not values:
+        return skipped("no turn has a ground truth", turns=tuple(turns), **more)
+    mean = math.fsum(values) / len(values)
+    passed = sum(turn.passed is True for turn in counted)
+    reason = f"{passed}/{len(counted)} turns passed"
+    return Score(value=mean, passed=reaches(mean, threshold), reason=reason, turns=tuple(turns), **more)

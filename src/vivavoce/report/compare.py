@@ -12,12 +12,12 @@ from typing import TypeAlias
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import UsageError, did_you_mean
-from vivavoce.records.run import Grading, Reward
-from vivavoce.records.score import PASSED, GradeResult
+from vivavoce.records.run import Grading
+from vivavoce.records.score import Score
 from vivavoce.report.pairing import Pairing, Scenarios, pair, scenarios_of
 from vivavoce.report.worst import why
 from vivavoce.stats.paired import difference_of
-from vivavoce.store.scenarios import ScenarioScores, said_of, scenario_scores
+from vivavoce.store.scenarios import ScenarioScores, Scored, said_of, scenario_scores
 from vivavoce.store.store import Store
 
 
@@ -53,7 +53,7 @@ class GraderComparison(Compared):
 
     `difference` is b - a with its 95 % interval; `p_value` is that of the sign test on wins and losses, counted from
     b's view. What cannot be told is None. `passed` passed on both, `worsened` on a only, `improved` on b only; a
-    scenario passes when the mean of its trials reaches the threshold. `broke` names the samples that only a could
+    scenario passes when every trial with a score does. `broke` names the samples that only a could
     score, because of errors on b, and `mended` those that only b could. `note` says why the two may not measure the
     same.
     """
@@ -100,7 +100,6 @@ class Comparison(Compared):
     suite_b: str
     run_b: str
     grading_b: str
-    threshold: float
     targets: list[TargetComparison]
     targets_only_a: list[str]
     targets_only_b: list[str]
@@ -119,7 +118,6 @@ def compare(
     grading_b: Grading,
     target_a: str | None = None,
     target_b: str | None = None,
-    threshold: float = PASSED,
     *,
     reasons: bool = True,
 ) -> Comparison:
@@ -142,8 +140,7 @@ def compare(
         suite_b=store.run(grading_b.run_id).suite,
         run_b=grading_b.run_id,
         grading_b=grading_b.id,
-        threshold=threshold,
-        targets=[_Both(a, b, *both, threshold).compare(store if reasons else None) for both in pairs],
+        targets=[_Both(a, b, *both).compare(store if reasons else None) for both in pairs],
         targets_only_a=[name for name in others_a if name not in {one for one, _ in pairs}],
         targets_only_b=[name for name in others_b if name not in {other for _, other in pairs}],
         graders_only_a=[name for name in a.graders if name not in b.graders],
@@ -153,10 +150,10 @@ def compare(
 
 def reasons_of(store: Store, grading: Grading, target: str, name: str, samples: Sequence[str]) -> dict[str, str]:
     """Return by sample what a grader, or the reward, says of the lowest trial, in one line each."""
-    lowest: dict[str, GradeResult | Reward] = {}
+    lowest: dict[str, Score] = {}
     for sample, said in said_of(store, grading, target, name, samples):
         known = lowest.get(sample)
-        if said.score is not None and (known is None or known.score is None or said.score < known.score):
+        if said.value is not None and (known is None or known.value is None or said.value < known.value):
             lowest[sample] = said
     return {sample: why(name, said) for sample, said in lowest.items()}
 
@@ -177,15 +174,15 @@ class _GradedTarget:
         scored = len(self.numbers.intersection(self.scores.scores.get(grader, {})))
         return Side(scored=scored, errors=states["error"], skipped=states["skipped"])
 
-    def means(self, grader: str) -> dict[str, float]:
-        """Return the means over the trials of each sample that has a score."""
+    def means(self, grader: str) -> dict[str, Scored]:
+        """Return the mean over the trials of each sample that has a score, and whether all of these pass."""
         scores = self.scores.scores.get(grader, {})
-        found: dict[str, float] = {}
+        found: dict[str, Scored] = {}
         for sample, numbers in self.attempts.items():
             if len(numbers) > 1:
-                values = [scores[number] for number in numbers if number in scores]
-                if values:
-                    found[sample] = math.fsum(values) / len(values)
+                of = [scores[number] for number in numbers if number in scores]
+                if of:
+                    found[sample] = math.fsum(value for value, _ in of) / len(of), all(passed for _, passed in of)
             elif numbers[0] in scores:
                 found[sample] = scores[numbers[0]]
         return found
@@ -248,8 +245,8 @@ def _counterpart(other: str, side: _GradedSide) -> str:
     raise UsageError(f"run {side.grading.run_id} has no target '{other}'; name one of {', '.join(known) or 'none'}")
 
 
-_Pair: TypeAlias = tuple[str, str, float, float]
-"""A scenario that both sides have scored: its sample on each, and the mean of its trials on each."""
+_Pair: TypeAlias = tuple[str, str, Scored, Scored]
+"""A scenario that both sides have scored: its sample, then the mean of its trials and whether it passes, on each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +257,6 @@ class _Both:
     b: _GradedSide
     target_a: str
     target_b: str
-    threshold: float
 
     def compare(self, store: Store | None) -> TargetComparison:
         """Compare them; the reasons are read from a store."""
@@ -297,10 +293,9 @@ class _Both:
         return plain.model_copy(update={**_difference(shared), **self._flips(name, shared, store)})
 
     def _flips(self, name: str, shared: Sequence[_Pair], store: Store | None) -> dict[str, object]:
-        bar = self.threshold
-        passed = sum(before >= bar and after >= bar for _, _, before, after in shared)
-        worsened = [both for both in shared if both[2] >= bar > both[3]]
-        improved = [both for both in shared if both[2] < bar <= both[3]]
+        passed = sum(before and after for _, _, (_, before), (_, after) in shared)
+        worsened = [(one, other, a, b) for one, other, (a, before), (b, after) in shared if before and not after]
+        improved = [(one, other, a, b) for one, other, (a, before), (b, after) in shared if after and not before]
         why_b = why_a = dict[str, str]()
         if store is not None:
             why_b = reasons_of(store, self.b.grading, self.target_b, name, [other for _, other, *_ in worsened])
@@ -320,14 +315,14 @@ class _Both:
         return None
 
 
-def _flip(both: _Pair, reason: str) -> Flip:
+def _flip(both: tuple[str, str, float, float], reason: str) -> Flip:
     one, other, score_a, score_b = both
     return Flip(sample_a=one, sample_b=other, score_a=score_a, score_b=score_b, why=reason)
 
 
 def _difference(shared: Sequence[_Pair]) -> dict[str, float | int | None]:
     """Return the means over some pairs, and how much they differ."""
-    ones, others = [score for _, _, score, _ in shared], [score for _, _, _, score in shared]
+    ones, others = [value for _, _, (value, _), _ in shared], [value for _, _, _, (value, _) in shared]
     found = difference_of([after - before for before, after in zip(ones, others, strict=True)])
     if found is None:
         return {}

@@ -1,59 +1,35 @@
-"""What a metric found in a conversation: each criterion, check or violation, and the evidence with where it stands."""
+"""What a metric found in a conversation: each finding, and the evidence with where it stands."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
+from vivavoce.records.score import Evidence, FindingState, Score
 from vivavoce.report.tables import Labelled
-from vivavoce.report.text import one_line
+from vivavoce.report.text import one_line, safe
 
 SHOWN = 12
-"""Findings of one grade that are shown."""
+"""Findings of one score that are shown."""
 _WIDTH = 200
-_KINDS = ("criteria", "checks", "violations")
-_GOOD, _BAD, _MIXED = "green", "red", "yellow"
+_STYLES: Mapping[FindingState, str] = {"pass": "green", "partial": "yellow", "fail": "red", "skip": "dim"}
 
 
-def findings(metadata: Mapping[str, Any]) -> Iterator[Labelled]:
-    """Yield a line for each finding of a metric, each followed by its evidence; nothing for other grades."""
-    found = [one for kind in _KINDS for one in _listed(metadata, kind)]
-    for one in found[:SHOWN]:
-        word, style, what = _told(one)
-        yield Labelled(Text(f"      {word:>14}  ", style=style), Text(one_line(what, _WIDTH)))
-        yield from _evidence(_listed(one, "evidence"))
-    if len(found) > SHOWN:
-        yield Labelled(Text(" " * 22), Text(f"… and {len(found) - SHOWN} more", style="dim"))
-    if not found:
-        yield from _evidence(_listed(metadata, "evidence"))
+def findings(score: Score) -> Iterator[Labelled]:
+    """Yield a line for each finding of a score, each followed by its evidence; then what the score rests on besides."""
+    for one in score.findings[:SHOWN]:
+        word = safe(one.verdict or one.kind).replace("_", " ")
+        yield Labelled(Text(f"      {word:>14}  ", style=_STYLES[one.state]), Text(one_line(one.what, _WIDTH)))
+        yield from _evidence(one.evidence)
+    if len(score.findings) > SHOWN:
+        yield Labelled(Text(" " * 22), Text(f"… and {len(score.findings) - SHOWN} more", style="dim"))
+    yield from _evidence(score.other_evidence)
 
 
-def _listed(data: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
-    """Return the objects of a list; metadata of somebody else's grader may hold anything under that name."""
-    value = data.get(name)
-    items = cast("list[Any]", value) if isinstance(value, list) else []
-    return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, Mapping)]
-
-
-def _told(one: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Return the word for a finding, its colour, and what it is about."""
-    if "met" in one:
-        about = str(one.get("outcome") or f"{'must' if one.get('must') else 'must not'}: {one.get('text')}")
-        return ("met", _GOOD, about) if one["met"] else ("not met", _BAD, about)
-    if "answer" in one:
-        answer = str(one["answer"])
-        style = {"yes": _GOOD, "no": _BAD, "partly": _MIXED}.get(answer, "dim")
-        return answer.replace("_", " "), style, str(one.get("item"))
-    return str(one.get("severity", "violation")), _BAD, str(one.get("what", one.get("item", "")))
-
-
-def _evidence(evidence: list[Mapping[str, Any]]) -> Iterator[Labelled]:
+def _evidence(evidence: Sequence[Evidence]) -> Iterator[Labelled]:
     for one in evidence[:SHOWN]:
-        turn = one.get("turn")
-        place = ("before turn 0" if turn is None else f"turn {turn}") if one.get("verified") else "not found"
-        style = "dim" if one.get("verified") else "bold yellow"
-        text = str(one.get("text", ""))
-        shown = f"call {text}" if one.get("kind") == "call" else f"“{text}”"
+        place = ("before turn 0" if one.turn is None else f"turn {one.turn}") if one.verified else "not found"
+        style = "dim" if one.verified else "bold yellow"
+        shown = f"call {one.text}" if one.kind == "call" else f"“{one.text}”"
         yield Labelled(Text(f"{place:>24}  ", style=style), Text(one_line(shown, _WIDTH), style="dim"))

@@ -8,11 +8,10 @@ from typing import Any, TextIO
 from vivavoce.records.run import Outcome
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.strict_json import strict_json
-from vivavoce.store.mirror import own_metadata
 
 
 def write_json(graded: GradedRun, out: TextIO) -> None:
-    """Write one document: `run`, `grading`, `summary`, and `samples`, each with its transcript and its grades."""
+    """Write one document: `run`, `grading`, `summary`, and `samples`, each with its transcript and its scores."""
     head = {
         "run": graded.run.model_dump(),
         "grading": graded.grading.model_dump(exclude={"summary"}),
@@ -33,12 +32,10 @@ def write_jsonl(graded: GradedRun, out: TextIO) -> None:
 
 
 def sample_data(outcome: Outcome) -> dict[str, Any]:
-    """Return a conversation with its sample, its transcript and its grades as plain data, each thing once."""
+    """Return a conversation with its sample, its transcript and its scores as plain data, each thing once."""
     data = _plain(outcome)
     attempt = data.pop("attempt")
     del attempt["key"]
-    for name, grade in outcome.grades.items():
-        data["grades"][name]["metadata"] = own_metadata(grade)
     return {**outcome.attempt.key._asdict(), **attempt, "sample": json.loads(outcome.attempt.sample), **data}
 
 

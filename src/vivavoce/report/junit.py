@@ -7,99 +7,37 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from tempfile import SpooledTemporaryFile
-from typing import Any, NamedTuple, TextIO
+from typing import TextIO
 from xml.etree.ElementTree import Element, SubElement, tostring
 from xml.sax.saxutils import quoteattr
 
-from pydantic import TypeAdapter
-
-from vivavoce.grading.gates import Operator, Threshold
 from vivavoce.records.failure import shorten
-from vivavoce.records.run import Attempt, Outcome, Reward
-from vivavoce.records.score import GradeResult
+from vivavoce.records.run import Attempt, Outcome
+from vivavoce.records.score import Score
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.rows import truth_text
 from vivavoce.report.text import one_line
 from vivavoce.run.summary import Summary
-from vivavoce.suites.spec import AnyGateSpec, ConditionSpec, LogicalGateSpec, WeightedGateSpec
 
 IN_MEMORY = 1 << 20
 """Characters of one target's test cases that are held before they go to a temporary file."""
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_WORDS: dict[Operator, str] = {
-    "gt": "more than",
-    "gte": "at least",
-    "lt": "less than",
-    "lte": "at most",
-    "eq": "exactly",
-}
-_GATE: TypeAdapter[AnyGateSpec] = TypeAdapter(AnyGateSpec)
-
-
-class Bar(NamedTuple):
-    """What one score must be for its test to pass."""
-
-    op: Operator
-    value: float
-
-    def holds(self, score: float) -> bool:
-        """Say whether a score meets it."""
-        return Threshold("avg_score", self.op, self.value).holds(score)
-
-    def __str__(self) -> str:
-        return f"{_WORDS[self.op]} {self.value:g}"
-
-
-HALF = Bar("gte", 0.5)
-"""The bar where the gate sets none for single scores."""
-
-Bars = Mapping[str, Sequence[Bar]]
-"""What the gate asks of each score, by grader."""
-
-
-def bars_of(spec: Mapping[str, Any]) -> Bars:
-    """Return what the gate of a suite asks of single scores.
-
-    Only `accuracy` (its `pass_threshold`) and `min` speak of single scores. A gate on a mean does not, and neither does
-    a suite without a gate: there a score fails below 0.5.
-    """
-    found: dict[str, list[Bar]] = defaultdict(list)
-    if spec.get("gate") is not None:
-        for grader, bar in _bars(_GATE.validate_python(spec["gate"])):
-            found[grader].append(bar)
-    return found
-
-
-def _bars(gate: AnyGateSpec | ConditionSpec) -> Iterator[tuple[str, Bar]]:
-    match gate:
-        case LogicalGateSpec():
-            for condition in gate.conditions:
-                yield from _bars(condition)
-        case WeightedGateSpec(aggregation="accuracy"):
-            yield from ((grader, Bar("gte", gate.pass_threshold)) for grader in gate.weights)
-        case ConditionSpec(aggregation="accuracy"):
-            yield gate.metric_key, Bar(gate.pass_op, gate.pass_threshold)
-        case ConditionSpec(aggregation="min", op="gt" | "gte"):
-            yield gate.metric_key, Bar(gate.op, gate.value)
-        case _:
-            pass
 
 
 def write_junit(graded: GradedRun, out: TextIO) -> None:
     """Write a test suite for each target, with a test case for each attempt and grader, and one for the gate.
 
-    A test case is a `failure` where the score misses what the gate asks of single scores (see `bars_of`), an `error`
-    where there is no score because something broke, and `skipped` where the grader does not apply. The gate's fails or,
-    when the run is inconclusive, is an error. Characters that XML cannot hold become U+FFFD.
+    A test case is a `failure` where the score did not pass, an `error` where there is no score because something broke,
+    and `skipped` where the grader does not apply. The gate's fails or, when the run is inconclusive, is an error.
+    Characters that XML cannot hold become U+FFFD.
     """
-    bars = bars_of(graded.grading.spec)
     name = graded.run.suite
     with ExitStack() as open_files:
         suites: dict[str, _Suite] = {}
@@ -107,7 +45,7 @@ def write_junit(graded: GradedRun, out: TextIO) -> None:
             target = outcome.attempt.key.target
             if target not in suites:
                 suites[target] = _Suite(target, open_files.enter_context(_aside()))
-            suites[target].add(outcome, f"{name}.{target}", bars)
+            suites[target].add(outcome, f"{name}.{target}")
         written, summary = [*suites.values()], graded.summary()
         if summary.verdict is not None:
             written.append(_Suite("gate", open_files.enter_context(_aside())))
@@ -133,19 +71,19 @@ class _Suite:
     counts: Counter[str] = field(default_factory=Counter[str])
     seconds: float = 0.0
 
-    def add(self, outcome: Outcome, classname: str, bars: Bars) -> None:
+    def add(self, outcome: Outcome, classname: str) -> None:
         """Add the test cases of one attempt; its time is told once, so that sums are right."""
         attempt = outcome.attempt
         seconds = attempt.trajectory.seconds or 0.0
         self.seconds += seconds
-        said: dict[str, GradeResult | Reward] = dict(outcome.grades)
+        said = dict(outcome.scores)
         if outcome.reward is not None:
             said["reward"] = outcome.reward
         if not said:
             self.write(_ungraded(attempt, classname, seconds))
         for i, (grader, grade) in enumerate(said.items()):
             case = _case(f"{_title(attempt)} · {grader}", classname, 0.0 if i else seconds)
-            self.write(_graded(case, attempt, grade, bars.get(grader) or [HALF]))
+            self.write(_graded(case, attempt, grade))
 
     def write(self, case: Element) -> None:
         """Add one test case."""
@@ -162,23 +100,21 @@ class _Suite:
         out.write("</testsuite>\n")
 
 
-def _graded(case: Element, attempt: Attempt, said: GradeResult | Reward, bars: Sequence[Bar]) -> Element:
+def _graded(case: Element, attempt: Attempt, said: Score) -> Element:
     properties = SubElement(case, "properties")
-    known = {"sample_id": attempt.key.sample_id, "trial": attempt.key.trial, "state": said.state, "score": said.score}
+    known = {"sample_id": attempt.key.sample_id, "trial": attempt.key.trial, "state": said.state, "score": said.value}
     for name, value in known.items():
         if value is not None:
             SubElement(properties, "property", name=name, value=_legal(str(value)))
-    missed = [bar for bar in bars if said.score is not None and not bar.holds(said.score)]
-    if missed:
-        needs = " and ".join(map(str, missed))
-        _result(case, "failure", "score", f"scored {said.score:g}, needs {needs}", _evidence(said))
+    if said.passed is False:
+        _result(case, "failure", "score", f"scored {said.value:g}, which does not pass", _evidence(said))
     elif said.state == "error":
         failure = said.failure
         kind = f"{failure.blame}.{failure.kind}" if failure else "unknown"
-        message = str(failure) if failure else said.rationale or "no reason was given"
+        message = str(failure) if failure else said.reason or "no reason was given"
         _result(case, "error", kind, message, failure.evidence if failure else None)
     elif said.state == "skipped":
-        SubElement(case, "skipped", message=_line(said.rationale or "does not apply"))
+        SubElement(case, "skipped", message=_line(said.reason or "does not apply"))
     return case
 
 
@@ -212,12 +148,12 @@ def _title(attempt: Attempt) -> str:
     return attempt.key.sample_id + (f" #{attempt.key.trial + 1}" if attempt.key.trial else "")
 
 
-def _evidence(said: GradeResult | Reward) -> str:
-    lines = [said.rationale]
-    if isinstance(said, GradeResult):
+def _evidence(said: Score) -> str:
+    lines = [said.reason]
+    if said.submission:
         lines.append(f"submission: {shorten(said.submission)}")
-        if said.ground_truth is not None:
-            lines.append(f"ground truth: {shorten(truth_text(said.ground_truth))}")
+    if said.ground_truth is not None:
+        lines.append(f"ground truth: {shorten(truth_text(said.ground_truth))}")
     return "\n".join(line for line in lines if line)
 
 

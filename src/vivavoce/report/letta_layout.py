@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import UsageError
+from vivavoce.grading.result import metadata_of, turn_grade
 from vivavoce.records.run import Attempt, Grading, Outcome, Run
-from vivavoce.records.score import GradeResult, TurnGrade
+from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage
 from vivavoce.report.file_names import file_names
@@ -58,9 +59,9 @@ def sample_result(outcome: Outcome) -> dict[str, Any]:
         "agent_id": attempt.trajectory.session_id,
         "model_handle": attempt.key.target,
         "trajectory": _trajectory(attempt.trajectory),
-        "submissions": {name: _submission(grade) for name, grade in outcome.grades.items()},
-        "grades": {name: _grade(grade) for name, grade in outcome.grades.items()},
-        "reward": outcome.reward and {"score": outcome.reward.score, "metadata": outcome.reward.metadata},
+        "submissions": {name: _submission(score) for name, score in outcome.scores.items()},
+        "grades": {name: _grade(score) for name, score in outcome.scores.items()},
+        "reward": outcome.reward and {"score": outcome.reward.value, "metadata": outcome.reward.extra},
         "usage": _usage(attempt),
         "timing": None if seconds is None else {"total": seconds},
         "error": error_of(outcome),
@@ -128,30 +129,25 @@ def _trajectory(talk: Trajectory) -> list[list[dict[str, Any]]]:
     return [opening + turns[0], *turns[1:]] if turns else [opening] if opening else []
 
 
-def _submission(grade: GradeResult) -> str:
-    if grade.per_turn_grades is None:
-        return grade.submission
-    return " | ".join(f"[Turn {turn.turn}] {turn.submission}" for turn in grade.per_turn_grades)
+def _submission(score: Score) -> str:
+    if score.turns is None:
+        return score.submission
+    return " | ".join(f"[Turn {turn.turn}] {turn.submission}" for turn in score.turns)
 
 
-def _grade(grade: GradeResult) -> dict[str, Any]:
-    metadata = dict(grade.metadata)
-    if grade.failure is not None:
-        metadata["error"] = str(grade.failure)
-    turns = grade.per_turn_grades
-    if turns is not None:
-        metadata.setdefault("per_turn_grades", [_turn(turn) for turn in turns])
+def _grade(score: Score) -> dict[str, Any]:
+    metadata = metadata_of(score)
+    if score.failure is not None:
+        metadata["error"] = str(score.failure)
     data: dict[str, Any] = {
-        "score": grade.score,
-        "rationale": grade.rationale,
-        "state": grade.state,
+        "score": score.value,
+        "rationale": score.reason,
+        "state": score.state,
         "metadata": metadata,
     }
-    return data if turns is None else {**data, "per_turn_grades": [_turn(turn) for turn in turns]}
-
-
-def _turn(turn: TurnGrade) -> dict[str, Any]:
-    return turn.model_dump(include={"turn", "score", "state", "rationale", "submission", "ground_truth"})
+    if score.turns is not None:
+        data["per_turn_grades"] = [turn_grade(turn) for turn in score.turns]
+    return data
 
 
 def _usage(attempt: Attempt) -> dict[str, Any] | None:

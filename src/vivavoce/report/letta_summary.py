@@ -28,12 +28,12 @@ def error_of(outcome: Outcome) -> dict[str, str] | None:
 def _first_failure(outcome: Outcome) -> tuple[Category, Failure | None, str] | None:
     if (failure := outcome.attempt.failure) is not None:
         return "target" if failure.blame in ("target", "environment") else "unknown", failure, failure.message
-    for name, grade in outcome.grades.items():
-        if grade.state == "error":
-            return "grading", grade.failure, f"{name}: {grade.rationale or 'no reason was given'}"
+    for name, score in outcome.scores.items():
+        if score.state == "error":
+            return "grading", score.failure, f"{name}: {score.reason or 'no reason was given'}"
     reward = outcome.reward
     if reward is not None and reward.state == "error":
-        return "reward", reward.failure, reward.rationale or "no reason was given"
+        return "reward", reward.failure, reward.reason or "no reason was given"
     return None
 
 
@@ -61,12 +61,12 @@ class _Scores:
     def add(self, outcome: Outcome, failed: bool) -> None:
         self.total += 1
         self.failed += failed
-        if outcome.reward is not None and outcome.reward.score is not None:
-            self.rewards.append(outcome.reward.score)
-        for name, grade in outcome.grades.items():
-            self.states[name][grade.state] += 1
-            if grade.score is not None:
-                self.scores[name].append(grade.score)
+        if outcome.reward is not None and outcome.reward.value is not None:
+            self.rewards.append(outcome.reward.value)
+        for name, score in outcome.scores.items():
+            self.states[name][score.state] += 1
+            if score.value is not None:
+                self.scores[name].append(score.value)
 
     def summary(self) -> dict[str, Any]:
         return {

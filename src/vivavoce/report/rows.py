@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from vivavoce.records.failure import Failure
-from vivavoce.records.run import Attempt, Grading, Outcome, Reward, Run
-from vivavoce.records.score import GradeResult, State, TurnGrade
+from vivavoce.records.run import Attempt, Grading, Outcome, Run
+from vivavoce.records.score import Score, State
 from vivavoce.report.strict_json import strict_json
 from vivavoce.store.store import Store
 
@@ -29,6 +29,7 @@ class FlatRow(NamedTuple):
     turn: int | None
     state: State
     score: float | None
+    passed: bool | None
     rationale: str | None
     submission: str | None
     ground_truth: str | None
@@ -49,23 +50,15 @@ def flat_rows(store: Store, run: Run, grading: Grading) -> Iterator[FlatRow]:
 def _rows(run: Run, grading: Grading, outcome: Outcome) -> Iterator[FlatRow]:
     attempt = outcome.attempt
     seconds = {turn.index: turn.seconds for turn in attempt.trajectory.turns}
-    for name, grade in outcome.grades.items():
-        yield _row(run, grading, attempt, name, grade, None, attempt.trajectory.seconds)
-        for turn in grade.per_turn_grades or ():
-            yield _row(run, grading, attempt, name, turn, turn.turn, seconds.get(turn.turn))
+    for name, score in outcome.scores.items():
+        yield _row(run, grading, attempt, name, score, attempt.trajectory.seconds)
+        for turn in score.turns or ():
+            yield _row(run, grading, attempt, name, turn, seconds.get(turn.turn or 0))
     if outcome.reward is not None:
-        yield _row(run, grading, attempt, "reward", outcome.reward, None, attempt.trajectory.seconds)
+        yield _row(run, grading, attempt, "reward", outcome.reward, attempt.trajectory.seconds)
 
 
-def _row(
-    run: Run,
-    grading: Grading,
-    attempt: Attempt,
-    name: str,
-    said: GradeResult | TurnGrade | Reward,
-    turn: int | None,
-    seconds: float | None,
-) -> FlatRow:
+def _row(run: Run, grading: Grading, attempt: Attempt, name: str, said: Score, seconds: float | None) -> FlatRow:
     blame, kind, message = _failure(said.failure)
     return FlatRow(
         run=run.id,
@@ -74,12 +67,13 @@ def _row(
         target=attempt.key.target,
         trial=attempt.key.trial,
         grader=name,
-        turn=turn,
+        turn=said.turn,
         state=said.state,
-        score=said.score,
-        rationale=said.rationale,
-        submission=None if isinstance(said, Reward) else said.submission,
-        ground_truth=None if isinstance(said, Reward) else truth_text(said.ground_truth),
+        score=said.value,
+        passed=said.passed,
+        rationale=said.reason,
+        submission=None if name == "reward" else said.submission,
+        ground_truth=truth_text(said.ground_truth),
         blame=blame,
         failure_kind=kind,
         failure_message=message,

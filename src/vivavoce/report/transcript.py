@@ -9,8 +9,8 @@ from rich.text import Text
 
 from vivavoce.messages import AIMessage, AnyMessage, AudioPart, ContentPart, FilePart, ImagePart, RefusalPart
 from vivavoce.records.failure import Failure
-from vivavoce.records.run import Outcome, Reward
-from vivavoce.records.score import GradeResult, State, TurnGrade
+from vivavoce.records.run import Outcome
+from vivavoce.records.score import Score, State
 from vivavoce.records.trajectory import Turn
 from vivavoce.report.findings import findings
 from vivavoce.report.tables import Labelled
@@ -62,14 +62,14 @@ class _Transcript:
             yield Text("── test", style="dim")
             yield from ending(talk.test)
         yield Text("── grades", style="dim")
-        for name, grade in self._outcome.grades.items():
-            yield from self._grade(name, grade)
+        for name, score in self._outcome.scores.items():
+            yield from self._grade(name, score)
         if self._outcome.reward is not None:
             yield from self._grade("reward", self._outcome.reward)
 
     def _turn_grades(self, index: int) -> Iterator[RenderableType]:
-        for name, grade in self._outcome.grades.items():
-            for turn in grade.per_turn_grades or ():
+        for name, score in self._outcome.scores.items():
+            for turn in score.turns or ():
                 if turn.turn == index:
                     yield from self._grade(name, turn)
 
@@ -79,11 +79,11 @@ class _Transcript:
             yield Labelled(Text("  ! ", style="bold yellow"), Text(safe(str(failure)), style="bold yellow"))
             yield from _evidence(failure)
 
-    def _grade(self, name: str, grade: GradeResult | TurnGrade | Reward) -> Iterator[RenderableType]:
+    def _grade(self, name: str, grade: Score) -> Iterator[RenderableType]:
         failure = grade.failure
         if failure is None:
-            yield _line(name, grade, grade.rationale or "")
-            yield from findings(grade.metadata)
+            yield _line(name, grade, grade.reason or "")
+            yield from findings(grade)
         elif failure in self._told:
             yield _line(name, grade, _again(grade))
         else:
@@ -92,21 +92,27 @@ class _Transcript:
             yield from _evidence(failure)
 
 
-def _again(grade: GradeResult | TurnGrade | Reward) -> str:
+def _again(grade: Score) -> str:
     """Return why there is no score, where what broke stands above."""
-    turns = (isinstance(grade, GradeResult) and grade.per_turn_grades) or []
-    counted = [turn for turn in turns if turn.state != "skipped"]
+    counted = [turn for turn in grade.turns or () if turn.state != "skipped"]
     if not counted:
         return "see the error above"
     return f"{sum(turn.state == 'error' for turn in counted)} of {len(counted)} turns could not be graded"
 
 
-def _line(name: str, grade: GradeResult | TurnGrade | Reward, why: str) -> Labelled:
-    state, score = grade.state, grade.score
-    value = state if score is None else f"{score:.2f}"
-    style = "yellow" if state == "error" else "dim" if state == "skipped" else "red" if (score or 0) < 1 else "green"
+def _line(name: str, grade: Score, why: str) -> Labelled:
+    state = grade.state
+    value = _shown(grade)
+    style = "yellow" if state == "error" else {True: "green", False: "red", None: "dim"}[grade.passed]
     label = Text.assemble((f"{MARKS[state]:>2} {value:>7}  ", style), (safe(name), "bold"), "  ")
     return Labelled(label, Text(one_line(why, 400)))
+
+
+def _shown(grade: Score) -> str:
+    """Return a score as it is read: its value, of one without a value the score in the metric's own terms."""
+    if grade.value is not None:
+        return f"{grade.value:.2f}"
+    return grade.state if grade.raw is None else f"{grade.raw:g}" if isinstance(grade.raw, float) else str(grade.raw)
 
 
 def _message(message: AnyMessage) -> Iterator[RenderableType]:

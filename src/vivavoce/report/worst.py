@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from vivavoce.records.run import AttemptKey, ErrorRow, Grading, Outcome, Reward, ScoreRow
-from vivavoce.records.score import GradeResult
+from vivavoce.records.run import AttemptKey, ErrorRow, Grading, Outcome, ScoreRow
+from vivavoce.records.score import Score
 from vivavoce.report.text import one_line
 from vivavoce.store.store import Store
 
@@ -41,7 +41,7 @@ class WorstSamples:
 
 
 def worst(store: Store, grading: Grading, limit: int = 5) -> WorstSamples:
-    """Return up to `limit` errors, equal ones in one, then up to `limit` of the attempts below 1, the lowest first.
+    """Return up to `limit` errors, equal ones in one, then up to `limit` of those not passed, the lowest first.
 
     Only the scores are read, and the conversations of those with a score that are returned. Among equals the earlier
     comes first.
@@ -57,7 +57,7 @@ def worst(store: Store, grading: Grading, limit: int = 5) -> WorstSamples:
 
 @dataclass(slots=True)
 class _Seen:
-    """What a walk through the scores counts: all attempts by target, those with errors, those with a score below 1."""
+    """What a walk through the scores counts: all attempts by target, those with errors, those that did not pass."""
 
     attempts: Counter[str] = field(default_factory=Counter[str])
     broken: int = 0
@@ -65,14 +65,14 @@ class _Seen:
     repeated: bool = False
 
     def low(self, rows: Iterable[ScoreRow]) -> Iterator[tuple[float, int, AttemptKey]]:
-        """Yield mean, place and key of each attempt that was scored below 1."""
+        """Yield mean, place and key of each attempt of which a score did not pass."""
         for place, (key, group) in enumerate(groupby(rows, lambda row: row.key)):
             said = list(group)
             self.attempts[key.target] += 1
             self.repeated |= key.trial > 0
             if any(row.state == "error" for row in said):
                 self.broken += 1
-            elif (mean := _mean(said)) is not None and mean < 1:
+            elif any(row.passed is False for row in said) and (mean := _mean(said)) is not None:
                 self.below += 1
                 yield mean, place, key
 
@@ -96,16 +96,15 @@ class _Seen:
         return f"{count:,} {'conversations' if self.repeated else 'samples'}"
 
 
-def why(name: str, said: GradeResult | Reward) -> str:
+def why(name: str, said: Score) -> str:
     """Return in one line why a grader gave what it gave, from the lowest of the turns where there are turns."""
     if said.failure is not None:
         return one_line(f"{name}: {said.failure}", WIDTH)
-    turns = said.per_turn_grades or () if isinstance(said, GradeResult) else ()
-    if scores := [(turn.score, turn) for turn in turns if turn.score is not None]:
-        score, lowest = min(scores, key=lambda one: one[0])
-        return one_line(f"{name}, turn {lowest.turn}: {lowest.rationale or f'scored {score:.3g}'}", WIDTH)
-    plain = said.state if said.score is None else f"scored {said.score:.3g}"
-    return one_line(f"{name}: {said.rationale or plain}", WIDTH)
+    if scores := [(turn.value, turn) for turn in said.turns or () if turn.value is not None]:
+        value, lowest = min(scores, key=lambda one: one[0])
+        return one_line(f"{name}, turn {lowest.turn}: {lowest.reason or f'scored {value:.3g}'}", WIDTH)
+    plain = said.state if said.value is None else f"scored {said.value:.3g}"
+    return one_line(f"{name}: {said.reason or plain}", WIDTH)
 
 
 def outcome_of(store: Store, grading: Grading, key: AttemptKey) -> Outcome:
@@ -124,6 +123,14 @@ def _broken(row: ErrorRow) -> str:
 
 
 def _lowest(outcome: Outcome) -> str:
-    scored = [(grade.score, name) for name, grade in outcome.grades.items() if grade.score is not None]
-    _, name = min(scored, key=lambda one: one[0])
-    return why(name, outcome.grades[name])
+    scored = [
+        (score.passed is not False, score.value, name)
+        for name, score in _all(outcome).items()
+        if score.value is not None
+    ]
+    _, _, name = min(scored)
+    return why(name, _all(outcome)[name])
+
+
+def _all(outcome: Outcome) -> dict[str, Score]:
+    return {**outcome.scores, **({} if outcome.reward is None else {"reward": outcome.reward})}

@@ -6,10 +6,9 @@ import time
 from dataclasses import dataclass
 
 from vivavoce.grading.grader import Grader
-from vivavoce.grading.rewards import Composer, CustomReward, context_of
-from vivavoce.records.run import Attempt, AttemptKey, Outcome, Reward
-from vivavoce.records.score import GradeResult
-from vivavoce.records.trajectory import Trajectory
+from vivavoce.grading.rewards import Composer, CustomReward
+from vivavoce.records.run import Attempt, AttemptKey, Outcome
+from vivavoce.records.score import Score
 from vivavoce.run.drivers import Driver, OnTurn, replay
 from vivavoce.samples.sample import Sample
 
@@ -58,15 +57,8 @@ class Grades:
 
     async def grade(self, attempt: Attempt, sample: Sample) -> Outcome:
         """Return an attempt with what every grader says; one that breaks leaves the others as they are."""
-        grades: dict[str, GradeResult] = {}
+        scores: dict[str, Score] = {}
         for grader in self.graders:
-            grades[grader.name] = await grader.grade(sample, attempt.trajectory)
-        reward = await self._reward(sample, grades, attempt.trajectory, attempt.key.target)
-        return Outcome(attempt=attempt, grades=grades, reward=reward)
-
-    async def _reward(
-        self, sample: Sample, grades: dict[str, GradeResult], trajectory: Trajectory, target: str
-    ) -> Reward | None:
-        if self.composer is None:
-            return None
-        return await self.composer.compose(context_of(sample, grades, trajectory, target))
+            scores[grader.name] = await grader.grade(sample, attempt.trajectory)
+        reward = None if self.composer is None else await self.composer.compose(scores, attempt, sample)
+        return Outcome(attempt=attempt, scores=scores, reward=reward)

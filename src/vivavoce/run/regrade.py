@@ -111,7 +111,7 @@ class Regrade:
 
             async def grade(attempt: Attempt) -> None:
                 outcome = await grades.grade(attempt, sample_of(attempt, truths))
-                await writer.put_grades(attempt.key, outcome.grades, outcome.reward)
+                await writer.put_scores(attempt.key, outcome.scores, outcome.reward)
                 await self._tell(AttemptEnded(outcome))
 
             await self.crew.run((one for one in store.attempts(run.id) if one.key not in done), grade)

@@ -83,6 +83,6 @@ async def _ask(graders: Sequence[Grader], samples: Iterable[Sample]) -> tuple[in
             if grade.state != "error":
                 answered += 1
             elif grade.failure is None or grade.failure.kind != EXPORTED:
-                broken.append(f"{sample.id}: {grader.name}: {grade.rationale}")
+                broken.append(f"{sample.id}: {grader.name}: {grade.reason}")
         await asyncio.sleep(0)
     return answered, tuple(broken)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.grading.gates import Gate, Scores
 from vivavoce.records.run import ScoreRow, Verdict
-from vivavoce.records.score import PASSED
+from vivavoce.records.score import reaches
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.passes import passes
@@ -27,7 +27,7 @@ class GraderSummary(BaseModel):
     """One grader (or the reward) against one target.
 
     `label` is the name to display where the suite gives one. `low` and `high` are the 95 % interval of the mean,
-    clustered by sample; `pass_rate` is the share of scores that pass, of 1 unless a metric says otherwise, with its
+    clustered by sample; `pass_rate` is the share of scores that pass, with its
     interval from `pass_low` to `pass_high`; `pass_at` and `pass_hat` map k to pass@k and pass^k
     over the samples, counted in `pass_samples`, that have so many scored trials. Of the errors, `tester_errors` were
     made by the tester that led the conversations: `pass_rate` is net of them, and `raw_pass_rate` counts them as not
@@ -120,6 +120,7 @@ class Tally:
     values: list[float] = field(default_factory=list[float])
     samples: list[str] = field(default_factory=list[str])
     keys: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+    passed: list[bool] = field(default_factory=list[bool])
     errors: int = 0
     tester_errors: int = 0
     skipped: int = 0
@@ -130,6 +131,7 @@ class Tally:
             self.values.append(row.value)
             self.samples.append(row.key.sample_id)
             self.keys.append((row.key.sample_id, row.key.trial))
+            self.passed.append(row.passed is True)
         elif row.state == "error":
             self.errors += 1
             self.tester_errors += row.tester_error
@@ -139,7 +141,7 @@ class Tally:
     @property
     def scores(self) -> Scores:
         """The scores as a gate reads them."""
-        return Scores(self.values, self.samples, self.errors, self.skipped)
+        return Scores(self.values, self.passed, self.samples, self.errors, self.skipped)
 
 
 Tallies = dict[tuple[str, str], Tally]
@@ -177,7 +179,7 @@ def summarise(
 
 
 def _grader(target: str, name: str, found: Tally, grader: Grader | None) -> GraderSummary:
-    passed = [value >= (grader.passes_from if grader else PASSED) for value in found.values]
+    passed = found.passed
     trials: dict[str, list[bool]] = defaultdict(list)
     for sample, one in zip(found.samples, passed, strict=True):
         trials[sample].append(one)
@@ -235,12 +237,12 @@ def _agreement(tallies: Tallies, pair: AgreementSpec) -> AgreementSummary:
     )
 
 
-def _answers(tallies: Tallies, name: str, threshold: float) -> dict[tuple[str, str, int], bool]:
+def _answers(tallies: Tallies, name: str, threshold: float | None) -> dict[tuple[str, str, int], bool]:
     return {
-        (target, *key): value >= threshold
+        (target, *key): passed if threshold is None else reaches(value, threshold)
         for (target, grader), found in tallies.items()
         if grader == name
-        for key, value in zip(found.keys, found.values, strict=True)
+        for key, value, passed in zip(found.keys, found.values, found.passed, strict=True)
     }
 
 
@@ -284,4 +286,4 @@ class _Defaulting(dict[str, Scores]):
     """Scores by grader; a grader that gave none has none."""
 
     def __missing__(self, key: str) -> Scores:
-        return Scores([], [])
+        return Scores([], [], [])

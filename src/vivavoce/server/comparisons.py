@@ -11,7 +11,6 @@ from collections import OrderedDict
 from collections.abc import Hashable
 
 from vivavoce.records.run import Grading
-from vivavoce.records.score import PASSED
 from vivavoce.report.compare import Comparison, compare
 from vivavoce.store.browsing import count_samples
 from vivavoce.store.store import Store
@@ -33,7 +32,6 @@ class Comparisons:
         a: Grading,
         b: Grading,
         targets: tuple[str | None, str | None] = (None, None),
-        threshold: float = PASSED,
         *,
         reasons: bool = True,
     ) -> Comparison:
@@ -43,14 +41,14 @@ class Comparisons:
             UsageError: a named target does not exist, or no target is on both sides.
         """
         if a.finished_at is None or b.finished_at is None:
-            return compare(store, a, b, *targets, threshold, reasons=reasons)
+            return compare(store, a, b, *targets, reasons=reasons)
         sides = [(one.model_dump_json(), count_samples(store, one.id)) for one in (a, b)]
-        asked = (*sides, targets, threshold, reasons)
+        asked = (*sides, targets, reasons)
         with self._lock:
             if (known := self._kept.get(asked)) is not None:
                 self._kept.move_to_end(asked)
                 return known
-        found = compare(store, a, b, *targets, threshold, reasons=reasons)
+        found = compare(store, a, b, *targets, reasons=reasons)
         with self._lock:
             self._kept[asked] = found
             while len(self._kept) > KEPT:

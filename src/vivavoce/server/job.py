@@ -133,7 +133,7 @@ def _said(turn: Turn) -> list[Said]:
 
 
 def _scores(outcome: Outcome) -> list[ScoreEntry]:
-    said = [("grade", name, grade) for name, grade in outcome.grades.items()]
+    scored = [("grade", name, score) for name, score in outcome.scores.items()]
     rewards = [] if outcome.reward is None else [("reward", "reward", outcome.reward)]
     return [
         ScoreEntry.model_validate(
@@ -141,10 +141,11 @@ def _scores(outcome: Outcome) -> list[ScoreEntry]:
                 "kind": kind,
                 "name": name,
                 "state": one.state,
-                "value": one.score,
-                "rationale": shorten(one.rationale, SHOWN),
+                "value": one.value,
+                "passed": one.passed,
+                "reason": shorten(one.reason, SHOWN),
                 "failure": one.failure,
             }
         )
-        for kind, name, one in (*said, *rewards)
+        for kind, name, one in (*scored, *rewards)
     ]

@@ -186,7 +186,7 @@ def _sample_entries(connection: Connection, page: Sequence[AnyRow], within: With
     held = select(a.id, a.sample_id, a.target, a.trial, a.sample, a.started_at, a.failure).where(a.id.in_(ids))
     attempt_of = {row.id: row for row in connection.execute(held)}
     said = connection.execute(
-        select(s.attempt_id, s.kind, s.name, s.turn, s.state, s.value, s.passed, s.rationale, s.failure)
+        select(s.attempt_id, s.kind, s.name, s.turn, s.state, s.value, s.passed, s.reason, s.failure)
         .where(s.grading_id == within.grading_id, s.attempt_id.in_(ids))
         .order_by(s.attempt_id, s.id)
     )
@@ -226,7 +226,7 @@ def _score_entries(said: Sequence[AnyRow]) -> list[ScoreEntry]:
             state=row.state,
             value=row.value,
             passed=row.passed,
-            rationale=shorten(row.rationale, 3 * TITLE),
+            reason=shorten(row.reason, 3 * TITLE),
             failure=failure_of_text(row.failure),
             turns=apart.get(row.name, []) if row.kind == "grade" else [],
         )

@@ -64,6 +64,7 @@ def _listed(row: AnyRow) -> ListedScore:
         turn=row.turn,
         state=row.state,
         value=row.value,
-        rationale=shorten(row.rationale, 3 * TITLE),
+        passed=None if row.passed is None else bool(row.passed),
+        reason=shorten(row.reason, 3 * TITLE),
         failure=failure_of_text(row.failure),
     )

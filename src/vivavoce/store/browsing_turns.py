@@ -6,9 +6,9 @@ from sqlalchemy import select
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading
-from vivavoce.records.score import TurnGrade
+from vivavoce.records.score import Score
 from vivavoce.store.database import spelled
-from vivavoce.store.decode import turn_grade_of, turn_of
+from vivavoce.store.decode import score_of, turn_of
 from vivavoce.store.keyset import place_after, read_place
 from vivavoce.store.listing import GradedTurn, TurnPage
 from vivavoce.store.schema import attempts, scores, turns
@@ -45,8 +45,8 @@ def list_turns(
         page = found[:limit]
         said = select(scores).where(s.attempt_id == attempt, s.grading_id == grading.id, s.kind == "grade")
         rows = connection.execute(said.where(s.turn.in_([row.idx for row in page])).order_by(s.id)).all()
-    grades: dict[int, dict[str, TurnGrade]] = {row.idx: {} for row in page}
+    by_turn: dict[int, dict[str, Score]] = {row.idx: {} for row in page}
     for row in rows:
-        grades[row.turn][row.name] = turn_grade_of(row)
+        by_turn[row.turn][row.name] = score_of(row)
     following = place_after((page[-1].idx,)) if len(found) > limit else None
-    return TurnPage(turns=[GradedTurn(turn=turn_of(row), grades=grades[row.idx]) for row in page], next=following)
+    return TurnPage(turns=[GradedTurn(turn=turn_of(row), scores=by_turn[row.idx]) for row in page], next=following)

@@ -11,7 +11,7 @@ from vivavoce.errors import StoreError
 from vivavoce.records.run import AttemptKey
 from vivavoce.store import schema
 from vivavoce.store.database import for_writing, is_duplicate, meaning
-from vivavoce.store.encode import RATIONALE, Entry, Row, escape, escape_nul
+from vivavoce.store.encode import Entry, Row, escape, escape_nul
 from vivavoce.store.insert import insert_rows
 from vivavoce.store.standing import AttemptFacts, facts_of, standings_of, tags_of
 
@@ -75,7 +75,7 @@ class Committer:
                 turns += [(number, *row) for row in entry.turns]
                 scores += [(number, *row) for row in entry.scores]
                 standings += standings_of(number, facts, entry.scores)
-                unread += [(number, grading) for grading in {row[0] for row in entry.scores if row[RATIONALE]}]
+                unread += [(number, grading) for grading in {row.grading_id for row in entry.scores if row.reason}]
             insert_rows(connection, schema.attempts, attempts)
             insert_rows(connection, schema.turns, turns)
             insert_rows(connection, schema.scores, scores)

@@ -102,7 +102,7 @@ def _missing(connection: Connection, run_id: str, batch: Sequence[Entry]) -> Ite
         number = number_of.get((spell(entry.key.sample_id), spell(entry.key.target), entry.key.trial))
         if number is None:
             yield entry
-        elif new := [row for row in entry.scores if (number, row[0]) not in there]:
+        elif new := [row for row in entry.scores if (number, row.grading_id) not in there]:
             yield replace(entry, attempt=None, turns=[], scores=new)
 
 

@@ -9,11 +9,10 @@ from typing import Any, TypeAlias
 from sqlalchemy import Row, Table
 
 from vivavoce.records.failure import Failure
-from vivavoce.records.run import Attempt, Grading, Reward, Run
-from vivavoce.records.score import GradeResult, TurnGrade
+from vivavoce.records.run import Attempt, Grading, Run
+from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Turn
 from vivavoce.records.usage import Usage
-from vivavoce.store.mirror import unfold
 from vivavoce.store.schema import gradings, runs
 
 AnyRow: TypeAlias = "Row[*tuple[Any, ...]]"
@@ -27,7 +26,7 @@ def run_of(row: AnyRow) -> Run:
 def grading_of(row: AnyRow) -> Grading:
     """Return a row of `gradings` as a record."""
     texts = {name: _json(getattr(row, name)) for name in ("spec", "fingerprints", "summary")}
-    return Grading.model_validate({**_columns(gradings, row), **texts})
+    return Grading.model_validate({**_columns(gradings, row), **texts, "passed_added": bool(row.passed_added)})
 
 
 def attempt_of(row: AnyRow, turns: Iterable[AnyRow]) -> Attempt:
@@ -58,15 +57,15 @@ def turn_of(row: AnyRow) -> Turn:
     return Turn.model_validate(_turn(row))
 
 
-def grades_of(rows: Sequence[AnyRow]) -> tuple[dict[str, GradeResult], Reward | None]:
-    """Return the rows of `scores` of one attempt, in the order of their ids, as grades by name and the reward."""
-    apart: dict[str, list[TurnGrade]] = {}
+def scores_of(rows: Sequence[AnyRow]) -> tuple[dict[str, Score], Score | None]:
+    """Return the rows of `scores` of one attempt, in the order of their ids, as scores by name and the reward."""
+    apart: dict[str, list[Score]] = {}
     for row in rows:
         if row.turn is not None:
-            apart.setdefault(row.name, []).append(turn_grade_of(row))
+            apart.setdefault(row.name, []).append(score_of(row))
     whole = [row for row in rows if row.turn is None]
-    grades = {row.name: _grade(row, apart.get(row.name, [])) for row in whole if row.kind == "grade"}
-    return grades, next((_reward(row) for row in whole if row.kind == "reward"), None)
+    found = {row.name: score_of(row, apart.get(row.name, ())) for row in whole if row.kind == "grade"}
+    return found, next((score_of(row) for row in whole if row.kind == "reward"), None)
 
 
 def _turn(row: AnyRow) -> dict[str, Any]:
@@ -80,42 +79,27 @@ def _turn(row: AnyRow) -> dict[str, Any]:
     }
 
 
-def _grade(row: AnyRow, apart: list[TurnGrade]) -> GradeResult:
-    turns = None if row.turns is None else apart
-    return GradeResult(
-        score=row.value,
+def score_of(row: AnyRow, turns: Sequence[Score] = ()) -> Score:
+    """Return a row of `scores` as a record; `turns` are the scores of its turns."""
+    return Score(
+        name=row.name,
+        turn=row.turn,
         state=row.state,
-        rationale=row.rationale,
-        submission=row.submission,
+        value=row.value,
+        raw=_json(row.raw),
+        passed=None if row.passed is None else bool(row.passed),
+        reason=row.reason,
+        confidence=row.confidence,
+        findings=_json(row.findings) or (),
+        other_evidence=_json(row.other_evidence) or (),
+        turns=None if row.turns is None else tuple(turns),
+        submission=row.submission or "",
         ground_truth=_json(row.ground_truth),
-        metadata=unfold(_json(row.metadata) or {}, turns),
-        per_turn_grades=turns,
+        extra=_json(row.extra) or {},
         failure=failure_of_text(row.failure),
         usage=_usage(row.usage),
-    )
-
-
-def turn_grade_of(row: AnyRow) -> TurnGrade:
-    """Return a row of `scores` about one turn as a record."""
-    return TurnGrade(
-        turn=row.turn,
-        score=row.value,
-        state=row.state,
-        rationale=row.rationale,
-        submission=row.submission,
-        ground_truth=_json(row.ground_truth),
-        metadata=_json(row.metadata) or {},
-        failure=failure_of_text(row.failure),
-    )
-
-
-def _reward(row: AnyRow) -> Reward:
-    return Reward(
-        score=row.value,
-        state=row.state,
-        rationale=row.rationale,
-        metadata=_json(row.metadata) or {},
-        failure=failure_of_text(row.failure),
+        fingerprint=row.fingerprint,
+        settings=_json(row.settings) or {},
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
@@ -17,16 +17,70 @@ from vivavoce.errors import StoreError
 from vivavoce.messages import AnyMessage, dump_messages
 from vivavoce.records.failure import Failure
 from vivavoce.records.redaction import LONG, NO_KEYS, Keys
-from vivavoce.records.run import Attempt, AttemptKey, Outcome, Reward
-from vivavoce.records.score import GradeResult, TurnGrade
+from vivavoce.records.run import Attempt, AttemptKey, Outcome
+from vivavoce.records.score import Score, State
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.store.mirror import fold
-from vivavoce.store.standing import passed_of
 
 Row = tuple[Any, ...]
 
-RATIONALE = 7
-"""Where the rationale stands in a row of scores that lacks the attempt's id."""
+
+class AttemptRow(NamedTuple):
+    """A row of `attempts` without its number."""
+
+    run_id: str
+    sample_id: str
+    target: str
+    trial: int
+    position: int
+    scenario: str
+    session_id: str | None
+    started_at: float
+    seconds: float | None
+    sample: str
+    opening: str | None
+    state: str | None
+    failure: str | None
+    usage: str | None
+    test: str | None
+
+
+class TurnRow(NamedTuple):
+    """A row of `turns` without the number of its attempt."""
+
+    idx: int
+    started_at: float | None
+    seconds: float | None
+    messages: str
+    usage: str | None
+    failure: str | None
+
+
+class ScoreCells(NamedTuple):
+    """A row of `scores` without its number and that of its attempt."""
+
+    grading_id: str
+    kind: str
+    name: str
+    turn: int | None
+    turns: int | None
+    state: State
+    value: float | None
+    reason: str | None
+    submission: str | None
+    ground_truth: str | None
+    extra: str | None
+    failure: str | None
+    usage: str | None
+    fingerprint: str | None
+    passed: int | None
+    raw: str | None
+    confidence: float | None
+    findings: str | None
+    other_evidence: str | None
+    settings: str | None
+
+
+Cells = TypeVar("Cells", AttemptRow, TurnRow, ScoreCells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +91,24 @@ class Entry:
     """
 
     key: AttemptKey
-    attempt: Row | None = None
-    turns: list[Row] = field(default_factory=list[Row])
-    scores: list[Row] = field(default_factory=list[Row])
+    attempt: AttemptRow | None = None
+    turns: list[TurnRow] = field(default_factory=list[TurnRow])
+    scores: list[ScoreCells] = field(default_factory=list[ScoreCells])
 
     @property
     def title(self) -> str:
         """What a person calls it."""
-        return f"sample '{self.key.sample_id}' ({self.key.target}, trial {self.key.trial})"
+        return f"sample '{self.key.sample_id}' ({self.key.target}, trial {self.key.trial + 1})"
 
     def escaped(self, escape: Callable[[str], str]) -> Entry:
         """Return it with every plain text escaped in this way."""
 
-        def of(row: Row) -> Row:
-            return tuple(escape(value) if isinstance(value, str) else value for value in row)
+        def of(row: Cells) -> Cells:
+            return row._make(escape(value) if isinstance(value, str) else value for value in row)
 
+        sample_id, target, trial = self.key
         return Entry(
-            key=AttemptKey(*of(self.key)),
+            key=AttemptKey(escape(sample_id), escape(target), trial),
             attempt=self.attempt and of(self.attempt),
             turns=[of(row) for row in self.turns],
             scores=[of(row) for row in self.scores],
@@ -82,20 +137,20 @@ class Encoder:
                     key=attempt.key,
                     attempt=self._attempt(attempt),
                     turns=[_turn(turn) for turn in attempt.trajectory.turns],
-                    scores=list(self._scores(outcome.grades, outcome.reward)),
+                    scores=list(self._scores(outcome.scores, outcome.reward)),
                 )
             )
         except (ValueError, TypeError, RecursionError) as error:
             raise _unwritable(attempt.key, error) from error
 
-    def grades(self, key: AttemptKey, grades: Mapping[str, GradeResult], reward: Reward | None) -> Entry:
+    def scores(self, key: AttemptKey, scores: Mapping[str, Score], reward: Score | None) -> Entry:
         """Return new scores of an attempt that is in the store.
 
         Raises:
             StoreError: something in them cannot be written.
         """
         try:
-            return self._without_keys(Entry(key=key, scores=list(self._scores(grades, reward))))
+            return self._without_keys(Entry(key=key, scores=list(self._scores(scores, reward))))
         except (ValueError, TypeError, RecursionError) as error:
             raise _unwritable(key, error) from error
 
@@ -104,12 +159,12 @@ class Encoder:
         if not self.keys.spellings:
             return entry
         rows = (entry.attempt or (), *entry.turns, *entry.scores)
-        texts = [cell for row in rows for cell in row if cell.__class__ is str and len(cell) >= LONG]
+        texts = [cell for row in rows for cell in row if isinstance(cell, str) and len(cell) >= LONG]
         return entry.escaped(self.keys.cut) if self.keys.are_in("\0".join(texts)) else entry
 
-    def _attempt(self, attempt: Attempt) -> Row:
+    def _attempt(self, attempt: Attempt) -> AttemptRow:
         talk = attempt.trajectory
-        return (
+        return AttemptRow(
             self.run_id,
             *attempt.key,
             attempt.position,
@@ -125,67 +180,37 @@ class Encoder:
             json_text(talk.test),
         )
 
-    def _scores(self, grades: Mapping[str, GradeResult], reward: Reward | None) -> Iterator[Row]:
-        for name, grade in grades.items():
+    def _scores(self, scores: Mapping[str, Score], reward: Score | None) -> Iterator[ScoreCells]:
+        for name, score in scores.items():
             fingerprint = self.fingerprints.get(name)
-            yield (
-                self.grading_id,
-                "grade",
-                name,
-                None,
-                None if grade.per_turn_grades is None else len(grade.per_turn_grades),
-                grade.state,
-                grade.score,
-                grade.rationale,
-                grade.submission,
-                json_text(grade.ground_truth),
-                json_text(fold(grade.metadata, grade.per_turn_grades)) if grade.metadata else None,
-                _failure(grade.failure),
-                json_text(grade.usage),
-                fingerprint,
-                passed_of(grade.metadata),
-            )
-            for turn in grade.per_turn_grades or ():
-                yield self._turn_score(name, turn, fingerprint)
+            yield self._score("grade", name, score, fingerprint)
+            for turn in score.turns or ():
+                yield self._score("grade", name, turn, fingerprint)
         if reward is not None:
-            yield self._reward(reward)
+            yield self._score("reward", "reward", reward, None)
 
-    def _turn_score(self, name: str, grade: TurnGrade, fingerprint: str | None) -> Row:
-        return (
-            self.grading_id,
-            "grade",
-            name,
-            grade.turn,
-            None,
-            grade.state,
-            grade.score,
-            grade.rationale,
-            grade.submission,
-            json_text(grade.ground_truth),
-            json_text(grade.metadata) if grade.metadata else None,
-            _failure(grade.failure),
-            None,
-            fingerprint,
-            passed_of(grade.metadata),
-        )
-
-    def _reward(self, reward: Reward) -> Row:
-        return (
-            self.grading_id,
-            "reward",
-            "reward",
-            None,
-            None,
-            reward.state,
-            reward.score,
-            reward.rationale,
-            None,
-            None,
-            json_text(reward.metadata) if reward.metadata else None,
-            _failure(reward.failure),
-            None,
-            None,
-            passed_of(reward.metadata),
+    def _score(self, kind: str, name: str, score: Score, fingerprint: str | None) -> ScoreCells:
+        return ScoreCells(
+            grading_id=self.grading_id,
+            kind=kind,
+            name=name,
+            turn=score.turn,
+            turns=None if score.turns is None else len(score.turns),
+            state=score.state,
+            value=score.value,
+            reason=score.reason,
+            submission=score.submission,
+            ground_truth=json_text(score.ground_truth),
+            extra=json_text(score.extra) if score.extra else None,
+            failure=_failure(score.failure),
+            usage=json_text(score.usage),
+            fingerprint=fingerprint,
+            passed=None if score.passed is None else int(score.passed),
+            raw=json_text(score.raw),
+            confidence=score.confidence,
+            findings=json_text(score.findings) if score.findings else None,
+            other_evidence=json_text(score.other_evidence) if score.other_evidence else None,
+            settings=json_text(score.settings) if score.settings else None,
         )
 
 
@@ -210,8 +235,8 @@ def escape_nul(text: str) -> str:
     return text.replace("\0", "\\u0000")
 
 
-def _turn(turn: Turn) -> Row:
-    return (
+def _turn(turn: Turn) -> TurnRow:
+    return TurnRow(
         turn.index,
         turn.started_at,
         turn.seconds,

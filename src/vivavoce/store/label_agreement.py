@@ -14,7 +14,6 @@ from vivavoce.stats.agreement import Agreement, agreement
 from vivavoce.store.decode import AnyRow
 from vivavoce.store.labels import label_of, of_run, said
 from vivavoce.store.schema import labels, scores
-from vivavoce.store.standing import standing_of
 from vivavoce.store.store import Store
 
 LISTED = 100
@@ -78,8 +77,7 @@ def agreement_with(pairs: Sequence[Paired]) -> LabelAgreement:
 
 
 def _paired(row: AnyRow) -> Paired:
-    passed = None if row.value is None else standing_of(row.state, row.value, row.passed) == "pass"
-    return Paired(label_of(row), row.state, row.value, passed)
+    return Paired(label_of(row), row.state, row.value, None if row.passed is None else bool(row.passed))
 
 
 def _kappa(table: Agreement) -> dict[str, float | None]:

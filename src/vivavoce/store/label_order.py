@@ -14,7 +14,6 @@ from sqlalchemy import ColumnElement, Connection, func, select
 from vivavoce.records.run import AttemptKey, Grading
 from vivavoce.store.database import spelled
 from vivavoce.store.schema import attempts, scores
-from vivavoce.store.standing import standing_of
 from vivavoce.store.store import Store
 
 MOST = 500
@@ -36,7 +35,7 @@ def in_doubt(store: Store, grading: Grading, grader: str, limit: int = MOST) -> 
         values = look.values()
         if not values:
             return []
-        split = look.split() if "votes" in look.metadata(values[0]) else []
+        split = look.split() if "votes" in look.extra(values[0]) else []
         near = look.nearest(look.pass_mark(values), limit)
         return look.keys([*dict.fromkeys([*split, *near])][:limit])
 
@@ -70,16 +69,15 @@ class _Look:
         query = select(s.value).where(*self._given(), s.value.is_not(None)).group_by(s.value).order_by(s.value)
         return list(self.connection.execute(query).scalars())
 
-    def metadata(self, value: float) -> dict[str, Any]:
-        """Return the metadata of one of the grades with a score."""
-        query = select(scores.c.metadata).where(*self._given(), scores.c.value == value).limit(1)
+    def extra(self, value: float) -> dict[str, Any]:
+        """Return what only the grader knows of one of the scores with a value."""
+        query = select(scores.c.extra).where(*self._given(), scores.c.value == value).limit(1)
         return _read(self.connection.execute(query).scalar())
 
     def passes(self, value: float) -> bool:
         """Say whether a score passes, as one of the grades with it says."""
-        query = select(scores.c.state, scores.c.passed).where(*self._given(), scores.c.value == value).limit(1)
-        state, passed = self.connection.execute(query).one()
-        return standing_of(state, value, passed) == "pass"
+        query = select(scores.c.passed).where(*self._given(), scores.c.value == value).limit(1)
+        return bool(self.connection.execute(query).scalar_one())
 
     def pass_mark(self, values: Sequence[float]) -> float:
         """Return a score between those that fail and those that pass."""
@@ -91,9 +89,9 @@ class _Look:
     def split(self) -> list[int]:
         """Return the attempts about which a panel was not unanimous, the closest votes first."""
         s = scores.c
-        unanimous = s.metadata.contains('"agreement":1.0')
-        query = select(s.attempt_id, s.metadata).where(*self._given(), s.value.is_not(None), ~unanimous).limit(_SPLIT)
-        shares = [(_read(row.metadata).get("agreement"), row.attempt_id) for row in self.connection.execute(query)]
+        unanimous = s.extra.contains('"agreement":1.0')
+        query = select(s.attempt_id, s.extra).where(*self._given(), s.value.is_not(None), ~unanimous).limit(_SPLIT)
+        shares = [(_read(row.extra).get("agreement"), row.attempt_id) for row in self.connection.execute(query)]
         split = [(share, number) for share, number in shares if isinstance(share, float) and share < 1]
         return [number for _, number in sorted(split)]
 

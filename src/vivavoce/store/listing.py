@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.records.failure import Failure
 from vivavoce.records.label import Label
 from vivavoce.records.run import Status, Verdict
-from vivavoce.records.score import State, TurnGrade
+from vivavoce.records.score import Score, State
 from vivavoce.records.trajectory import Turn
 from vivavoce.store.standing import Standing
 
@@ -60,7 +60,7 @@ class RunPage(Listed):
 
 
 class TurnScore(Listed):
-    """What a grader says of one turn, counted from 0; `passed` only where it says so itself."""
+    """What a grader says of one turn, an index from 0."""
 
     turn: int
     state: State
@@ -69,14 +69,14 @@ class TurnScore(Listed):
 
 
 class ScoreEntry(Listed):
-    """What a grader, or the reward, says of an attempt; a rationale is shortened, `passed` as in `TurnScore`."""
+    """What a grader, or the reward, says of an attempt; a reason is shortened."""
 
     kind: Literal["grade", "reward"]
     name: str
     state: State
     value: float | None = None
     passed: bool | None = None
-    rationale: str | None = None
+    reason: str | None = None
     failure: Failure | None = None
     turns: list[TurnScore] = Field(default_factory=lambda: list[TurnScore]())
 
@@ -109,7 +109,7 @@ class SamplePage(Listed):
 
 
 class ListedScore(Listed):
-    """What a grader, or the reward, says of an attempt, or of its `turn`; a rationale is shortened."""
+    """What a grader, or the reward, says of an attempt, or of its `turn`; a reason is shortened."""
 
     sample_id: str
     target: str
@@ -119,7 +119,8 @@ class ListedScore(Listed):
     turn: int | None = None
     state: State
     value: float | None = None
-    rationale: str | None = None
+    passed: bool | None = None
+    reason: str | None = None
     failure: Failure | None = None
 
 
@@ -134,7 +135,7 @@ class GradedTurn(Listed):
     """A turn of a conversation, and what each grader says of it, by their names."""
 
     turn: Turn
-    grades: dict[str, TurnGrade]
+    scores: dict[str, Score]
 
 
 class TurnPage(Listed):

@@ -17,8 +17,8 @@ from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, case, s
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRow
 from vivavoce.records.score import TESTER_ERROR, State
 from vivavoce.store.database import on_postgresql, plain_errors
-from vivavoce.store.decode import AnyRow, attempt_of, failure_of_text, grades_of
-from vivavoce.store.encode import Entry, escape, escape_nul
+from vivavoce.store.decode import AnyRow, attempt_of, failure_of_text, scores_of
+from vivavoce.store.encode import AttemptRow, Entry, ScoreCells, TurnRow, escape, escape_nul
 from vivavoce.store.schema import attempts, scores, turns
 
 PAGE = 32
@@ -80,22 +80,18 @@ class Reader:
         """Yield the scores of whole conversations."""
         s = scores.c
         failure = case((s.state == "error", s.failure)).label("failure")
-        query = select(s.attempt_id, s.kind, s.name, s.state, s.value, failure)
+        query = select(s.attempt_id, s.kind, s.name, s.state, s.value, s.passed, failure)
 
         def read(connection: Connection, page: Page) -> list[ScoreRow]:
             found = _scores(connection, page, query, s.grading_id == grading_id, s.turn.is_(None))
-            return [
-                ScoreRow(key, row.kind, row.name, row.state, row.value, _by_tester(row.failure))
-                for number, key in _keys(page)
-                for row in found.get(number, ())
-            ]
+            return [_score_row(key, row) for number, key in _keys(page) for row in found.get(number, ())]
 
         return self._stream(select(*_KEY), KEY_PAGE, read)
 
     def errors(self, grading_id: str) -> Iterator[ErrorRow]:
         """Yield what left an attempt without all its scores: the conversation's own failure, or the first grader's."""
         s = scores.c
-        query = select(s.attempt_id, s.name, s.failure, s.rationale)
+        query = select(s.attempt_id, s.name, s.failure, s.reason)
 
         def read(connection: Connection, page: Page) -> list[ErrorRow]:
             of_whole = (s.grading_id == grading_id, s.turn.is_(None), s.state == "error")
@@ -173,22 +169,27 @@ def _entry(attempt: AnyRow, talk: Sequence[AnyRow], said: Sequence[AnyRow]) -> E
     """Return rows without the numbers that the database gave them."""
     return Entry(
         key=_key(attempt),
-        attempt=tuple(attempt)[1:],
-        turns=[tuple(row)[1:] for row in talk],
-        scores=[tuple(row)[2:] for row in said],
+        attempt=AttemptRow._make(tuple(attempt)[1:]),
+        turns=[TurnRow._make(tuple(row)[1:]) for row in talk],
+        scores=[ScoreCells._make(tuple(row)[2:]) for row in said],
     )
 
 
 def _outcome(attempt: Attempt, rows: Sequence[AnyRow]) -> Outcome:
-    grades, reward = grades_of(rows)
-    return Outcome(attempt=attempt, grades=grades, reward=reward)
+    scores, reward = scores_of(rows)
+    return Outcome(attempt=attempt, scores=scores, reward=reward)
 
 
 def _error(attempt: AnyRow, rows: Sequence[AnyRow]) -> ErrorRow:
     if attempt.failure is not None:
         return ErrorRow(_key(attempt), None, failure_of_text(attempt.failure), None)
     first = rows[0]
-    return ErrorRow(_key(attempt), first.name, failure_of_text(first.failure), first.rationale)
+    return ErrorRow(_key(attempt), first.name, failure_of_text(first.failure), first.reason)
+
+
+def _score_row(key: AttemptKey, row: AnyRow) -> ScoreRow:
+    passed = None if row.passed is None else bool(row.passed)
+    return ScoreRow(key, row.kind, row.name, row.state, row.value, passed, _by_tester(row.failure))
 
 
 def _by_tester(failure: str | None) -> bool:

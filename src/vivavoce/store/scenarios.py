@@ -13,8 +13,8 @@ from operator import itemgetter
 
 from sqlalchemy import Connection, func, select
 
-from vivavoce.records.run import Grading, Reward
-from vivavoce.records.score import GradeResult, State, TurnGrade
+from vivavoce.records.run import Grading
+from vivavoce.records.score import Score, State
 from vivavoce.store.browsing import title_of
 from vivavoce.store.decode import AnyRow, failure_of_text
 from vivavoce.store.encode import escape, escape_nul
@@ -24,6 +24,10 @@ from vivavoce.store.store import Store
 
 AT_ONCE = 1000
 """Rows that are held at a time, and samples that one query asks for."""
+
+
+Scored = tuple[float, bool]
+"""A value, and whether the score passes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ class ScenarioScores:
 
     attempts: Mapping[int, tuple[str, str, str]]
     graders: Sequence[str]
-    scores: Mapping[str, Mapping[int, float]]
+    scores: Mapping[str, Mapping[int, Scored]]
     unscored: Mapping[str, Mapping[int, State]]
 
 
@@ -46,16 +50,17 @@ def scenario_scores(store: Store, grading: Grading) -> ScenarioScores:
     a, s = attempts.c, scores.c
     plan = select(a.id, a.sample_id, a.target, a.scenario).where(a.run_id == _plain(grading.run_id))
     of_whole = s.grading_id == _plain(grading.id), s.turn.is_(None)
-    values = select(s.attempt_id, s.value).where(*of_whole, s.value.is_not(None))  # an index holds all of it
+    values = select(s.attempt_id, s.value, s.passed).where(*of_whole, s.value.is_not(None))  # an index holds all of it
     states = select(s.attempt_id, s.state).where(*of_whole, s.value.is_(None))
     first = select(s.attempt_id, s.id).where(*of_whole).order_by(s.attempt_id).limit(1)
     firsts: dict[str, tuple[int, ...]] = {}
-    scored: dict[str, dict[int, float]] = {}
+    scored: dict[str, dict[int, Scored]] = {}
     unscored: dict[str, dict[int, State]] = {}
     with store.connected() as connection:
         planned = {row[0]: (row[1], row[2], row[3]) for row in _rows(connection, plan.order_by(a.position, a.id))}
         for name in connection.execute(_graders(grading)).scalars().all():
-            scored[name] = {row[0]: row[1] for row in _rows(connection, values.where(s.name == name))}
+            found = _rows(connection, values.where(s.name == name))
+            scored[name] = {number: (value, bool(passed)) for number, value, passed in found}
             unscored[name] = {row[0]: row[1] for row in _rows(connection, states.where(s.name == name))}
             firsts[name] = tuple(connection.execute(first.where(s.name == name)).one())
     return ScenarioScores(planned, sorted(firsts, key=firsts.__getitem__), scored, unscored)
@@ -82,14 +87,14 @@ def _rows(connection: Connection, query: AnySelect) -> Iterator[AnyRow]:
 
 def said_of(
     store: Store, grading: Grading, target: str, name: str, samples: Sequence[str]
-) -> Iterator[tuple[str, GradeResult | Reward]]:
+) -> Iterator[tuple[str, Score]]:
     """Yield the id of a sample and what a grader, or the reward, says of an attempt of it, of some samples.
 
     Those of a sample come together, in the order of the plan. They hold score, reason and failure; of the turns there
     is only the lowest.
     """
     a, s = attempts.c, scores.c
-    query = select(a.sample_id, a.id, s.turn, s.state, s.value, s.rationale, s.failure)
+    query = select(a.sample_id, a.id, s.turn, s.state, s.value, s.passed, s.reason, s.failure)
     query = query.join_from(attempts, scores, s.attempt_id == a.id)
     query = query.where(a.run_id == _plain(grading.run_id), a.target == target, s.grading_id == _plain(grading.id))
     query = query.where(s.name == name, s.kind == ("reward" if name == "reward" else "grade"))
@@ -111,15 +116,23 @@ def titles(store: Store, run_id: str, target: str, samples: Sequence[str]) -> di
     return {row.sample_id: title_of(json.loads(row.sample)) or row.sample_id for row in rows}
 
 
-def _said(name: str, row: AnyRow, turns: Sequence[AnyRow]) -> GradeResult | Reward:
-    _, _, _, state, value, rationale, failure = row
-    broken = failure_of_text(failure)
-    if name == "reward":
-        return Reward(score=value, state=state, rationale=rationale, failure=broken)
-    scored = [(turn[4], place) for place, turn in enumerate(turns) if turn[4] is not None]
-    lowest = [turns[min(scored)[1]]] if scored else []
-    grades = [TurnGrade(turn=turn, score=low, rationale=why) for _, _, turn, _, low, why, _ in lowest]
-    return GradeResult(score=value, state=state, rationale=rationale, failure=broken, per_turn_grades=grades or None)
+def _said(name: str, row: AnyRow, turns: Sequence[AnyRow]) -> Score:
+    scored = [(turn.value, place) for place, turn in enumerate(turns) if turn.value is not None]
+    lowest = (turns[min(scored)[1]],) if scored else ()
+    return _score(name, row, tuple(_score(name, turn) for turn in lowest) or None)
+
+
+def _score(name: str, row: AnyRow, turns: tuple[Score, ...] | None = None) -> Score:
+    return Score(
+        name=name,
+        turn=row.turn,
+        state=row.state,
+        value=row.value,
+        passed=None if row.passed is None else bool(row.passed),
+        reason=row.reason,
+        failure=failure_of_text(row.failure),
+        turns=turns,
+    )
 
 
 def _parts(samples: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -25,7 +25,7 @@ from sqlalchemy import (
     text,
 )
 
-HEAD = "0006"
+HEAD = "0007"
 """The newest migration; versions are ordered as text."""
 
 BigId = BigInteger().with_variant(Integer, "sqlite")
@@ -62,6 +62,7 @@ gradings = Table(
     Column("finished_at", Double),
     Column("verdict", Name),
     Column("summary", Text),
+    Column("passed_added", Integer),
     Index("gradings_by_run", "run_id"),
 )
 
@@ -118,19 +119,24 @@ scores = Table(
     Column("turns", Integer),
     Column("state", Name, nullable=False),
     Column("value", Double),
-    Column("rationale", Text),
+    Column("reason", Text),
     Column("submission", Text),
     Column("ground_truth", Text),
-    Column("metadata", Text),
+    Column("extra", Text),
     Column("failure", Text),
     Column("usage", Text),
     Column("fingerprint", Name),
     Column("passed", Integer),
+    Column("raw", Text),
+    Column("confidence", Double),
+    Column("findings", Text),
+    Column("other_evidence", Text),
+    Column("settings", Text),
     CheckConstraint("(state = 'scored') = (value IS NOT NULL)", name="scored_has_value"),
 )
 """`turn` is NULL for the whole conversation; such a row counts in `turns` how many turns were graded apart.
 
-`passed` is 1 or 0 where the grader says itself whether the score passes.
+`passed` is 1 or 0, NULL without a score. `raw`, `findings`, `other_evidence`, `settings` and `extra` are JSON.
 """
 
 Index(
@@ -148,6 +154,7 @@ Index(
     scores.c.grading_id,
     scores.c.attempt_id,
     scores.c.value,
+    scores.c.passed,
     scores.c.turn,  # or SQLite reads each score to see that it has none
     sqlite_where=scores.c.turn.is_(None),
     postgresql_where=scores.c.turn.is_(None),

@@ -197,11 +197,11 @@ def _pieces(connection: Connection, which: Sequence[tuple[int, str]]) -> Pieces:
         found[row.attempt_id, ""] += [(row.idx, piece) for piece in _said(row.messages)]
     s = scores.c
     judged = {number for number, grading_id in which if grading_id}
-    query = select(s.attempt_id, s.grading_id, s.turn, s.rationale).order_by(s.id)
-    query = query.where(s.attempt_id.in_(judged), s.rationale.is_not(None))
+    query = select(s.attempt_id, s.grading_id, s.turn, s.reason).order_by(s.id)
+    query = query.where(s.attempt_id.in_(judged), s.reason.is_not(None))
     for row in connection.execute(query):
         if (pieces := found.get((row.attempt_id, row.grading_id))) is not None:
-            pieces.append((row.turn, row.rationale))
+            pieces.append((row.turn, row.reason))
     return found
 
 

@@ -1,19 +1,19 @@
-"""Where a conversation stands in a grading: what its scores amount to, in the narrow row that lists look at.
+"""The status of a sample in a grading: what its scores amount to, in the narrow row that lists look at.
 
-A metric may pass from 0.7 on, another with a low score, and only it can tell: it leaves `passed` in its metadata. What
-it says is kept with the score and, for the conversation as a whole, in `standings`, so that a list, a filter and the
-page of a conversation can never disagree.
+Whether a score passes was decided when it was made; here the worst of a sample's scores is found, once, so that a list,
+a filter and the page of a conversation cannot disagree.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, cast, get_args
 
-from vivavoce.records.score import PASSED, State
+from vivavoce.records.score import State
+from vivavoce.store.encode import AttemptRow, ScoreCells
 
-Standing = Literal["error", "fail", "part", "pass", "skip"]
+Standing = Literal["error", "fail", "pass", "skip"]
 """What a score amounts to, the worst first; one that was skipped counts only where there is nothing else."""
 
 RANK: tuple[Standing, ...] = get_args(Standing)
@@ -34,21 +34,13 @@ class Said(NamedTuple):
     passed: int | None
 
 
-def passed_of(metadata: Mapping[str, Any]) -> int | None:
-    """Return 1 or 0 where a grader says itself whether its score passes, None where it does not."""
-    said = metadata.get("passed")
-    return int(said) if isinstance(said, bool) else None
-
-
-def standing_of(state: State, value: float | None, passed: int | None) -> Standing:
-    """Return what a score amounts to; unless its grader says whether it passes, 1 does."""
+def standing_of(state: State, passed: bool | int | None) -> Standing:
+    """Return what a score amounts to; one without a value that nothing decides counts for nothing."""
     if state == "error":
         return "error"
-    if value is None:
+    if state == "skipped" or passed is None:
         return "skip"
-    if passed or (passed is None and value >= PASSED):
-        return "pass"
-    return "fail" if value <= 0 or passed == 0 else "part"
+    return "pass" if passed else "fail"
 
 
 def worst_of(standings: Iterable[Standing]) -> Standing:
@@ -66,17 +58,18 @@ class AttemptFacts(NamedTuple):
     broken: bool
 
 
-def facts_of(attempt: Sequence[Any], turns: int) -> AttemptFacts:
+def facts_of(attempt: AttemptRow, turns: int) -> AttemptFacts:
     """Return what lists say of an attempt, from its row without a number."""
-    return AttemptFacts(attempt[4], turns, attempt[8], tags_of(attempt[9]), attempt[12] is not None)
+    tags, broken = tags_of(attempt.sample), attempt.failure is not None
+    return AttemptFacts(attempt.position, turns, attempt.seconds, tags, broken)
 
 
-def standings_of(number: int, facts: AttemptFacts, scores: Iterable[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """Return the rows of `standings`, one for each grading, from the rows of scores without the attempt's number."""
+def standings_of(number: int, facts: AttemptFacts, scores: Iterable[ScoreCells]) -> list[tuple[Any, ...]]:
+    """Return the rows of `standings`, one for each grading, from the rows of scores."""
     by_grading: dict[str, list[Said]] = {}
     for row in scores:
-        if row[3] is None:
-            by_grading.setdefault(row[0], []).append(Said(row[5], row[6], row[14]))
+        if row.turn is None:
+            by_grading.setdefault(row.grading_id, []).append(Said(row.state, row.value, row.passed))
     position, turns, seconds, tags, broken = facts
     return [
         (grading_id, position, number, *standing(said, broken=broken), turns, seconds, tags)
@@ -86,7 +79,7 @@ def standings_of(number: int, facts: AttemptFacts, scores: Iterable[Sequence[Any
 
 def standing(said: Sequence[Said], *, broken: bool) -> tuple[Standing, float, float | None, int]:
     """Return what scores amount to, the place worst first, the lowest value, and how many were skipped."""
-    found = "error" if broken else worst_of(standing_of(*one) for one in said)
+    found = "error" if broken else worst_of(standing_of(one.state, one.passed) for one in said)
     lowest = min((one.value for one in said if one.value is not None), default=None)
     rank = BROKEN if broken else UNGRADED if found == "error" else LAST if lowest is None else lowest
     return found, rank, lowest, sum(one.state == "skipped" for one in said)

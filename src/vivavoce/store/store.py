@@ -335,7 +335,8 @@ def _run_values(run: Run) -> dict[str, Any]:
 
 
 def _grading_values(grading: Grading) -> dict[str, Any]:
-    return {**dict(grading), **_without_keys(grading, ("spec", "fingerprints", "summary"))}
+    texts = _without_keys(grading, ("spec", "fingerprints", "summary"))
+    return {**dict(grading), "passed_added": int(grading.passed_added), **texts}
 
 
 def _without_keys(record: Run | Grading, names: Sequence[str]) -> dict[str, str | None]:

@@ -13,8 +13,8 @@ from typing import Self
 from sqlalchemy import Engine
 
 from vivavoce.errors import StoreError
-from vivavoce.records.run import AttemptKey, Outcome, Reward
-from vivavoce.records.score import GradeResult
+from vivavoce.records.run import AttemptKey, Outcome
+from vivavoce.records.score import Score
 from vivavoce.store.committing import Committer
 from vivavoce.store.database import plain_errors
 from vivavoce.store.encode import Encoder, Entry
@@ -57,13 +57,13 @@ class OutcomeWriter:
         """
         await self._put(self._encoder.outcome(outcome))
 
-    async def put_grades(self, key: AttemptKey, grades: Mapping[str, GradeResult], reward: Reward | None) -> None:
+    async def put_scores(self, key: AttemptKey, scores: Mapping[str, Score], reward: Score | None) -> None:
         """Queue new scores of an attempt that is in the store.
 
         Raises:
             StoreError: as `put`, and later when the store has no such attempt.
         """
-        await self._put(self._encoder.grades(key, grades, reward))
+        await self._put(self._encoder.scores(key, scores, reward))
 
     async def drain(self) -> None:
         """Wait until everything put so far is committed.

@@ -14,7 +14,7 @@ from typing import Any
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.grading.extractors import Extract, build_extractor, last_assistant
 from vivavoce.grading.gates import Gate, LogicalGate, SimpleGate, Threshold, WeightedGate
-from vivavoce.grading.grader import Grader, Score, user_score
+from vivavoce.grading.grader import Grader, ScoreCase, user_score
 from vivavoce.grading.graders import OF_TESTS, graders, truth_of
 from vivavoce.grading.judge import RESERVED, VERDICT_SCHEMA, ModelJudge
 from vivavoce.grading.metrics import metric_grader
@@ -140,13 +140,13 @@ class Builder:
         function = load_object(spec.function, self.suite.base) if from_file else graders.get(spec.function)
         truth = truth_of(function)
         waits = truth is None or is_file_reference(spec.extractor)
-        score: Score
+        score: ScoreCase
         if truth is None:
-            silence = "trajectory" in inspect.signature(function).parameters
+            accepts_empty = "trajectory" in inspect.signature(function).parameters
             score, version = user_score(function, spec.config, spec.timeout), _source(function)
         else:
             options = read_options(function, spec.config)
-            silence = truth in ("reference_tool_calls", "conversation")
+            accepts_empty = truth in ("reference_tool_calls", "conversation")
             score, version = _bound(function, options), "1"
         parts = [spec.function, version, spec.config, _extractor_parts(spec, self.suite.base)]
         if spec.function in OF_TESTS:
@@ -157,10 +157,11 @@ class Builder:
             extract,
             score,
             truth or "none",
-            fingerprint(parts),
-            silence,
+            fingerprint([*parts, *_threshold_part(spec)]),
+            accepts_empty,
             spec.scope,
             spec.display_name,
+            threshold=spec.threshold,
             waits=waits,
         )
 
@@ -172,7 +173,7 @@ class Builder:
                 asked_with = spec.asked_with
                 judge = ModelJudge(self._opened(spec.model, spec), rubric, asked_with, spec.system_prompt)
                 asked: list[Any] = [spec.model, rubric.hash, asked_with, spec.system_prompt, VERDICT_SCHEMA]
-                parts = [*asked, _extractor_parts(spec, self.suite.base)]
+                parts = [*asked, _extractor_parts(spec, self.suite.base), *_threshold_part(spec)]
                 return Grader(
                     name,
                     extract,
@@ -182,6 +183,7 @@ class Builder:
                     scope=spec.scope,
                     label=spec.display_name,
                     judged=True,
+                    threshold=spec.threshold,
                     waits=True,
                 )
         return None
@@ -228,17 +230,17 @@ class Builder:
         spec = self.suite.spec.reward
         if isinstance(spec, MetricRewardSpec):
             self._known_key(spec.metric_key, ("reward", "metric_key"))
-            return WeightedReward({spec.metric_key: 1.0})
+            return WeightedReward({spec.metric_key: 1.0}, spec.threshold)
         if isinstance(spec, WeightedRewardSpec):
             for key in spec.weights:
                 self._known_key(key, ("reward", "weights", key))
-            return WeightedReward(spec.weights)
+            return WeightedReward(spec.weights, spec.threshold)
         if isinstance(spec, CustomRewardSpec):
             with self.place("reward", "function"):
                 found = load_object if is_file_reference(spec.function) else _registered
                 function = found(spec.function, self.suite.base)
                 check_parameters(function, ("ctx",))
-                return CustomReward(function)
+                return CustomReward(function, spec.threshold)
         return None
 
     def _gate(self, spec: AnyGateSpec, at: KeyPath) -> Gate:
@@ -270,7 +272,7 @@ def _threshold(spec: ConditionSpec) -> Threshold:
     return Threshold(spec.aggregation, spec.op, spec.value, spec.pass_threshold, spec.pass_op, spec.on)
 
 
-def _bound(function: Callable[..., Any], options: dict[str, Any]) -> Score:
+def _bound(function: Callable[..., Any], options: dict[str, Any]) -> ScoreCase:
     return lambda case: function(case, **options)
 
 
@@ -283,6 +285,11 @@ def _extractor_parts(spec: FunctionGraderSpec | JudgeGraderSpec, base: Path) -> 
     if is_file_reference(spec.extractor):
         version = _source(load_object(spec.extractor, base))
     return [spec.extractor, version, spec.extractor_config, spec.scope]
+
+
+def _threshold_part(spec: GraderSpec) -> list[float]:
+    """Return what a threshold adds to a fingerprint: nothing where there is none, as before there were any."""
+    return [] if spec.threshold is None else [spec.threshold]
 
 
 def _source(function: Callable[..., Any]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from vivavoce.errors import UsageError
 from vivavoce.metrics.custom import function_metric
 from vivavoce.metrics.factory import create_metric, make_metric
-from vivavoce.metrics.judges import asking, with_judges
+from vivavoce.metrics.judges import asking, copy_of, with_judges
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.model import Model
 from vivavoce.plugins import is_file_reference, load_object
@@ -42,12 +42,32 @@ def metric_of(
     if spec.metric.endswith((".yaml", ".yml")):
         _check_made(spec)
         made = load_metric(base / spec.metric, spec.model and opening(spec.model), opening=opening)
+        made = _passing_from(made, spec.threshold)
         return made if made.model is not None else with_judges(made, choose)
     made = _made(name, spec, base)
     own = [one.model is not None for one in asking(made)]
     if spec.model is not None and own and all(own):
         raise UsageError(f"'{spec.metric}' has its judge already; leave model out")
-    return with_judges(made, choose)
+    return with_judges(_passing_from(made, spec.threshold), choose)
+
+
+def _passing_from(metric: BaseMultiTurnMetric, threshold: float | None) -> BaseMultiTurnMetric:
+    """Return a metric whose scores pass from a threshold on, None for its own."""
+    if threshold is None:
+        return metric
+    config = metric.config
+    if config.score_type == "categorical":
+        raise UsageError(
+            f"'{metric.name}' gives a label, which no threshold decides; name passing_categories in config"
+        )
+    if threshold < config.minimum or (config.maximum is not None and threshold > config.maximum):
+        highest = "" if config.maximum is None else f" to {config.maximum:g}"
+        raise UsageError(
+            f"the scores of '{metric.name}' go from {config.minimum:g}{highest}; got threshold: {threshold:g}"
+        )
+    made = copy_of(metric)
+    made.config = config.model_copy(update={"threshold": threshold})
+    return made
 
 
 def written_in(spec: MetricGraderSpec, base: Path) -> str:

@@ -173,10 +173,11 @@ class GraderSpec(Spec):
     """What every kind of grader shares: which part is graded, and how it is called in reports.
 
     `scope` decides whether each turn is graded or the whole conversation; without it, a sample with a truth for each
-    turn is graded turn by turn.
+    turn is graded turn by turn. A score passes from `threshold` on, 1 unless it is given; it decides nothing else.
     """
 
     scope: Scope | None = None
+    threshold: float | None = Field(default=None, ge=0, le=1)
     display_name: str | None = None
     extractor: str = "last_assistant"
     extractor_config: dict[str, Any] = Field(default_factory=dict)
@@ -233,8 +234,9 @@ class JudgeGraderSpec(GraderSpec, JudgeSpec):
 class MetricGraderSpec(JudgeSpec):
     """A metric by its name, or one of your own as `file.py:name`; `config` holds its options.
 
-    It looks at the whole conversation; with a `scope` it judges each turn, or each window of turns, within it. A judged
-    metric asks `model`, or the judge that VIVAVOCE_JUDGE names.
+    It looks at the whole conversation; with a `scope` it judges each turn, or each window of turns, within it. Its
+    score passes on the right side of `threshold`, in the metric's own terms. A judged metric asks `model`, or the judge
+    that VIVAVOCE_JUDGE names.
     """
 
     kind: Literal["metric"]
@@ -242,20 +244,30 @@ class MetricGraderSpec(JudgeSpec):
     model: Address | None = None
     config: dict[str, Any] = Field(default_factory=dict)
     scope: MetricScope = "conversation"
+    threshold: float | None = None
     display_name: str | None = None
 
 
 AnyGraderSpec = Annotated[FunctionGraderSpec | JudgeGraderSpec | MetricGraderSpec, Field(discriminator="kind")]
 
 
-class MetricRewardSpec(Spec):
+class RewardSpec(Spec):
+    """What every kind of reward shares: the value from which it passes.
+
+    Without a `threshold` the reward of one grader passes as its score does, and any other with 1.
+    """
+
+    threshold: float | None = Field(default=None, ge=0, le=1)
+
+
+class MetricRewardSpec(RewardSpec):
     """The reward is one grader's score."""
 
     kind: Literal["metric"]
     metric_key: str
 
 
-class WeightedRewardSpec(Spec):
+class WeightedRewardSpec(RewardSpec):
     """The reward is a weighted mean of graders' scores; weights are normalised."""
 
     kind: Literal["weighted"]
@@ -267,7 +279,7 @@ class WeightedRewardSpec(Spec):
         return check_weights(weights)
 
 
-class CustomRewardSpec(Spec):
+class CustomRewardSpec(RewardSpec):
     """The reward is what a function says: `file.py:name`, or a registered name."""
 
     kind: Literal["custom"]
@@ -304,7 +316,7 @@ class ConditionSpec(Spec):
     aggregation: Aggregation = "avg_score"
     op: Operator = "gte"
     value: GateValue
-    pass_threshold: float = Field(default=1.0, ge=0, le=1)
+    pass_threshold: float | None = Field(default=None, ge=0, le=1)
     pass_op: Operator = "gte"
     on: Bound = "mean"
     min_scored: float = Field(default=0.0, ge=0, le=1)
@@ -324,7 +336,7 @@ class WeightedGateSpec(Spec):
     aggregation: Aggregation = "avg_score"
     op: Operator = "gte"
     value: GateValue
-    pass_threshold: float = Field(default=1.0, ge=0, le=1)
+    pass_threshold: float | None = Field(default=None, ge=0, le=1)
     on: Bound = "mean"
     min_scored: float = Field(default=0.0, ge=0, le=1)
 
@@ -384,11 +396,11 @@ class TesterSpec(JudgeSpec):
 
 
 class AgreementSpec(Spec):
-    """How well one grader predicts another; a score of at least `threshold` counts as yes, for both."""
+    """How well one grader predicts another; a pass counts as yes, or with a `threshold` a score from there on."""
 
     predictor: str
     truth: str
-    threshold: float = Field(default=1.0, ge=0, le=1)
+    threshold: float | None = Field(default=None, ge=0, le=1)
 
 
 class SuiteSpec(Spec):

@@ -8,7 +8,7 @@ from server.pages.cases import outcome, per_turn
 from vivavoce.records.failure import Failure
 from vivavoce.records.label import Label, LabelAgreement
 from vivavoce.records.run import AttemptKey, Grading
-from vivavoce.records.score import GradeResult, failed
+from vivavoce.records.score import Score, failed
 from vivavoce.report.html.labelling import agreement_shown, hand_marks, progress, question, questions
 from vivavoce.stats.agreement import Agreement
 
@@ -23,14 +23,14 @@ def label(**more: Any) -> Label:
 @pytest.mark.parametrize(
     ("verdict", "grade", "beside"),
     [
-        ("pass", GradeResult(score=1.0), "the judge says Pass, 1.00: they agree"),
-        ("fail", GradeResult(score=1.0), "the judge says Pass, 1.00: too lenient"),
-        ("pass", GradeResult(score=0.5), "the judge says Partial, 0.50: too strict"),
-        ("unsure", GradeResult(score=0.0), "the judge says Fail, 0.00"),
+        ("pass", Score(value=1.0), "the judge says Pass, 1.00: they agree"),
+        ("fail", Score(value=1.0), "the judge says Pass, 1.00: too lenient"),
+        ("pass", Score(value=0.5), "the judge says Partial, 0.50: too strict"),
+        ("unsure", Score(value=0.0), "the judge says Fail, 0.00"),
         ("pass", failed(BROKEN), "the judge gave no score: error"),
     ],
 )
-def test_a_label_is_told_beside_what_the_judge_says(verdict: str, grade: GradeResult, beside: str) -> None:
+def test_a_label_is_told_beside_what_the_judge_says(verdict: str, grade: Score, beside: str) -> None:
     (mark,) = hand_marks([label(verdict=verdict)], outcome(grades={"goal": grade}))[None]
     assert mark.beside == beside
 

@@ -9,7 +9,7 @@ import pytest
 
 from server.pages.cases import BROKEN, Elements, everywhere, keep, outcome, per_turn, turn
 from server.pages.hostile import TEXTS
-from vivavoce.records.score import GradeResult, failed
+from vivavoce.records.score import Score, failed
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.notebook import SHOWN, graded_html, result_html
 from vivavoce.report.text import safe
@@ -53,17 +53,17 @@ def test_the_verdict_the_intervals_and_the_worst_samples_are_shown(empty: Store)
 
 
 def test_where_all_is_well_no_sample_is_shown(empty: Store) -> None:
-    keep(empty, [outcome("kind", grades={"goal": GradeResult(score=1.0)})])
+    keep(empty, [outcome("kind", grades={"goal": Score(value=1.0)})])
     assert "Worst samples" not in Elements(graded_html(graded(empty))).text
 
 
 def test_a_result_is_shown_the_same(empty: Store, tmp_path: Path) -> None:
-    keep(empty, [outcome("kind", grades={"goal": GradeResult(score=0.0, rationale="rude")})])
+    keep(empty, [outcome("kind", grades={"goal": Score(value=0.0, reason="rude")})])
     assert result(empty, str(tmp_path / "kept.db"))._repr_html_() == graded(empty)._repr_html_()  # pyright: ignore[reportPrivateUsage] - what notebooks call
 
 
 def test_where_the_store_is_gone_it_says_so_and_shows_the_rest(empty: Store, tmp_path: Path) -> None:
-    keep(empty, [outcome("kind", grades={"goal": GradeResult(score=0.0, rationale="rude")})])
+    keep(empty, [outcome("kind", grades={"goal": Score(value=0.0, reason="rude")})])
     page = Elements(result_html(result(empty, str(tmp_path / "gone.db"))))
     assert "goal 0.000" in page.text
     assert "The samples cannot be read" in page.text

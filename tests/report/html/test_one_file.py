@@ -15,7 +15,7 @@ import pytest
 from server.pages.cases import BROKEN, Elements, called, everywhere, keep, outcome, per_turn, turn
 from server.pages.hostile import TEXTS
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import GradeResult, failed
+from vivavoce.records.score import Score, failed
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html import one_file
 from vivavoce.report.html.one_file import write_html
@@ -56,13 +56,12 @@ def sound(text: str) -> Elements:
 def ladder(count: int) -> list[Outcome]:
     """Return outcomes that get better from one to the next."""
     return [
-        outcome(f"s{i}", [turn(0, f"question {i}")], {"goal": GradeResult(score=i / count)}, position=i)
-        for i in range(count)
+        outcome(f"s{i}", [turn(0, f"question {i}")], {"goal": Score(value=i / count)}, position=i) for i in range(count)
     ]
 
 
 def test_the_verdict_the_metrics_the_samples_and_the_conversations_are_in_it(empty: Store) -> None:
-    judged = GradeResult(score=0.0, rationale="It refused.", metadata={"evidence": [QUOTE]})
+    judged = Score(value=0.0, reason="It refused.", extra={"evidence": [QUOTE]})
     turns = [turn(0, "Hello", *called("look", '{"order": 7}', "paid"), "Hi"), turn(1, "Money!", "No refund, ever.")]
     refused = outcome("refused", turns, {"goal": judged, "tone": per_turn(1.0, 0.0)}, position=0)
     keep(empty, [refused, outcome("broken", grades={"goal": failed(BROKEN)}, position=1, failure=BROKEN)])
@@ -139,7 +138,7 @@ def test_large_conversations_end_the_file_sooner(empty: Store, monkeypatch: pyte
 def test_of_a_long_conversation_the_first_turns_are_in_it(empty: Store) -> None:
     turns = [turn(i, f"question {i}", *called("look", "{}", "x"), f"answer {i}") for i in range(450)]
     lost = {"text": "c300", "kind": "call", "turn": 300, "verified": True}
-    grades = {"goal": GradeResult(score=0.0, metadata={"evidence": [lost]}), "tone": per_turn(*[0.0] * 450)}
+    grades = {"goal": Score(value=0.0, extra={"evidence": [lost]}), "tone": per_turn(*[0.0] * 450)}
     keep(empty, [outcome("long", turns, grades)])
     page = sound(written(empty))
     assert "Turns 0 to 199 of 450 are in this file, counted from 0. All of them: viva view run-1" in page.text

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.report.compare import Comparison
 from vivavoce.server.replies import CountedSamples, RunReport
 from vivavoce.store.listing import RunPage, ScorePage, TurnPage
@@ -12,7 +12,7 @@ from vivavoce.store.store import Store
 from ..live import get, serving
 from ..pages.cases import keep, outcome, per_turn, turn
 
-GRADES = {"goal": GradeResult(score=1.0), "each": per_turn(0.25, 0.75)}
+GRADES = {"goal": Score(value=1.0), "each": per_turn(0.25, 0.75)}
 
 
 def test_runs_are_listed_with_the_figures_of_their_summary(server: str, store: Store) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from vivavoce.records.failure import Failure
-from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Reward, Run
-from vivavoce.records.score import GradeResult, TurnGrade, failed
+from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
+from vivavoce.records.score import Score, failed
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.records.usage import Usage
 from vivavoce.run.summary import summarise, tally
@@ -43,12 +43,12 @@ async def _write(store: Store, grading: Grading, outcomes: Sequence[Outcome]) ->
 def outcome(
     sample: str = "one",
     turns: Sequence[Turn] = (),
-    grades: dict[str, GradeResult] | None = None,
+    grades: dict[str, Score] | None = None,
     *,
     position: int = 0,
     trial: int = 0,
     target: str = "bot",
-    reward: Reward | None = None,
+    reward: Score | None = None,
     **talk: Any,
 ) -> Outcome:
     """Return an outcome; `talk` is the rest of its trajectory."""
@@ -60,7 +60,7 @@ def outcome(
         started_at=1000.0,
         position=position,
     )
-    return Outcome(attempt=attempt, grades=grades or {"goal": GradeResult(score=1.0)}, reward=reward)
+    return Outcome(attempt=attempt, scores=grades or {"goal": Score(value=1.0)}, reward=reward)
 
 
 def turn(index: int, asked: str, *answers: AnyMessage | str, **more: Any) -> Turn:
@@ -76,10 +76,10 @@ def called(name: str, arguments: str, result: str) -> list[AnyMessage]:
     return [AIMessage(tool_calls=[call]), ToolMessage(content=result, tool_call_id="c")]
 
 
-def per_turn(*scores: float, why: str = "as told") -> GradeResult:
+def per_turn(*scores: float, why: str = "as told") -> Score:
     """Return a grade of each turn."""
-    turns = [TurnGrade(turn=i, score=score, rationale=f"{why} {i}") for i, score in enumerate(scores)]
-    return GradeResult(score=sum(scores) / len(scores), per_turn_grades=turns)
+    turns = [Score(turn=i, value=score, reason=f"{why} {i}") for i, score in enumerate(scores)]
+    return Score(value=sum(scores) / len(scores), turns=tuple(turns))
 
 
 def everywhere(text: str) -> Outcome:
@@ -93,7 +93,7 @@ def everywhere(text: str) -> Outcome:
         "violations": [{"what": text, "severity": text}],
     }
     failure = Failure(blame="judge", kind=text, message=text, exception=text, evidence=text)
-    told = TurnGrade(turn=0, score=0.5, rationale=text, submission=text, ground_truth=text, metadata=metadata)
+    told = Score(turn=0, value=0.5, reason=text, submission=text, ground_truth=text, extra=metadata)
     step = {
         "assistant_message": {"tool_calls": [{"function": {"name": text}}]},
         "tool_message": {"content": text},
@@ -111,11 +111,11 @@ def everywhere(text: str) -> Outcome:
     }
     one = turn(0, text, *called(text, text, text), text, usage=Usage(input_tokens=3, calls=1), failure=failure)
     grades = {
-        text: GradeResult(score=0.25, rationale=text, submission=text, metadata=metadata, per_turn_grades=[told]),
+        text: Score(value=0.25, reason=text, submission=text, extra=metadata, turns=(told,)),
         f"{text}!": failed(failure.model_copy(update={"message": f"{text}?"})),
-        "whole": GradeResult(score=0.0, rationale=text, metadata={"evidence": [found, lost]}),
+        "whole": Score(value=0.0, reason=text, extra={"evidence": [found, lost]}),
     }
-    reward = Reward(score=0.5, rationale=text, metadata={text: text})
+    reward = Score(value=0.5, reason=text, extra={text: text})
     held = outcome(text, [one], grades, target=text, reward=reward, opening=[SystemMessage(content=text)], test=test)
     sample = json.dumps({"id": text, "goal": text, "tags": [text]})
     return held.model_copy(update={"attempt": held.attempt.model_copy(update={"sample": sample})})

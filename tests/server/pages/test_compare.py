@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from vivavoce.records.run import Grading, Outcome
-from vivavoce.records.score import GradeResult, failed
+from vivavoce.records.score import Score, failed
 from vivavoce.report.text import safe
 from vivavoce.server.pages.compare import SHOWN
 from vivavoce.store.store import Store
@@ -18,8 +18,8 @@ from .cases import BROKEN, Elements, everywhere, keep, outcome, per_turn, turn
 from .hostile import TEXTS
 
 
-def scored(scores: Sequence[float | GradeResult], prefix: str = "s", target: str = "bot") -> list[Outcome]:
-    grades = [one if isinstance(one, GradeResult) else GradeResult(score=one, rationale="said so") for one in scores]
+def scored(scores: Sequence[float | Score], prefix: str = "s", target: str = "bot") -> list[Outcome]:
+    grades = [one if isinstance(one, Score) else Score(value=one, reason="said so") for one in scores]
     return [
         outcome(f"{prefix}-{i}", [turn(0, "hi", f"answer {i}")], {"goal": grade}, position=i, target=target)
         for i, grade in enumerate(grades)
@@ -207,11 +207,8 @@ def test_from_one_flip_the_next_is_a_key_away(empty: Store, url: str) -> None:
 
 
 def test_of_several_trials_the_one_that_differs_most_is_shown(empty: Store, url: str) -> None:
-    a = [outcome("s", [turn(0, "hi", f"trial {i}")], {"g": GradeResult(score=1.0)}, trial=i) for i in range(3)]
-    b = [
-        outcome("s", [turn(0, "hi", f"after {i}")], {"g": GradeResult(score=s)}, trial=i)
-        for i, s in enumerate((1, 0, 1))
-    ]
+    a = [outcome("s", [turn(0, "hi", f"trial {i}")], {"g": Score(value=1.0)}, trial=i) for i in range(3)]
+    b = [outcome("s", [turn(0, "hi", f"after {i}")], {"g": Score(value=s)}, trial=i) for i, s in enumerate((1, 0, 1))]
     two(empty, a, b)
     path = "/compare/samples?a=run-a&b=run-b&sample_a=s"
     assert "after 1" in page(url, path).text
@@ -224,7 +221,7 @@ def test_of_several_trials_the_one_that_differs_most_is_shown(empty: Store, url:
 def test_what_strangers_wrote_stays_a_text(empty: Store, url: str, text: str) -> None:
     spec = {"description": text, "gate": {"metric_key": text, "value": 0.5}}
     better = everywhere(text)
-    grades = {**better.grades, text: GradeResult(score=1.0)}
+    grades = {**better.scores, text: Score(value=1.0)}
     keep(empty, [better.model_copy(update={"grades": grades})], "run-a", at=1, suite=text, spec=spec)
     keep(empty, [everywhere(text)], "run-b", at=2, suite=text, spec=spec)
     sample = quote(text, safe="")

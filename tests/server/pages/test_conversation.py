@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from vivavoce.messages import SystemMessage
-from vivavoce.records.score import GradeResult, TurnGrade, failed
+from vivavoce.records.score import Score, failed
 from vivavoce.records.usage import Usage
 from vivavoce.store.store import Store
 
@@ -19,14 +19,12 @@ LOST = {"text": "sorry about that", "turn": None, "verified": False}
 CALL = {"text": "c0", "kind": "call", "turn": 1, "verified": True}
 
 
-def judged() -> GradeResult:
+def judged() -> Score:
     criteria = [
         {"outcome": "the money is paid back", "met": False, "evidence": [QUOTE, TOOL, LOST]},
         {"outcome": "it is polite", "met": True, "evidence": [CALL]},
     ]
-    return GradeResult(
-        score=0.0, rationale="It refused.", metadata={"criteria": criteria}, usage=Usage(calls=1, cost=0.25)
-    )
+    return Score(value=0.0, reason="It refused.", extra={"criteria": criteria}, usage=Usage(calls=1, cost=0.25))
 
 
 def read(url: str, path: str) -> Elements:
@@ -68,7 +66,7 @@ def test_evidence_is_marked_where_it_stands_and_leads_to_its_mark_and_back(empty
 def test_a_failure_is_told_once_with_its_cause(empty: Store, url: str) -> None:
     grades = {
         "a": failed(BROKEN),
-        "b": failed(BROKEN, per_turn_grades=[TurnGrade(turn=0, state="error", failure=BROKEN)]),
+        "b": failed(BROKEN, per_turn_grades=[Score(turn=0, state="error", failure=BROKEN)]),
     }
     keep(empty, [outcome("bad", [turn(0, "Hello", failure=BROKEN)], grades, failure=BROKEN)])
     page = read(url, "/runs/run-1/samples/bad")
@@ -99,9 +97,7 @@ def test_what_the_tester_thought_and_how_its_test_ended(empty: Store, url: str) 
 
 def test_the_neighbours_and_the_failing_ones_are_a_link_away(empty: Store, url: str) -> None:
     scores = [0.0, 1.0, 1.0, 1.0, 0.5, 1.0]
-    found = [
-        outcome(f"s{i}", [turn(0, "a")], {"goal": GradeResult(score=one)}, position=i) for i, one in enumerate(scores)
-    ]
+    found = [outcome(f"s{i}", [turn(0, "a")], {"goal": Score(value=one)}, position=i) for i, one in enumerate(scores)]
     found[5] = outcome("s5", [turn(0, "a")], {"goal": failed(BROKEN)}, position=5, failure=BROKEN)
     keep(empty, found)
 
@@ -136,9 +132,7 @@ def test_a_sample_may_have_any_name(empty: Store, url: str, sample: str) -> None
 
 def test_a_long_conversation_comes_in_parts_and_links_find_their_turn(empty: Store, url: str) -> None:
     turns = [turn(i, f"question {i}", *called("look", "{}", "x"), f"answer {i}") for i in range(1000)]
-    grade = GradeResult(
-        score=0.0, metadata={"evidence": [{"text": "c450", "kind": "call", "turn": 450, "verified": True}]}
-    )
+    grade = Score(value=0.0, extra={"evidence": [{"text": "c450", "kind": "call", "turn": 450, "verified": True}]})
     keep(empty, [outcome("long", turns, {"goal": grade, "tone": per_turn(*([1.0] * 999), 0.0)})])
     first = get(f"{url}/runs/run-1/samples/long")
     page = Elements(first.text)

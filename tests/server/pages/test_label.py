@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.server.users import whoever_sits_here
 from vivavoce.store.audit import entries
 from vivavoce.store.labels import LabelPlace as Place
@@ -31,7 +31,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
             outcome(
                 f"sample-{number}",
                 [turn(0, f"Question {number}", f"Answer {number}")],
-                {"goal": GradeResult(score=score, rationale=f"because-{number}"), "apart": per_turn(score)},
+                {"goal": Score(value=score, reason=f"because-{number}"), "apart": per_turn(score)},
                 position=number,
                 target=TARGET,
             )

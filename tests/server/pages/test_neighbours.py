@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.server.pages.neighbours import neighbours
 from vivavoce.store.listing import SampleEntry
 from vivavoce.store.store import Store
@@ -12,12 +12,12 @@ from vivavoce.store.store import Store
 from .cases import keep, outcome
 
 GRADES = [
-    GradeResult(score=0.0),
-    GradeResult(score=0.8, metadata={"passed": True}),
-    GradeResult(score=1.0),
-    GradeResult(state="skipped", rationale="nothing to say"),
-    GradeResult(score=1.0, metadata={"passed": False}),
-    GradeResult(score=0.5),
+    Score(value=0.0),
+    Score(value=0.8, extra={"passed": True}),
+    Score(value=1.0),
+    Score(state="skipped", reason="nothing to say"),
+    Score(value=1.0, extra={"passed": False}),
+    Score(value=0.5),
 ]
 """By position: fail, pass from 0.7 on, pass, skipped, a full score that does not pass, partial."""
 

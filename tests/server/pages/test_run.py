@@ -6,7 +6,7 @@ import gzip
 import pytest
 
 from vivavoce.records.run import AttemptKey, Grading, Run
-from vivavoce.records.score import TESTER_ERROR, GradeResult, failed
+from vivavoce.records.score import TESTER_ERROR, Score, failed
 from vivavoce.store.store import Store
 
 from ..live import get
@@ -81,14 +81,14 @@ def test_a_big_run_comes_in_pages_that_weigh_little(empty: Store, url: str) -> N
 
 def test_a_column_sorts_both_ways(empty: Store, url: str) -> None:
     scores = {"a": 0.5, "b": 1.0, "c": 0.0}
-    keep(empty, [outcome(name, [turn(0, "x")], {"goal": GradeResult(score=one)}) for name, one in scores.items()])
+    keep(empty, [outcome(name, [turn(0, "x")], {"goal": Score(value=one)}) for name, one in scores.items()])
     assert names(Elements(get(f"{url}/runs/run-1?sort=goal").text)) == ["c", "a", "b"]
     assert names(Elements(get(f"{url}/runs/run-1?sort=-goal").text)) == ["b", "a", "c"]
 
 
 def test_trials_and_the_errors_of_the_tester_are_told(empty: Store, url: str) -> None:
     spoilt = BROKEN.model_copy(update={"kind": TESTER_ERROR, "blame": "tester"})
-    found = [outcome("a", [turn(0, "x")], {"goal": GradeResult(score=float(i))}, trial=i, position=i) for i in range(2)]
+    found = [outcome("a", [turn(0, "x")], {"goal": Score(value=float(i))}, trial=i, position=i) for i in range(2)]
     keep(empty, [*found, outcome("b", [turn(0, "x")], {"goal": failed(spoilt)}, position=2)])
     text = Elements(get(f"{url}/runs/run-1").text).text
     assert "pass^k 0.500 0.000" in text
@@ -107,7 +107,7 @@ def test_sets_of_scores_are_chosen_by_the_address(empty: Store, url: str) -> Non
 
     async def grade() -> None:
         async with empty.writer("run-1", "again", {}) as writer:
-            await writer.put_grades(AttemptKey("a", "bot", 0), {"goal": GradeResult(score=0.5)}, None)
+            await writer.put_scores(AttemptKey("a", "bot", 0), {"goal": Score(value=0.5)}, None)
 
     asyncio.run(grade())
     page = Elements(get(f"{url}/runs/run-1?grading=again").text)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from vivavoce.records.run import Run
-from vivavoce.records.score import GradeResult
+from vivavoce.records.score import Score
 from vivavoce.store.store import Store
 
 from ..live import get
@@ -20,9 +20,7 @@ def test_an_empty_store_says_what_to_do(url: str) -> None:
 
 def test_runs_stand_newest_first_with_headline_and_the_runs_before(empty: Store, url: str) -> None:
     for number, score in enumerate((0.25, 0.5, 1.0)):
-        keep(
-            empty, [outcome("a", [turn(0, "x")], {"goal": GradeResult(score=score)})], f"r{number}", at=1000.0 * number
-        )
+        keep(empty, [outcome("a", [turn(0, "x")], {"goal": Score(value=score)})], f"r{number}", at=1000.0 * number)
     page = Elements(get(url).text)
     assert rows(page) == ["/runs/r2", "/runs/r1", "/runs/r0"]
     labels = page.having("aria-label")

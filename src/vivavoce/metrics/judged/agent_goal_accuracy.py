@@ -11,6 +11,7 @@ from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict, merged
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
+from vivavoce.records.score import FindingState
 
 
 class Outcome(BaseModel):
@@ -37,7 +38,7 @@ class AgentGoalAccuracy(JudgedMetric):
     """Judges whether the conversation reached what was wanted: true (1.0) when every outcome of it was, else false.
 
     What was wanted is the conversation's `reference`; without one, its `goal`; without that, what the user asks for;
-    `details["compared_with"]` says which. `reference=True` needs a reference, `reference=False` never looks at it, as
+    `extra["compared_with"]` says which. `reference=True` needs a reference, `reference=False` never looks at it, as
     Ragas' two metrics of this name do. In pieces of a conversation, one that shows all of the reference or the goal is
     enough; what is inferred has to be reached in each piece.
 
@@ -85,20 +86,27 @@ class AgentGoalAccuracy(JudgedMetric):
     def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
         """Return whether every outcome was reached."""
         reply = AccuracyReply.model_validate(answer, strict=True)
-        outcomes = [asked.found(outcome) for outcome in reply.outcomes]
-        evidence = asked.checker.checked(text for outcome in reply.outcomes for text in outcome.evidence)
+        outcomes = [
+            asked.finding(
+                "outcome", one.outcome, "reached" if one.reached else "not reached", _state(one.reached), one.evidence
+            )
+            for one in reply.outcomes
+        ]
         reached = all(outcome.reached for outcome in reply.outcomes)
-        details = {"outcomes": outcomes, "compared_with": self._compared_with(asked.given)}
-        return Verdict(reached, reply.reasoning, reply.confidence, evidence, details, asked.piece.judged)
+        extra = {"compared_with": self._compared_with(asked.given)}
+        return Verdict(reached, reply.reasoning, reply.confidence, outcomes, extra=extra, turns=asked.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return whether one piece, or each where the goal was inferred, reached what was wanted."""
-        compared_with = verdicts[0].details["compared_with"]
+        compared_with = verdicts[0].extra["compared_with"]
         reached = (all if compared_with == "inferred" else any)(bool(verdict.score) for verdict in verdicts)
-        outcomes = [one for verdict in verdicts for one in verdict.details["outcomes"]]
-        return merged(reached, verdicts, outcomes=outcomes, compared_with=compared_with)
+        return merged(reached, verdicts, compared_with=compared_with)
 
     def _compared_with(self, given: MultiTurnEvaluationInput) -> str:
         if given.reference and self.reference is not False:
             return "reference"
         return "goal" if given.goal else "inferred"
+
+
+def _state(reached: bool) -> FindingState:
+    return "pass" if reached else "fail"

@@ -27,8 +27,8 @@ class AspectCritic(RatingMetric):
     not. In pieces of a conversation the worst one decides.
 
     `strictness` is how many votes the majority is of, an odd number. More than one are asked at temperature 0.7 unless
-    `settings` say otherwise, each as a trial of its own, and shown in `details["votes"]` with the share that agrees in
-    `details["agreement"]`; a vote that fails is an error of the whole. Ragas has this parameter, and asks once in any
+    `settings` say otherwise, each as a trial of its own, and shown in `extra["votes"]` with the share that agrees in
+    `extra["agreement"]`; a vote that fails is an error of the whole. Ragas has this parameter, and asks once in any
     case.
 
     Known failure: the votes of one model share its blind spots.
@@ -94,18 +94,18 @@ class AspectCritic(RatingMetric):
         votes = [super(AspectCritic, self).read(vote, asked) for vote in answer["votes"]]
         verdict = sum(bool(vote.score) for vote in votes) * 2 > len(votes)
         agreeing = [vote for vote in votes if vote.score == verdict]
-        told = [{"verdict": vote.score, "reasoning": vote.reasoning, "confidence": vote.confidence} for vote in votes]
-        details = {"votes": told, "agreement": len(agreeing) / len(votes)}
-        return replace(merged(verdict, agreeing), details=details, turns=asked.piece.judged)
+        cast = [{"verdict": vote.score, "reasoning": vote.reasoning, "confidence": vote.confidence} for vote in votes]
+        extra = {"votes": cast, "agreement": len(agreeing) / len(votes)}
+        return replace(merged(verdict, agreeing), extra=extra, turns=asked.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return what the worst piece is, with the votes on each."""
         whole = super().merge(verdicts)
         if self.strictness == 1:
             return whole
-        agreement = min(verdict.details["agreement"] for verdict in verdicts)
-        votes = [vote for verdict in verdicts for vote in verdict.details["votes"]]
-        return replace(whole, details={"votes": votes, "agreement": agreement})
+        agreement = min(verdict.extra["agreement"] for verdict in verdicts)
+        votes = [vote for verdict in verdicts for vote in verdict.extra["votes"]]
+        return replace(whole, extra={"votes": votes, "agreement": agreement})
 
 
 def _together(replies: Sequence[ModelReply]) -> ModelReply:

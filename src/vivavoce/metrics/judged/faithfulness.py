@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, Unpack
 
@@ -15,9 +16,16 @@ from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
+from vivavoce.records.score import FindingState
 
 Support = Literal["supported", "partly", "unsupported", "contradicted"]
 WORTH: Mapping[str, float] = {"supported": 1.0, "partly": 0.5, "unsupported": 0.0, "contradicted": 0.0}
+STATES: Mapping[Support, FindingState] = {
+    "supported": "pass",
+    "partly": "partial",
+    "unsupported": "fail",
+    "contradicted": "fail",
+}
 
 
 class Claim(BaseModel):
@@ -116,19 +124,21 @@ class FaithfulnessMetric(JudgedMetric):
         """Return the mean over the turns."""
         reply = asked.shape.model_validate(answer, strict=True)
         assert isinstance(reply, FaithfulnessReply)
-        claims = [asked.found(claim) for claim in reply.claims]
-        evidence = asked.checker.checked(text for claim in reply.claims for text in claim.evidence)
+        claims = [
+            asked.finding("claim", one.claim, one.support, STATES[one.support], one.evidence, one.turn)
+            for one in reply.claims
+        ]
         turns = _by_turn(reply.claims)
         score = sum(turn["score"] for turn in turns) / len(turns) if turns else None
         reasoning = reply.reasoning if turns else self.nothing
-        return Verdict(score, reasoning, reply.confidence, evidence, {"claims": claims, "turns": turns}, len(turns))
+        return Verdict(score, reasoning, reply.confidence, claims, extra={"by_turn": turns}, turns=len(turns))
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the mean over the turns of all pieces, with their claims."""
         whole = super().merge(verdicts)
-        details = {name: [one for v in verdicts for one in v.details[name]] for name in ("claims", "turns")}
+        turns = [one for verdict in verdicts for one in verdict.extra["by_turn"]]
         reasoning = whole.reasoning if whole.score is not None else self.nothing
-        return Verdict(whole.score, reasoning, whole.confidence, whole.evidence, details, whole.turns)
+        return replace(whole, reasoning=reasoning, extra={"by_turn": turns})
 
     def _is_finding(self, message: AnyMessage) -> bool:
         if isinstance(message, ToolMessage):

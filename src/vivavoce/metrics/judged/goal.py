@@ -14,12 +14,14 @@ from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict
 from vivavoce.metrics.prompts import Wording
-from vivavoce.metrics.result import Evidence
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.models.model import ModelReply
+from vivavoce.records.score import Finding, FindingState
 
 LEVELS = ("not_achieved", "partially_achieved", "fully_achieved")
+CRITERION, PROHIBITION = "criterion", "prohibition"
+"""The kinds of findings: what has to come out, and what must not happen."""
 
 
 class Criterion(BaseModel):
@@ -133,31 +135,34 @@ class GoalAchievementJudge(JudgedMetric):
         reply = shape.model_validate(answer, strict=True)
         if not reply.criteria:
             return self._holistic(reply, asked)
-        criteria = [{**asked.found(one), **told} for one, told in _told(reply.criteria, given)]
-        violations = [asked.found(one) for one in reply.violations]
-        quoted = (text for one in (*reply.criteria, *reply.violations) for text in one.evidence)
-        return self._computed(criteria, violations, reply, asked.checker.checked(quoted), asked.piece.judged)
+        criteria = [
+            asked.finding(kind, what, _word(one.met), _state(one.met), one.evidence, data={"kind": one.kind})
+            for one, kind, what in _named(reply.criteria, given)
+        ]
+        violations = [
+            asked.finding("violation", one.what, "violated", "fail", one.evidence) for one in reply.violations
+        ]
+        return self._computed([*criteria, *violations], reply, asked.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict over all pieces: an outcome is met if one piece shows it, and nothing may be violated."""
-        parts = [verdict.details for verdict in verdicts]
-        if any("criteria" not in part for part in parts):
+        if any(not verdict.findings for verdict in verdicts):
             raise ValueError("a judge that lists no criteria cannot judge a conversation in pieces")
-        criteria: list[dict[str, Any]] = []
-        for versions in zip(*(part["criteria"] for part in parts), strict=True):
-            held = all if versions[0]["kind"] == "never" else any
-            seen = [one for version in versions for one in version["evidence"]]
-            criteria.append({**versions[0], "met": held(version["met"] for version in versions), "evidence": seen})
-        violations = [one for part in parts for one in part["violations"]]
-        last = verdicts[-1]
+        criteria: list[Finding] = []
+        for versions in zip(*(_criteria(verdict.findings) for verdict in verdicts), strict=True):
+            met = (all if versions[0].kind == PROHIBITION else any)(one.state == "pass" for one in versions)
+            evidence = tuple(one for version in versions for one in version.evidence)
+            state = _state(met)
+            turn = next((one.turn for one in versions if one.state == state), None)
+            updated = {"verdict": _word(met), "state": state, "turn": turn, "evidence": evidence}
+            criteria.append(versions[0].model_copy(update=updated))
+        violations = [one for verdict in verdicts for one in verdict.findings if one.kind == "violation"]
         reply = GoalReply.model_construct(
             reasoning="\n".join(verdict.reasoning for verdict in verdicts),
             confidence=min(verdict.confidence or 0.0 for verdict in verdicts),
-            achievement_level=str(last.details["judge_level"]),
+            achievement_level=str(verdicts[-1].extra["judge_level"]),
         )
-        found = (Evidence.model_validate(one) for part in (*criteria, *violations) for one in part["evidence"])
-        turns = sum(verdict.turns for verdict in verdicts)
-        return self._computed(criteria, violations, reply, list(dict.fromkeys(found)), turns)
+        return self._computed([*criteria, *violations], reply, sum(verdict.turns for verdict in verdicts))
 
     def first_decides(self, given: MultiTurnEvaluationInput) -> bool:
         """Say whether the outcomes have to be listed by the judge, which it does once."""
@@ -169,32 +174,18 @@ class GoalAchievementJudge(JudgedMetric):
         if len(questions) > 1:
             if not given.must and replies[0].parsed is not None:
                 first = self._verdict(replies[0], questions[0])
-                listed = [one for one in first.details.get("criteria", ()) if one["kind"] != "never"]
-                outcomes = tuple(str(one["outcome"]) for one in listed)
+                listed = [one for one in first.findings if one.kind == CRITERION]
+                outcomes = tuple(one.what for one in listed)
                 questions[1:] = self.questions(given.model_copy(update={"must": outcomes}))[1:]
             replies += await asyncio.gather(*(self.ask(question) for question in questions[1:]))
         return replies
 
-    def _computed(
-        self,
-        criteria: Sequence[Mapping[str, Any]],
-        violations: Sequence[Mapping[str, Any]],
-        reply: GoalReply,
-        evidence: Sequence[Evidence],
-        turns: int,
-    ) -> Verdict:
-        missing = [str(one["outcome"]) for one in criteria if not one["met"]]
-        wanted = [one["met"] for one in criteria if one["kind"] != "never"]
-        kept = all(one["met"] for one in criteria if one["kind"] == "never")
-        level = self.level(sum(wanted) / len(wanted), bool(violations) or not kept, reply.achievement_level)
-        details = {
-            "missing_criteria": missing,
-            "criteria": list(criteria),
-            "violations": list(violations),
-            "judge_level": reply.achievement_level,
-            **self._levels(),
-        }
-        return Verdict(level, reply.reasoning, reply.confidence, evidence, details, turns)
+    def _computed(self, findings: Sequence[Finding], reply: GoalReply, turns: int) -> Verdict:
+        wanted = [one.state == "pass" for one in findings if one.kind == CRITERION]
+        violated = any(one.state == "fail" for one in findings if one.kind != CRITERION)
+        level = self.level(sum(wanted) / len(wanted), violated, reply.achievement_level)
+        extra = {"judge_level": reply.achievement_level, **self._levels()}
+        return Verdict(level, reply.reasoning, reply.confidence, findings, extra=extra, turns=turns)
 
     def level(self, met: float, violated: bool, judged: str) -> str:
         """Return the level for the share of outcomes that are met; `judged` is what the judge itself would say."""
@@ -208,9 +199,9 @@ class GoalAchievementJudge(JudgedMetric):
 
     def _holistic(self, reply: GoalReply, asked: Asked) -> Verdict:
         evidence = asked.checker.checked(reply.evidence or ())
-        details = {"missing_criteria": reply.missing_criteria, **self._levels()}
+        extra = {"missing_criteria": reply.missing_criteria, **self._levels()}
         return Verdict(
-            reply.achievement_level, reply.reasoning, reply.confidence, evidence, details, asked.piece.judged
+            reply.achievement_level, reply.reasoning, reply.confidence, (), evidence, extra, asked.piece.judged
         )
 
     def _levels(self) -> dict[str, Any]:
@@ -233,14 +224,26 @@ def goal_reply(levels: tuple[str, ...], must: int, must_not: int) -> type[GoalRe
     return shape
 
 
-def _told(criteria: Sequence[Criterion], given: MultiTurnEvaluationInput) -> Iterator[tuple[Criterion, dict[str, str]]]:
-    """Yield each criterion with what we know of it ourselves: the words of those that were given."""
+def _named(criteria: Sequence[Criterion], given: MultiTurnEvaluationInput) -> Iterator[tuple[Criterion, str, str]]:
+    """Yield each criterion with its kind and its words: ours for those that were given."""
     listed = len(criteria) - len(given.must_not)
     for i, one in enumerate(criteria):
         if i >= listed:
-            yield one, {"outcome": given.must_not[i - listed], "kind": "never"}
+            yield one, PROHIBITION, given.must_not[i - listed]
         else:
-            yield one, {"outcome": given.must[i]} if given.must else {}
+            yield one, CRITERION, given.must[i] if given.must else one.outcome
+
+
+def _criteria(findings: Sequence[Finding]) -> list[Finding]:
+    return [one for one in findings if one.kind in (CRITERION, PROHIBITION)]
+
+
+def _word(met: bool) -> str:
+    return "met" if met else "not met"
+
+
+def _state(met: bool) -> FindingState:
+    return "pass" if met else "fail"
 
 
 def _check_levels(categories: Sequence[str], passing: Sequence[str]) -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Unpack
+from typing import ClassVar, Unpack
 
 from vivavoce.errors import UsageError
-from vivavoce.metrics.checklist import WORTH, ChecklistMetric
+from vivavoce.metrics.checklist import STATES, WORTH, ChecklistMetric
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.judging import Asked, JudgingOptions, Verdict, merged
+from vivavoce.metrics.judging import JudgingOptions, Verdict, merged
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
+from vivavoce.records.score import Finding
 
 WORST_FIRST = ("no", "partly", "yes", "not_applicable")
 
@@ -21,9 +22,8 @@ class GuidelinesMetric(ChecklistMetric):
     """Judges whether the assistant keeps each of your `guidelines`, given as a list or by names of yours.
 
     The score is the share that is kept of those that apply, 0 to 1: `partly` counts 0.5. It passes when all are, unless
-    another `threshold` is given. `details["guidelines"]` has the verdict on each, and `details["checks"]` its evidence.
-    In pieces of a conversation, a rule that is broken in one is broken. MLflow's scorer of this name says yes or no to
-    all rules together.
+    another `threshold` is given. Each rule is a finding, with its evidence. In pieces of a conversation, a rule that is
+    broken in one is broken. MLflow's scorer of this name says yes or no to all rules together.
 
     Known failure: a rule that asks for two things gets one verdict.
     """
@@ -57,30 +57,37 @@ class GuidelinesMetric(ChecklistMetric):
         del given
         return {name: Wording(" ".join(rule.split())) for name, rule in self.guidelines.items()}
 
+    def what(self, item: str) -> str:
+        """Return the rule."""
+        return self.guidelines[item]
+
     def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the rules, whose names are words of their author too."""
         return {"items": {Wording(name): rule for name, rule in self.items(given).items()}}
 
-    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
-        """Return the share of the rules that are kept."""
-        verdict = super().read(answer, asked)
-        return replace(verdict, details=self._details(verdict.details["checks"]))
-
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the share of the rules that are kept in all pieces."""
-        checks: list[dict[str, Any]] = []
+        found = [one for verdict in verdicts for one in verdict.findings]
+        checks: list[Finding] = []
         for name in self.guidelines:
-            of = [check for verdict in verdicts for check in verdict.details["checks"] if check["item"] == name]
-            worst = min((check["answer"] for check in of), key=WORST_FIRST.index)
-            seen = [one for check in of for one in check["evidence"]]
-            checks.append({"item": name, "evidence": seen, "answer": worst})
-        worth = [WORTH[check["answer"]] for check in checks if check["answer"] in WORTH]
-        whole = merged(sum(worth) / len(worth) if worth else None, verdicts, **self._details(checks))
+            of = [check for check in found if check.data["item"] == name]
+            worst = min((check.verdict for check in of), key=WORST_FIRST.index)
+            evidence = tuple(one for check in of for one in check.evidence)
+            turn = next((check.turn for check in of if check.verdict == worst), None)
+            checks.append(
+                Finding(
+                    kind="check",
+                    what=self.what(name),
+                    verdict=worst,
+                    state=STATES[worst],
+                    turn=turn,
+                    evidence=evidence,
+                    data={"item": name},
+                )
+            )
+        worth = [WORTH[check.verdict] for check in checks if check.verdict in WORTH]
+        whole = merged(sum(worth) / len(worth) if worth else None, verdicts, checks)
         return whole if worth else replace(whole, reasoning=self.nothing)
-
-    def _details(self, checks: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        answers = {check["item"]: check["answer"] for check in checks}
-        return {"checks": list(checks), "guidelines": {name: answers[name] for name in self.guidelines}}
 
 
 def _named(guidelines: Sequence[str] | Mapping[str, str]) -> dict[str, str]:

@@ -17,9 +17,17 @@ from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
+from vivavoce.records.score import Finding
 
 QUESTIONS = ("needed", "right_tool", "right_arguments", "truthful")
 """What is asked about each call; all of it makes a call right."""
+WRONG = {
+    "needed": "not needed",
+    "right_tool": "the wrong tool",
+    "right_arguments": "wrong arguments",
+    "truthful": "its result is misreported",
+}
+"""What is said of a call where the answer is no."""
 
 
 class Call(BaseModel):
@@ -78,7 +86,7 @@ class ToolUseMetric(JudgedMetric):
 
     A call is right when it was needed, of the right tool, with the right arguments, and what the assistant says of its
     result is true. The score is the share of right calls among those made and those missing, 0 to 1; the share for each
-    of the four questions is in `details["shares"]`. `tools` are the tools the assistant has, as JSON schemas in any
+    of the four questions is in `extra["shares"]`. `tools` are the tools the assistant has, as JSON schemas in any
     form: without them only tools that were called are known.
 
     It is skipped where no tool was called and none was missing; deepeval's ToolUse scores that 0. It takes one call,
@@ -145,28 +153,36 @@ class ToolUseMetric(JudgedMetric):
         """Return the share of right calls."""
         reply = asked.shape.model_validate(answer, strict=True)
         assert isinstance(reply, ToolUseReply)
-        calls = [asked.found(call) for call in reply.calls]
-        missing = [asked.found(one) for one in reply.missing]
-        told = [text for call in reply.calls if not _right(dict(call)) for text in (call.call, *call.evidence)]
-        evidence = asked.checker.checked([*told, *(text for one in reply.missing for text in one.evidence)])
-        return self._scored(Verdict(None, reply.reasoning, reply.confidence, evidence), calls, missing)
+        calls = [_found(asked, call) for call in reply.calls]
+        missing = [asked.finding("missing call", one.what, "missing", "fail", one.evidence) for one in reply.missing]
+        return self._scored(Verdict(None, reply.reasoning, reply.confidence, [*calls, *missing]))
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the share over the calls of all pieces."""
-        calls = [one for verdict in verdicts for one in verdict.details["calls"]]
-        missing = [one for verdict in verdicts for one in verdict.details["missing"]]
-        return self._scored(merged(None, verdicts), calls, missing)
+        return self._scored(merged(None, verdicts))
 
-    def _scored(
-        self, verdict: Verdict, calls: Sequence[Mapping[str, Any]], missing: Sequence[Mapping[str, Any]]
-    ) -> Verdict:
-        count = len(calls) + len(missing)
+    def _scored(self, verdict: Verdict) -> Verdict:
+        count = len(verdict.findings)
+        calls = [one.data for one in verdict.findings if one.kind == "call"]
         shares = {name: sum(one[name] for one in calls) / len(calls) for name in QUESTIONS} if calls else {}
-        details = {"calls": list(calls), "missing": list(missing), "shares": shares}
-        score = sum(map(_right, calls)) / count if count else None
+        score = sum(one.state == "pass" for one in verdict.findings) / count if count else None
         reasoning = verdict.reasoning if count else self.nothing
-        return replace(verdict, score=score, reasoning=reasoning, details=details, turns=max(1, count))
+        return replace(verdict, score=score, reasoning=reasoning, extra={"shares": shares}, turns=max(1, count))
 
 
-def _right(call: Mapping[str, Any]) -> bool:
-    return all(call[name] for name in QUESTIONS)
+def _found(asked: Asked, call: Call) -> Finding:
+    """Return the finding about a call; a wrong one is evidence itself."""
+    answers = call.model_dump(include=set(QUESTIONS))
+    if _right(call):
+        return asked.finding("call", _about(call), "right", "pass", call.evidence, data=answers)
+    return asked.finding("call", _about(call), "wrong", "fail", [call.call, *call.evidence], data=answers)
+
+
+def _about(call: Call) -> str:
+    """Return which call it is, and what is wrong with it."""
+    wrong = [words for name, words in WRONG.items() if not getattr(call, name)]
+    return f"{call.call}: {', '.join(wrong)}" if wrong else call.call
+
+
+def _right(call: Call) -> bool:
+    return all(getattr(call, name) for name in QUESTIONS)

@@ -17,8 +17,16 @@ from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
+from vivavoce.records.score import Finding, FindingState
 
 Mode = Literal["f1", "precision", "recall"]
+VERDICTS: Mapping[tuple[bool, bool], tuple[str, FindingState]] = {
+    (True, True): ("answered", "pass"),
+    (True, False): ("not answered", "fail"),
+    (False, True): ("off topic, answered", "fail"),
+    (False, False): ("off topic, refused", "pass"),
+}
+"""What is said of a request, by whether it is on topic and whether it was answered."""
 
 
 class UserRequest(BaseModel):
@@ -129,29 +137,35 @@ class TopicAdherenceMetric(JudgedMetric):
         """Return the share that the mode says."""
         reply = asked.shape.model_validate(answer, strict=True)
         assert isinstance(reply, TopicReply)
-        requests = [asked.found(request) for request in reply.requests]
-        evidence = asked.checker.checked(text for request in reply.requests for text in request.evidence)
-        return self._scored(Verdict(None, reply.reasoning, reply.confidence, evidence), requests)
+        requests = [_found(asked, request) for request in reply.requests]
+        return self._scored(Verdict(None, reply.reasoning, reply.confidence, requests))
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the share over the requests of all pieces."""
-        return self._scored(merged(None, verdicts), [one for v in verdicts for one in v.details["requests"]])
+        return self._scored(merged(None, verdicts))
 
-    def _scored(self, verdict: Verdict, requests: Sequence[Mapping[str, Any]]) -> Verdict:
+    def _scored(self, verdict: Verdict) -> Verdict:
+        requests = [one.data for one in verdict.findings]
         shares = adherence([(one["on_topic"], one["answered"]) for one in requests])
         score, reasoning = shares[self.mode], verdict.reasoning
         if not requests:
             reasoning = self.nothing
         elif score is None:
             reasoning = "nothing was answered" if self.mode == "precision" else "no request is on topic"
-        details = {"requests": list(requests), "mode": self.mode, **shares}
-        return replace(verdict, score=score, reasoning=reasoning, details=details, turns=max(1, len(requests)))
+        extra = {"mode": self.mode, **shares}
+        return replace(verdict, score=score, reasoning=reasoning, extra=extra, turns=max(1, len(requests)))
 
     def _topics(self, given: MultiTurnEvaluationInput) -> list[str]:
         if self.topics is not None:
             return self.topics
         told: object = (given.context or {}).get("topics")
         return [str(topic) for topic in cast("list[object]", told)] if isinstance(told, list) else []
+
+
+def _found(asked: Asked, request: UserRequest) -> Finding:
+    verdict, state = VERDICTS[request.on_topic, request.answered]
+    answers = request.model_dump(include={"on_topic", "answered"})
+    return asked.finding("request", request.request, verdict, state, request.evidence, request.turn, answers)
 
 
 def adherence(requests: Sequence[tuple[bool, bool]]) -> dict[str, float | None]:

@@ -13,6 +13,7 @@ from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict, merged
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
+from vivavoce.records.score import FindingState
 
 
 class Sign(BaseModel):
@@ -39,7 +40,7 @@ class UserFrustrationMetric(JudgedMetric):
     """Judges whether the user is frustrated with the assistant: `unresolved`, `resolved` or `none`; the first fails.
 
     The judge quotes each sign of it, and says whether the user ends without. No sign is `none`; else that decides. The
-    turns with verified signs are in `details["turns"]`. MLflow's scorer of this name has the same three values, and
+    turns with verified signs are in `extra["turns"]`. MLflow's scorer of this name has the same three values, and
     asks for one of them alone.
 
     Known failure: a user who leaves without a word shows none.
@@ -73,18 +74,19 @@ class UserFrustrationMetric(JudgedMetric):
     def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
         """Return what the signs come to."""
         reply = FrustrationReply.model_validate(answer, strict=True)
-        signs = [asked.found(sign) for sign in reply.signs]
-        evidence = asked.checker.checked(text for sign in reply.signs for text in sign.evidence)
-        verdict = Verdict(None, reply.reasoning, reply.confidence, evidence, turns=asked.piece.judged)
-        return _labelled(verdict, signs, reply.settled)
+        signs = [asked.finding("sign of frustration", sign.what, "", "fail", sign.evidence) for sign in reply.signs]
+        verdict = Verdict(None, reply.reasoning, reply.confidence, signs, turns=asked.piece.judged)
+        return _labelled(verdict, reply.settled)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return what the signs of all pieces come to; how the user ends is what the last one says."""
-        signs = [sign for verdict in verdicts for sign in verdict.details["signs"]]
-        return _labelled(merged(None, verdicts), signs, verdicts[-1].details["settled"])
+        return _labelled(merged(None, verdicts), verdicts[-1].extra["settled"])
 
 
-def _labelled(verdict: Verdict, signs: Sequence[Mapping[str, Any]], settled: bool) -> Verdict:
-    label = "none" if not signs else "resolved" if settled else "unresolved"
-    turns = sorted({one.turn for one in verdict.evidence if one.verified and one.turn is not None})
-    return replace(verdict, score=label, details={"signs": list(signs), "turns": turns, "settled": settled})
+def _labelled(verdict: Verdict, settled: bool) -> Verdict:
+    label = "none" if not verdict.findings else "resolved" if settled else "unresolved"
+    state: FindingState = "partial" if settled else "fail"
+    signs = [one.model_copy(update={"verdict": label, "state": state}) for one in verdict.findings]
+    quoted = [one for sign in signs for one in sign.evidence]
+    turns = sorted({one.turn for one in quoted if one.verified and one.turn is not None})
+    return replace(verdict, score=label, findings=signs, extra={"turns": turns, "settled": settled})

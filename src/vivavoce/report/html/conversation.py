@@ -9,15 +9,13 @@ from typing import Any, cast
 
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import TurnGrade
+from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.marks import (
     Mark,
-    State,
     TurnGrades,
-    listed,
     state_of,
     told_once,
     turn_grades,
@@ -25,10 +23,10 @@ from vivavoce.report.html.marks import (
     whole_marks,
 )
 from vivavoce.report.html.plots import strip
-from vivavoce.report.html.transcript import Part, Shown, Thought, Writer, judged, steps, thoughts
+from vivavoce.report.html.transcript import Part, Shown, Thought, Writer, judged, listed, steps, thoughts
 from vivavoce.report.html.wording import dollars, span
 from vivavoce.report.text import safe
-from vivavoce.store.standing import RANK, worst_of
+from vivavoce.store.standing import RANK, Standing, worst_of
 
 SHOWN = 200
 """Turns that are shown together."""
@@ -108,7 +106,7 @@ def _turns(
     return opening, shown
 
 
-def _states(talk: Trajectory, by_turn: TurnGrades) -> list[State]:
+def _states(talk: Trajectory, by_turn: TurnGrades) -> list[Standing]:
     """Return the state of each turn; one that nobody graded counts as skipped."""
     return [
         "error" if turn.failure else worst_of(state_of(grade) for *_, grade in by_turn.get(turn.index, ()))
@@ -116,12 +114,12 @@ def _states(talk: Trajectory, by_turn: TurnGrades) -> list[State]:
     ]
 
 
-def _faults(by_turn: TurnGrades) -> list[tuple[int, str, TurnGrade]]:
+def _faults(by_turn: TurnGrades) -> list[tuple[int, str, Score]]:
     """Return the turns that went badly, each with the worst that is said of it, and by which grader."""
-    found: list[tuple[int, str, TurnGrade]] = []
+    found: list[tuple[int, str, Score]] = []
     for turn, grades in sorted(by_turn.items()):
         _, name, worst = min(grades, key=lambda one: RANK.index(state_of(one[2])))
-        if state_of(worst) in ("fail", "part"):
+        if state_of(worst) == "fail":
             found.append((turn, safe(name), worst))
     return found
 
@@ -151,7 +149,7 @@ def _sample(text: str) -> dict[str, Any]:
 def _facts(outcome: Outcome) -> list[tuple[str, str]]:
     """Return how long it took and what it used: the target, and each grader that asked a model."""
     talk = outcome.attempt.trajectory
-    judged = sum((grade.usage for grade in outcome.grades.values() if grade.usage), Usage())
+    judged = sum((grade.usage for grade in outcome.scores.values() if grade.usage), Usage())
     found: list[tuple[str, str]] = []
     if talk.seconds is not None:
         found.append(("took", span(talk.seconds)))

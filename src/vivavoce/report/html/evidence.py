@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from string import ascii_lowercase
-from typing import Any
+
+from vivavoce.records.score import Evidence
 
 _LEFT_OUT = re.compile(r"\[(?:\.\.\.|…)\]|\((?:\.\.\.|…)\)|\.\.\.|…")
 _ALIKE = {mark: f"[{marks}]" for marks in ('“”„«»"', "‘’‚‹›'", "‐‑‒–—―−\\-") for mark in marks if mark != "\\"}
@@ -63,7 +64,7 @@ class Register:
     _quotes: dict[tuple[int | None, str], Quote] = field(default_factory=dict[tuple[int | None, str], Quote])
     _lettered: int = 0
 
-    def enter(self, evidence: Iterable[Mapping[str, Any]], mark: str, *, bad: bool) -> list[Quote]:
+    def enter(self, evidence: Iterable[Evidence], mark: str, *, bad: bool) -> list[Quote]:
         """Enter what a mark rests on."""
         return [self._entered(one, mark, bad) for one in evidence]
 
@@ -105,14 +106,11 @@ class Register:
             self._lettered += 1
         return quote
 
-    def _entered(self, one: Mapping[str, Any], mark: str, bad: bool) -> Quote:
-        turn, text = one.get("turn"), str(one.get("text", ""))
-        place = (turn if isinstance(turn, int) else None, text)
-        quote = self._quotes.get(place)
+    def _entered(self, one: Evidence, mark: str, bad: bool) -> Quote:
+        quote = self._quotes.get((one.turn, one.text))
         if quote is None:
-            verified = one.get("verified") is True
-            quote = Quote(text, place[0], str(one.get("kind", "quote")), verified, bad, mark, prefix=self.prefix)
-            self._quotes[place] = quote
+            quote = Quote(one.text, one.turn, one.kind, one.verified, bad, mark, prefix=self.prefix)
+            self._quotes[one.turn, one.text] = quote
         quote.bad = quote.bad or bad
         return quote
 

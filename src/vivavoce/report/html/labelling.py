@@ -11,7 +11,7 @@ from typing import Any
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import AttemptKey, Grading, Outcome
-from vivavoce.records.score import GradeResult, TurnGrade
+from vivavoce.records.score import Score
 from vivavoce.report.html.marks import WORDS, State, state_of
 from vivavoce.report.html.plots import Range, Scale, range_plot
 from vivavoce.report.html.wording import score
@@ -140,7 +140,7 @@ def question(grading: Grading, grader: str) -> Question:
     )
 
 
-def hand_mark(label: Label, grade: GradeResult | TurnGrade | None) -> HandMark:
+def hand_mark(label: Label, grade: Score | None) -> HandMark:
     """Return what a person says, beside the grade that it is about."""
     word, state = VERDICTS[label.verdict]
     return HandMark(
@@ -160,9 +160,9 @@ def hand_marks(labels: Sequence[Label], outcome: Outcome) -> dict[int | None, li
     """Return what people say of a conversation, by turn; what they say of the whole of it is under None."""
     found: dict[int | None, list[HandMark]] = {}
     for label in labels:
-        grade: GradeResult | TurnGrade | None = outcome.grades.get(label.grader)
-        if label.turn is not None and isinstance(grade, GradeResult):
-            grade = next((one for one in grade.per_turn_grades or () if one.turn == label.turn), None)
+        grade = outcome.scores.get(label.grader)
+        if label.turn is not None and grade is not None:
+            grade = next((one for one in grade.turns or () if one.turn == label.turn), None)
         found.setdefault(label.turn, []).append(hand_mark(label, grade))
     return found
 
@@ -188,7 +188,7 @@ def agreement_shown(found: LabelAgreement, link: Callable[[Label], str | None]) 
     return AgreementShown(found, plot, [(scale.at(tick), f"{tick:g}") for tick in ticks], differing)
 
 
-def _beside(label: Label, grade: GradeResult | TurnGrade | None) -> str:
+def _beside(label: Label, grade: Score | None) -> str:
     """Return in words how a label stands to a grade; a judge is too strict who fails what a person lets pass."""
     if not label.grader:
         return ""
@@ -198,7 +198,7 @@ def _beside(label: Label, grade: GradeResult | TurnGrade | None) -> str:
     if state in ("error", "skip"):
         return f"the judge gave no score: {WORDS[state].lower()}"
     passed = state == "pass"
-    said = f"the judge says {WORDS[state]}, {score(grade.score)}"
+    said = f"the judge says {WORDS[state]}, {score(grade.value)}"
     if label.verdict == "unsure":
         return said
     if passed == (label.verdict == "pass"):

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, cast
+from typing import Literal, TypeAlias
 
 from vivavoce.records.failure import Failure
-from vivavoce.records.run import Outcome, Reward
-from vivavoce.records.score import GradeResult, TurnGrade
+from vivavoce.records.run import Outcome
+from vivavoce.records.score import Finding as ScoreFinding
+from vivavoce.records.score import FindingState, Score
 from vivavoce.report.html.evidence import Quote, Register
 from vivavoce.report.html.wording import indented
 from vivavoce.report.text import safe
-from vivavoce.store.mirror import own_metadata
-from vivavoce.store.standing import Standing, passed_of, standing_of
+from vivavoce.store.standing import Standing, standing_of
 
-State: TypeAlias = Standing
-"""What a mark amounts to; the words are those of the style sheet."""
+State: TypeAlias = Standing | Literal["part"]
+"""What a mark or a finding amounts to; the words are those of the style sheet. Only a finding holds in part."""
 
 WORDS: dict[State, str] = {"error": "Error", "fail": "Fail", "part": "Partial", "skip": "Skipped", "pass": "Pass"}
-
-Grade = GradeResult | TurnGrade | Reward
+_STATES: Mapping[FindingState, State] = {"pass": "pass", "partial": "part", "fail": "fail", "skip": "skip"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Mark:
 
     id: str
     name: str
-    state: State
+    state: Standing
     score: float | None
     why: str
     findings: list[Finding]
@@ -60,21 +59,21 @@ class Mark:
         yield from ((quote, "") for quote in self.quotes)
 
 
-def state_of(grade: Grade) -> State:
-    """Return what a grade amounts to; a metric says itself whether its score passes."""
-    return standing_of(grade.state, grade.score, passed_of(grade.metadata))
+def state_of(score: Score) -> Standing:
+    """Return what a score amounts to."""
+    return standing_of(score.state, score.passed)
 
 
-TurnGrades = Mapping[int, Sequence[tuple[str, str, TurnGrade]]]
-"""By turn, the grades with the name of each mark and of its grader."""
+TurnGrades = Mapping[int, Sequence[tuple[str, str, Score]]]
+"""By turn, the scores with the name of each mark and of its grader."""
 
 
 def turn_grades(outcome: Outcome) -> TurnGrades:
-    """Return the grades of turns, each turn's together."""
-    found: dict[int, list[tuple[str, str, TurnGrade]]] = {}
-    for number, (name, grade) in enumerate(outcome.grades.items()):
-        for turn in grade.per_turn_grades or ():
-            found.setdefault(turn.turn, []).append((f"m{number}-t{turn.turn}", name, turn))
+    """Return the scores of turns, each turn's together."""
+    found: dict[int, list[tuple[str, str, Score]]] = {}
+    for number, (name, score) in enumerate(outcome.scores.items()):
+        for turn in score.turns or ():
+            found.setdefault(turn.turn or 0, []).append((f"m{number}-t{turn.turn}", name, turn))
     return found
 
 
@@ -86,7 +85,7 @@ def turn_marks(grades: TurnGrades, turn: int, register: Register) -> list[Mark]:
 def whole_marks(outcome: Outcome, register: Register) -> list[Mark]:
     """Return the marks of the whole conversation, the reward last."""
     at = f"{register.prefix}m"
-    marks = [_mark(f"{at}{i}", name, grade, register) for i, (name, grade) in enumerate(outcome.grades.items())]
+    marks = [_mark(f"{at}{i}", name, score, register) for i, (name, score) in enumerate(outcome.scores.items())]
     if outcome.reward is not None:
         marks.append(_mark(f"{at}-reward", "reward", outcome.reward, register))
     return marks
@@ -102,62 +101,36 @@ def told_once(marks: Iterable[Mark], told: set[Failure]) -> list[Mark]:
     return found
 
 
-def _mark(identity: str, name: str, grade: Grade, register: Register) -> Mark:
-    bad = state_of(grade) == "fail"
-    findings = [_finding(one, identity, register) for one in _found(grade.metadata)]
-    quotes = [] if findings else register.enter(listed(grade.metadata, "evidence"), identity, bad=bad)
-    graded = (isinstance(grade, GradeResult) and grade.per_turn_grades) or ()
-    turns = (sum(state_of(turn) == "pass" for turn in graded), len(graded)) if graded else None
-    why = "" if turns and grade.rationale == f"{turns[0]}/{turns[1]} turns passed" else safe(grade.rationale or "")
+def _mark(identity: str, name: str, score: Score, register: Register) -> Mark:
+    bad = state_of(score) == "fail"
+    findings = [_finding(one, identity, register) for one in score.findings]
+    turns = None
+    if score.turns:
+        turns = (sum(turn.passed is True for turn in score.turns), len(score.turns))
+    why = "" if turns and score.reason == f"{turns[0]}/{turns[1]} turns passed" else safe(score.reason or "")
     return Mark(
         id=identity,
         name=safe(name),
-        state=state_of(grade),
-        score=grade.score,
+        state=state_of(score),
+        score=score.value,
         why=why,
         findings=findings,
-        quotes=quotes,
-        failure=grade.failure,
-        raw="" if isinstance(grade, TurnGrade) else _raw(grade),
+        quotes=register.enter(score.other_evidence, identity, bad=bad),
+        failure=score.failure,
+        raw="" if score.turn is not None else _raw(score),
         turns=turns,
     )
 
 
-def _raw(grade: Grade) -> str:
-    """Return what a grade holds besides the marks on the page."""
-    left_out = {"per_turn_grades", "failure"}
-    if grade.failure is not None and grade.rationale == grade.failure.message:
-        left_out.add("rationale")
-    data = grade.model_dump(mode="json", exclude=left_out, exclude_defaults=True)
-    if isinstance(grade, GradeResult) and data.get("metadata"):
-        data["metadata"] = own_metadata(grade)
-    return indented(data)
+def _raw(score: Score) -> str:
+    """Return what a score holds besides the marks on the page."""
+    left_out = {"turns", "failure", "name"}
+    if score.failure is not None and score.reason == score.failure.message:
+        left_out.add("reason")
+    return indented(score.model_dump(mode="json", exclude=left_out, exclude_defaults=True))
 
 
-def _found(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [one for kind in ("criteria", "checks", "violations") for one in listed(metadata, kind)]
-
-
-def _finding(one: Mapping[str, Any], mark: str, register: Register) -> Finding:
-    word, state, about = _told(one)
-    quotes = register.enter(listed(one, "evidence"), mark, bad=state == "fail")
-    return Finding(safe(word), state, safe(about), quotes)
-
-
-def _told(one: Mapping[str, Any]) -> tuple[str, State, str]:
-    """Return the word for a finding, what it amounts to, and what it is about."""
-    if "met" in one:
-        about = str(one.get("outcome") or f"{'must' if one.get('must') else 'must not'}: {one.get('text')}")
-        return ("Met", "pass", about) if one["met"] else ("Not met", "fail", about)
-    if "answer" in one:
-        states: dict[str, State] = {"yes": "pass", "no": "fail", "partly": "part"}
-        answer = str(one["answer"])
-        return answer.replace("_", " ").capitalize(), states.get(answer, "skip"), str(one.get("item", ""))
-    return str(one.get("severity", "violation")).capitalize(), "fail", str(one.get("what", one.get("item", "")))
-
-
-def listed(data: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
-    """Return the objects of a list; metadata of somebody else's grader may hold anything under that name."""
-    value = data.get(name)
-    items = cast("list[Any]", value) if isinstance(value, list) else []
-    return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, Mapping)]
+def _finding(one: ScoreFinding, mark: str, register: Register) -> Finding:
+    word = (one.verdict or one.kind).replace("_", " ").capitalize()
+    quotes = register.enter(one.evidence, mark, bad=one.state == "fail")
+    return Finding(safe(word), _STATES[one.state], safe(one.what), quotes)

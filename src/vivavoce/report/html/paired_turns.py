@@ -11,10 +11,10 @@ from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
 from vivavoce.records.trajectory import Turn
 from vivavoce.report.html.evidence import Register
-from vivavoce.report.html.marks import Mark, State, TurnGrades, state_of, turn_grades, turn_marks, whole_marks
+from vivavoce.report.html.marks import Mark, TurnGrades, state_of, turn_grades, turn_marks, whole_marks
 from vivavoce.report.html.transcript import Part, Said, Writer
 from vivavoce.report.transcript import words_of
-from vivavoce.store.standing import worst_of
+from vivavoce.store.standing import Standing, worst_of
 
 SHOWN = 200
 """Turns on one page."""
@@ -34,7 +34,7 @@ class Half:
         return any(part.kind == "called" for part in self.parts)
 
     @property
-    def state(self) -> State | None:
+    def state(self) -> Standing | None:
         """The worst that is said of it, None where nobody graded it."""
         if self.failure is not None:
             return "error"
@@ -141,7 +141,7 @@ def _paired(
     return PairedTurn(index, asked, a, b, same, index == parting)
 
 
-def _states(outcome: Outcome) -> Mapping[int, dict[str, State]]:
+def _states(outcome: Outcome) -> Mapping[int, dict[str, Standing]]:
     return {turn: {name: state_of(grade) for _, name, grade in grades} for turn, grades in turn_grades(outcome).items()}
 
 

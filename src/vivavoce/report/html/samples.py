@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vivavoce.records.score import State as ScoreState
-from vivavoce.report.html.marks import State
 from vivavoce.report.html.plots import Strip, strip
 from vivavoce.report.text import one_line, safe
 from vivavoce.store.listing import SampleEntry, ScoreEntry, TurnScore
-from vivavoce.store.standing import standing_of, worst_of
+from vivavoce.store.standing import Standing, standing_of, worst_of
 
 WHY = 160
 """Characters of a reason."""
@@ -22,7 +20,7 @@ class Line:
 
     entry: SampleEntry
     link: str
-    state: State
+    state: Standing
     why: str
     strip: Strip | None
     scores: list[float | None]
@@ -46,39 +44,38 @@ def line(entry: SampleEntry, link: str, columns: Sequence[str]) -> Line:
     )
 
 
-def score_state(state: ScoreState, value: float | None, passed: bool | None = None) -> State:
-    """Return what a score alone amounts to; `passed` is what its grader says of that."""
-    return standing_of(state, value, passed)
-
-
 def _why(entry: SampleEntry) -> str:
     """Return what broke, else what the lowest grade says."""
     if entry.failure is not None:
         return one_line(str(entry.failure), WHY)
     for one in entry.scores:
         if one.state == "error":
-            return one_line(f"{one.name}: {one.failure or one.rationale or 'error'}", WHY)
-    grades = [(one.value, place, one) for place, one in enumerate(entry.scores) if one.value is not None]
+            return one_line(f"{one.name}: {one.failure or one.reason or 'error'}", WHY)
+    grades = [
+        (one.passed is not False, one.value, place, one)
+        for place, one in enumerate(entry.scores)
+        if one.value is not None
+    ]
     if not grades:
-        return one_line(next((one.rationale or "" for one in entry.scores), ""), WHY)
-    lowest = min((one for one in grades if one[2].kind == "grade"), default=grades[0])[2]
+        return one_line(next((one.reason or "" for one in entry.scores), ""), WHY)
+    lowest = min((one for one in grades if one[3].kind == "grade"), default=grades[0])[3]
     return one_line(_said(lowest), WHY)
 
 
 def _said(one: ScoreEntry) -> str:
-    bad = [str(turn.turn) for turn in one.turns if _state(turn) in ("fail", "part")]
+    bad = [str(turn.turn) for turn in one.turns if _state(turn) == "fail"]
     if bad:
         turns = f"turn{'s' * (len(bad) > 1)} {', '.join(bad[:12])}{'…' * (len(bad) > 12)} of {len(one.turns)}"
         return f"{one.name}: {turns} not passed"
-    return f"{one.name}: {one.rationale}" if one.rationale else ""
+    return f"{one.name}: {one.reason}" if one.reason else ""
 
 
-def _state(turn: TurnScore) -> State:
-    return score_state(turn.state, turn.value, turn.passed)
+def _state(turn: TurnScore) -> Standing:
+    return standing_of(turn.state, turn.passed)
 
 
 def _strip(entry: SampleEntry) -> Strip | None:
-    graded: dict[int, list[State]] = {}
+    graded: dict[int, list[Standing]] = {}
     for one in entry.scores:
         for turn in one.turns:
             graded.setdefault(turn.turn, []).append(_state(turn))

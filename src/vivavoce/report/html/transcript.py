@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 from vivavoce.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from vivavoce.records.trajectory import Turn, tool_results
 from vivavoce.report.html.evidence import Piece, Quote, Register
-from vivavoce.report.html.marks import Mark, State, listed
+from vivavoce.report.html.marks import Mark, State
 from vivavoce.report.html.wording import span
 from vivavoce.report.text import one_line, safe
 from vivavoce.report.transcript import words_of
@@ -139,6 +139,13 @@ class Writer:
             result=None if returned is None else self.register.pieces(returned, turn, said=False),
             quote=cited,
         )
+
+
+def listed(data: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
+    """Return the objects of a list in the record of a test."""
+    value = data.get(name)
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, Mapping)]
 
 
 def thoughts(test: Mapping[str, Any] | None, index: int) -> list[Thought]:

@@ -138,11 +138,10 @@ def comparison(
     request: Request,
     a: Annotated[str, Query(description="A run.")],
     b: Annotated[str, Query(description="The run that is compared with it.")],
-    threshold: Annotated[float, Query(ge=0, le=1, description="From which score a scenario passes.")] = 1.0,
 ) -> Response:
     """Compare two runs: the figures of each grader over the scenarios of both, and the samples that flipped."""
     one, other = _graded(request, a, None)[1], _graded(request, b, None)[1]
-    return answer(request.app.state.comparisons.compare(_store(request), one, other, threshold=threshold))
+    return answer(request.app.state.comparisons.compare(_store(request), one, other))
 
 
 def _samples(request: Request, grading: Grading, wanted: str, sort: str, after: str | None, limit: int) -> Response:

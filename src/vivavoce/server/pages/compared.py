@@ -89,7 +89,7 @@ def _chosen(ones: Sequence[Outcome], others: Sequence[Outcome], trial: int | Non
 
 
 def _total(outcome: Outcome) -> float:
-    return sum(grade.score or 0.0 for grade in outcome.grades.values())
+    return sum(score.value or 0.0 for score in outcome.scores.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,13 +100,13 @@ def item(request: Request, queue: str, place: int, first: Annotated[int, Query(a
     outcome = _outcome(_store(request), found.asked, key)
     label = said.get(key)
     hidden = found.asked.blind and label is None
-    bare = Outcome(attempt=outcome.attempt, grades={})
+    bare = Outcome(attempt=outcome.attempt, scores={})
     values = {
         **conversation(bare, lambda turn: label_item(found.id, place, **{"from": turn}), first),
         **_around(request, found, place, said),
         "now": label,
         "judge": None if hidden else _judge(outcome, found.asked.grader),
-        "hand": None if label is None else hand_mark(label, outcome.grades.get(label.grader)),
+        "hand": None if label is None else hand_mark(label, outcome.scores.get(label.grader)),
         "whole": None if hidden else _page_of(found.asked.grading.run_id, key),
         "skip": label_item(found.id, found.following(place, said)),
     }
@@ -150,7 +150,7 @@ def second_marker(request: Request, run: Run, outcome: Outcome) -> dict[str, obj
     return {
         "marks": hand_marks(said, outcome),
         "marked": any(one.author == user.name for one in said),
-        "graders": list(outcome.grades),
+        "graders": list(outcome.scores),
         "key": key,
         "run": run.id,
         "author": user.name,
@@ -217,13 +217,13 @@ def _around(request: Request, queue: LabelQueue, place: int, said: dict[AttemptK
 def _last(request: Request, queue: LabelQueue, place: int, label: Label) -> tuple[int, str, HandMark]:
     """Return the item that was labelled last: where it is, its address, and its mark beside that of the judge."""
     outcome = _outcome(_store(request), queue.asked, label.key)
-    return place, label_item(queue.id, place), hand_mark(label, outcome.grades.get(label.grader))
+    return place, label_item(queue.id, place), hand_mark(label, outcome.scores.get(label.grader))
 
 
 def _judge(outcome: Outcome, grader: str) -> Mark | None:
     """Return what the judge says, without the evidence in its place."""
-    kept = {name: grade for name, grade in outcome.grades.items() if name == grader}
-    return next(iter(whole_marks(Outcome(attempt=outcome.attempt, grades=kept), Register())), None)
+    kept = {name: grade for name, grade in outcome.scores.items() if name == grader}
+    return next(iter(whole_marks(Outcome(attempt=outcome.attempt, scores=kept), Register())), None)
 
 
 def _at(request: Request, queue: str, place: int) -> tuple[LabelQueue, AttemptKey]:

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from vivavoce.records.run import AttemptKey, Run
-from vivavoce.report.html.marks import State
-from vivavoce.report.html.samples import score_state
 from vivavoce.report.text import safe
 from vivavoce.server.job_record import JobEvent, Said
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.pages.links import job_page, sample_page
 from vivavoce.store.listing import RunEntry, ScoreEntry
-from vivavoce.store.standing import worst_of
+from vivavoce.store.standing import Standing, standing_of, worst_of
 from vivavoce.store.store import Store
 
 PLACES = 24
@@ -34,7 +32,7 @@ class Conversation:
 
     key: AttemptKey
     said: list[tuple[int, Said]] = field(default_factory=list[tuple[int, Said]])
-    scores: list[tuple[State, ScoreEntry]] = field(default_factory=list[tuple[State, ScoreEntry]])
+    scores: list[tuple[Standing, ScoreEntry]] = field(default_factory=list[tuple[Standing, ScoreEntry]])
     ended: int = 0
     link: str = ""
 
@@ -49,7 +47,7 @@ class Conversation:
         return safe(self.key.sample_id) + (f" #{self.key.trial + 1}" if self.key.trial else "")
 
     @property
-    def state(self) -> State:
+    def state(self) -> Standing:
         """What its scores amount to."""
         return worst_of([state for state, _ in self.scores])
 
@@ -66,7 +64,7 @@ def conversations(news: Iterable[JobEvent], run: str | None, grading: str | None
             one.said += [(event.turn, said) for said in event.messages]
         elif event.kind == "graded":
             one.ended = event.id
-            one.scores = [(score_state(score.state, score.value), score) for score in event.scores]
+            one.scores = [(standing_of(score.state, score.passed), score) for score in event.scores]
             if run is not None:
                 one.link = sample_page(run, key.sample_id, trial=key.trial, target=key.target, grading=grading)
     return _placed(list(found.values()))

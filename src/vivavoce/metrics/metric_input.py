@@ -10,7 +10,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.samples.sample import Sample
 
 
-def material(
+def metric_input(
     sample: Sample, messages: Sequence[AnyMessage], seconds: Sequence[float | None] = ()
 ) -> MultiTurnEvaluationInput:
     """Return what a metric is given of a sample and the conversation that came of it."""
