@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from vivavoce.cli.output import CostOption, NoCacheOption, ReplayOption, StoreOption, existing, notes, out, store_of
+from vivavoce.cli.output import (
+    CostOption,
+    MaxErrorsOption,
+    NoCacheOption,
+    ReplayOption,
+    StoreOption,
+    existing,
+    notes,
+    out,
+    store_of,
+)
 from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.report.terminal import run_report
 from vivavoce.report.worst import worst
@@ -25,6 +35,7 @@ def command(
         int | None, typer.Option(min=0, help="Stop before the judges got more calls than this.")
     ] = None,
     max_cost: CostOption = None,
+    max_errors: MaxErrorsOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; the summary only.")] = False,
@@ -37,7 +48,9 @@ def command(
     with Store.open(store_of(store), create=False) as opened:
         progress = RunProgress(notes())
         listeners = [] if quiet else [progress]
-        options = RunOptions(max_calls=max_calls, max_cost=max_cost, cache=not no_cache, replay=replay)
+        options = RunOptions(
+            max_calls=max_calls, max_cost=max_cost, max_errors=max_errors, cache=not no_cache, replay=replay
+        )
         work = Regrade(opened, run, suite and existing(suite), listeners, options)
         with progress:
             result = asyncio.run(interruptible(work, progress))

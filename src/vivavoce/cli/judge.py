@@ -9,7 +9,17 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.forecast import forecast_line
-from vivavoce.cli.output import CostOption, NoCacheOption, ReplayOption, StoreOption, existing, notes, out, store_of
+from vivavoce.cli.output import (
+    CostOption,
+    MaxErrorsOption,
+    NoCacheOption,
+    ReplayOption,
+    StoreOption,
+    existing,
+    notes,
+    out,
+    store_of,
+)
 from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.cli.run import report_run
 from vivavoce.errors import UsageError
@@ -46,6 +56,7 @@ def command(
         int | None, typer.Option(min=0, help="Stop before the judge got more calls than this.")
     ] = None,
     max_cost: CostOption = None,
+    max_errors: MaxErrorsOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
     export_requests: Annotated[
@@ -63,11 +74,17 @@ def command(
     """Measure recorded conversations with metrics; each row has `messages`, and what the metrics need, such as `goal`.
 
     The records go to .vivavoce/vivavoce.db like those of any run: `viva show` reads them, `viva run --resume` goes on
-    with what an interruption left. Exit codes: 0 done, 2 wrong usage, 3 inconclusive, 130 interrupted.
+    with what an interruption left. Exit codes: 0 done, 2 wrong usage, 3 inconclusive (any error, unless --max-errors
+    allows it), 130 interrupted.
     """
     replay = replay or import_responses is not None
     options = RunOptions(
-        max_samples=max_samples, max_calls=max_calls, max_cost=max_cost, cache=not no_cache, replay=replay
+        max_samples=max_samples,
+        max_calls=max_calls,
+        max_cost=max_cost,
+        max_errors=max_errors,
+        cache=not no_cache,
+        replay=replay,
     )
     named = [name.strip() for name in metrics.split(",") if name.strip()]
     suite = judging_suite(

@@ -50,6 +50,14 @@ CostOption = Annotated[
 ]
 
 
+MaxErrorsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--max-errors",
+        metavar="N|N%",
+        help="How many conversations may have an error; more make the result inconclusive. None without a gate.",
+    ),
+]
 NoCacheOption = Annotated[
     bool, typer.Option("--no-cache", help="Ask the judges even what they answered before, and keep no answer.")
 ]

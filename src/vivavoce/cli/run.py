@@ -11,7 +11,17 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.forecast import forecast_line
-from vivavoce.cli.output import CostOption, NoCacheOption, ReplayOption, StoreOption, existing, notes, out, store_of
+from vivavoce.cli.output import (
+    CostOption,
+    MaxErrorsOption,
+    NoCacheOption,
+    ReplayOption,
+    StoreOption,
+    existing,
+    notes,
+    out,
+    store_of,
+)
 from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.errors import UsageError
 from vivavoce.report.letta_layout import write_letta_layout
@@ -44,10 +54,14 @@ def command(
         int | None, typer.Option(min=0, help="Stop before the target and the judges got more calls than this.")
     ] = None,
     max_cost: CostOption = None,
+    max_errors: MaxErrorsOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and say what would be called.")] = False,
     resume: Annotated[str | None, typer.Option(help="Go on with this run; do only what is left.")] = None,
+    errors: Annotated[
+        bool, typer.Option("--errors", help="With --resume: also try again what ended in an error.")
+    ] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write letta-evals files here.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; the summary only.")] = False,
     store: StoreOption = None,
@@ -56,7 +70,7 @@ def command(
 
     The records go to .vivavoce/vivavoce.db; `viva show` reads them. Ctrl-C once finishes what is in flight, twice
     stops; either way nothing that was finished is lost, and --resume goes on. Exit codes: 0 pass, 1 a gate failed,
-    2 wrong usage or configuration, 3 inconclusive, 130 interrupted.
+    2 wrong usage or configuration, 3 inconclusive, 130 interrupted. Without a gate, any error makes it 3.
     """
     options = RunOptions(
         trials=trials,
@@ -66,6 +80,7 @@ def command(
         max_concurrent=max_concurrent,
         max_calls=max_calls,
         max_cost=max_cost,
+        max_errors=max_errors,
         cache=not no_cache,
         replay=replay,
     )
@@ -73,10 +88,13 @@ def command(
         raise UsageError("name a suite to run, or a run to go on with, not both")
     if suite is None and resume is None:
         raise UsageError("name a suite to run, or a run to go on with: viva run suite.yaml, viva run --resume RUN")
-    limits = RunOptions(max_calls=max_calls, max_cost=max_cost)
+    limits = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors)
+    if errors and resume is None:
+        raise UsageError("--errors goes with --resume RUN: it tries again what ended in an error")
     if resume is not None and (options != limits or target is not None or dry_run):
         raise UsageError(
-            "--resume goes on as the run began; of the other options only --max-calls, --max-cost, -o and -q go with it"
+            "--resume goes on as the run began; of the other options only --errors, --max-calls, --max-cost, "
+            "--max-errors, -o and -q go with it"
         )
     if output is not None and output.exists() and not output.is_dir():
         raise UsageError(f"{output} is a file; -o names a folder")
@@ -89,7 +107,15 @@ def command(
         progress = RunProgress(notes())
         listeners = [] if quiet else [progress]
         if resume is not None:
-            run = reopen_run(resume, store=opened, listeners=listeners, max_calls=max_calls, max_cost=max_cost)
+            run = reopen_run(
+                resume,
+                store=opened,
+                listeners=listeners,
+                max_calls=max_calls,
+                max_cost=max_cost,
+                max_errors=max_errors,
+                errors=errors,
+            )
         else:
             assert suite is not None
             run = open_run(existing(suite), options, target=target, store=opened, listeners=listeners)

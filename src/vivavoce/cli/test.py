@@ -10,7 +10,16 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from vivavoce.cli.output import CostOption, NoCacheOption, ReplayOption, StoreOption, notes, out, store_of
+from vivavoce.cli.output import (
+    CostOption,
+    MaxErrorsOption,
+    NoCacheOption,
+    ReplayOption,
+    StoreOption,
+    notes,
+    out,
+    store_of,
+)
 from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.cli.run import report_run
 from vivavoce.errors import UsageError
@@ -73,6 +82,7 @@ def command(
     trials: Annotated[int, typer.Option(min=1, help="How often; gives pass^k.")] = 1,
     max_calls: Annotated[int | None, typer.Option(min=0, help="Stop before more calls than this are made.")] = None,
     max_cost: CostOption = None,
+    max_errors: MaxErrorsOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
     as_json: Json = False,
@@ -93,7 +103,13 @@ def command(
     how |= {"max_turns": max_turns, "min_turns": min_turns}
     suite = testing_suite(read_target(target), _given(row), _given(how), dict.fromkeys(metric or [], judge))
     options = RunOptions(
-        trials=trials, max_concurrent=1, max_calls=max_calls, max_cost=max_cost, cache=not no_cache, replay=replay
+        trials=trials,
+        max_concurrent=1,
+        max_calls=max_calls,
+        max_cost=max_cost,
+        max_errors=max_errors,
+        cache=not no_cache,
+        replay=replay,
     )
     with Store.open(store_of(store)) as opened:
         watcher = _Watcher(notes() if as_json else out(), quiet)

@@ -11,12 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from vivavoce.records.run import Verdict
+from vivavoce.records.reason import Aggregation, Bound, Code, Condition, Operator, Reason, Verdict
 from vivavoce.stats.intervals import mean_interval, percentile
-
-Aggregation = Literal["avg_score", "accuracy", "min", "max", "median", "p50", "p95", "p99"]
-Operator = Literal["gt", "gte", "lt", "lte", "eq"]
-Bound = Literal["mean", "lower"]
 
 _COMPARE: dict[Operator, Callable[[float, float], bool]] = {
     "gt": lambda a, b: a > b,
@@ -25,7 +21,6 @@ _COMPARE: dict[Operator, Callable[[float, float], bool]] = {
     "lte": lambda a, b: a <= b,
     "eq": lambda a, b: a == b,
 }
-_SIGNS: dict[Operator, str] = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "eq": "="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +42,10 @@ class Scores:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """A verdict, and the verdict of each condition with why."""
+    """A verdict, and the reason of each condition."""
 
     verdict: Verdict
-    reasons: tuple[tuple[Verdict, str], ...]
+    reasons: tuple[Reason, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,20 +94,30 @@ class Threshold:
         """Say whether an aggregate is on the right side."""
         return _COMPARE[self.op](found, self.value)
 
-    def decide(self, name: str, measure: Callable[[float | None], float | None], errors: int) -> GateResult:
+    @property
+    def condition(self) -> Condition:
+        """The condition as data."""
+        return Condition(aggregation=self.aggregation, op=self.op, value=self.value, lower=self.on == "lower")
+
+    def decide(
+        self, graders: Mapping[str, float], measure: Callable[[float | None], float | None], errors: int
+    ) -> GateResult:
         """Return the verdict on what `measure` gives: for None as scored, for 0 and 1 with the missing scores so."""
         found = measure(None)
+
+        def result(verdict: Verdict, code: Code = "threshold") -> GateResult:
+            reason = Reason(
+                verdict=verdict, code=code, graders=dict(graders), condition=self.condition, found=found, errors=errors
+            )
+            return GateResult(verdict, (reason,))
+
         if found is None:
-            return _result("inconclusive", f"{name}: {self} needs an interval, and one sample has none")
-        text, passed = f"{name}: {self}, got {found:.4g}", self.holds(found)
+            return result("inconclusive", "no_interval")
+        passed = self.holds(found)
         ends = [end for missing in (0.0, 1.0) if (end := measure(missing)) is not None]
         if all(self.holds(end) == passed for end in ends):
-            return _result("pass" if passed else "fail", text)
-        return _result("inconclusive", f"{text}; {errors} without a score because of errors could turn it")
-
-    def __str__(self) -> str:
-        lower = "lower bound of " if self.on == "lower" else ""
-        return f"{lower}{self.aggregation} {_SIGNS[self.op]} {self.value:g}"
+            return result("pass" if passed else "fail")
+        return result("inconclusive")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,7 @@ class SimpleGate:
         def measure(missing: float | None) -> float | None:
             return self.threshold.aggregate(found if missing is None else found.filled(missing))
 
-        return self.threshold.decide(self.metric_key, measure, found.errors)
+        return self.threshold.decide({self.metric_key: 1.0}, measure, found.errors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +153,8 @@ class WeightedGate:
         for key in self.weights:
             if unmet := _too_few(key, scores[key], self.min_scored):
                 return unmet
-        name = " + ".join(f"{weight:g} × {key}" for key, weight in self.weights.items())
         errors = sum(scores[key].errors for key in self.weights)
-        return self.threshold.decide(name, lambda missing: self._mean(scores, missing), errors)
+        return self.threshold.decide(self.weights, lambda missing: self._mean(scores, missing), errors)
 
     def _mean(self, scores: Mapping[str, Scores], missing: float | None) -> float | None:
         parts: list[float] = []
@@ -185,12 +189,14 @@ Gate = SimpleGate | WeightedGate | LogicalGate
 
 def _too_few(key: str, scores: Scores, min_scored: float) -> GateResult | None:
     scored, asked = len(scores.values), len(scores.values) + scores.errors
-    if not scored:
-        return _result("inconclusive", f"{key}: nothing was scored ({scores.errors} error{'s' * (scores.errors != 1)})")
-    if scored < min_scored * asked:
-        return _result("inconclusive", f"{key}: {scored} of {asked} scored, min_scored is {min_scored:g}")
-    return None
-
-
-def _result(verdict: Verdict, why: str) -> GateResult:
-    return GateResult(verdict, ((verdict, why),))
+    if scored and scored >= min_scored * asked:
+        return None
+    reason = Reason(
+        verdict="inconclusive",
+        code="min_scored" if scored else "nothing_scored",
+        graders={key: 1.0},
+        errors=scores.errors,
+        scored=scored,
+        min_scored=min_scored,
+    )
+    return GateResult("inconclusive", (reason,))

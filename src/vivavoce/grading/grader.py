@@ -31,7 +31,8 @@ class Grader:
     `truth` says what it is measured against, and so, unless there is a `scope`, whether it works turn by turn. One that
     is `judged` asks for `once` verdicts on a conversation and, though it sees the whole of it, for `each_turn` on each
     turn. `accepts_empty` is for functions that look at more than the submission; the others give an empty submission 0
-    without being asked. With a `threshold` a value from there on passes, whatever the function says.
+    without being called. With a `threshold` a value from there on passes, whatever the function says. `unmet` says what
+    a sample lacks for the grader to apply.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Grader:
     each_turn: int = 0
     threshold: float | None = None
     waits: bool = False
+    unmet: Callable[[Sample], str | None] | None = None
 
     def per_turn(self, sample: Sample) -> bool:
         """Say whether this sample is graded turn by turn."""
@@ -82,7 +84,9 @@ class Grader:
         """Say why this grader does not apply to a sample, whatever became of the conversation."""
         if self.truth == "ground_truth" and sample.per_turn:
             return "the sample has a truth for each turn, and this grader looks at the whole conversation"
-        return _missing(self.truth, whole)
+        if missing := _missing(self.truth, whole):
+            return missing
+        return None if self.unmet is None else self.unmet(whole)
 
     async def _one(self, sample: Sample, view: View) -> tuple[Score, str]:
         if missing := _missing(self.truth, sample):

@@ -17,6 +17,7 @@ from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.metric_input import metric_input
 from vivavoce.records.failure import Failure, shorten
 from vivavoce.records.score import Score, failed
+from vivavoce.samples.sample import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,10 @@ class MetricScore:
             raise UsageError(
                 f"{self.metric.name} has no highest score and needs a threshold, which says which ones pass"
             )
+
+    def unmet(self, sample: Sample) -> str | None:
+        """Say what the metric needs that the sample does not give."""
+        return self.metric.unmet(metric_input(sample, ()))
 
     async def score(self, case: Case) -> Score:
         """Measure the conversation of a case.
@@ -67,6 +72,7 @@ def metric_grader(name: str, metric: BaseMultiTurnMetric, label: str | None = No
         "conversation",
         _fingerprint(metric, written_in),
         accepts_empty=True,
+        unmet=measuring.unmet,
         label=label,
         judged=bool(asked),
         once=sum(_calls(one) for one in asked if _is_whole(one)),

@@ -196,11 +196,16 @@ class FunctionMetric(BaseMultiTurnMetric):
             GraderFault: what the function returned is no score.
         """
         given = evaluation_input
+        if missing := self.unmet(given):
+            return self.skipped(missing)
         known = {"conversation": given.conversation_history, "messages": given.messages, **dict(given)}
-        missing = [name for name, needed in self._needs.items() if needed and known[name] is None]
-        if missing:
-            return self.skipped(f"needs a {missing[0]}, and none is given")
         return self._result(await call(self.function, **{name: known[name] for name in self._needs}), given)
+
+    def unmet(self, given: MultiTurnEvaluationInput) -> str | None:
+        """Say which parameter without a default is not known."""
+        known = {"conversation": given.conversation_history, "messages": given.messages, **dict(given)}
+        missing = next((name for name, needed in self._needs.items() if needed and known[name] is None), None)
+        return missing and f"needs a {missing}, and none is given"
 
     @cached_property
     def fingerprint(self) -> str:

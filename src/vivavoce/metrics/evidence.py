@@ -15,6 +15,9 @@ from vivavoce.metrics.transcript import Transcript
 SHORTEST_QUOTE = 2
 """Letters or digits below which a quote would be found anywhere."""
 
+WHOLE_WORDS = 6
+"""Letters or digits below which a quote has to stand as whole words."""
+
 _CALL = re.compile(r"\W*(?:call |result )?#?(c\d+)\W*", re.IGNORECASE)
 _MARKS = " \"'"
 _SAME = str.maketrans({**dict.fromkeys("“”„«»", '"'), **dict.fromkeys("‘’‚‹›", "'"), **dict.fromkeys("‐‑‒–—―−", "-")})
@@ -25,9 +28,9 @@ class Checker:
     """Looks evidence up in one conversation.
 
     A quote may differ in capitals, in white space, in the kind of quotation marks and dashes, may be escaped as in the
-    transcript, and may leave words out where it says `...`; beyond that it has to stand, from word to word, in one
-    message, in what a tool was given, or in what was retrieved for an answer. Messages may be added while it is in use:
-    it reads on from where it stopped.
+    transcript, may leave words out where it says `...`, and may begin or end inside a word unless it is short; beyond
+    that it has to stand in one message, in what a tool was given, or in what was retrieved for an answer. Messages may
+    be added while it is in use: it reads on from where it stopped.
     """
 
     def __init__(self, messages: Sequence[AnyMessage], written: Transcript) -> None:
@@ -137,9 +140,15 @@ def _in_order(parts: Sequence[str], said: str) -> bool:
 
 
 def _end(part: str, said: str, start: int) -> int:
-    """Return where a part ends in what was said, -1 where it does not stand there as whole words."""
+    """Return where a part ends in what was said, -1 where it does not stand there.
+
+    A part may begin or end inside a word, but for a short one, which would be found in many words by chance.
+    """
+    short = sum(map(str.isalnum, part)) < WHOLE_WORDS
     while (found := said.find(part, start)) >= 0:
         end = found + len(part)
+        if not short:
+            return end
         cuts_before = found > 0 and _spelled(said[found - 1]) and _spelled(part[0])
         cuts_after = end < len(said) and _spelled(said[end]) and _spelled(part[-1])
         if not cuts_before and not cuts_after:

@@ -182,20 +182,37 @@ class JudgedMetric(BaseMultiTurnMetric):
 
     def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
         """Say why this conversation cannot be judged, None when it can."""
-        missing = [name for name in self.needs if not getattr(given, name)]
-        if missing:
-            return f"needs a {missing[0]}, and none is given"
+        if missing := self.unmet(given):
+            return missing
         if not any(message.role in ("user", "assistant") for message in given.messages):
             return "nobody says anything in this conversation" if given.messages else "the conversation is empty"
         if self.of_assistant and not any(acts(message) for message in given.messages):
             return "the assistant says and does nothing in this conversation"
         return None
 
+    def unmet(self, given: MultiTurnEvaluationInput) -> str | None:
+        """Say what of `needs` is not known."""
+        missing = next((name for name in self.needs if not getattr(given, name)), None)
+        return missing and f"needs a {missing}, and none is given"
+
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return one verdict of those about the pieces of a conversation: their mean, by the turns they are about."""
         scored = [(float(verdict.score), verdict.turns) for verdict in verdicts if verdict.score is not None]
         turns = sum(turns for _, turns in scored)
         return merged(sum(score * turns for score, turns in scored) / turns if turns else None, verdicts)
+
+    def conclude(self, verdict: Verdict) -> Verdict:
+        """Return the verdict on the whole conversation.
+
+        Raises:
+            ModelFault: what the judge found does not carry it.
+        """
+        return verdict
+
+    def unasked(self, given: MultiTurnEvaluationInput) -> MetricResult:
+        """Return the result for a conversation of which nothing has to be asked."""
+        del given
+        return self.skipped(self.nothing, fingerprint=self.fingerprint)
 
     def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
         """Judge a conversation."""
@@ -273,9 +290,9 @@ class JudgedMetric(BaseMultiTurnMetric):
             ModelFault: one of them is outside the shape that was asked for.
         """
         if not questions:
-            return self.skipped(self.nothing, fingerprint=self.fingerprint)
+            return self.unasked(given)
         verdicts = [self._verdict(reply, asked) for reply, asked in zip(replies, questions, strict=True)]
-        verdict = verdicts[0] if len(verdicts) == 1 else self.merge(verdicts)
+        verdict = self.conclude(verdicts[0] if len(verdicts) == 1 else self.merge(verdicts))
         score = verdict.score
         if score is None:
             return self.skipped(verdict.reasoning, usage=_usage(replies), fingerprint=self.fingerprint)

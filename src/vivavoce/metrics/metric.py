@@ -126,6 +126,11 @@ class BaseMultiTurnMetric(ABC):
                 added |= {"value": value, "passed": passed}
         return result.model_copy(update=added) if added else result
 
+    def unmet(self, given: MultiTurnEvaluationInput) -> str | None:
+        """Say what this metric needs to know and is not known, whatever was said in the conversation; else None."""
+        del given
+        return None
+
     def failed(self, error: Exception, **more: Any) -> MetricResult:
         """Return the result of a measurement that broke."""
         failure = failure_of(error, "judge" if self.judged else "grader")

@@ -28,8 +28,6 @@ GOAL = "goal_achievement"
 CONTRACT = "contract"
 """The name of the judgement of what the target must and must not do."""
 
-_NO_USE_ASKING_AGAIN = ("connection", "timeout", "rate_limit", "http", "not_recorded")
-
 
 @dataclass(frozen=True, slots=True)
 class Panel:
@@ -160,18 +158,18 @@ class Judges:
         return _believed(await self._second_opinion(result, given), metric, given) if name == GOAL else result
 
     async def _second_opinion(self, result: MetricResult, given: MultiTurnEvaluationInput) -> MetricResult:
-        """Ask the simple question where the goal metric broke and another question could be answered."""
-        if result.error is None or isinstance(self.panel.goal, SimpleGoalEvaluator):
-            return result
-        if result.error.kind in _NO_USE_ASKING_AGAIN:
+        """Ask the simple question where the judge's answer to the goal metric could not be read; the result says so."""
+        unreadable = result.error is not None and (result.error.blame, result.error.kind) == ("judge", "format")
+        if not unreadable or isinstance(self.panel.goal, SimpleGoalEvaluator):
             return result
         second = await self.panel.second.measured(given)
         usage = _sum(result.usage, second.usage)
         if second.state != "scored":
             return result.model_copy(update={"usage": usage, "extra": {**result.extra, "fallback": second.reason}})
-        return second.model_copy(
-            update={"usage": usage, "extra": {**second.extra, "fallback_for": result.error.message}}
-        )
+        assert result.error is not None
+        reason = f"asked more simply, for the first answer could not be read: {second.reason or ''}"
+        extra = {**second.extra, "fallback_for": result.error.message}
+        return second.model_copy(update={"usage": usage, "extra": extra, "reason": reason})
 
     def _known(self, name: str, state: TestState) -> bool:
         return name in self._latest and self._latest[name][0] == _moment(state)

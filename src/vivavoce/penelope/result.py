@@ -124,14 +124,17 @@ class TestResult(BaseModel):
         """Return the result of a metric, None where it was not asked."""
         return self.evaluation.get(metric_name)
 
-    def get_quality_score(self, default: float = 1.0) -> float:
-        """Return the mean of the quality metrics from 0, worst, to 1, best; `default` where none was scored.
+    def get_quality_score(self, default: float = 1.0) -> float | None:
+        """Return the mean of the quality metrics from 0, worst, to 1, best; None where none of them was scored.
 
-        The goal and what the target must do are no quality metrics, and errors are no scores. A metric whose range has
-        no end has no place in a mean and is left out.
+        Without any quality metric it is `default`. The goal and what the target must do are not quality metrics, and
+        errors are not scores.
         """
-        values = [one.value for one in self._quality() if one.state == "scored" and one.value is not None]
-        return sum(values) / len(values) if values else default
+        quality = list(self._quality())
+        values = [one.value for one in quality if one.state == "scored" and one.value is not None]
+        if not quality:
+            return default
+        return sum(values) / len(values) if values else None
 
     def get_mean_confidence(self, default: float = 1.0) -> float:
         """Return how sure the judges of the quality metrics are on average, 0.5 for one that does not say."""

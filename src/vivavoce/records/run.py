@@ -7,11 +7,11 @@ from typing import Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.records.failure import Failure
+from vivavoce.records.reason import Verdict as Verdict
 from vivavoce.records.score import Score, State
 from vivavoce.records.trajectory import Trajectory
 
 Status = Literal["running", "finished", "interrupted"]
-Verdict = Literal["pass", "fail", "inconclusive"]
 
 
 class AttemptKey(NamedTuple):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.reasons import explained
 from vivavoce.report.terminal import label
 from vivavoce.report.text import one_line
 from vivavoce.report.worst import Worst, worst
@@ -28,7 +29,7 @@ def write_github(graded: GradedRun, out: TextIO) -> None:
 def _lines(graded: GradedRun) -> Iterator[str]:
     summary = graded.summary()
     verdict = summary.verdict or "no gate"
-    yield _command(_LEVELS[summary.verdict], f"{graded.run.suite}: {verdict}", "; ".join(summary.explained) or verdict)
+    yield _command(_LEVELS[summary.verdict], f"{graded.run.suite}: {verdict}", "; ".join(explained(summary)) or verdict)
     found = worst(graded.store, graded.grading)
     for one in found.shown:
         yield _command("warning" if one.score is None else _LEVELS[summary.verdict], _title(graded, one), one.why)

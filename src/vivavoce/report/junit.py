@@ -21,6 +21,7 @@ from vivavoce.records.failure import shorten
 from vivavoce.records.run import Attempt, Outcome
 from vivavoce.records.score import Score
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.reasons import explained
 from vivavoce.report.rows import truth_text
 from vivavoce.report.text import one_line
 from vivavoce.run.summary import Summary
@@ -132,7 +133,7 @@ def _gate_case(suite: str, summary: Summary) -> Element:
     case = _case("gate", f"{suite}.gate", 0.0)
     if summary.verdict != "pass":
         tag = "failure" if summary.verdict == "fail" else "error"
-        _result(case, tag, "gate", f"the verdict is {summary.verdict}", "\n".join(summary.explained))
+        _result(case, tag, "gate", f"the verdict is {summary.verdict}", "\n".join(explained(summary)))
     return case
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.reasons import explained
 from vivavoce.report.text import count, one_line
 from vivavoce.report.worst import Worst, WorstSamples, worst
 from vivavoce.run.summary import GraderSummary, Summary
@@ -39,7 +40,7 @@ def code(text: str, width: int = _WIDTH) -> str:
 def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator[str]:
     yield f"**{code(graded.run.suite)} {_VERDICTS[summary.verdict]}**"
     yield ""
-    for reason in summary.explained:
+    for reason in explained(summary):
         yield f"- {code(reason)}"
     broken = f", {summary.failed_attempts} of them with an error" if summary.failed_attempts else ""
     held = f"{count(summary.attempts, 'conversation')}{broken}"

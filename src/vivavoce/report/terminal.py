@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from vivavoce.report.reasons import explained
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.text import count, one_line, safe
 from vivavoce.report.worst import Worst, WorstSamples
@@ -131,7 +132,7 @@ def verdict_lines(summary: Summary) -> Iterator[RenderableType]:
     if summary.verdict is None:
         yield Text("no gate: nothing can fail", style="dim")
         return
-    verdict, reasons = summary.verdict.upper(), summary.explained
+    verdict, reasons = summary.verdict.upper(), explained(summary)
     if summary.stopped is not None:
         verdict, reasons = f"{verdict}: {safe(summary.stopped)}", reasons[1:]
     yield Text(verdict, style=STYLES[summary.verdict])

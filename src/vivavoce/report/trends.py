@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.records.run import Grading
 from vivavoce.report.headline import gate_of
-from vivavoce.report.html.metrics import gates_of
+from vivavoce.report.html.metrics import gates_of, is_about
 from vivavoce.report.trend_changes import Change, changes_between, metric_change, rules_of
 from vivavoce.report.trend_finding import finding
 from vivavoce.report.trend_point import Point, step_between
@@ -227,5 +227,4 @@ def _point(entry: _Entry, grader: str) -> Point:
 
 
 def _failed(summary: Summary, own: GraderSummary) -> bool:
-    begins = tuple(f"fail · {of}{own.name}: " for of in ("", f"{own.target}: "))
-    return any(reason.startswith(begins) for reason in summary.reasons)
+    return any(reason.verdict == "fail" and is_about(reason, own) for reason in summary.reasons)

@@ -56,8 +56,10 @@ def reopen_run(
     listeners: Sequence[Listener] = (),
     max_calls: int | None = None,
     max_cost: float | None = None,
+    max_errors: str | None = None,
+    errors: bool = False,
 ) -> SuiteRun:
-    """Return an interrupted run, ready to do what is left.
+    """Return an interrupted run, ready to do what is left; with `errors` also what ended in an error, of any run.
 
     It may make `max_calls` more calls, of models for `max_cost` more US dollars, None for no limit.
 
@@ -65,8 +67,9 @@ def reopen_run(
         UsageError: there is no such run, or nothing is left of it.
     """
     run = store.run(name)
-    if run.status == "finished":
-        raise UsageError(f"run {run.id} is finished; nothing is left to resume. See it with: viva show {run.id}")
+    if run.status == "finished" and not errors:
+        retry = _with_errors(store, run)
+        raise UsageError(f"run {run.id} is finished; nothing is left to resume. {retry}See it with: viva show {run.id}")
     if run.options["dataset"] == GIVEN_IN_PYTHON:
         raise UsageError(f"run {run.id} was begun in Python; go on there: evaluate(…, resume='{run.id}')")
     target: Mapping[str, Any] = run.spec.get("target") or {}
@@ -77,7 +80,18 @@ def reopen_run(
         )
     kept = {key: value for key, value in run.options.items() if key in RunOptions.model_fields}
     options = RunOptions.model_validate({**kept, "max_calls": max_calls, "max_cost": max_cost})
-    return SuiteRun(stored_suite(run), options, store, listeners, resumed=run)
+    if max_errors is not None:
+        options = RunOptions.model_validate({**options.model_dump(), "max_errors": max_errors})
+    return SuiteRun(stored_suite(run), options, store, listeners, resumed=run, retries_errors=errors)
+
+
+def _with_errors(store: Store, run: Run) -> str:
+    """Return how to try again what had an error, empty where nothing had."""
+    number = sum(1 for _ in store.errors(store.grading(run.id).id))
+    if not number:
+        return ""
+    had = "1 conversation" if number == 1 else f"{number:,} conversations"
+    return f"{had} had an error; try again with: viva run --resume {run.id} --errors. "
 
 
 def stored_suite(run: Run) -> Suite:

@@ -10,13 +10,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.records.run import AttemptKey
 from vivavoce.run.attempt import Task
 from vivavoce.run.drivers import Driver
+from vivavoce.run.summary import ErrorLimit
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.row import read_sample
 from vivavoce.samples.rows import read_samples
@@ -53,6 +54,13 @@ class RunOptions(BaseModel):
     """Whether judges are not asked at all: every answer comes from what was kept."""
     max_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     """US dollars that models may cost; a target's own cost is not known here."""
+    max_errors: str | None = None
+    """How many conversations may have an error, as `3` or `5%`; a gate is then decided by what has a score."""
+
+    @field_validator("max_errors")
+    @classmethod
+    def _limit(cls, text: str | None) -> str | None:
+        return None if text is None else ErrorLimit(text).text
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,7 +115,7 @@ class Regrade:
                 await self._tell(AttemptEnded(outcome))
 
             await self.crew.run((one for one in store.attempts(run.id) if one.key not in done), grade)
-        summary = sum_up(store, grading, scoring)
+        summary = sum_up(store, grading, scoring, self.options.max_errors)
         if self.crew.stopped_by is None:
             grading = ended(grading, summary, time.time())
             store.update_grading(grading)

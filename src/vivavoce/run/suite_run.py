@@ -28,7 +28,7 @@ from vivavoce.run.drivers import Driver, PenelopeDriver, ScriptedDriver
 from vivavoce.run.heap import heap_at_rest
 from vivavoce.run.plan import RECORDED, GivenPlan, Plan, RunOptions, hash_file, plan_of
 from vivavoce.run.result import RunResult
-from vivavoce.run.summary import Summary, summarise, tally
+from vivavoce.run.summary import ErrorLimit, Summary, summarise, tally
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 from vivavoce.store.writer import OutcomeWriter
@@ -50,7 +50,11 @@ REQUEST = ("url", "headers", "body")
 
 @dataclass
 class SuiteRun:
-    """One execution of a suite, step by step; `stop` ends it early."""
+    """One execution of a suite, step by step; `stop` ends it early.
+
+    A resumed one that `retries_errors` also tries the attempts again that had an error: a conversation that went
+    through is only graded again. What it replaces stays in the store.
+    """
 
     suite: Suite
     options: RunOptions
@@ -59,6 +63,7 @@ class SuiteRun:
     resumed: Run | None = None
     targets: list[Target] | None = None
     crew: Crew | None = None
+    retries_errors: bool = False
     _tester: str = field(default="", init=False)
 
     def stop(self) -> int:
@@ -102,10 +107,13 @@ class SuiteRun:
     ) -> RunResult:
         run, grading = self._records(plan, scoring)
         done = self.store.done(run.id) if self.resumed else set[AttemptKey]()
+        if self.retries_errors:
+            done -= {row.key for row in self.store.errors(grading.id)}
         await self._tell(RunStarted(run, grading, planned, len(done)))
         grades = Grades(scoring.graders, scoring.composer)
         self.crew = crew = Crew(_workers(plan, grades))
-        async with self.store.writer(run.id, grading.id, scoring.fingerprints) as writer:
+        fingerprints, replaces = scoring.fingerprints, self.retries_errors
+        async with self.store.writer(run.id, grading.id, fingerprints, replaces=replaces) as writer:
             with heap_at_rest():
                 await crew.run(plan.tasks(drivers, done), partial(self._attempt, crew, grades, writer))
         return await self._finish(run, grading, scoring, planned)
@@ -120,22 +128,31 @@ class SuiteRun:
         await writer.put(outcome)
         await self._tell(AttemptEnded(outcome))
 
-    async def _hold(self, crew: Crew, grades: Grades, task: Task, kept: ExitStack) -> Attempt | None:
+    async def _hold(self, crew: Crew, grades: Grades, task: Task, kept_calls: ExitStack) -> Attempt | None:
         """Hold a conversation, with the calls of it and of its judges set aside; None when the run was stopped."""
 
         async def on_turn(turn: Turn) -> None:
             await self._tell(TurnEnded(task.key, turn))
 
         verdicts = 0 if self.options.replay else grades.verdicts(task.sample)
+        if self.retries_errors and (kept := self._kept(task.key)) is not None:
+            kept_calls.enter_context(self.budget.set_aside(verdicts))
+            return kept
         if task.driver is None:
-            kept.enter_context(self.budget.set_aside(verdicts))
+            kept_calls.enter_context(self.budget.set_aside(verdicts))
             return await hold(task, on_turn)
         async with task.driver.lane.conversations:
             if crew.stopped_by is not None:
                 return None
-            kept.enter_context(self.budget.set_aside(task.driver.calls(task.sample) + verdicts))
+            kept_calls.enter_context(self.budget.set_aside(task.driver.calls(task.sample) + verdicts))
             await self._tell(AttemptStarted(task.key))
             return await hold(task, on_turn)
+
+    def _kept(self, key: AttemptKey) -> Attempt | None:
+        """Return the conversation of an attempt of which only a grader broke, so that it need not be held again."""
+        assert self.resumed is not None
+        stored = self.store.attempts(self.resumed.id, sample_id=key.sample_id)
+        return next((one for one in stored if one.key == key and one.failure is None), None)
 
     @cached_property
     def budget(self) -> Budget:
@@ -229,7 +246,7 @@ class SuiteRun:
         return {lane.target.name: ScriptedDriver(lane, state) for lane in lanes}
 
     async def _finish(self, run: Run, grading: Grading, scoring: Scoring, planned: int | None) -> RunResult:
-        summary = sum_up(self.store, grading, scoring)
+        summary = sum_up(self.store, grading, scoring, self.options.max_errors)
         stopped_by = self.crew.stopped_by if self.crew else None
         if stopped_by is None and planned is not None and summary.attempts < planned:
             stopped_by = f"{planned - summary.attempts} of {planned} conversations were not held"
@@ -267,7 +284,7 @@ async def kept_answers(store: Store, *, cache: bool) -> AsyncGenerator[ReplyStor
             await answers.close()
 
 
-def sum_up(store: Store, grading: Grading, scoring: Scoring) -> Summary:
+def sum_up(store: Store, grading: Grading, scoring: Scoring, max_errors: str | None = None) -> Summary:
     """Return the summary of a set of scores, read from the store."""
     attempts, failed = store.counts(grading.run_id)
     return summarise(
@@ -277,6 +294,8 @@ def sum_up(store: Store, grading: Grading, scoring: Scoring) -> Summary:
         gate=scoring.gate,
         pairs=scoring.agreement,
         graders=scoring.graders,
+        errors=sum(1 for _ in store.errors(grading.id)),
+        limit=None if max_errors is None else ErrorLimit(max_errors),
     )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vivavoce.errors import UsageError
 from vivavoce.grading.gates import Gate, Scores
-from vivavoce.records.run import ScoreRow, Verdict
+from vivavoce.records.reason import Reason, Verdict
+from vivavoce.records.run import ScoreRow
 from vivavoce.records.score import reaches
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.intervals import mean_interval
@@ -21,6 +23,27 @@ if TYPE_CHECKING:  # what reads a summary need not load all that a suite may nam
     from vivavoce.suites.spec import AgreementSpec
 
 _RANK: dict[Verdict, int] = {"pass": 0, "inconclusive": 1, "fail": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorLimit:
+    """How many attempts of a run may have an error: a number, or a share such as `5%`.
+
+    Raises:
+        UsageError: it is neither.
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        number = self.text.removesuffix("%")
+        if not number.isdecimal() or (self.text.endswith("%") and int(number) > 100):
+            raise UsageError(f"--max-errors is a number or a percentage, such as 3 or 5%; got '{self.text}'")
+
+    def exceeded(self, errors: int, attempts: int) -> bool:
+        """Say whether there are more errors than there may be."""
+        number = int(self.text.removesuffix("%"))
+        return errors * 100 > number * attempts if self.text.endswith("%") else errors > number
 
 
 class GraderSummary(BaseModel):
@@ -78,29 +101,27 @@ class AgreementSummary(BaseModel):
 class Summary(BaseModel):
     """A run on the whole.
 
-    `verdict` is None where the suite has no gate and so nothing can fail. It is `inconclusive`, with or without a gate,
-    where a grader has no score because of errors, where nothing at all was scored, and where the run was stopped early,
-    of which `stopped` says why and where.
+    `verdict` is None where there is no gate and so nothing can fail. It is `inconclusive`, with or without a gate,
+    where a grader has no score because of errors, where nothing at all was scored, where more conversations had an
+    error than the run may have (without a gate, any), and where the run was stopped early, as `stopped` says.
+    Of the attempts, `failed_attempts` are conversations that ended in an error; `error_attempts` also those of which a
+    grader could not score something.
     """
 
     model_config = ConfigDict(frozen=True)
 
     attempts: int
     failed_attempts: int
+    error_attempts: int = 0
     graders: list[GraderSummary]
     agreement: list[AgreementSummary] = Field(default_factory=lambda: list[AgreementSummary]())
     verdict: Verdict | None = None
-    reasons: list[str] = Field(default_factory=list)
+    reasons: list[Reason] = Field(default_factory=list[Reason])
     stopped: str | None = None
 
     def grader(self, name: str, target: str | None = None) -> GraderSummary:
         """Return the summary of a grader, of the first target unless one is named."""
         return next(g for g in self.graders if g.name == name and target in (None, g.target))
-
-    @property
-    def explained(self) -> list[str]:
-        """Why the verdict is what it is, a line for each reason; after an early stop the reasons hold only so far."""
-        return self.reasons if self.stopped is None else [self.stopped, *(f"so far: {one}" for one in self.reasons)]
 
     def stopped_by(self, why: str, planned: int | None = None) -> Summary:
         """Return the summary of a run that ended early, which has decided nothing.
@@ -164,13 +185,19 @@ def summarise(
     gate: Gate | None,
     pairs: Sequence[AgreementSpec] = (),
     graders: Sequence[Grader] = (),
+    errors: int = 0,
+    limit: ErrorLimit | None = None,
 ) -> Summary:
-    """Return the summary of a run; a gate passes only where it passes for every target."""
-    verdict, reasons = _decide(tallies, gate)
+    """Return the summary of a run; a gate passes only where it passes for every target.
+
+    `errors` is how many attempts had an error, of any kind, and `limit` how many may.
+    """
+    verdict, reasons = _decide(tallies, gate, errors, attempts, limit)
     known = {grader.name: grader for grader in graders}
     return Summary(
         attempts=attempts,
         failed_attempts=failed,
+        error_attempts=errors,
         graders=[_grader(target, name, found, known.get(name)) for (target, name), found in tallies.items()],
         agreement=[_agreement(tallies, pair) for pair in pairs],
         verdict=verdict,
@@ -246,39 +273,57 @@ def _answers(tallies: Tallies, name: str, threshold: float | None) -> dict[tuple
     }
 
 
-def _decide(tallies: Tallies, gate: Gate | None) -> tuple[Verdict | None, list[str]]:
+def _decide(
+    tallies: Tallies, gate: Gate | None, errors: int, attempts: int, limit: ErrorLimit | None
+) -> tuple[Verdict | None, list[Reason]]:
     silent = _silent(tallies)
     if not any(found.values for found in tallies.values()):
-        return "inconclusive", [*silent.values()] or ["inconclusive · nothing was scored"]
-    verdict, reasons = _by_gate(tallies, gate)
-    told = [start for start in silent if any(reason.startswith(start) for reason in reasons)]
-    reasons += [reason for start, reason in silent.items() if start not in told]
-    return ("inconclusive" if silent else verdict), reasons
+        return "inconclusive", silent or [Reason(verdict="inconclusive", code="nothing_scored")]
+    verdict, reasons = _by_gate(tallies, gate, tolerant=limit is not None)
+    known = {(reason.target, *reason.graders) for reason in reasons if reason.code == "nothing_scored"}
+    reasons += [reason for reason in silent if (reason.target, *reason.graders) not in known]
+    if silent and verdict != "fail":
+        verdict = "inconclusive"
+    most = limit if limit is not None else ErrorLimit("0") if gate is None else None
+    if most is not None and most.exceeded(errors, attempts):
+        reasons.append(Reason(verdict="inconclusive", code="errors", errors=errors, limit=most.text))
+        verdict = verdict if verdict == "fail" else "inconclusive"
+    return verdict, reasons
 
 
-def _silent(tallies: Tallies) -> dict[str, str]:
-    """Return a reason for each grader that has no score at all because of errors, by how it begins."""
+def _silent(tallies: Tallies) -> list[Reason]:
+    """Return a reason for each grader that has no score at all because of errors."""
     several = len({target for target, _ in tallies}) > 1
-    found: dict[str, str] = {}
-    for (target, name), counted in tallies.items():
-        if counted.errors and not counted.values:
-            start = f"inconclusive · {f'{target}: ' if several else ''}{name}: nothing was scored"
-            found[start] = f"{start} ({counted.errors} error{'s' * (counted.errors != 1)})"
-    return found
+    return [
+        Reason(
+            verdict="inconclusive",
+            code="nothing_scored",
+            graders={name: 1.0},
+            target=target if several else None,
+            errors=counted.errors,
+        )
+        for (target, name), counted in tallies.items()
+        if counted.errors and not counted.values
+    ]
 
 
-def _by_gate(tallies: Tallies, gate: Gate | None) -> tuple[Verdict | None, list[str]]:
+def _by_gate(tallies: Tallies, gate: Gate | None, *, tolerant: bool) -> tuple[Verdict | None, list[Reason]]:
+    """Return the worst verdict over the targets; a `tolerant` one is decided by what has a score."""
     if gate is None:
         return None, []
     targets = list(dict.fromkeys(target for target, _ in tallies))
     worst: Verdict = "pass"
-    reasons: list[str] = []
+    reasons: list[Reason] = []
     for target in targets:
-        by_name = {name: found.scores for (t, name), found in tallies.items() if t == target}
+        by_name = {
+            name: replace(found.scores, errors=0) if tolerant else found.scores
+            for (t, name), found in tallies.items()
+            if t == target
+        }
         result = gate.decide(_Defaulting(by_name))
         worst = max(worst, result.verdict, key=_RANK.__getitem__)
-        label = f"{target}: " if len(targets) > 1 else ""
-        reasons += [f"{verdict} · {label}{why}" for verdict, why in result.reasons]
+        named = {"target": target if len(targets) > 1 else None}
+        reasons += [reason.model_copy(update=named) for reason in result.reasons]
     return worst, reasons
 
 

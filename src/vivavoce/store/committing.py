@@ -13,16 +13,21 @@ from vivavoce.store import schema
 from vivavoce.store.database import for_writing, is_duplicate, meaning
 from vivavoce.store.encode import Entry, Row, escape, escape_nul
 from vivavoce.store.insert import insert_rows
+from vivavoce.store.replacing import replace_attempt
 from vivavoce.store.standing import AttemptFacts, facts_of, standings_of, tags_of
 
 
 class Committer:
-    """Commits the entries of one run; `ids` gives the numbers of new attempts, `place` names the store in errors."""
+    """Commits the entries of one run; `ids` gives the numbers of new attempts, `place` names the store in errors.
 
-    def __init__(self, place: str, run_id: str, ids: Iterator[int]) -> None:
+    With `replaces`, an attempt takes the place of the one that the store has, which is put aside.
+    """
+
+    def __init__(self, place: str, run_id: str, ids: Iterator[int], *, replaces: bool = False) -> None:
         self._place = place
         self._run_id = run_id
         self._ids = ids
+        self._replaces = replaces
         self.stored = 0
 
     def store(self, connection: Connection, batch: Sequence[Entry]) -> None:
@@ -69,6 +74,8 @@ class Committer:
                     if entry.attempt
                     else self._known(connection, entry.key)
                 )
+                if entry.attempt and self._replaces:
+                    replace_attempt(connection, self._run_id, entry.key, number)
                 if entry.attempt:
                     attempts.append((number, *entry.attempt))
                     unread.append((number, ""))

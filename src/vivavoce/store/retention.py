@@ -10,7 +10,19 @@ from sqlalchemy import ColumnElement, Connection, Engine, Table, delete, func, s
 
 from vivavoce.store.audit import note
 from vivavoce.store.database import on_postgresql
-from vivavoce.store.schema import HEAD, attempts, gradings, labels, metadata, replies, runs, scores, standings, turns
+from vivavoce.store.schema import (
+    HEAD,
+    attempts,
+    gradings,
+    labels,
+    metadata,
+    replaced,
+    replies,
+    runs,
+    scores,
+    standings,
+    turns,
+)
 from vivavoce.store.search import forget, read_again
 
 _SIZE = text("SELECT pg_total_relation_size(to_regclass(:name))")
@@ -72,7 +84,7 @@ def delete_run(connection: Connection, run_id: str, actor: str) -> None:
         connection.execute(delete(table).where(table.c.attempt_id.in_(mine)))
     sets = select(gradings.c.id).where(gradings.c.run_id == run_id)
     connection.execute(delete(standings).where(standings.c.grading_id.in_(sets)))
-    for table in (attempts, gradings):
+    for table in (attempts, gradings, replaced):
         connection.execute(delete(table).where(table.c.run_id == run_id))
     connection.execute(delete(runs).where(runs.c.id == run_id))
 

@@ -243,6 +243,20 @@ Index(
     unique=True,
 )
 
+replaced = Table(
+    "replaced",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("run_id", Name, nullable=False),
+    Column("sample_id", Name, nullable=False),
+    Column("target", Name, nullable=False),
+    Column("trial", Integer, nullable=False),
+    Column("replaced_at", Double, nullable=False),
+    Column("rows", Text, nullable=False),
+    Index("replaced_by_run", "run_id"),
+)
+"""Attempts with an error that were tried again; `rows` has the rows of each as JSON, by table."""
+
 tokens = Table(
     "tokens",
     metadata,

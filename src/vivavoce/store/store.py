@@ -22,6 +22,7 @@ from vivavoce.store.encode import Encoder, escape, escape_nul, json_text
 from vivavoce.store.labels import copy_labels
 from vivavoce.store.naming import find
 from vivavoce.store.reading import Reader
+from vivavoce.store.replacing import Replaced, replaced_attempts
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.retention import Collected, Contents, collect, contents, delete_run
 from vivavoce.store.schema import attempts, gradings, runs
@@ -155,11 +156,17 @@ class Store:
         with plain_errors(self.place), self._engine.connect() as connection:
             return grading_of(find(connection, gradings, gradings.c.created_at, name or "latest", of_run))
 
-    def writer(self, run_id: str, grading_id: str, fingerprints: Mapping[str, str]) -> OutcomeWriter:
-        """Return what stores the outcomes of a run, with the scores of one grading; `fingerprints` are by grader."""
+    def writer(
+        self, run_id: str, grading_id: str, fingerprints: Mapping[str, str], *, replaces: bool = False
+    ) -> OutcomeWriter:
+        """Return what stores the outcomes of a run, with the scores of one grading; `fingerprints` are by grader.
+
+        With `replaces`, an outcome takes the place of the one that the store has, which `replaced` still yields.
+        """
         found = self._read(select(runs.c.spec).where(runs.c.id == escape_nul(escape(run_id))))
         keys = keys_of_environment(found[0].spec if found else "")
-        return OutcomeWriter(self._engine, self.place, Encoder(run_id, grading_id, fingerprints, keys))
+        encoder = Encoder(run_id, grading_id, fingerprints, keys)
+        return OutcomeWriter(self._engine, self.place, encoder, replaces=replaces)
 
     def replies(self) -> ReplyStore:
         """Return what keeps the replies of models; it is closed before the store."""
@@ -170,6 +177,11 @@ class Store:
         targets: dict[str, str] = {}
         keys = self._reader(run_id).keys()
         return {AttemptKey(sample, targets.setdefault(target, target), trial) for sample, target, trial in keys}
+
+    def replaced(self, run_id: str) -> list[Replaced]:
+        """Return the attempts of a run that were tried again, the oldest first."""
+        with self.connected() as connection:
+            return list(replaced_attempts(connection, run_id))
 
     def counts(self, run_id: str) -> tuple[int, int]:
         """Return how many attempts of a run are stored, and how many of these failed."""

@@ -34,11 +34,11 @@ class OutcomeWriter:
     After an error nothing more is written, and every call raises it: what was not stored is never passed over.
     """
 
-    def __init__(self, engine: Engine, place: str, encoder: Encoder) -> None:
+    def __init__(self, engine: Engine, place: str, encoder: Encoder, *, replaces: bool = False) -> None:
         self._engine = engine
         self._place = place
         self._encoder = encoder
-        self._committer = Committer(place, encoder.run_id, attempt_ids())
+        self._committer = Committer(place, encoder.run_id, attempt_ids(), replaces=replaces)
         self._changed = threading.Condition()
         self._queue: list[Entry] = []
         self._oldest = 0.0

@@ -16,10 +16,10 @@ from pydantic import (
     model_validator,
 )
 
-from vivavoce.grading.gates import Aggregation, Bound, Operator
 from vivavoce.grading.grader import Scope
 from vivavoce.metrics.config import Scope as MetricScope
 from vivavoce.models.modes import Mode
+from vivavoce.records.reason import Aggregation, Bound, Operator
 from vivavoce.wire.http import USER_IN_ADDRESS, holds_user
 
 _SECRET = re.compile(

@@ -77,11 +77,10 @@ class AgentGoalAccuracy(JudgedMetric):
         """Return the reference, where it counts."""
         return {"reference": None if self.reference is False else given.reference}
 
-    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
-        """Say why this conversation cannot be judged, None when it can."""
-        if self.reference and not given.reference:
-            return "needs a reference, and none is given"
-        return super().inapplicable(given)
+    def unmet(self, given: MultiTurnEvaluationInput) -> str | None:
+        """Say that the reference is missing, where it has to be there."""
+        missing = self.reference and not given.reference
+        return "needs a reference, and none is given" if missing else None
 
     def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
         """Return whether every outcome was reached."""

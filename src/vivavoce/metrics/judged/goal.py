@@ -5,23 +5,30 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import ModelFault, UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict
+from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
+from vivavoce.metrics.result import About, MetricResult
+from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.models.model import ModelReply
+from vivavoce.records.failure import shorten
 from vivavoce.records.score import Finding, FindingState
 
 LEVELS = ("not_achieved", "partially_achieved", "fully_achieved")
 CRITERION, PROHIBITION = "criterion", "prohibition"
 """The kinds of findings: what has to come out, and what must not happen."""
+AGAIN = 1_000_000
+"""What the number of a question is raised by when it is asked a second time, so that its answer is kept apart."""
 
 
 class Criterion(BaseModel):
@@ -83,6 +90,9 @@ class GoalAchievementJudge(JudgedMetric):
     is met, a passing one only when everything is met and nothing violated, and between them by the share that is met.
     What must not happen and does is a violation; that it does not achieves nothing. Where several levels pass, the
     judge's own choice among them stands.
+
+    An outcome that is called met on quotes none of which is in the conversation is asked about once more. If whether
+    the goal is reached still hangs on such a quote, it is an error of the judge and no score.
 
     A reply that has a level but no criteria counts as it is, so that a homemade model may answer in that older form.
 
@@ -168,6 +178,63 @@ class GoalAchievementJudge(JudgedMetric):
         """Say whether the outcomes have to be listed by the judge, which it does once."""
         return not given.must
 
+    def question(
+        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+    ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
+        """Return the class of an answer about a piece; None where the assistant says and does nothing at all."""
+        return super().question(given, written, piece) if written.answered else None
+
+    def unasked(self, given: MultiTurnEvaluationInput) -> MetricResult:
+        """Return the lowest level, for silence reaches no goal."""
+        level = self.categories[0]
+        value, passed = self.config.scored(level)
+        return MetricResult(
+            name=self.name,
+            raw=level,
+            value=value,
+            passed=passed,
+            reason="the assistant says and does nothing in this conversation",
+            confidence=1.0,
+            extra=self._levels(),
+            fingerprint=self.fingerprint,
+            about=About(self.config.score_type, len(given.messages), given.goal),
+        )
+
+    def conclude(self, verdict: Verdict) -> Verdict:
+        """Return the verdict, unless whether it passes hangs on evidence that is nowhere in the conversation.
+
+        Raises:
+            ModelFault: it does.
+        """
+        unfounded = _unfounded(verdict.findings)
+        if not unfounded:
+            return verdict
+        met = [one.state == "pass" and one not in unfounded for one in verdict.findings if one.kind == CRITERION]
+        violated = any(one.state == "fail" for one in verdict.findings if one.kind != CRITERION)
+        without = self.level(sum(met) / len(met), violated, str(verdict.extra["judge_level"]))
+        if self.config.passes(without) == self.config.passes(str(verdict.score)):
+            return verdict
+        quote = shorten(unfounded[0].evidence[0].text, 200)
+        message = f"whether the goal is reached hangs on a quote that is not in the conversation: {quote!r}"
+        raise ModelFault(message, kind="evidence", evidence=verdict.reasoning)
+
+    async def ask(self, asked: Asked) -> ModelReply:
+        """Ask the judge; a second time where it calls an outcome met on evidence that is not in the conversation.
+
+        Raises:
+            ModelFault: it failed, or did not answer in the shape asked for.
+        """
+        reply = await super().ask(asked)
+        if reply.parsed is None or not _unfounded(self._verdict(reply, asked).findings):
+            return reply
+        again = replace(asked, request=replace(asked.request, trial=asked.request.trial + AGAIN))
+        try:
+            second = await super().ask(again)
+        except ModelFault:  # the first answer stands, and `conclude` says what it is worth
+            return reply
+        used = [one.usage for one in (reply, second) if one.usage is not None]
+        return replace(second, usage=sum(used[1:], used[0]) if used else None)
+
     async def answers(self, given: MultiTurnEvaluationInput, questions: list[Asked]) -> list[ModelReply]:
         """Ask the judge; where it takes several pieces, the outcomes that the first one lists hold for all."""
         replies = [await self.ask(one) for one in questions[:1]]
@@ -232,6 +299,18 @@ def _named(criteria: Sequence[Criterion], given: MultiTurnEvaluationInput) -> It
             yield one, PROHIBITION, given.must_not[i - listed]
         else:
             yield one, CRITERION, given.must[i] if given.must else one.outcome
+
+
+def _unfounded(findings: Sequence[Finding]) -> list[Finding]:
+    """Return the outcomes that are called met on evidence of which nothing is in the conversation."""
+    return [
+        one
+        for one in findings
+        if one.kind == CRITERION
+        and one.state == "pass"
+        and one.evidence
+        and not any(evidence.verified for evidence in one.evidence)
+    ]
 
 
 def _criteria(findings: Sequence[Finding]) -> list[Finding]:

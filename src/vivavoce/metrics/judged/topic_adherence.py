@@ -114,11 +114,9 @@ class TopicAdherenceMetric(JudgedMetric):
         """The topics and the mode."""
         return {"topics": self.topics, "mode": self.mode}
 
-    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
-        """Say why this conversation cannot be judged, None when it can."""
-        if not self._topics(given):
-            return "needs topics: give topics=, or a list of them in the context"
-        return super().inapplicable(given)
+    def unmet(self, given: MultiTurnEvaluationInput) -> str | None:
+        """Say that nothing names the topics."""
+        return None if self._topics(given) else "needs topics: give topics=, or a list of them in the context"
 
     def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
         """Return the class of an answer, of whichever turns."""

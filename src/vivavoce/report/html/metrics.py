@@ -6,14 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from vivavoce.records.reason import Reason, Verdict
 from vivavoce.records.run import Grading
 from vivavoce.report.headline import gate_of
 from vivavoce.report.html.marks import State
 from vivavoce.report.html.plots import Range, Scale, range_plot
+from vivavoce.report.reasons import reason_text
 from vivavoce.report.text import safe
 from vivavoce.run.summary import GraderSummary, Summary
 
-_STATES: Mapping[str, State] = {"pass": "pass", "fail": "fail", "inconclusive": "error"}
+_STATES: Mapping[Verdict, State] = {"pass": "pass", "fail": "fail", "inconclusive": "error"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,7 @@ class Condition:
 
     state: State
     text: str
+    reason: Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +39,7 @@ class Metric:
 
 def conditions(summary: Summary) -> list[Condition]:
     """Return what the verdict rests on, a line for each reason."""
-    found: list[Condition] = []
-    for reason in summary.reasons:
-        verdict, apart, text = reason.partition(" · ")
-        state = _STATES.get(verdict, "error") if apart else "error"
-        found.append(Condition(state, safe(text if apart else reason)))
-    return found
+    return [Condition(_STATES[reason.verdict], safe(reason_text(reason)), reason) for reason in summary.reasons]
 
 
 def scale_of(summary: Summary, gates: Mapping[str, float]) -> Scale:
@@ -69,6 +67,11 @@ def gates_of(grading: Grading) -> dict[str, float]:
     }
 
 
+def is_about(reason: Reason, grader: GraderSummary) -> bool:
+    """Say whether a reason is about one grader, alone, against the target of its summary."""
+    return list(reason.graders) == [grader.name] and reason.target in (None, grader.target)
+
+
 def _simple(gate: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     if "metric_key" in gate:
         yield gate
@@ -78,7 +81,7 @@ def _simple(gate: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
 
 
 def _metric(one: GraderSummary, told: list[Condition], scale: Scale, gate: float | None, provisional: bool) -> Metric:
-    mine = [found for found in told if found.text.startswith((f"{one.name}: ", f"{one.target}: {one.name}: "))]
+    mine = [found for found in told if is_about(found.reason, one)]
     bad = any(found.state == "fail" for found in mine)
     state = "fail" if bad else mine[0].state if mine else None
     plot = range_plot(scale, one.mean, one.low, one.high, bad=bad, provisional=provisional)

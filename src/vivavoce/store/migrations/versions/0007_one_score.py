@@ -12,6 +12,7 @@ from alembic import op
 revision = "0007"
 down_revision = "0006"
 
+_NAME = sa.String().with_variant(sa.String(collation="C"), "postgresql")
 _BATCH = 2000
 _TURNS = ("turns_passed", "turns_total", "per_turn_grades")
 _FOUND = ("criteria", "checks", "violations")
@@ -30,12 +31,24 @@ def upgrade() -> None:
     for name in ("findings", "other_evidence", "settings"):
         op.add_column("scores", sa.Column(name, sa.Text))
     op.add_column("gradings", sa.Column("passed_added", sa.Integer))
+    op.create_table(
+        "replaced",
+        sa.Column("id", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True),
+        sa.Column("run_id", _NAME, nullable=False),
+        sa.Column("sample_id", _NAME, nullable=False),
+        sa.Column("target", _NAME, nullable=False),
+        sa.Column("trial", sa.Integer, nullable=False),
+        sa.Column("replaced_at", sa.Double, nullable=False),
+        sa.Column("rows", sa.Text, nullable=False),
+    )
+    op.create_index("replaced_by_run", "replaced", ["run_id"])
     connection = op.get_bind()
     for rows in _converted(connection):
         connection.execute(sa.text(_WRITE), rows)
     op.execute("UPDATE scores SET passed = CASE WHEN value >= 1 THEN 1 ELSE 0 END WHERE passed IS NULL AND value >= 0")
     op.execute("UPDATE standings SET state = 'fail' WHERE state = 'part'")
     op.execute("UPDATE gradings SET passed_added = 1")
+    _convert_summaries(connection)
     op.drop_index("scores_by_value", "scores")
     whole = sa.text("turn IS NULL")
     columns = ["name", "grading_id", "attempt_id", "value", "passed", "turn"]
@@ -88,6 +101,22 @@ def _finding(kind: str, one: Mapping[str, Any]) -> dict[str, Any]:
         about, state = ("violation", one.get("what"), str(one.get("severity", "violated"))), "fail"
     what, word, verdict = about[1], about[0], about[2]
     return {"kind": word, "what": str(what), "verdict": verdict, "state": state, "turn": turn, "evidence": evidence}
+
+
+def _convert_summaries(connection: sa.Connection) -> None:
+    """Give the reasons of verdicts, which were sentences, the form of data: the sentence is all that is known."""
+    rows = connection.execute(sa.text("SELECT id, summary FROM gradings WHERE summary IS NOT NULL")).all()
+    for row in rows:
+        summary: dict[str, Any] = json.loads(row.summary)
+        summary["reasons"] = [_reason(one) for one in summary.get("reasons") or ()]
+        values = {"summary": json.dumps(summary), "id": row.id}
+        connection.execute(sa.text("UPDATE gradings SET summary = :summary WHERE id = :id"), values)
+
+
+def _reason(text: str) -> dict[str, Any]:
+    verdict, _, sentence = text.partition(" · ")
+    known = verdict if verdict in ("pass", "fail") else "inconclusive"
+    return {"verdict": known, "code": "sentence", "text": sentence or text}
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:

@@ -1,0 +1,55 @@
+"""`Reason`: why a run passes, fails or is undecided, as data; reports put it into words."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Verdict = Literal["pass", "fail", "inconclusive"]
+Aggregation = Literal["avg_score", "accuracy", "min", "max", "median", "p50", "p95", "p99"]
+Operator = Literal["gt", "gte", "lt", "lte", "eq"]
+Bound = Literal["mean", "lower"]
+
+Code = Literal["threshold", "no_interval", "min_scored", "nothing_scored", "errors", "sentence"]
+"""What a reason is about.
+
+`threshold`: an aggregate and what it must be; inconclusive where the `errors` could change the result. `no_interval`:
+a lower bound of a single sample. `min_scored`: too few scores. `nothing_scored`: no score at all. `errors`: more
+conversations with errors than the run may have. `sentence`: one of an older store, of which only the words are known.
+"""
+
+
+class Condition(BaseModel):
+    """What an aggregate of scores must be; with `lower` it is the lower end of its 95% interval."""
+
+    model_config = ConfigDict(frozen=True)
+
+    aggregation: Aggregation
+    op: Operator
+    value: float
+    lower: bool = False
+
+
+class Reason(BaseModel):
+    """One thing that the verdict on a run rests on.
+
+    `graders` has the weight of each grader that it is about; empty for the whole run. `target` is named where a run has
+    several. `found` is the aggregate. `errors` and `scored` count what has no score because of an error and what has
+    one; for `errors`, of the code, they count conversations, and `limit` is how many may have an error. `text` is a
+    `sentence`.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    verdict: Verdict
+    code: Code
+    graders: dict[str, float] = Field(default_factory=dict[str, float])
+    target: str | None = None
+    condition: Condition | None = None
+    found: float | None = None
+    errors: int = 0
+    scored: int = 0
+    min_scored: float = 0.0
+    limit: str | None = None
+    text: str | None = None

@@ -1,0 +1,77 @@
+"""Why a verdict is what it is, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from vivavoce.records.reason import Aggregation, Condition, Operator, Reason
+from vivavoce.report.text import count
+from vivavoce.run.summary import Summary
+
+_SIGNS: Mapping[Operator, str] = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "eq": "="}
+_NAMES: Mapping[Aggregation, str] = {
+    "avg_score": "mean",
+    "accuracy": "pass rate",
+    "min": "lowest score",
+    "max": "highest score",
+    "median": "median",
+    "p50": "median",
+    "p95": "95th percentile",
+    "p99": "99th percentile",
+}
+
+
+def explained(summary: Summary) -> list[str]:
+    """Return why the verdict is what it is, a line for each reason; after an early stop they hold only so far."""
+    lines = [f"{one.verdict} · {reason_text(one)}" for one in summary.reasons]
+    return lines if summary.stopped is None else [summary.stopped, *(f"so far: {line}" for line in lines)]
+
+
+def reason_text(reason: Reason) -> str:
+    """Return one reason in words, without its verdict."""
+    named = [] if reason.target is None else [reason.target]
+    if reason.graders:
+        named.append(_graders(reason.graders))
+    return ": ".join([*named, _what(reason)])
+
+
+def _what(reason: Reason) -> str:
+    errors = count(reason.errors, "error")
+    match reason.code:
+        case "sentence":
+            return reason.text or ""
+        case "nothing_scored":
+            return f"nothing was scored ({errors})" if reason.errors else "nothing was scored"
+        case "min_scored":
+            asked = reason.scored + reason.errors
+            return f"{reason.scored:,} of {asked:,} scored; min_scored is {reason.min_scored:g}"
+        case "errors":
+            limit = "none may" if reason.limit in (None, "0") else f"at most {reason.limit} may"
+            return f"{count(reason.errors, 'conversation')} ended with an error or a missing score; {limit}"
+        case _:
+            return _condition(reason, errors)
+
+
+def _condition(reason: Reason, errors: str) -> str:
+    assert reason.condition is not None
+    must = f"{_name(reason.condition)} must be {_SIGNS[reason.condition.op]} {_number(reason.condition.value, reason)}"
+    if reason.code == "no_interval" or reason.found is None:
+        return f"{must}; one sample has no interval"
+    text = f"{must}; it is {_number(reason.found, reason)}"
+    return f"{text}; {errors} could change the result" if reason.verdict == "inconclusive" else text
+
+
+def _name(condition: Condition) -> str:
+    name = _NAMES[condition.aggregation]
+    return f"lower bound of the {name}" if condition.lower else name
+
+
+def _number(value: float, reason: Reason) -> str:
+    percent = reason.condition is not None and reason.condition.aggregation == "accuracy"
+    return f"{value:.4g}%" if percent else f"{value:.4g}"
+
+
+def _graders(weights: Mapping[str, float]) -> str:
+    if len(weights) == 1:
+        return next(iter(weights))
+    return " + ".join(f"{weight:g} × {name}" for name, weight in weights.items())
