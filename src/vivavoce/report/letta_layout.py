@@ -143,6 +143,7 @@ def _grade(score: Score) -> dict[str, Any]:
         "score": score.value,
         "rationale": score.reason,
         "state": score.state,
+        "passed": score.passed,
         "metadata": metadata,
     }
     if score.turns is not None:

@@ -184,9 +184,12 @@ class GraderSpec(Spec):
 
 
 class FunctionGraderSpec(GraderSpec):
-    """A grading function: built in or `file.py:name`; `config` holds its options, `timeout` is in seconds."""
+    """A grading function: built in or `file.py:name`; `config` holds its options, `timeout` is in seconds.
 
-    kind: Literal["tool"]
+    `kind: tool`, the word of letta-evals, means the same.
+    """
+
+    kind: Literal["function", "tool"]
     function: str
     config: dict[str, Any] = Field(default_factory=dict)
     timeout: float = Field(default=60.0, gt=0)
