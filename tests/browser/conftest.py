@@ -30,7 +30,7 @@ def browser() -> Iterator[Browser]:
     It holds the event loop of this thread as long as it is open, so it is closed before any other test.
     """
     found = shutil.which("chromium")
-    assert found is not None, "there is no Chromium: tools/browser.sh says how to get it"
+    assert found is not None, "there is no Chromium: `make programs` installs it"
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=found, args=list(ALONE))
         yield started
