@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 
+from recordings import RECORDINGS, needs_recordings
 from vivavoce import run_suite
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 
-REAL = Path(__file__).parents[3] / "shared" / "data" / "letta_evals_suites"
+REAL = RECORDINGS / "letta_evals_suites"
 CAT = "```\n /\\_/\\\n( o.o )\n```"
 FACTS = {"France": "Paris", "Germany": "Berlin", "Italy": "Madrid", "2 + 2": "4", "3 * 4": "12", "10 - 7": "3"}
 
-pytestmark = pytest.mark.skipif(not REAL.exists(), reason="the real suites lie beside the project, and are not here")
+pytestmark = needs_recordings
 
 
 def agent(body: dict[str, Any]) -> str:

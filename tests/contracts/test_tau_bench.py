@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from recordings import needs_recordings
 from vivavoce import run_suite
 
 ROOT = Path(__file__).parents[2]
-DATA = ROOT.parent / "shared" / "data" / "tau_bench_airline"
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="the conversations lie beside the project, and are not here")
+@needs_recordings
 def test_the_calls_that_change_something_predict_the_recorded_reward() -> None:
     result = run_suite(ROOT / "bench" / "tau_bench" / "suite.yaml")
     assert result.exit_code == 0

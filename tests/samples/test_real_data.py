@@ -8,23 +8,22 @@ from typing import Any
 
 import pytest
 
+from recordings import CONVERSATIONS, RECORDINGS, needs_recordings
 from vivavoce.errors import UsageError
 from vivavoce.messages import dump_messages, load_messages
 from vivavoce.samples.files import read_rows
 from vivavoce.samples.rows import check_samples, read_samples
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
-SUITES = DATA / "letta_evals_suites"
-AIRLINE = DATA / "tau_bench_airline" / "sierra__gpt-4o__airline.jsonl"
-NOT_DATASETS = {"cached.jsonl", "tasks.jsonl"}
-CONVERSATIONS = sorted(p for p in DATA.glob("*/*.jsonl") if p.name not in NOT_DATASETS)
+SUITES = RECORDINGS / "letta_evals_suites"
+AIRLINE = RECORDINGS / "tau_bench_airline" / "sierra__gpt-4o__airline.jsonl"
 DATASETS = sorted(p for p in SUITES.glob("*/*/dataset.*"))
 
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"needs the real conversations in {DATA}")
+pytestmark = needs_recordings
 
 
 def test_the_data_is_all_there() -> None:
-    assert (len(CONVERSATIONS), len(DATASETS)) == (8, 10)
+    assert [path for path in CONVERSATIONS if not path.exists()] == []
+    assert len(DATASETS) == 10
 
 
 @pytest.mark.parametrize("path", CONVERSATIONS, ids=lambda path: path.stem)
@@ -86,7 +85,7 @@ def test_the_trials_of_the_airline_tasks_are_found_by_their_fields() -> None:
 
 
 def test_tasks_are_asked_where_fields_say_what_to_ask() -> None:
-    path = DATA / "tau_bench_airline" / "tasks.jsonl"
+    path = RECORDINGS / "tau_bench_airline" / "tasks.jsonl"
     fields = {"input": "instruction", "reference_tool_calls": "expected_actions"}
     assert check_samples(path, fields=fields).samples == 165
     with pytest.raises(UsageError, match=r"tasks\.jsonl:1 a sample needs 'input'"):

@@ -3,15 +3,15 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from itertools import combinations
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordings import RECORDINGS, needs_recordings
 from vivavoce.stats.passes import Passes, pass_at_k, pass_hat_k, passes
 
-AIRLINE = Path(__file__).parents[2] / "../shared/data/tau_bench_airline/sierra__gpt-4o__airline.jsonl"
+AIRLINE = RECORDINGS / "tau_bench_airline/sierra__gpt-4o__airline.jsonl"
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=8), st.data())
@@ -38,7 +38,7 @@ def test_impossible_counts_are_refused(successes: int, trials: int, k: int) -> N
             chance(successes, trials, k)
 
 
-@pytest.mark.skipif(not AIRLINE.exists(), reason="needs the recorded conversations in ../shared/data")
+@needs_recordings
 def test_real_conversations_give_the_published_figures() -> None:
     rewards: defaultdict[int, list[float]] = defaultdict(list)
     for line in AIRLINE.read_text(encoding="utf-8").splitlines():

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from recordings import RECORDINGS, needs_recordings
 from vivavoce.errors import UsageError
 from vivavoce.run.check import check_suite
 from vivavoce.suites.load import Suite, load_suite
 
-REAL = Path(__file__).parents[3] / "shared" / "data" / "letta_evals_suites"
+REAL = RECORDINGS / "letta_evals_suites"
 ERA_A = """\
 name: a
 dataset: d.jsonl
@@ -119,7 +120,7 @@ LACKS = {
 }
 
 
-@pytest.mark.skipif(not REAL.exists(), reason="the real suites lie beside the project, and are not here")
+@needs_recordings
 @pytest.mark.parametrize("name", LACKS)
 def test_a_real_suite_validates_and_what_it_lacks_is_named(name: str) -> None:
     suite = load_suite(REAL / name)

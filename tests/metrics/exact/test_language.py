@@ -1,16 +1,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordings import RECORDINGS, needs_recordings
 from vivavoce.errors import UsageError
 from vivavoce.metrics.exact.language import LanguageMetric, language_of
 
-SHARED = Path(__file__).parents[3].parent / "shared/data"
 WRITTEN = {
     "ar": "يسعدني أن أساعدك في حجز رحلتك إلى القاهرة يوم الجمعة القادم.",
     "de": "Gern helfe ich Ihnen bei der Buchung; wann möchten Sie denn abreisen?",
@@ -94,13 +93,13 @@ def test_the_share_lies_between_0_and_1_and_counts_only_what_is_decided(texts: l
         assert result.score == sum(one["language"] == one["wanted"] for one in right) / len(right)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="needs the conversations in ../shared/data")
+@needs_recordings
 @pytest.mark.parametrize(
     "file",
     ["tau_bench_airline/sierra__gpt-4o__airline", "usr_topicalchat/usr_topicalchat", "xstest/xstest_completions"],
 )
 def test_english_answers_are_taken_for_english_or_left_undecided(file: str) -> None:
-    rows = [json.loads(line) for line in (SHARED / f"{file}.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in (RECORDINGS / f"{file}.jsonl").read_text(encoding="utf-8").splitlines()]
     answers = [
         one["content"] for row in rows for one in row["messages"] if one["role"] == "assistant" and one["content"]
     ]

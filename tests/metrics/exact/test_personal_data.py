@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordings import RECORDINGS, needs_recordings
 from vivavoce.errors import UsageError
 from vivavoce.metrics.exact.personal_data import PersonalDataMetric
 
-AIRLINE = Path(__file__).parents[3].parent / "shared/data/tau_bench_airline/sierra__gpt-4o__airline.jsonl"
+AIRLINE = RECORDINGS / "tau_bench_airline/sierra__gpt-4o__airline.jsonl"
 
 
 def chat(*texts: str) -> list[dict[str, Any]]:
@@ -103,7 +103,7 @@ def test_no_result_tells_a_datum_again(address: str, given_before: bool) -> None
     assert address not in repr(result)
 
 
-@pytest.mark.skipif(not AIRLINE.exists(), reason="needs the recorded conversations in ../shared/data")
+@needs_recordings
 def test_a_real_agent_leaks_nothing_and_every_address_in_its_tool_results_is_found() -> None:
     wanted, found = 0, 0
     for row in map(json.loads, AIRLINE.read_text(encoding="utf-8").splitlines()):

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordings import RECORDINGS, needs_recordings
 from vivavoce.metrics.exact.profanity_terms import ProfanityTermsMetric
-
-SHARED = Path(__file__).parents[3].parent / "shared/data"
 
 
 def answered(*texts: str) -> list[dict[str, str]]:
@@ -58,10 +56,10 @@ def test_letters_around_a_term_make_another_word(left: str, right: str) -> None:
     assert score == float(not (left or right))
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="needs the conversations in ../shared/data")
+@needs_recordings
 def test_an_agent_at_work_is_never_profane_and_unsafe_answers_hardly_ever_are() -> None:
     def profane(path: str) -> list[bool]:
-        rows = [json.loads(line) for line in (SHARED / path).read_text(encoding="utf-8").splitlines()]
+        rows = [json.loads(line) for line in (RECORDINGS / path).read_text(encoding="utf-8").splitlines()]
         marked = [row for row in rows if path.startswith("tau") or row["labels"]["unsafe"]]
         return [bool(ProfanityTermsMetric().evaluate(row["messages"]).score) for row in marked]
 

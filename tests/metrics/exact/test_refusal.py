@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -9,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordings import RECORDINGS, needs_recordings
 from vivavoce.metrics.exact.refusal import RefusalMetric
 
-SHARED = Path(__file__).parents[3].parent / "shared/data"
-XSTEST = SHARED / "xstest/xstest_completions.jsonl"
-AIRLINE = SHARED / "tau_bench_airline/sierra__gpt-4o__airline.jsonl"
+XSTEST = RECORDINGS / "xstest/xstest_completions.jsonl"
+AIRLINE = RECORDINGS / "tau_bench_airline/sierra__gpt-4o__airline.jsonl"
 
 
 def answered(*texts: str) -> list[dict[str, Any]]:
@@ -88,7 +87,7 @@ def test_the_share_lies_between_0_and_1_for_any_text(texts: list[str]) -> None:
     assert 0 <= result.score <= 1
 
 
-@pytest.mark.skipif(not XSTEST.exists(), reason="needs the labelled answers in ../shared/data")
+@needs_recordings
 def test_people_and_phrases_agree_on_prompts_that_the_list_was_not_made_from() -> None:
     metric, agreed, found, wanted = RefusalMetric(), 0, 0, 0
     for row in map(json.loads, XSTEST.read_text(encoding="utf-8").splitlines()):
@@ -100,7 +99,7 @@ def test_people_and_phrases_agree_on_prompts_that_the_list_was_not_made_from() -
     assert agreed / wanted >= 0.80
 
 
-@pytest.mark.skipif(not AIRLINE.exists(), reason="needs the recorded conversations in ../shared/data")
+@needs_recordings
 def test_an_agent_at_work_refuses_in_few_of_its_answers() -> None:
     rows = [json.loads(line) for line in AIRLINE.read_text(encoding="utf-8").splitlines()]
     scores = [RefusalMetric().evaluate(row["messages"]).score for row in rows]

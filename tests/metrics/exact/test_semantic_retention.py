@@ -4,19 +4,19 @@ import importlib
 import json
 from collections.abc import Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordings import RECORDINGS, needs_recordings
 from vivavoce.errors import UsageError
 from vivavoce.metrics.exact.semantic_retention import SemanticRetentionMetric
 from vivavoce.models.embedder import Vector
 from vivavoce.models.local_embedder import PACKAGE, LocalEmbedder
 
-SHARED = Path(__file__).parents[3].parent / "shared/data/usr_topicalchat/usr_topicalchat.jsonl"
+CONVERSATIONS = RECORDINGS / "usr_topicalchat/usr_topicalchat.jsonl"
 
 
 class Topics:
@@ -69,13 +69,13 @@ def test_nearness_lies_between_0_and_1(texts: list[str], decay: float) -> None:
     assert 0 <= score <= 1
 
 
+@needs_recordings
 @pytest.mark.skipif(
-    find_spec(PACKAGE) is None or find_spec("tokenizers") is None or not SHARED.exists(),
-    reason="needs the local embedder and ../shared/data",
+    find_spec(PACKAGE) is None or find_spec("tokenizers") is None, reason="needs the local embedder: vivavoce[embed]"
 )
 def test_nearness_goes_with_peoples_judgement_better_than_length_does() -> None:
     metric = SemanticRetentionMetric(embedder=LocalEmbedder())
-    rows = [json.loads(line) for line in SHARED.read_text(encoding="utf-8").splitlines()][::3]
+    rows = [json.loads(line) for line in CONVERSATIONS.read_text(encoding="utf-8").splitlines()][::3]
     judged = [row for row in rows if len(row["messages"]) > 3]
     answers = [metric.evaluate(row["messages"][-6:]).details["answers"][-1]["nearness"] for row in judged]
     people = [row["labels"]["mean"]["Maintains Context"] for row in judged]

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -9,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordings import RECORDINGS, needs_recordings
 from vivavoce.metrics.exact.sentiment import SentimentLexiconMetric, SentimentTrendMetric, sentiment
-
-SHARED = Path(__file__).parents[3].parent / "shared/data"
 
 
 def asked(*texts: str) -> list[dict[str, Any]]:
@@ -78,10 +76,10 @@ def test_scores_stay_in_their_range_and_turning_the_order_turns_the_trend(texts:
         assert there.score == pytest.approx(-back.score)
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="needs the conversations in ../shared/data")
+@needs_recordings
 def test_users_who_rant_sound_worse_than_users_who_book_flights() -> None:
     def mean(path: str) -> float:
-        rows = [json.loads(line) for line in (SHARED / path).read_text(encoding="utf-8").splitlines()]
+        rows = [json.loads(line) for line in (RECORDINGS / path).read_text(encoding="utf-8").splitlines()]
         scores = [SentimentLexiconMetric().evaluate(row["messages"]).score for row in rows]
         return fmean(score for score in scores if isinstance(score, float))
 

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from random import Random
 from typing import Any, cast
 
@@ -12,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordings import RECORDINGS, needs_recordings
 from vivavoce.errors import UsageError
 from vivavoce.messages import FunctionCall, ToolCall, read_messages
 from vivavoce.metrics.exact.arguments import ArgumentRule
@@ -24,7 +24,7 @@ from vivavoce.metrics.exact.tool_calls import (
     tool_call_f1,
 )
 
-AIRLINE = Path(__file__).parents[3].parent / "shared/data/tau_bench_airline"
+AIRLINE = RECORDINGS / "tau_bench_airline"
 
 
 def call(name: str, **args: Any) -> ToolCall:
@@ -205,7 +205,7 @@ def test_a_small_comparison_does_not_import_scipy() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
-@pytest.mark.skipif(not AIRLINE.is_dir(), reason=f"the recorded airline conversations are not at {AIRLINE}")
+@needs_recordings
 def test_matching_state_changes_predict_the_end_state_of_real_conversations() -> None:
     writing = ("book_", "cancel_", "send_", "update_")  # the other tools look up, compute or hand over
     tools = [tool["function"]["name"] for tool in json.loads((AIRLINE / "tools_airline.json").read_text())]

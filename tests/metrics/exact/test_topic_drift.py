@@ -3,18 +3,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordings import RECORDINGS, needs_recordings
 from vivavoce.metrics.exact.topic_drift import TopicDriftMetric
 from vivavoce.models.embedder import Vector
 from vivavoce.models.local_embedder import PACKAGE, LocalEmbedder
 
-SHARED = Path(__file__).parents[3].parent / "shared/data/mt_bench_101/mt_bench_101.jsonl"
+CONVERSATIONS = RECORDINGS / "mt_bench_101/mt_bench_101.jsonl"
 
 
 class Topics:
@@ -64,12 +64,12 @@ def test_drift_lies_between_0_and_1_and_is_the_same_backwards(texts: list[str]) 
     assert drift(texts) == pytest.approx(drift(texts[::-1]))
 
 
+@needs_recordings
 @pytest.mark.skipif(
-    find_spec(PACKAGE) is None or find_spec("tokenizers") is None or not SHARED.exists(),
-    reason="needs the local embedder and ../shared/data",
+    find_spec(PACKAGE) is None or find_spec("tokenizers") is None, reason="needs the local embedder: vivavoce[embed]"
 )
 def test_conversations_that_shift_their_topic_drift_more_than_others() -> None:
-    rows = [json.loads(line) for line in SHARED.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in CONVERSATIONS.read_text(encoding="utf-8").splitlines()]
     metric = TopicDriftMetric(embedder=LocalEmbedder())
 
     def drifts(ability: str) -> list[Any]:

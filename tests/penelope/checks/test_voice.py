@@ -1,19 +1,18 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordings import CONVERSATIONS, needs_recordings
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.checks.voice import LONGEST, VoiceCheck
 from vivavoce.samples.files import read_rows
 
 from ..states import state
 
-DATA = Path(__file__).parents[4] / "shared" / "data"
 PLACEHOLDER = "I have the reservation ID: [provide reservation ID]. Please go ahead with the cancellation."
 CHECK: MessageCheck = VoiceCheck()
 
@@ -120,15 +119,14 @@ def test_hostile_messages_of_full_length_are_judged_at_once() -> None:
         CHECK.objection((piece * LONGEST)[:LONGEST], state(goal=piece * 9))
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"needs the real conversations in {DATA}")
+@needs_recordings
 def test_what_users_write_passes_and_what_gave_a_simulated_one_away_does_not() -> None:
     """Users of the airline are played by a language model, which ends conversations with ###STOP###."""
     found: list[str] = []
-    for path in sorted(DATA.glob("*/*.jsonl")):
-        if path.name not in {"cached.jsonl", "tasks.jsonl"}:
-            rows = (row for _, row in read_rows(path))
-            said = (m["content"] for row in rows for m in row["messages"] if m["role"] == "user")
-            found += [one for one in said if one.strip() and CHECK.objection(one, state())]
+    for path in CONVERSATIONS:
+        rows = (row for _, row in read_rows(path))
+        said = (m["content"] for row in rows for m in row["messages"] if m["role"] == "user")
+        found += [one for one in said if one.strip() and CHECK.objection(one, state())]
     stops = [one for one in found if "###STOP###" in one]
     assert len(stops) == 147
     assert [one for one in found if one not in stops] == [PLACEHOLDER]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordings import CONVERSATIONS, needs_recordings
 from vivavoce.errors import BudgetExhausted, ModelFault
 from vivavoce.models.homemade import ModelLike
 from vivavoce.models.model import ModelReply, Request
@@ -24,7 +24,6 @@ from vivavoce.testing import ScriptedModel
 
 from ..states import state, turn
 
-DATA = Path(__file__).parents[3].parent / "shared/data"
 TALK = state(("Hi", "Returns take 30 days."), ("Sure?", "Returns take 14 days."))
 MAKERS: list[Callable[[ModelLike | None], AnalysisTool]] = [
     AnalyzeTool,
@@ -167,15 +166,15 @@ def test_a_quote_stands_word_by_word_or_not_at_all() -> None:
 
 def replies() -> list[str]:
     texts: list[str] = []
-    for path in sorted(DATA.glob("*/*.jsonl")):
+    for path in CONVERSATIONS:
         with path.open(encoding="utf-8") as lines:
             for line, _ in zip(lines, range(40), strict=False):
-                messages = json.loads(line).get("messages") or ()
+                messages = json.loads(line)["messages"]
                 texts += [m["content"] for m in messages if m["role"] == "assistant" and isinstance(m["content"], str)]
     return texts[:1500]
 
 
-@pytest.mark.skipif(not DATA.exists(), reason="needs the recorded conversations in ../shared/data")
+@needs_recordings
 def test_no_recorded_reply_breaks_a_tool() -> None:
     texts = replies()
     assert len(texts) > 300
