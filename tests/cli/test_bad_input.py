@@ -169,13 +169,13 @@ def test_a_wrong_command(viva: Viva, arguments: list[str], said: str) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_mistake_of_our_own_is_no_failed_gate(viva: Viva, tmp_path: Path) -> None:
+def test_a_mistake_of_our_own_is_no_failed_gate(viva_process: Viva, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         "import vivavoce.run.summary as summary\n"
         "def broken(*a, **k):\n    raise ZeroDivisionError('ours')\n"
         "summary.summarise = broken\n"
     )
-    done = viva("run", "suite.yaml", PYTHONPATH=str(tmp_path))
+    done = viva_process("run", "suite.yaml", PYTHONPATH=str(tmp_path))
     assert done.returncode == 3
     assert "ZeroDivisionError: ours" in done.stderr
     assert "a mistake in vivavoce" in done.stderr

@@ -41,21 +41,21 @@ def _files(tmp_path: Path) -> None:  # pyright: ignore[reportUnusedFunction]
     )
 
 
-def test_exit_codes_tell_pass_fail_and_inconclusive(viva: Viva, tmp_path: Path) -> None:
-    assert viva("run", "suite.yaml").returncode == 0
-    assert viva("run", "suite.yaml", "--target", "bot.py:rude").returncode == 1
+def test_exit_codes_tell_pass_fail_and_inconclusive(viva_process: Viva, tmp_path: Path) -> None:
+    assert viva_process("run", "suite.yaml").returncode == 0
+    assert viva_process("run", "suite.yaml", "--target", "bot.py:rude").returncode == 1
     (tmp_path / "bot.py").write_text("def answer(message):\n    raise OSError('down')\n")
-    done = viva("run", "suite.yaml")
+    done = viva_process("run", "suite.yaml")
     assert done.returncode == 3
     assert "INCONCLUSIVE" in done.stdout
     assert "OSError: down" in done.stdout
 
 
-def test_results_go_to_stdout_and_progress_to_stderr(viva: Viva) -> None:
-    done = viva("run", "suite.yaml")
+def test_results_go_to_stdout_and_progress_to_stderr(viva_process: Viva) -> None:
+    done = viva_process("run", "suite.yaml")
     assert "run capitals-" in done.stderr
     assert "PASS" in done.stdout
-    quiet = viva("run", "suite.yaml", "-q")
+    quiet = viva_process("run", "suite.yaml", "-q")
     assert quiet.stderr == ""
 
 
