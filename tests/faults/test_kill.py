@@ -16,7 +16,7 @@ import pytest
 from vivavoce.store.store import Store
 
 SUITE = """\
-name: thousand
+name: many
 dataset: d.jsonl
 max_concurrent: 32
 target: {kind: function, function: "bot.py:answer"}
@@ -29,13 +29,13 @@ gate: {kind: simple, metric_key: right, value: 0.5}
 BOT = """\
 import asyncio
 async def answer(message):
-    await asyncio.sleep(0.02)
+    await asyncio.sleep(0.04)
     number = int(message.split()[1])
     if number % 97 == 0:
         raise ValueError(f"no answer to {number}")
     return f"it is {number * number if number % 5 else number}"
 """
-SAMPLES = 1000
+SAMPLES = 500
 
 
 @pytest.fixture
