@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,21 +34,28 @@ def reply(messages):
 """
 
 
+@pytest.fixture(scope="session")
+def examined(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a suite, its bot, and a store with one run of it, which tests copy."""
+    folder = tmp_path_factory.mktemp("examined")
+    (folder / "suites").mkdir()
+    (folder / "suites" / "refunds.yaml").write_text(SUITE)
+    (folder / "suites" / "bot.py").write_text(BOT)
+    run_suite(folder / "suites" / "refunds.yaml", store=str(folder / ".vivavoce" / "vivavoce.db"))
+    return folder
+
+
 @pytest.fixture
-def workspace(tmp_path: Path) -> Path:
+def workspace(examined: Path, tmp_path: Path) -> Path:
     """A folder with a suite and its bot."""
-    (tmp_path / "suites").mkdir()
-    (tmp_path / "suites" / "refunds.yaml").write_text(SUITE)
-    (tmp_path / "suites" / "bot.py").write_text(BOT)
+    shutil.copytree(examined, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
 @pytest.fixture
 def store(workspace: Path) -> Iterator[Store]:
     """A store with one run of the suite."""
-    path = workspace / ".vivavoce" / "vivavoce.db"
-    run_suite(workspace / "suites" / "refunds.yaml", store=str(path))
-    with Store.open(str(path)) as store:
+    with Store.open(str(workspace / ".vivavoce" / "vivavoce.db")) as store:
         yield store
 
 
