@@ -79,7 +79,7 @@ def create_app(store: Store, access: Access, allowed: Allowed | None = None) -> 
     app.add_exception_handler(StoreError, on_store)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http)
-    for module in (*API, *PAGES):
-        app.include_router(module.router)
+    # as they are: included, a router's routes would all be built anew at the first request
+    app.router.routes.extend(route for module in (*API, *PAGES) for route in module.router.routes)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     return app
