@@ -11,7 +11,7 @@ demo: .venv/ready  ## examine two versions of a small support bot, offline, in l
 	@VIVA=.venv/bin/viva bash examples/support_bot/demo.sh
 
 test: programs check .venv-letta/ready  ## everything that CI runs: checks, then all tests
-	.venv/bin/python -m pytest -n 2
+	.venv/bin/python -m pytest -n 2 --dist worksteal
 
 check: .venv/ready  ## style, types and floors
 	.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/pyright && .venv/bin/lint-imports
