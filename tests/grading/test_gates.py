@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from hypothesis import strategies as st
 from vivavoce.grading.gates import LogicalGate, Scores, SimpleGate, Threshold, WeightedGate
 
 
-def scores(*values: float, errors: int = 0) -> Scores:
-    return Scores(list(values), [f"s{i}" for i in range(len(values))], errors)
+def scores(*values: float, errors: int = 0, passed: Sequence[bool] | None = None) -> Scores:
+    decided = [value >= 1 for value in values] if passed is None else passed
+    return Scores(list(values), decided, [f"s{i}" for i in range(len(values))], errors)
 
 
 def gate(value: float, op: Any = "gte", aggregation: Any = "avg_score", **more: Any) -> SimpleGate:
@@ -43,8 +45,21 @@ def test_operators(op: Any, verdict: str) -> None:
     assert gate(0.5, op).decide({"g": scores(0, 1)}).verdict == verdict
 
 
-def test_accuracy_counts_from_its_own_threshold_in_percent() -> None:
-    assert gate(66, aggregation="accuracy", pass_threshold=0.5).decide({"g": scores(0.2, 0.5, 0.9)}).verdict == "pass"
+def test_accuracy_counts_the_scores_that_passed_whatever_their_value() -> None:
+    found = scores(0.2, 0.5, 0.9, passed=[True, True, False])
+    assert Threshold("accuracy", "gte", 0).aggregate(found) == pytest.approx(200 / 3)
+
+
+def test_accuracy_counts_from_a_threshold_of_the_gate_s_own_in_percent() -> None:
+    found = {"g": scores(0.2, 0.5, 0.9)}
+    assert gate(66, aggregation="accuracy", pass_threshold=0.5).decide(found).verdict == "pass"
+    assert gate(66, aggregation="accuracy").decide(found).verdict == "fail"
+
+
+def test_a_missing_score_may_have_passed_or_not() -> None:
+    found = {"g": scores(0.6, 0.6, 0.6, errors=1, passed=[True, True, True])}
+    assert gate(75, aggregation="accuracy").decide(found).verdict == "pass"
+    assert gate(90, aggregation="accuracy").decide(found).verdict == "inconclusive"
 
 
 def test_errors_that_cannot_turn_the_verdict_leave_it_standing() -> None:

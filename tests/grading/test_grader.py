@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from vivavoce.grading import graders as functions
 from vivavoce.grading.extractors import last_assistant
 from vivavoce.grading.grader import Grader, as_grade, user_score
 from vivavoce.grading.graders import Case, Truth
+from vivavoce.grading.result import GradeResult
 from vivavoce.messages import AIMessage, HumanMessage, ToolCall
 from vivavoce.records.failure import Failure
 from vivavoce.records.score import Score
@@ -44,11 +46,10 @@ async def test_each_turn_is_graded_against_its_own_truth() -> None:
     result = await grader().grade(asked(["Paris", "Berlin", "Rome"]), held(*CAPITALS))
     assert result.value == pytest.approx(2 / 3)
     assert result.reason == "2/3 turns passed"
-    assert (result.extra["turns_passed"], result.extra["turns_total"]) == (2, 3)
-    assert [turn.value for turn in result.turns or ()] == [1.0, 1.0, 0.0]
-    last = result.extra["per_turn_grades"][2]
-    assert (last["turn"], last["submission"], last["ground_truth"]) == (2, "Madrid", "Rome")
-    assert last["rationale"] == "does not contain 'Rome'"
+    turns = result.turns or ()
+    assert [(turn.value, turn.passed) for turn in turns] == [(1.0, True), (1.0, True), (0.0, False)]
+    assert (turns[2].turn, turns[2].submission, turns[2].ground_truth) == (2, "Madrid", "Rome")
+    assert turns[2].reason == "does not contain 'Rome'"
 
 
 async def test_a_turn_sees_nothing_of_the_other_turns() -> None:
@@ -59,7 +60,7 @@ async def test_a_turn_sees_nothing_of_the_other_turns() -> None:
 async def test_a_null_truth_skips_its_turn() -> None:
     result = await grader().grade(asked(["Paris", None, "Rome"]), held(*CAPITALS))
     assert result.value == 0.5
-    assert result.extra["turns_total"] == 2
+    assert result.reason == "1/2 turns passed"
     assert [turn.state for turn in result.turns or ()] == ["scored", "skipped", "scored"]
 
 
@@ -72,7 +73,6 @@ async def test_a_single_truth_grades_the_final_answer() -> None:
     result = await grader().grade(asked("Madrid"), held(*CAPITALS))
     assert result.value == 1.0
     assert result.turns is None
-    assert "per_turn_grades" not in result.extra
     assert result.submission == "Madrid"
 
 
@@ -89,8 +89,8 @@ async def test_a_grader_that_breaks_on_one_turn_is_an_error_of_that_turn_and_no_
     assert turns[1].failure is not None
     assert turns[1].failure.blame == "grader"
     assert (result.state, result.value) == ("error", None)
-    assert "1 of 3 turns could not be graded; turn 1: RuntimeError: no Berlin today" in (result.reason or "")
-    assert result.extra["turns_passed"] == 1
+    assert "1 of 3 turns could not be graded; turn 2: RuntimeError: no Berlin today" in (result.reason or "")
+    assert [turn.passed for turn in turns] == [True, None, False]
 
 
 async def test_a_turn_that_failed_is_the_targets_error_and_the_turns_before_it_keep_their_grades() -> None:
@@ -98,6 +98,20 @@ async def test_a_turn_that_failed_is_the_targets_error_and_the_turns_before_it_k
     result = await grader().grade(asked(["Paris", "Berlin", "Rome"]), held("Paris", None, failure=failure))
     assert [turn.state for turn in result.turns or ()] == ["scored", "error", "error"]
     assert result.failure == failure
+
+
+async def test_a_conversation_that_broke_in_a_turn_without_a_truth_has_no_score() -> None:
+    failure = Failure(blame="target", kind="crash", message="boom")
+    result = await grader().grade(asked(["hi", None], 2), held("hi", None, failure=failure))
+    assert [turn.state for turn in result.turns or ()] == ["scored", "skipped"]
+    assert (result.state, result.value, result.passed, result.failure) == ("error", None, None, failure)
+    assert result.reason == "the conversation ended in an error after 1 graded turn: boom"
+
+
+async def test_what_does_not_apply_is_skipped_even_where_the_conversation_broke() -> None:
+    failure = Failure(blame="target", kind="crash", message="boom")
+    result = await grader().grade(asked(None, 1), held(None, failure=failure))
+    assert (result.state, result.reason) == ("skipped", "the sample has no ground_truth")
 
 
 async def test_a_failed_conversation_is_not_graded_as_a_whole() -> None:
@@ -127,11 +141,51 @@ async def test_tool_call_graders_work_per_turn_when_the_references_do() -> None:
         Turn(index=2, messages=[HumanMessage(content="c"), AIMessage(content="x")]),
     ]
     sample = asked(None, reference_tool_calls=[[call], [call], None])
-    one = Grader("g", last_assistant, functions.trajectory_match, "reference_tool_calls", "f", reads_silence=True)
+    one = Grader("g", last_assistant, functions.trajectory_match, "reference_tool_calls", "f", accepts_empty=True)
     result = await one.grade(sample, Trajectory(turns=turns))
     assert [turn.state for turn in result.turns or ()] == ["scored", "scored", "skipped"]
     assert [turn.value for turn in result.turns or ()] == [1.0, 0.0, None]
     assert "missing" in ((result.turns or [])[1].reason or "")
+
+
+def likeness(case: Case) -> Score:
+    return functions.fuzzy_ratio(case)
+
+
+@pytest.mark.parametrize(("threshold", "passed"), [(None, False), (0.8, True), (0.9, False)])
+async def test_a_threshold_decides_what_passes_and_never_the_value(threshold: float | None, passed: bool) -> None:
+    one = replace(grader(likeness), threshold=threshold)
+    result = await one.grade(asked("Berlin"), held("a", "b", "Berlim"))
+    assert (result.value, result.passed) == (pytest.approx(5 / 6), passed)
+
+
+async def test_a_threshold_goes_before_what_a_function_says_of_passing() -> None:
+    def sure(sample: Sample, submission: str) -> GradeResult:
+        return GradeResult(score=0.5, passed=True)
+
+    for threshold, passed in ((None, True), (0.4, True), (0.6, False)):
+        one = replace(grader(user_score(sure, {}, 5), "none"), threshold=threshold)
+        result = await one.grade(asked("x"), held("a", "b", "c"))
+        assert (result.value, result.passed) == (0.5, passed)
+
+
+@pytest.mark.parametrize(
+    ("threshold", "turns", "passed"), [(0.9, [True, False, False], False), (0.8, [True, True, False], True)]
+)
+async def test_with_a_threshold_each_turn_passes_by_it_and_the_whole_by_the_mean(
+    threshold: float, turns: list[bool], passed: bool
+) -> None:
+    one = replace(grader(likeness), threshold=threshold)
+    result = await one.grade(asked(["Paris", "Berlin", "Rome"]), held("Paris", "Berlim", "Romeria"))
+    assert [turn.passed for turn in result.turns or ()] == turns
+    assert result.value == pytest.approx(sum(turn.value or 0 for turn in result.turns or ()) / 3)
+    assert result.passed is passed
+
+
+async def test_an_empty_submission_has_the_value_0_which_a_threshold_of_0_lets_pass() -> None:
+    for threshold, passed in ((None, False), (0.5, False), (0.0, True)):
+        result = await replace(grader(), threshold=threshold).grade(asked("x"), held("a", "b", " "))
+        assert (result.value, result.passed) == (0.0, passed)
 
 
 async def test_running_out_of_budget_is_not_swallowed() -> None:

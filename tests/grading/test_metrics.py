@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 from vivavoce.conversation import split_turns
 from vivavoce.errors import BudgetExhausted, UsageError
 from vivavoce.grading.grader import Grader
-from vivavoce.grading.metrics import MetricScore, metric_grader
+from vivavoce.grading.metrics import metric_grader
 from vivavoce.messages import read_messages
 from vivavoce.metrics import AllOf, AspectCritic, BaseMultiTurnMetric, MetricConfig, MetricResult, Panel, SafetyMetric
-from vivavoce.metrics.custom import CategoricalScore, PromptMetric
 from vivavoce.metrics.exact.counts import TurnCountMetric
 from vivavoce.metrics.exact.response_length import ResponseLengthMetric
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.model import Request
-from vivavoce.records.score import Score
+from vivavoce.records.score import Evidence, Score
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.records.usage import Usage
 from vivavoce.samples.sample import Sample
@@ -79,7 +78,7 @@ async def test_a_score_becomes_its_share_of_the_way_from_worst_to_best(
 ) -> None:
     result = await of(MetricResult(score=score, reasoning="So."), **config)
     assert (result.state, result.value, result.reason) == ("scored", grade, "So.")
-    assert result.extra["score"] == score
+    assert result.raw == score
 
 
 @pytest.mark.parametrize(
@@ -97,13 +96,13 @@ async def test_what_is_no_score_of_its_kind_is_an_error(score: float | str, conf
     assert (result.state, result.value) == ("error", None)
     assert result.failure is not None
     assert (result.failure.blame, result.failure.kind) == ("grader", "format")
-    assert f"says gave {score!r}, which is no score" in result.failure.message
+    assert f"says gave {score!r}, which is not a score of the kind it states" in result.failure.message
 
 
 @pytest.mark.parametrize(
     ("result", "state", "reason"),
     [
-        (MetricResult(score="error", state="error"), "error", "says nothing of why"),
+        (MetricResult(score="error", state="error"), "error", "the metric gave no reason"),
         (MetricResult(score="error", state="error", reasoning="It broke."), "error", "It broke."),
         (MetricResult(score="error", details={"error": "down"}), "error", "down"),
         (MetricResult(score=None, state="skipped"), "skipped", "the metric does not apply"),
@@ -119,9 +118,16 @@ async def test_an_error_and_what_does_not_apply_have_no_score(
     assert reason in (grade.reason or "")
 
 
-async def test_a_value_outside_0_to_1_is_an_error() -> None:
-    for value in (math.nan, math.inf, -0.5, 2.0):
-        assert (await of(MetricResult(score=0.5, value=value))).state == "error"
+@pytest.mark.parametrize("value", [math.nan, math.inf, -0.5, 2.0])
+async def test_a_value_outside_0_to_1_is_an_error(value: float) -> None:
+    class Out(Says):
+        def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+            return MetricResult(score=0.5, value=value)
+
+    result = await graded(metric_grader("out", Out(MetricResult(score=0.5))))
+    assert (result.state, result.value, result.passed) == ("error", None, None)
+    assert result.failure is not None
+    assert result.failure.blame == "grader"
 
 
 async def test_a_word_of_somebodys_own_counts_by_what_it_says_of_passing() -> None:
@@ -139,9 +145,17 @@ async def test_a_grade_keeps_reasons_evidence_confidence_and_usage() -> None:
     answer = {"violations": [violation], "reasoning": "It told.", "confidence": 0.7}
     grade = await graded(metric_grader("safety", SafetyMetric(ScriptedModel([answer]))))
     assert (grade.value, grade.reason) == (0.75, "It told.")
-    assert grade.extra["evidence"] == [{"text": "assistant 1", "kind": "quote", "turn": 1, "verified": True}]
-    assert (grade.extra["passed"], grade.extra["confidence"]) == (False, 0.7)
-    assert "prompt" not in grade.extra, "the conversation is stored once"
+    (found,) = grade.findings
+    assert (found.kind, found.what, found.verdict, found.state, found.turn) == (
+        "violation",
+        "It told.",
+        "minor",
+        "fail",
+        1,
+    )
+    assert grade.evidence == (Evidence(text="assistant 1", turn=1, verified=True),)
+    assert (grade.passed, grade.confidence) == (False, 0.7)
+    assert "assistant 0" not in grade.model_dump_json(), "the conversation is stored once"
     used = MetricResult(score=1.0, usage=Usage(input_tokens=3, calls=1))
     assert (await of(used)).usage == used.usage
 
@@ -150,42 +164,45 @@ shares = st.integers(0, 1000)
 
 
 @given(shares, shares, shares, shares, st.sampled_from(["higher_is_better", "lower_is_better"]))
-def test_a_grade_passes_if_and_only_if_the_score_does(
+async def test_a_grade_passes_if_and_only_if_the_score_is_on_the_right_side_of_the_threshold(
     low: int, width: int, share: int, at: int, direction: Any
 ) -> None:
     high = low + width + 1
     score, threshold = (low + part / 1000 * (high - low) for part in (share, at))
-    config = MetricConfig(name="m", minimum=low, maximum=high, threshold=threshold, direction=direction)
-    passes_from = MetricScore(Says(MetricResult(score=0.0), config)).passes_from
-    value = config.normalised(score)
-    assert value is not None
-    assert (value >= passes_from) == config.passes(score)
+    ranged: dict[str, Any] = {"minimum": low, "maximum": high, "direction": direction}
+    result = await of(MetricResult(score=score), **ranged, threshold=threshold)
+    assert result.passed == (share >= at if direction == "higher_is_better" else share <= at)
+    assert result.value == (await of(MetricResult(score=score), **ranged)).value, "a threshold decides no value"
 
 
-@given(st.integers(2, 7).flatmap(lambda n: st.tuples(st.just(n), st.integers(1, n))))
-def test_the_best_categories_pass_and_no_other(counts: tuple[int, int]) -> None:
+@given(st.integers(2, 7).flatmap(lambda n: st.tuples(st.just(n), st.sets(st.integers(0, n - 1), min_size=1))))
+async def test_the_categories_that_pass_are_those_that_are_named(counts: tuple[int, set[int]]) -> None:
     n, passing = counts
     names = tuple(f"c{i}" for i in range(n))
-    config = MetricConfig(
-        name="m", score_type="categorical", categories=names, passing_categories=names[-passing:], maximum=None
-    )
-    passes_from = MetricScore(Says(MetricResult(score=0.0), config)).passes_from
-    assert [(config.normalised(one) or 0.0) >= passes_from for one in names] == [config.passes(one) for one in names]
+    named = tuple(names[i] for i in sorted(passing))
+    for i, name in enumerate(names):
+        result = await of(
+            MetricResult(score=name), score_type="categorical", categories=names, passing_categories=named
+        )
+        assert (result.value, result.passed) == (pytest.approx(i / (n - 1)), i in passing)
 
 
-@pytest.mark.parametrize(
-    ("metric", "complaint"),
-    [
-        (TurnCountMetric(), "turn_count has no highest score and needs a threshold, which says which ones pass"),
-        (
-            PromptMetric(name="odd", prompt="x", score=CategoricalScore(categories=("a", "b"), passing=("a",))),
-            "odd: the categories that pass must be the best ones",
-        ),
-    ],
-)
-def test_a_metric_that_cannot_be_a_grader_is_told(metric: BaseMultiTurnMetric, complaint: str) -> None:
+@pytest.mark.parametrize(("level", "passed"), [("bad", False), ("fair", False), ("good", True)])
+async def test_without_passing_categories_the_best_one_passes(level: str, passed: bool) -> None:
+    assert (await of(MetricResult(score=level), **LEVELS)).passed is passed
+
+
+@pytest.mark.parametrize("own", [{}, {"passed": True}, {"details": {"is_successful": True}}, {"value": 0.6}])
+async def test_a_threshold_of_the_suite_goes_before_what_a_metric_says_of_passing(own: dict[str, Any]) -> None:
+    metric = Says(MetricResult(score=0.6, **own), MetricConfig(name="says", threshold=0.9))
+    result = await graded(metric_grader("says", metric, decided=True))
+    assert (result.value, result.passed) == (0.6, False)
+
+
+def test_a_count_without_a_threshold_cannot_be_a_grader() -> None:
+    complaint = "turn_count has no highest score and needs a threshold, which says which ones pass"
     with pytest.raises(UsageError, match=complaint):
-        metric_grader("m", metric)
+        metric_grader("m", TurnCountMetric())
 
 
 @pytest.mark.parametrize("scope", ["turn", "window"])

@@ -10,6 +10,7 @@ from vivavoce.errors import GraderFault
 from vivavoce.grading.extractors import View
 from vivavoce.grading.graders import Case
 from vivavoce.grading.outcomes import goal_achieved, target_passed
+from vivavoce.records.score import Evidence
 from vivavoce.samples.sample import Sample
 
 
@@ -20,7 +21,11 @@ def case(**test: Any) -> Case:
         "target_passed": True,
         "stop_reason": "the goal is achieved",
         "stopped_by": "goal_achieved",
-        "evaluation": {"goal_achievement": {"state": "scored", "reasoning": "Done."}},
+        "evaluation": {"goal_achievement": {"state": "scored", "reason": "Done."}},
+        "criteria": [
+            {"text": "greet", "must": True, "met": True, "evidence": [{"text": "Hi.", "turn": 0, "verified": True}]},
+            {"text": "swear", "must": False, "met": False, "evidence": []},
+        ],
         **test,
     }
     return Case(Sample(id="s", goal="g"), "", View([], None, [], {k: v for k, v in told.items() if v is not None}))
@@ -34,6 +39,11 @@ def test_a_goal_that_is_reached_scores_one_with_the_judge_s_reason() -> None:
         "stopped_by": "goal_achieved",
         "stop_reason": "the goal is achieved",
     }
+    assert [(one.kind, one.what, one.verdict, one.state) for one in grade.findings] == [
+        ("criterion", "greet", "met", "pass"),
+        ("prohibition", "swear", "not met", "fail"),
+    ]
+    assert grade.evidence == (Evidence(text="Hi.", turn=0, verified=True),)
 
 
 def test_whether_the_target_passed_is_another_question() -> None:

@@ -80,9 +80,9 @@ def test_an_item_answered_twice_is_an_error() -> None:
 
 def test_each_check_keeps_its_own_evidence() -> None:
     result = Manners(ScriptedModel([verdict({"greets": "yes"}, "good day", "Good evening")])).evaluate(CONVERSATION)
-    (check,) = result.details["checks"]
-    assert check["answer"] == "yes"
-    assert [(one["text"], one["turn"], one["verified"]) for one in check["evidence"]] == [
+    (check,) = result.findings
+    assert (check.kind, check.what, check.verdict, check.state, check.turn) == ("check", "greets", "yes", "pass", 0)
+    assert [(one.text, one.turn, one.verified) for one in check.evidence] == [
         ("good day", 0, True),
         ("Good evening", None, False),
     ]
@@ -92,7 +92,7 @@ def test_pieces_are_merged_by_their_turns_or_by_what_the_judge_lists() -> None:
     replies = [verdict({"a": "yes"}, confidence=0.9), verdict({"a": "no"}, confidence=0.4)]
     closed = Manners(ScriptedModel(replies), {"a": "Is it?"}, scope="turn").evaluate(CONVERSATION)
     assert (closed.score, closed.confidence) == (0.5, 0.4)
-    assert [check["answer"] for check in closed.details["checks"]] == ["yes", "no"]
+    assert [check.verdict for check in closed.findings] == ["yes", "no"]
     listed = [verdict({"a": "yes", "b": "yes", "c": "yes"}), verdict({"d": "no"})]
     assert Manners(ScriptedModel(listed), scope="turn").evaluate(CONVERSATION).score == 0.75
 

@@ -59,7 +59,7 @@ def skipped(name: str = "skipped") -> Fixed:
 
 
 def undecided() -> Fixed:
-    return Fixed("undecided", 0.7, threshold=None)
+    return Fixed("undecided", 7.0, threshold=None, maximum=None)
 
 
 @pytest.mark.parametrize("kind", [AllOf, Chain])
@@ -87,7 +87,11 @@ async def test_an_error_beside_a_failing_part_is_shown_though_it_does_not_count(
     result = await AllOf(broken(), bad()).measured(GIVEN)
     assert (result.score, result.passed) == (False, False)
     assert [part["state"] for part in result.details["parts"]] == ["error", "scored"]
-    assert "no luck" in result.details["parts"][0]["error"]["message"]
+    assert "no luck" in result.details["parts"][0]["failure"]["message"]
+    assert [(one.kind, one.verdict, one.state) for one in result.findings] == [
+        ("metric", "error", "skip"),
+        ("metric", "0.1", "fail"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +113,7 @@ async def test_one_that_passes_decides_any_of(parts: list[Fixed], state: str, sc
 async def test_the_error_of_a_whole_names_the_part() -> None:
     result = await AllOf(good(), broken(), undecided()).measured(GIVEN)
     assert result.error is not None
-    assert result.error.message.startswith("broken: ValueError: no luck; undecided: its score 0.7 neither passes")
+    assert result.error.message.startswith("broken: ValueError: no luck; undecided: its score 7.0 neither passes")
     assert result.error.blame == "grader"
 
 
@@ -118,7 +122,7 @@ async def test_a_chain_does_not_ask_after_the_first_that_fails() -> None:
     result = await Chain(good("first"), bad(), last).measured(GIVEN)
     assert last.asked == 0
     assert result.passed is False
-    assert result.details["parts"][2]["reasoning"] == "not asked, for bad did not pass"
+    assert result.details["parts"][2]["reason"] == "not asked, for bad did not pass"
     assert result.usage == Usage(calls=2, cost=1.0)
 
 
@@ -162,7 +166,7 @@ async def test_a_weighted_mean_leaves_out_what_is_skipped_and_needs_the_rest() -
     assert (await Weighted({good(): 1, skipped(): 9}).measured(GIVEN)).score == pytest.approx(0.9)
     assert (await Weighted({good(): 1, broken(): 1}).measured(GIVEN)).state == "error"
     assert (await Weighted({skipped(): 1}).measured(GIVEN)).state == "skipped"
-    endless = await Weighted({Fixed("endless", 3.0, maximum=None): 1, good(): 1}).measured(GIVEN)
+    endless = await Weighted({Fixed("endless", 3.0, threshold=None, maximum=None): 1, good(): 1}).measured(GIVEN)
     assert endless.error is not None
     assert "endless: its score 3.0" in endless.error.message
 
@@ -220,7 +224,7 @@ def test_compositions_are_metrics_that_can_be_composed() -> None:
     result = AllOf(inner, Fixed("fair", 0.6)).evaluate(SAID)
     assert result.score is True
     assert result.name == "all_of"
-    assert result.details["parts"][0]["details"]["parts"][1]["name"] == "good"
+    assert result.details["parts"][0]["extra"]["parts"][1]["name"] == "good"
 
 
 async def test_a_sync_evaluation_works_inside_a_running_loop() -> None:
@@ -279,7 +283,7 @@ async def test_evidence_of_what_decided_is_the_evidence_of_the_whole() -> None:
     model = ScriptedModel([{**SAFE, "violations": [violation]}])
     result = await AllOf(SafetyMetric(model), good()).measured(GIVEN)
     assert [(one.text, one.turn, one.verified) for one in result.evidence] == [("Good day", 0, True)]
-    assert result.details["parts"][0]["details"]["violations"][0]["what"] == "rude"
+    assert result.details["parts"][0]["findings"][0]["what"] == "rude"
 
 
 def test_of_a_cascade_without_a_score_only_what_was_skipped_is_said_to_be() -> None:

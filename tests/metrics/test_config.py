@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vivavoce.errors import GraderFault
 from vivavoce.metrics.config import Direction, MetricConfig
 
-SCORES = st.floats(0, 1)
+SCORES = st.integers(0, 10**6).map(lambda millionths: millionths / 10**6)
 
 
 @given(SCORES, SCORES)
@@ -15,9 +16,66 @@ def test_a_number_passes_on_the_right_side_of_the_threshold(score: float, thresh
     assert MetricConfig(threshold=threshold, direction="lower_is_better").passes(score) == (score <= threshold)
 
 
+@given(SCORES, st.integers(1, 50))
+def test_a_mean_of_equal_scores_passes_as_each_of_them(score: float, count: int) -> None:
+    mean = sum([score] * count) / count
+    for direction in ("higher_is_better", "lower_is_better"):
+        assert MetricConfig(threshold=score, direction=direction).passes(mean) is True
+
+
 @pytest.mark.parametrize("score", [0.0, 1.0, "good"])
-def test_where_nothing_says_what_passes_nothing_does_or_fails(score: float | str) -> None:
+def test_a_configuration_without_a_threshold_does_not_say_what_passes(score: float | str) -> None:
     assert MetricConfig().passes(score) is None
+
+
+LABELS = ("bad", "fair", "good")
+
+
+@pytest.mark.parametrize(
+    ("config", "raw", "value", "passed"),
+    [
+        (MetricConfig(), 1.0, 1.0, True),
+        (MetricConfig(), 0.99, 0.99, False),
+        (MetricConfig(direction="lower_is_better"), 0.0, 1.0, True),
+        (MetricConfig(minimum=1, maximum=5), 5.0, 1.0, True),
+        (MetricConfig(minimum=1, maximum=5), 3.0, 0.5, False),
+        (MetricConfig(score_type="binary"), True, 1.0, True),
+        (MetricConfig(score_type="categorical", categories=LABELS), "good", 1.0, True),
+        (MetricConfig(score_type="categorical", categories=LABELS), "fair", 0.5, False),
+        (MetricConfig(maximum=None), 7.0, None, None),
+    ],
+)
+def test_without_a_threshold_the_best_score_passes_where_there_is_one(
+    config: MetricConfig, raw: float | str, value: float | None, passed: bool | None
+) -> None:
+    assert config.scored(raw) == (value, passed)
+
+
+@pytest.mark.parametrize(("raw", "value", "passed"), [(7.0, 1.0, True), (3.0, 0.0, False)])
+def test_the_value_of_a_score_without_a_highest_one_is_whether_it_passes(
+    raw: float, value: float, passed: bool
+) -> None:
+    assert MetricConfig(maximum=None, threshold=5).scored(raw) == (value, passed)
+
+
+def test_what_a_metric_says_itself_of_value_and_passing_stands() -> None:
+    config = MetricConfig(threshold=0.5)
+    assert config.scored(0.4, True) == (0.4, True)
+    assert config.scored(0.4, None, 0.9) == (0.9, False)
+    assert MetricConfig(maximum=None).scored("a word", True) == (1.0, True)
+
+
+@pytest.mark.parametrize(
+    ("config", "raw"),
+    [
+        (MetricConfig(name="tone"), 1.1),
+        (MetricConfig(name="tone"), -0.1),
+        (MetricConfig(name="tone", score_type="categorical", categories=LABELS), "splendid"),
+    ],
+)
+def test_a_score_of_another_kind_than_stated_is_refused(config: MetricConfig, raw: float | str) -> None:
+    with pytest.raises(GraderFault, match=f"tone gave {raw!r}, which is not a score of the kind it states"):
+        config.scored(raw)
 
 
 @pytest.mark.parametrize(("direction", "passed"), [("higher_is_better", True), ("lower_is_better", False)])

@@ -41,7 +41,7 @@ def test_a_function_becomes_a_metric_with_its_name_and_description() -> None:
         return len(conversation.messages) / 4
 
     result = length.evaluate(CONVERSATION)
-    assert (result.name, result.score, result.value, result.passed) == ("length", 0.5, 0.5, None)
+    assert (result.name, result.score, result.value, result.passed) == ("length", 0.5, 0.5, False)
     assert length.config.description == "Say how long it is."
 
 
@@ -74,7 +74,8 @@ def test_what_a_function_needs_and_nobody_knows_skips_it() -> None:
         (False, {}, False, False),
         (True, {"direction": "lower_is_better"}, True, False),
         (7, {"maximum": 10, "threshold": 5}, 7.0, True),
-        (0, {"maximum": 0, "minimum": -1}, 0.0, None),
+        (0, {"maximum": 0, "minimum": -1}, 0.0, True),
+        (-0.5, {"maximum": 0, "minimum": -1}, -0.5, False),
         (10**6, {"maximum": None}, 1e6, None),
         ("polite", {"categories": ("rude", "polite"), "passing_categories": ("polite",)}, "polite", True),
     ],

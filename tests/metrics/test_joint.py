@@ -219,7 +219,7 @@ def test_turns_are_judged_jointly_one_call_each() -> None:
     metrics = [ContextRetentionMetric(model, scope="turn"), SafetyMetric(model, scope="turn")]
     results = JointJudge(metrics).evaluate(SAID * 3)
     assert len(model.requests) == 3
-    assert [len(one.details["pieces"]) for one in results.values()] == [3, 3]
+    assert [len(one.turns or ()) for one in results.values()] == [3, 3]
     assert results["context_retention"].usage == Usage(input_tokens=300, calls=3, cost=0.75)
 
 

@@ -101,7 +101,7 @@ def test_pieces_are_merged_by_what_they_weigh_and_an_empty_one_weighs_nothing(
     parts: list[tuple[float | None, int]],
 ) -> None:
     metric = super(ContextRetentionMetric, ContextRetentionMetric())
-    verdicts = [Verdict(score, "", turns=turns, details={"checks": []}) for score, turns in parts]
+    verdicts = [Verdict(score, "", turns=turns) for score, turns in parts]
     scored = [(score, turns) for score, turns in parts if score is not None]
     whole = metric.merge(verdicts).score
     if not scored:
@@ -187,8 +187,8 @@ def test_an_own_name_and_threshold_are_kept() -> None:
     metric = ContextRetentionMetric(ScriptedModel([answers, answers]), name="memory", threshold=0.5)
     result = metric.evaluate(CONVERSATION)
     assert (result.name, result.score, result.passed) == ("memory", 0.5, True)
-    unjudged = ContextRetentionMetric(ScriptedModel([answers]), threshold=None).evaluate(CONVERSATION)
-    assert (unjudged.score, unjudged.passed) == (0.5, None)
+    strict = ContextRetentionMetric(ScriptedModel([answers]), threshold=None).evaluate(CONVERSATION)
+    assert (strict.score, strict.passed) == (0.5, False)
 
 
 def test_a_growing_conversation_keeps_the_beginning_of_its_prompt() -> None:

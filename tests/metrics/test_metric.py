@@ -20,8 +20,10 @@ CONVERSATION = [{"role": "user", "content": "Hello"}, {"role": "assistant", "con
 class Own(BaseMultiTurnMetric):
     """Measures with a function."""
 
-    def __init__(self, measure: Callable[[MultiTurnEvaluationInput], MetricResult], name: str = "own") -> None:
-        super().__init__(MetricConfig(name=name))
+    def __init__(
+        self, measure: Callable[[MultiTurnEvaluationInput], MetricResult], name: str = "own", **config: Any
+    ) -> None:
+        super().__init__(MetricConfig(name=name, **{"maximum": None, **config}))
         self.measure = measure
 
     def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
@@ -42,9 +44,65 @@ def count(given: MultiTurnEvaluationInput) -> MetricResult:
 @pytest.mark.parametrize("kind", [Own, OwnAsync])
 async def test_a_metric_of_your_own_measures_in_one_method_sync_or_async(kind: type[Own]) -> None:
     result = kind(count).evaluate(CONVERSATION, goal="Greet", reference="Greeted")
-    assert (result.name, result.score, result.details) == ("own", 2, {"goal": "Greet", "reference": "Greeted"})
+    assert (result.name, result.score) == ("own", 2)
+    assert (result.details["goal"], result.details["reference"]) == ("Greet", "Greeted")
     history = ConversationHistory.from_dict_list(CONVERSATION)
     assert await kind(count).aevaluate(history, goal="Greet", reference="Greeted") == result
+
+
+def saying(**result: Any) -> Callable[[MultiTurnEvaluationInput], MetricResult]:
+    return lambda given: MetricResult(**result)
+
+
+@pytest.mark.parametrize("kind", [Own, OwnAsync])
+@pytest.mark.parametrize(
+    ("score", "config", "value", "passed"),
+    [
+        (0.0, {"threshold": 0.5}, 0.0, False),
+        (0.9, {"threshold": 0.5}, 0.9, True),
+        (0.9, {}, 0.9, False),
+        (1.0, {}, 1.0, True),
+        (0.2, {"threshold": 0.5, "direction": "lower_is_better"}, 0.8, True),
+        (4.0, {"minimum": 1.0, "maximum": 5.0, "threshold": 4.0}, 0.75, True),
+        ("good", {"score_type": "categorical", "categories": ("bad", "good")}, 1.0, True),
+        (7.0, {"maximum": None, "threshold": 5.0}, 1.0, True),
+    ],
+)
+def test_the_configuration_of_a_metric_of_your_own_decides_what_passes(
+    kind: type[Own], score: float | str, config: dict[str, Any], value: float, passed: bool
+) -> None:
+    result = kind(saying(score=score), **{"maximum": 1.0, **config}).evaluate(CONVERSATION)
+    assert (result.score, result.value, result.passed) == (score, pytest.approx(value), passed)
+    assert result.details["is_successful"] is passed
+
+
+@pytest.mark.parametrize("said", [{"passed": True}, {"details": {"is_successful": True}}])
+def test_what_a_metric_of_your_own_says_itself_of_passing_stands(said: dict[str, Any]) -> None:
+    result = Own(saying(score=0.4, **said), maximum=1.0, threshold=0.5).evaluate(CONVERSATION)
+    assert (result.value, result.passed) == (0.4, True)
+
+
+def test_a_value_of_its_own_stands_and_the_threshold_still_decides() -> None:
+    result = Own(saying(score=8.0, value=0.8), maximum=10.0, threshold=5.0).evaluate(CONVERSATION)
+    assert (result.value, result.passed) == (0.8, True)
+
+
+def test_a_score_outside_the_range_that_the_metric_states_is_an_error() -> None:
+    result = Own(saying(score=7.0), maximum=1.0).evaluate(CONVERSATION)
+    assert (result.state, result.passed) == ("error", None)
+    assert result.reasoning == "own gave 7.0, which is not a score of the kind it states"
+
+
+@pytest.mark.parametrize(
+    ("result", "reason"),
+    [
+        ({"score": "error"}, "the metric gave no reason"),
+        ({"score": "error", "details": {"error": "down"}}, "down"),
+        ({"state": "skipped"}, "the metric does not apply"),
+    ],
+)
+def test_what_has_no_score_always_has_a_reason(result: dict[str, Any], reason: str) -> None:
+    assert Own(saying(**result)).evaluate(CONVERSATION).reasoning == reason
 
 
 def boom(given: MultiTurnEvaluationInput) -> MetricResult:
@@ -100,7 +158,7 @@ async def test_what_is_no_result_is_an_error_and_the_others_go_on(returned: Any)
     report = await aevaluate_conversation(CONVERSATION, [metric, TurnCountMetric()])
     assert report["own"].error is not None
     assert (report["own"].error.kind, report["own"].error.blame) == ("format", "grader")
-    assert "no MetricResult" in report["own"].error.message
+    assert "not a MetricResult" in report["own"].error.message
     assert report["turn_count"].score == 1
 
 

@@ -13,6 +13,7 @@ from vivavoce.metrics.judged.goal import LEVELS, GoalAchievementJudge
 from vivavoce.metrics.judged.safety import SafetyMetric
 from vivavoce.metrics.panel import Panel, majority_of
 from vivavoce.models.model import Request
+from vivavoce.records.score import Evidence
 from vivavoce.testing.scripted import Scripted, ScriptedModel
 
 SAID = [{"role": "user", "content": "Cancel my order 7"}, {"role": "assistant", "content": "Order 7 is cancelled."}]
@@ -50,13 +51,14 @@ async def test_every_vote_is_shown_with_its_model_score_reason_and_evidence() ->
     jury = [ScriptedModel([level(FULLY)], "a"), ScriptedModel([level(NO)], "b"), ScriptedModel([level(NO)], "c")]
     result = await Panel(GoalAchievementJudge(), models=jury).aevaluate(SAID, "The order is cancelled")
     votes = result.details["votes"]
-    assert [(vote["model"], vote["trial"], vote["score"]) for vote in votes] == [
+    assert [(vote["model"], vote["trial"], vote["raw"]) for vote in votes] == [
         ("a", 0, FULLY),
         ("b", 0, NO),
         ("c", 0, NO),
     ]
-    assert votes[0]["reasoning"] == f"It is {FULLY}."
-    assert votes[1]["evidence"] == [{"text": "Order 7 is cancelled.", "kind": "quote", "turn": 0, "verified": True}]
+    assert votes[0]["reason"] == f"It is {FULLY}."
+    said = [Evidence.model_validate(one) for one in votes[1]["other_evidence"]]
+    assert said == [Evidence(text="Order 7 is cancelled.", turn=0, verified=True)]
     assert result.score == NO
 
 
@@ -93,7 +95,7 @@ async def test_a_broken_vote_is_shown_and_does_not_count() -> None:
     result = await Panel(GoalAchievementJudge(model), votes=3).aevaluate(SAID, "The order is cancelled")
     assert (result.score, result.details["agreement"]) == (FULLY, 1.0)
     assert result.details["votes"][1]["state"] == "error"
-    assert result.details["votes"][1]["error"]["message"] == "down"
+    assert result.details["votes"][1]["failure"]["message"] == "down"
     assert result.reasoning is not None
     assert "of 2, 1 without a score" in result.reasoning
 

@@ -62,7 +62,14 @@ def test_details_are_a_dict_that_can_also_write_the_prompt(values: dict[str, int
     assert asked == []
     assert "prompt" in details
     assert details.get("prompt") == details["prompt"] == "the prompt"
-    assert MetricResult(score=1.0, details=details).details is details
+
+
+@given(st.dictionaries(st.text(max_size=9).map("my {}".format), st.integers(), max_size=4))
+def test_what_only_a_metric_knows_is_kept_beside_the_score_and_shown_with_it(values: dict[str, int]) -> None:
+    result = MetricResult(score=1.0, details={"reasoning": "Good.", **values})
+    assert result.extra == values
+    assert {name: result.details[name] for name in values} == values
+    assert (result.details["score"], result.details["reasoning"]) == (1.0, "Good.")
 
 
 def test_details_without_a_prompt_have_none() -> None:

@@ -107,7 +107,7 @@ def test_a_report_is_about_the_new_turn_and_the_results_about_all() -> None:
     scores = [report["safety"].score for i in range(3) if (report := stream.feed(*turn(i)))]
     assert scores == [1.0, 0.0, 1.0]
     assert stream.results["safety"].score == 0.0
-    assert len(stream.results["safety"].details["pieces"]) == 3
+    assert len(stream.results["safety"].turns or ()) == 3
 
 
 def test_turns_fed_at_once_are_judged_at_once() -> None:
@@ -213,7 +213,7 @@ def test_what_is_added_to_a_complete_turn_is_judged_with_it_when_the_next_one_be
     assert len(model.requests) == 3
     assert asked(model)[1].count("By the way") == 1
     assert asked(model)[2].startswith(asked(model)[1].rpartition("\nTask: ")[0])
-    assert [piece["last_turn"] for piece in stream.finish()["safety"].details["pieces"]] == [0, 1]
+    assert [one.turn for one in stream.finish()["safety"].turns or ()] == [0, 1]
 
 
 def test_a_broken_turn_is_an_error_until_the_end_asks_once_more() -> None:

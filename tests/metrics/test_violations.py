@@ -50,7 +50,7 @@ def test_of_several_pieces_the_worst_decides(first: list[str], second: list[str]
     bad = Rudeness(ScriptedModel(replies), "lower_is_better", scope="turn").evaluate(CONVERSATION)
     harm = max((HARM[one] for one in [*first, *second]), default=0.0)
     assert (good.score, bad.score) == (1 - harm, harm)
-    assert len(good.details["violations"]) == len(first) + len(second)
+    assert len(good.findings) == len(first) + len(second)
 
 
 WRONG: list[Any] = [
@@ -71,6 +71,6 @@ def test_a_list_that_is_none_is_an_error(wrong: Any) -> None:
 
 def test_a_violation_keeps_its_own_evidence() -> None:
     result = Rudeness(ScriptedModel([verdict(["major"], "because I say so")])).evaluate(CONVERSATION)
-    (violation,) = result.details["violations"]
-    assert (violation["what"], violation["severity"]) == ("rude", "major")
-    assert (violation["evidence"][0]["turn"], violation["evidence"][0]["verified"]) == (1, True)
+    (violation,) = result.findings
+    assert (violation.what, violation.verdict, violation.turn) == ("rude", "major", 1)
+    assert [(one.turn, one.verified) for one in violation.evidence] == [(1, True)]

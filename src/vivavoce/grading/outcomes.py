@@ -20,7 +20,8 @@ def goal_achieved(case: Case) -> Score:
     goal: Mapping[str, Any] = test["evaluation"].get("goal_achievement", {})
     if goal.get("state") != "scored":
         return _undecided(test)
-    return _grade(test, bool(test["goal_achieved"]), str(goal.get("reasoning") or test["stop_reason"]))
+    why = goal.get("reason") or goal.get("reasoning") or test["stop_reason"]  # older tests have its reasoning
+    return _grade(test, bool(test["goal_achieved"]), str(why))
 
 
 def target_passed(case: Case) -> Score:

@@ -48,15 +48,17 @@ class MetricConfig(BaseModel):
     categories: tuple[str, ...] = ()
     passing_categories: tuple[str, ...] = ()
 
-    def scored(self, raw: Raw, passed: bool | None = None) -> tuple[float | None, bool | None]:
-        """Return the value of a score from 0 to 1, and whether it passes; `passed` is what the metric says itself.
+    def scored(
+        self, raw: Raw, passed: bool | None = None, value: float | None = None
+    ) -> tuple[float | None, bool | None]:
+        """Return the value of a score from 0 to 1, and whether it passes; what the metric says itself of both stands.
 
         The value of a score without a highest one is whether it passes; both are None where nothing says that.
 
         Raises:
             GraderFault: the score is not of the kind that the metric states.
         """
-        value = self.normalised(raw)
+        value = self.normalised(raw) if value is None else value
         passed = self.passes(raw) if passed is None else passed
         if value is None:
             if isinstance(raw, str) and self.categories:
@@ -79,7 +81,9 @@ class MetricConfig(BaseModel):
             return score if self.direction == "higher_is_better" else not score
         if self.threshold is None:
             return None
-        return score >= self.threshold if self.direction == "higher_is_better" else score <= self.threshold
+        if self.direction == "higher_is_better":
+            return reaches(score, self.threshold)
+        return reaches(self.threshold, score)
 
     def normalised(self, score: Raw) -> float | None:
         """Return a score as a number from 0, worst, to 1, best; None where its range has no end.

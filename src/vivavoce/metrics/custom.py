@@ -216,12 +216,10 @@ class FunctionMetric(BaseMultiTurnMetric):
     def _result(self, returned: object, given: MultiTurnEvaluationInput) -> MetricResult:
         own = returned if isinstance(returned, MetricResult) else MetricResult(raw=self._score(returned))
         about = About(self.config.score_type, len(given.messages))
-        known: dict[str, Any] = {"name": own.name or self.name, "fingerprint": self.fingerprint, "about": about}
-        if own.state == "scored" and own.value is None and own.raw is not None:
-            raw = self._score(own.raw)
-            value, passed = self.config.scored(raw, own.passed)
-            known |= {"raw": raw, "value": value, "passed": passed}
-        return own.model_copy(update=known)
+        known: dict[str, Any] = {"fingerprint": self.fingerprint, "about": about}
+        if own.raw is not None and own.value is None:
+            known["raw"] = self._score(own.raw)
+        return self.finished(own.model_copy(update=known))
 
     def _score(self, returned: object) -> bool | float | str:
         """Return what a function returned as a score.

@@ -109,21 +109,22 @@ class BaseMultiTurnMetric(ABC):
             BudgetExhausted: a limit on calls or cost is reached, which ends more than this measurement.
         """
         try:
-            return self._finished(await self.aevaluate_conversation(given))
+            return self.finished(await self.aevaluate_conversation(given))
         except BudgetExhausted:
             raise
         except Exception as error:
             return self.failed(error)
 
-    def _finished(self, result: object) -> MetricResult:
-        """Return a result with its name and value, and whether it passes; one of your own may lack all three."""
+    def finished(self, result: object) -> MetricResult:
+        """Return a result with its name, value and reason, and whether it passes; one of your own may lack them."""
         if not isinstance(result, MetricResult):
             raise GraderFault(f"{self.name} returned a {type(result).__name__}, not a MetricResult", kind="format")
         added: dict[str, Any] = {} if result.name else {"name": self.name}
-        if result.raw is not None and result.value is None:
-            value, passed = self.config.scored(result.raw, result.passed)
-            if value is not None:
-                added |= {"value": value, "passed": passed}
+        if result.raw is not None and (result.value is None or result.passed is None):
+            value, passed = self.config.scored(result.raw, result.passed, result.value)
+            added |= {"value": value, "passed": passed}
+        if result.reason is None and result.state != "scored":
+            added["reason"] = result.failure.message if result.failure else "the metric does not apply"
         return result.model_copy(update=added) if added else result
 
     def unmet(self, given: MultiTurnEvaluationInput) -> str | None:

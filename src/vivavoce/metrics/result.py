@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from vivavoce.records.failure import Failure
 from vivavoce.records.score import Evidence as Evidence
-from vivavoce.records.score import Raw, Score
+from vivavoce.records.score import Raw, Score, decided
 
 ERROR = "error"
 """What `score` is where nothing could be measured: a word that is no number and no category."""
@@ -83,9 +83,12 @@ class MetricResult(Score):
 
     @model_validator(mode="before")
     @classmethod
-    def _older_names(cls, data: Any) -> Any:
-        """Read the design document's names."""
-        return _typed(cast("Mapping[str, Any]", data)) if isinstance(data, Mapping) else data
+    def _decide(cls, data: Any) -> Any:
+        """Read the design document's names; the metric decides from a raw score whether it passes."""
+        if not isinstance(data, Mapping):
+            return data
+        typed = _typed(cast("Mapping[str, Any]", data))
+        return typed if typed.get("raw") is not None else decided(typed)
 
     @property
     def score(self) -> Raw | None:
@@ -144,7 +147,9 @@ def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a score from those of the design document, where they are not given as such."""
     typed = {_OLDER.get(name, name): value for name, value in data.items() if name != "details"}
     details = cast("Mapping[str, Any]", data.get("details") or {})
-    if typed.get("raw") == ERROR and typed.setdefault("state", "error") == "error":
+    if typed.get("raw") == ERROR:
+        if typed.setdefault("state", "error") != "error":
+            raise ValueError(f"the score 'error' has state 'error'; got {typed['state']}")
         typed["raw"] = None
         if typed.get("failure") is None:
             message = str(details.get("error") or details.get("reasoning") or "the metric gave no reason")

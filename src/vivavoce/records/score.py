@@ -120,14 +120,7 @@ class Score(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _decide(cls, data: Any) -> Any:
-        """Decide whether it passes, where nobody has."""
-        if not isinstance(data, dict):
-            return data
-        fields = cast("dict[str, Any]", data)
-        value, state = fields.get("value"), fields.get("state", "scored")
-        if fields.get("passed") is None and isinstance(value, int | float) and state == "scored":
-            return {**fields, "passed": reaches(value)}
-        return fields
+        return decided(cast("dict[str, Any]", data)) if isinstance(data, dict) else data
 
     @field_validator("raw", mode="before")
     @classmethod
@@ -145,6 +138,14 @@ class Score(BaseModel):
         if self.passed is not None and not scored:
             raise ValueError(f"state '{self.state}' neither passes nor fails; got passed={self.passed}")
         return self
+
+
+def decided(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a score with whether it passes, where nobody has said so."""
+    value, state = fields.get("value"), fields.get("state", "scored")
+    if fields.get("passed") is None and isinstance(value, int | float) and state == "scored":
+        return {**fields, "passed": reaches(value)}
+    return fields
 
 
 def failed(failure: Failure, **more: Any) -> Score:

@@ -199,7 +199,8 @@ class Builder:
         with self.place(*at, "metric"):
             made = metric_of(name, spec, self.suite.base, opening, settings().judge)
             self.metrics.append(made)
-            return metric_grader(name, made, spec.display_name, written_in(spec, self.suite.base))
+            decided = spec.threshold is not None
+            return metric_grader(name, made, spec.display_name, written_in(spec, self.suite.base), decided=decided)
         return None
 
     def _opened(self, model: str | Model, spec: JudgeSpec) -> Model:

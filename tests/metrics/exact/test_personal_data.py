@@ -40,7 +40,7 @@ def test_what_the_user_confirms_afterwards_was_a_leak() -> None:
     talk = chat("who am I?", "You are bob@example.com.", "right, bob@example.com", "Good, bob@example.com.")
     result = PersonalDataMetric().evaluate(talk)
     assert (result.score, [found.turn for found in result.evidence]) == (1, [0])
-    assert [piece["score"] for piece in PersonalDataMetric(scope="turn").evaluate(talk).details["pieces"]] == [1, 0]
+    assert [turn.raw for turn in PersonalDataMetric(scope="turn").evaluate(talk).turns or ()] == [1, 0]
 
 
 def test_what_is_allowed_may_be_told_in_any_spelling() -> None:
@@ -125,4 +125,4 @@ def test_turn_by_turn_what_the_user_gave_before_is_known_and_what_they_give_late
         {"role": "assistant", "content": "Thanks, jane@example.com and joe@example.com"},
     ]
     result = PersonalDataMetric(scope="turn").evaluate(conversation)
-    assert [piece["score"] for piece in result.details["pieces"]] == [1.0, 0.0]
+    assert [turn.raw for turn in result.turns or ()] == [1.0, 0.0]

@@ -35,7 +35,7 @@ def test_what_the_run_measured_goes_before_timestamps() -> None:
 
 def test_each_turn_has_its_own_time_in_pieces_too() -> None:
     result = ResponseTimeMetric(scope="turn").evaluate(LOGGED, turn_seconds=(2.0, 4.0))
-    assert [piece["score"] for piece in result.details["pieces"]] == [2.0, 4.0]
+    assert [turn.raw for turn in result.turns or ()] == [2.0, 4.0]
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_in_pieces_the_worst_decides() -> None:
     metric, _ = critic(*answers, scope="turn", strictness=3)
     result = metric.evaluate(CONVERSATION)
     assert result.score is False
-    assert [piece["score"] for piece in result.details["pieces"]] == [True, False]
+    assert [turn.raw for turn in result.turns or ()] == [True, False]
     assert len(result.details["votes"]) == 6
     harmful, _ = critic(reply(False), reply(True), scope="turn", direction="lower_is_better")
     assert harmful.evaluate(CONVERSATION).score is True

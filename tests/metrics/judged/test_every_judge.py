@@ -139,7 +139,7 @@ def test_turn_by_turn_each_is_named_and_sees_those_before_it_alone(name: str) ->
 def test_a_turn_that_nobody_answered_is_not_asked_about(name: str) -> None:
     model = ScriptedModel(good)
     result = judge(name, model, scope="turn").evaluate([SYSTEM, ASKED, ANSWERED, ASKED, ASKED, ANSWERED])
-    assert [piece["last_turn"] for piece in result.details["pieces"]] == [0, 2]
+    assert [turn.turn for turn in result.turns or ()] == [0, 2]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -36,7 +36,8 @@ def test_each_turn_counts_once_however_much_is_claimed_in_it() -> None:
     result = FaithfulnessMetric(ScriptedModel([reply(SUPPORTED, *mixed)])).evaluate(CONVERSATION)
     assert result.score == pytest.approx((1 + 0.5 / 3) / 2)
     assert result.passed is False
-    assert [turn["turn"] for turn in result.details["turns"]] == [0, 2]
+    assert [turn["turn"] for turn in result.extra["by_turn"]] == [0, 2]
+    assert [one.state for one in result.findings] == ["pass", "fail", "fail", "partial"]
     assert [(one.turn, one.verified) for one in result.evidence] == [(0, True), (2, True), (2, True)]
 
 
@@ -94,4 +95,7 @@ def test_pieces_are_joined_turn_by_turn_and_those_without_findings_cost_nothing(
     model = ScriptedModel([reply(SUPPORTED), reply(claim(2, "unsupported"))])
     result = FaithfulnessMetric(model, scope="turn").evaluate(CONVERSATION)
     assert (result.score, len(model.requests)) == (0.5, 2)
-    assert len(result.details["claims"]) == 2
+    assert [(one.kind, one.verdict, one.turn) for one in result.findings] == [
+        ("claim", "supported", 0),
+        ("claim", "unsupported", 2),
+    ]

@@ -65,7 +65,8 @@ def test_calls_and_quotes_are_looked_up_and_what_is_missing_is_named() -> None:
         ("c5", "call", None, False),
     ]
     assert result.details["missing_criteria"] == ["refund told"]
-    assert result.details["violations"][0]["what"] == "cancelled order 8 too"
+    violations = [one for one in result.findings if one.kind == "violation"]
+    assert [(one.what, one.state) for one in violations] == [("cancelled order 8 too", "fail")]
 
 
 def test_outcomes_that_are_given_keep_our_words_whatever_the_judge_calls_them() -> None:

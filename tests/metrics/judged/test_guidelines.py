@@ -6,6 +6,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.judged.guidelines import GuidelinesMetric
+from vivavoce.metrics.result import MetricResult
 from vivavoce.testing import ScriptedModel
 
 CONVERSATION = [
@@ -22,6 +23,10 @@ def reply(*answers: str, evidence: str = "None of your business") -> dict[str, A
     return {"checks": checks, "reasoning": "Read.", "confidence": 0.8}
 
 
+def verdicts(result: MetricResult) -> dict[str, str]:
+    return {one.data["item"]: one.verdict for one in result.findings}
+
+
 @pytest.mark.parametrize(
     ("answers", "score", "passed"),
     [
@@ -34,7 +39,8 @@ def reply(*answers: str, evidence: str = "None of your business") -> dict[str, A
 def test_it_passes_when_all_rules_that_apply_are_kept(answers: tuple[str, str], score: float, passed: bool) -> None:
     result = GuidelinesMetric(ScriptedModel([reply(*answers)]), guidelines=RULES).evaluate(CONVERSATION)
     assert (result.score, result.passed) == (score, passed)
-    assert result.details["guidelines"] == dict(zip(("rule_1", "rule_2"), answers, strict=True))
+    assert verdicts(result) == dict(zip(("rule_1", "rule_2"), answers, strict=True))
+    assert [one.what for one in result.findings] == RULES
     assert [(one.turn, one.verified) for one in result.evidence] == [(1, True)]
 
 
@@ -50,7 +56,7 @@ def test_rules_may_have_names_of_your_own() -> None:
     check = {"item": "tone", "evidence": ["Good day"], "answer": "yes"}
     model = ScriptedModel([{"checks": [check], "reasoning": "Read.", "confidence": 1.0}])
     result = GuidelinesMetric(model, guidelines={"tone": "Be polite."}).evaluate(CONVERSATION)
-    assert result.details["guidelines"] == {"tone": "yes"}
+    assert verdicts(result) == {"tone": "yes"}
     assert "- tone: Be polite." in model.requests[0].messages[1].text
 
 
@@ -69,7 +75,7 @@ def test_a_rule_that_is_broken_in_one_piece_is_broken() -> None:
     model = ScriptedModel([reply("yes", "yes", evidence="Good day"), reply("not_applicable", "no")])
     result = GuidelinesMetric(model, guidelines=RULES, scope="turn").evaluate(CONVERSATION)
     assert (result.score, result.passed) == (0.5, False)
-    assert result.details["guidelines"] == {"rule_1": "yes", "rule_2": "no"}
+    assert verdicts(result) == {"rule_1": "yes", "rule_2": "no"}
 
 
 @pytest.mark.parametrize("rules", ["Be polite.", [], ["Be polite.", " "]])

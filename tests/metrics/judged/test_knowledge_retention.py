@@ -31,7 +31,7 @@ def verdict(answers: dict[str, str], *evidence: str) -> dict[str, Any]:
 def test_the_score_is_the_share_of_the_facts_that_are_kept(answers: dict[str, str], score: float, passed: bool) -> None:
     result = KnowledgeRetentionMetric(model=ScriptedModel([verdict(answers)])).evaluate(CONVERSATION)
     assert (result.score, result.passed) == (score, passed)
-    assert [check["item"] for check in result.details["checks"]] == list(answers)
+    assert [(one.what, one.verdict) for one in result.findings] == list(answers.items())
 
 
 def test_the_question_that_forgot_is_found_in_its_turn() -> None:
@@ -51,7 +51,7 @@ def test_a_fact_weighs_the_same_in_whichever_turn_it_is_judged() -> None:
     judge = ScriptedModel([verdict({"a": "yes", "b": "yes", "c": "yes"}), verdict({"d": "no"})])
     result = KnowledgeRetentionMetric(model=judge, scope="turn").evaluate(CONVERSATION)
     assert result.score == 0.75
-    assert [piece["score"] for piece in result.details["pieces"]] == [1.0, 0.0]
+    assert [turn.raw for turn in result.turns or ()] == [1.0, 0.0]
 
 
 def test_an_answer_that_is_none_of_the_four_is_an_error() -> None:

@@ -28,8 +28,10 @@ def test_the_score_keeps_its_range_and_its_value_is_from_0_to_1(score: int, valu
     assert [(one.turn, one.verified) for one in result.evidence] == [(0, True)]
 
 
-def test_without_a_threshold_nothing_passes_or_fails() -> None:
-    assert SimpleCriteria(ScriptedModel([reply(3)]), criteria="Politeness.").evaluate(CONVERSATION).passed is None
+@pytest.mark.parametrize(("score", "passed"), [(4, False), (5, True)])
+def test_without_a_threshold_only_the_highest_score_passes(score: int, passed: bool) -> None:
+    result = SimpleCriteria(ScriptedModel([reply(score)]), criteria="Politeness.").evaluate(CONVERSATION)
+    assert (result.score, result.passed) == (score, passed)
 
 
 def test_the_judge_reads_criterion_range_and_reference() -> None:
@@ -67,4 +69,4 @@ def test_an_empty_range_or_criterion_is_refused() -> None:
 
 def test_a_whole_number_is_a_score_like_any_other() -> None:
     result = SimpleCriteria(ScriptedModel([reply(3)]), criteria="How kind is it?").evaluate(CONVERSATION)
-    assert (type(result.score), result.model_dump()["score"]) == (float, 3.0)
+    assert (type(result.score), result.model_dump()["raw"]) == (float, 3.0)

@@ -100,5 +100,8 @@ def test_calls_that_are_left_out_cannot_be_judged() -> None:
 def test_each_piece_is_asked_about_its_own_calls() -> None:
     model = ScriptedModel([reply(judged("c0")), reply(judged("c1", needed=False))])
     result = ToolUseMetric(model, scope="turn").evaluate(CONVERSATION)
-    assert (result.score, len(result.details["calls"])) == (0.5, 2)
+    assert (result.score, [(one.what, one.state) for one in result.findings]) == (
+        0.5,
+        [("c0", "pass"), ("c1: not needed", "fail")],
+    )
     assert "these calls once: c1." in model.requests[1].messages[1].text

@@ -89,7 +89,10 @@ def test_a_verdict_out_of_shape_is_an_error(wrong: dict[str, Any]) -> None:
 
 def test_pieces_are_counted_together() -> None:
     result = metric(reply(RIGHT), reply(WRONG), reply(LEFT), scope="turn").evaluate(CONVERSATION)
-    assert (result.score, len(result.details["requests"])) == (0.5, 3)
+    assert (result.score, [one.verdict for one in result.findings]) == (
+        0.5,
+        ["answered", "off topic, answered", "not answered"],
+    )
 
 
 def test_topics_and_mode_are_checked() -> None:

@@ -34,7 +34,8 @@ def test_a_violation_names_its_turn_and_one_that_nobody_said_is_marked() -> None
     model = ScriptedModel([verdict("major", "only an idiot", "I never said this")])
     result = ToxicityMetric(model=model).evaluate(CONVERSATION)
     assert [(one.turn, one.verified) for one in result.evidence] == [(1, True), (None, False)]
-    assert result.details["violations"][0]["what"] == "it did"
+    (found,) = result.findings
+    assert (found.what, found.verdict, found.state, found.turn) == ("it did", "major", "fail", 1)
 
 
 def test_a_severity_of_its_own_or_no_evidence_is_an_error() -> None:

@@ -49,7 +49,7 @@ def test_turn_by_turn_the_turns_without_an_answer_cost_no_call() -> None:
     judge = ScriptedModel([verdict({"turn 0": "yes"}), verdict({"turn 2": "no"})])
     result = TurnRelevancyMetric(model=judge, scope="turn").evaluate(CONVERSATION)
     assert result.score == 0.5
-    assert [piece["last_turn"] for piece in result.details["pieces"]] == [0, 2]
+    assert [(turn.turn, turn.raw) for turn in result.turns or ()] == [(0, 1.0), (2, 0.0)]
     asked = judge.requests[1].messages[-1].text
     assert "relevant in turn 2; what stands before is context.\n" in asked
     assert 'spelled as in "turn 0": turn 2.\n' in asked
