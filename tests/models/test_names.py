@@ -6,8 +6,8 @@ import pytest
 
 from vivavoce.errors import MissingExtra, UsageError
 from vivavoce.messages import HumanMessage
-from vivavoce.models.model import Request
-from vivavoce.models.names import PROVIDERS, model_name, open_model
+from vivavoce.models.model import Request, identity_of
+from vivavoce.models.names import PROVIDERS, model_identity, model_name, open_model
 from vivavoce.testing import LoopbackServer
 
 ASKED = Request([HumanMessage(content="hi")])
@@ -123,6 +123,50 @@ def test_an_opened_model_has_the_name_it_would_have(name: str) -> None:
 
 def test_openai_itself_has_a_short_name() -> None:
     assert open_model("openai/m-1", api_key="sk-1").name == "openai:m-1"
+
+
+@pytest.mark.parametrize(
+    ("name", "variable", "address", "identity"),
+    [
+        ("openai/m", "OPENAI_BASE_URL", "", "openai:m"),
+        ("openai:m", "OPENAI_BASE_URL", "https://proxy.example.com/v1/", "https://proxy.example.com/v1#m"),
+        ("openrouter:org/m", "OPENAI_BASE_URL", "https://elsewhere/v1", "openrouter:org/m"),
+        (
+            "azure:chat",
+            "AZURE_OPENAI_ENDPOINT",
+            "https://Two.openai.azure.com/",
+            "https://two.openai.azure.com/openai/v1#chat",
+        ),
+        ("ollama:m", "OLLAMA_HOST", "", "http://localhost:11434/v1#m"),
+        ("ollama:m", "OLLAMA_HOST", "gpu-7", "http://gpu-7:11434/v1#m"),
+        ("vllm:m", "VLLM_BASE_URL", "http://gpu:9000", "http://gpu:9000/v1#m"),
+        ("http://GPU:9000/v1/#m", "VLLM_BASE_URL", "", "http://gpu:9000/v1#m"),
+    ],
+)
+def test_the_identity_of_a_model_holds_its_address_unless_its_provider_fixed_that(
+    name: str, variable: str, address: str, identity: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, address)
+    assert model_identity(name) == identity_of(open_model(name, api_key="k")) == identity
+
+
+def test_a_provider_asked_elsewhere_has_the_identity_of_that_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pydantic_ai")
+    names = {"anthropic:m": "ANTHROPIC_BASE_URL", "groq:m": "GROQ_BASE_URL", "bedrock:m": "AWS_ENDPOINT_URL"}
+    assert [model_identity(name) for name in names] == list(names)
+    for name, variable in names.items():
+        monkeypatch.setenv(variable, "https://gateway.example.com/x/")
+        assert model_identity(name) == "https://gateway.example.com/x#m"
+    assert identity_of(open_model("anthropic:m", api_key="k")) == "https://gateway.example.com/x#m"
+    monkeypatch.setenv("GROQ_BASE_URL", "https://me:secret@gateway")
+    with pytest.raises(UsageError, match="GROQ_BASE_URL: the address holds a user name or a password"):
+        model_identity("groq:m")
+
+
+def test_an_address_with_a_query_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"base_url: the address of an endpoint has no query") as caught:
+        open_model("http://host/v1?key=s3cret#m")
+    assert "s3cret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["", "gpt-4o", "openai:", "openai/", ":m", "/m"])

@@ -52,6 +52,20 @@ async def test_what_was_answered_is_not_asked_again(server: LoopbackServer, repl
     assert len(server.requests) == 2
 
 
+async def test_what_one_endpoint_answered_is_not_the_answer_of_another(
+    server: LoopbackServer, replies: ReplyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "k")
+    async with LoopbackServer(lambda _: "No.") as other:
+        said: list[str] = []
+        for place in (server, other, server):
+            monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", place.url)
+            said.append(await answered(JudgeOpener(Budget(), replies), "azure:judge"))
+            assert await answered(JudgeOpener(Budget(), replies, offline=True), "azure:judge") == said[-1]
+        assert said == ["Yes.", "No.", "Yes."]
+        assert (len(server.requests), len(other.requests)) == (1, 1)
+
+
 async def test_offline_nothing_is_asked_and_no_key_is_needed(server: LoopbackServer, replies: ReplyStore) -> None:
     name = f"{server.base_url}#m"
     offline = JudgeOpener(Budget(max_calls=0), replies, offline=True)

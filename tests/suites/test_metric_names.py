@@ -325,6 +325,18 @@ def test_a_fingerprint_changes_with_all_that_decides_a_score_and_nothing_else(mo
     assert prints("polite.yaml", model=model) != before
 
 
+def test_a_fingerprint_names_the_endpoint_of_the_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[dict[str, str]] = []
+    for place in ("http://one.example.com", "http://two.example.com", "http://one.example.com/v1/"):
+        monkeypatch.setenv("VLLM_BASE_URL", place)
+        path = suite("safety", model="vllm:judge")
+        rubric = "  rubric: {kind: model_judge, model: 'vllm:judge', prompt: 'Is it good? {{ submission }}'}\n"
+        path.write_text(path.read_text().replace("graders:\n", f"graders:\n{rubric}"))
+        found.append(run_suite(path, RunOptions(replay=True)).grading.fingerprints)
+    assert found[0] == found[2]
+    assert [name for name in found[0] if found[0][name] == found[1][name]] == []
+
+
 @pytest.mark.parametrize("name", ["Brief", "brief", "Mild", "polite", "safe"])
 def test_a_fingerprint_changes_with_the_code_of_your_own(name: str, model: str) -> None:
     before = prints(f"own.py:{name}", model=model)

@@ -25,6 +25,7 @@ from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.transcript import transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
+from vivavoce.models.model import identity_of
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.score import Finding, FindingState
 
@@ -280,7 +281,7 @@ def fingerprint_of(metric: BaseMultiTurnMetric) -> str:
         kind.__module__,
         kind.__qualname__,
         metric.config.model_dump(mode="json"),
-        metric.model and metric.model.name,
+        metric.model and identity_of(metric.model),
     ]
     return known if isinstance(known, str) else _hashed(own)
 

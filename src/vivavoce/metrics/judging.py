@@ -27,7 +27,7 @@ from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, acts, quoted, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
-from vivavoce.models.model import ModelReply, Request
+from vivavoce.models.model import ModelReply, Request, identity_of
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.failure import shorten
 from vivavoce.records.score import Evidence, Finding, FindingState, Score
@@ -352,7 +352,8 @@ class JudgedMetric(BaseMultiTurnMetric):
     @cached_property
     def fingerprint(self) -> str:
         """A hash of everything that decides the scores: the metric and its version, its prompt, the model, settings."""
-        decided = [type(self).__name__, self.version, self.prompt.hash, judge_hash(), self.model and self.model.name]
+        judge = self.model and identity_of(self.model)
+        decided = [type(self).__name__, self.version, self.prompt.hash, judge_hash(), judge]
         options = [self.scope, self.window, repr(self.shown), self.tokens, self.overlap, dict(self.settings)]
         options.append(code_of(type(self)))
         spelled = json.dumps([*decided, *options, self.config.model_dump(mode="json"), self.parameters], default=str)

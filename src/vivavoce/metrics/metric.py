@@ -18,7 +18,7 @@ from vivavoce.metrics.config import ConversationType, MetricConfig
 from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike, as_model
-from vivavoce.models.model import Model
+from vivavoce.models.model import Model, identity_of
 from vivavoce.pacing.waiting import call, wait_for
 from vivavoce.records.failure import failure_of
 
@@ -48,7 +48,7 @@ class BaseMultiTurnMetric(ABC):
     @cached_property
     def fingerprint(self) -> str:
         """A hash of everything that decides the scores: of a metric of your own, its code and its configuration."""
-        spelled = f"{code_of(type(self))}\0{self.config.model_dump_json()}\0{self.model and self.model.name}"
+        spelled = f"{code_of(type(self))}\0{self.config.model_dump_json()}\0{self.model and identity_of(self.model)}"
         return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     @abstractmethod

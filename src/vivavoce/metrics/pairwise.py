@@ -21,7 +21,7 @@ from vivavoce.metrics.prompts import HERE, read_prompt
 from vivavoce.metrics.result import Evidence
 from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, transcript
 from vivavoce.models.homemade import ModelLike, as_model
-from vivavoce.models.model import ModelReply, Request
+from vivavoce.models.model import ModelReply, Request, identity_of
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.failure import Failure, failure_of, shorten
 from vivavoce.records.score import State
@@ -146,7 +146,7 @@ class PairwiseJudge:
     def fingerprint(self) -> str:
         """A hash of everything that decides the verdicts: the prompt, the criteria, the model, the settings."""
         asked = [self.version, _instructions().text, self.prompt.hash, self.criteria, repr(self.shown)]
-        spelled = json.dumps([*asked, self.model and self.model.name, dict(self.settings)], default=str)
+        spelled = json.dumps([*asked, self.model and identity_of(self.model), dict(self.settings)], default=str)
         return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     async def _asked(

@@ -21,7 +21,7 @@ from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike, as_model
-from vivavoce.models.model import Model
+from vivavoce.models.model import Model, identity_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +161,6 @@ def _seat(metric: JudgedMetric, model: Model | None, trial: int) -> JudgedMetric
 def _check(name: str, votes: int, judges: Sequence[Model | None]) -> None:
     if votes < 1 or votes * len(judges) < 2:
         raise UsageError(f"a panel has at least 2 votes; {name} would be asked {max(votes, 0) * len(judges)} times")
-    for judge, times in Counter(judge.name for judge in judges if judge).items():
+    for judge, times in Counter(identity_of(judge) for judge in judges if judge).items():
         if times > 1:
             raise UsageError(f"{judge} sits on the panel {times} times; ask it more often with votes=")

@@ -74,6 +74,7 @@ class RequestFile:
         if not isinstance(model, OpenAIModel):
             raise UsageError(f"{model.name} cannot be asked by a file: a batch takes models on OpenAI's wire alone")
         self.name = model.name
+        self.identity = model.identity
         self.settings = model.settings
         self.asked = 0
         self.files: list[Path] = []
@@ -95,7 +96,7 @@ class RequestFile:
                 are offered, and so nothing is written.
             UsageError: the file cannot be written.
         """
-        key = reply_key(self.name, self.settings, request)
+        key = reply_key(self.identity, self.settings, request)
         if key not in self._keys:
             body = self._model.body(request)
             if "response_format" not in body or "tools" in body:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 
 from vivavoce.errors import ModelFault, StoreError
 from vivavoce.messages import HumanMessage
-from vivavoce.models.model import Model, ModelReply, Request, Schema
+from vivavoce.models.model import Model, ModelReply, Request, Schema, identity_of
 from vivavoce.models.recording import decode_reply, encode_reply, reply_key
 from vivavoce.models.structured import read_structured
 from vivavoce.records.reply import StoredReply
@@ -46,6 +46,7 @@ class CachedModel:
 
     def __init__(self, model: Model, replies: Replies, *, offline: bool = False) -> None:
         self.name = model.name
+        self.identity = identity_of(model)
         self.settings = cast("Mapping[str, Any]", getattr(model, "settings", {}))
         self._model = model
         self._replies = replies
@@ -64,7 +65,7 @@ class CachedModel:
         """
         if self._anonymous and not self._offline:
             return await self._model.complete(request)
-        key = reply_key(self.name, self.settings, request)
+        key = reply_key(self.identity, self.settings, request)
         kept = self._replies.get(key)
         if kept is not None:
             return self._again(kept, request.schema)
@@ -123,10 +124,11 @@ def _answers(request: Request, reply: ModelReply) -> bool:
 
 
 class AbsentModel:
-    """A model by its name and its settings alone, which takes no key: for what is answered from a cache offline."""
+    """A model that takes no key: its name, its settings and its identity, to answer from a cache offline."""
 
-    def __init__(self, name: str, settings: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, name: str, settings: Mapping[str, Any] | None = None, identity: str | None = None) -> None:
         self.name = name
+        self.identity = identity or name
         self.settings = dict(settings or {})
 
     async def complete(self, request: Request) -> ModelReply:

@@ -10,8 +10,9 @@ from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 
 from vivavoce.errors import Fault, ModelFault, UsageError, did_you_mean
 from vivavoce.messages import describe
+from vivavoce.models.addresses import OPENAI
 from vivavoce.models.endpoints import ENDPOINTS
-from vivavoce.models.openai import BASE_URL, NOT_CHARGED
+from vivavoce.models.openai import NOT_CHARGED
 from vivavoce.models.prices import Price, price_of
 from vivavoce.pacing.breaker import Breaker
 from vivavoce.pacing.budget import Budget
@@ -108,7 +109,7 @@ class OpenAIEmbedder:
         self,
         model: str,
         *,
-        base_url: str = BASE_URL,
+        base_url: str = OPENAI,
         api_key: str | None = None,
         limits: Limits | None = None,
         budget: Budget | None = None,
@@ -116,7 +117,7 @@ class OpenAIEmbedder:
     ) -> None:
         limits, key = limits or Limits(), (api_key or "").strip()
         self.model = model
-        self.name = f"openai:{model}" if base_url == BASE_URL else f"{base_url}#{model}"
+        self.name = f"openai:{model}" if base_url == OPENAI else f"{base_url}#{model}"
         self._url = checked_url(base_url, "base_url").rstrip("/") + "/embeddings"
         self._client = Client(limits, [key], ModelFault)
         self._headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from vivavoce.errors import UsageError
-from vivavoce.models.openai import BASE_URL
+from vivavoce.models.addresses import OPENAI, OPENROUTER
 from vivavoce.wire.http import is_loopback
 
 
@@ -51,11 +51,11 @@ class Endpoint:
 
 
 ENDPOINTS: Mapping[str, Endpoint] = {
-    "openai": Endpoint(BASE_URL, "OPENAI_BASE_URL", "OPENAI_API_KEY"),
+    "openai": Endpoint(OPENAI, "OPENAI_BASE_URL", "OPENAI_API_KEY"),
     "azure": Endpoint(None, "AZURE_OPENAI_ENDPOINT", "AZURE_OPENAI_API_KEY", path="/openai/v1"),
     "ollama": Endpoint("http://localhost:11434", "OLLAMA_HOST", path="/v1", port=11434),
     "vllm": Endpoint("http://localhost:8000", "VLLM_BASE_URL", "VLLM_API_KEY", path="/v1"),
-    "openrouter": Endpoint("https://openrouter.ai/api/v1", key_in="OPENROUTER_API_KEY"),
+    "openrouter": Endpoint(OPENROUTER, key_in="OPENROUTER_API_KEY"),
 }
 """Source of Azure's path: Microsoft's reference of the v1 API, which takes the key as a bearer and no API version."""
 

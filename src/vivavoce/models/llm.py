@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import HumanMessage
-from vivavoce.models.model import Model, ModelReply, Request, Schema
+from vivavoce.models.model import Model, ModelReply, Request, Schema, identity_of
 from vivavoce.models.names import open_model
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.settings import settings
@@ -41,6 +41,7 @@ class _NamedLLM(BaseLLM):
         self.settings = settings
         self._model = self._open()
         self.name = self._model.name
+        self.identity = identity_of(self._model)
 
     def generate(self, prompt: str, schema: Schema | None = None) -> str | dict[str, Any]:
         """Answer a prompt, also inside a running event loop; every call makes its own connection.

@@ -47,7 +47,10 @@ class ModelReply:
 
 
 class Model(Protocol):
-    """A language model; `name` says which, with its provider."""
+    """A language model; `name` says which, with its provider.
+
+    A model may have an `identity` beside its name: see `identity_of`.
+    """
 
     name: str
 
@@ -63,3 +66,13 @@ class Model(Protocol):
     async def close(self) -> None:
         """Release what it holds."""
         ...
+
+
+def identity_of(model: Model) -> str:
+    """Return what tells a model from all others: its `identity`, or its name where it has none.
+
+    Kept replies and fingerprints hold it. A name such as `azure:chat` says nothing of where that model is, so there
+    the identity holds the address.
+    """
+    identity: object = getattr(model, "identity", None)
+    return identity if isinstance(identity, str) else model.name

@@ -2,39 +2,42 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Unpack
 
 from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.models.addresses import OPENAI, identity_at
 from vivavoce.models.endpoints import ENDPOINTS, key_of
 from vivavoce.models.model import Model
 from vivavoce.models.modes import Mode
-from vivavoce.models.openai import BASE_URL, OpenAIModel, Pacing
+from vivavoce.models.openai import OpenAIModel, Pacing
 from vivavoce.plugins import lazy
-from vivavoce.wire.http import Limits
+from vivavoce.wire.http import Limits, checked_url
 
 
 @dataclass(frozen=True, slots=True)
 class _Library:
-    """A provider behind pydantic-ai: its name there, and the variables that may hold the key.
+    """A provider behind pydantic-ai: its name there, and the variables that may hold the key or another address.
 
-    Without such a variable the provider's own tools find the credentials.
+    Without a variable for the key the provider's own tools find the credentials.
     """
 
     provider: str
     keys_in: tuple[str, ...] = ()
+    addresses_in: tuple[str, ...] = ()
 
 
 _LIBRARY: Mapping[str, _Library] = {
-    "anthropic": _Library("anthropic", ("ANTHROPIC_API_KEY",)),
-    "bedrock": _Library("bedrock"),
-    "cohere": _Library("cohere", ("CO_API_KEY",)),
+    "anthropic": _Library("anthropic", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",)),
+    "bedrock": _Library("bedrock", (), ("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "AWS_ENDPOINT_URL")),
+    "cohere": _Library("cohere", ("CO_API_KEY",), ("CO_BASE_URL",)),
     "deepseek": _Library("deepseek", ("DEEPSEEK_API_KEY",)),
-    "google": _Library("google", ("GOOGLE_API_KEY", "GEMINI_API_KEY")),
-    "groq": _Library("groq", ("GROQ_API_KEY",)),
+    "google": _Library("google", ("GOOGLE_API_KEY", "GEMINI_API_KEY"), ("GOOGLE_GEMINI_BASE_URL",)),
+    "groq": _Library("groq", ("GROQ_API_KEY",), ("GROQ_BASE_URL",)),
     "mistral": _Library("mistral", ("MISTRAL_API_KEY",)),
-    "vertex": _Library("google-cloud"),
+    "vertex": _Library("google-cloud", (), ("GOOGLE_VERTEX_BASE_URL",)),
 }
 PROVIDERS = sorted({*ENDPOINTS, *_LIBRARY})
 """What may stand before the colon."""
@@ -68,7 +71,9 @@ def open_model(
         library = _LIBRARY[provider]
         key = api_key or key_of(name, library.keys_in)
         access = lazy("vivavoce.models.providers.pydantic_ai.access:Access")(library.provider, model, key)
-        return lazy("vivavoce.models.providers.pydantic_ai.model:PydanticAIModel")(model_name(name), access, **how)
+        opened = lazy("vivavoce.models.providers.pydantic_ai.model:PydanticAIModel")(model_name(name), access, **how)
+        opened.identity = model_identity(name)
+        return opened
     base_url = _base_url(name, provider)
     if provider in ENDPOINTS and not api_key:
         api_key = ENDPOINTS[provider].key(name, base_url)
@@ -78,7 +83,7 @@ def open_model(
 def model_name(name: str) -> str:
     """Return what the model of a name is called in records, however it was spelled; no key is needed to know it.
 
-    It is `PROVIDER:NAME` wherever the provider's address is, for the weights are the same. Only `openai:NAME` at
+    It is `PROVIDER:NAME` wherever the provider's address is; `model_identity` says that too. Only `openai:NAME` at
     another address is called by that address, since what answers there is hardly ever OpenAI's.
 
     Raises:
@@ -87,8 +92,26 @@ def model_name(name: str) -> str:
     provider, model = _read(name)
     if provider == "openai" or provider not in PROVIDERS:
         base_url = _base_url(name, provider)
-        return f"openai:{model}" if base_url == BASE_URL else f"{base_url}#{model}"
+        return f"openai:{model}" if base_url == OPENAI else f"{base_url}#{model}"
     return f"{provider}:{model}"
+
+
+def model_identity(name: str) -> str:
+    """Return what tells the model of a name from all others; no key is needed to know it.
+
+    It is `PROVIDER:NAME` at an address that the provider fixed for everybody, and otherwise `ADDRESS#NAME`: what one
+    machine calls `vllm:judge`, and one account `azure:chat`, is another model elsewhere.
+
+    Raises:
+        UsageError: the name has no known form, or an address is missing.
+    """
+    provider, model = _read(name)
+    if provider not in _LIBRARY:
+        return identity_at(checked_url(_base_url(name, provider), f"model '{name}'"), model)
+    elsewhere = next((one for one in _LIBRARY[provider].addresses_in if os.environ.get(one)), None)
+    if elsewhere is None:
+        return f"{provider}:{model}"
+    return identity_at(checked_url(os.environ[elsewhere], elsewhere), model)
 
 
 def _base_url(name: str, provider: str) -> str:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, TypedDict, Unpack
 
 from vivavoce.errors import Fault, ModelFault, UsageError
+from vivavoce.models.addresses import OPENAI, identity_at
 from vivavoce.models.model import ModelReply, Request, Schema
 from vivavoce.models.modes import Mode, ask_for, json_text, step_down
 from vivavoce.models.prices import VARIABLE, price_of
@@ -24,7 +25,6 @@ from vivavoce.records.usage import Usage
 from vivavoce.wire.chat import ChatEndpoint, Completion, checked_settings, wire_messages
 from vivavoce.wire.http import Limits
 
-BASE_URL = "https://api.openai.com/v1"
 _FIXED_TEMPERATURE = re.compile(r"(?:.*/)?(?:o[134]|gpt-5)(?![0-9a-z])")
 """Families of reasoning models, which refuse a request that sets a temperature."""
 EXPECTED_OUTPUT = 4096
@@ -63,7 +63,7 @@ class OpenAIModel:
         self,
         model: str,
         *,
-        base_url: str = BASE_URL,
+        base_url: str = OPENAI,
         api_key: str | None = None,
         settings: Mapping[str, Any] | None = None,
         limits: Limits | None = None,
@@ -73,7 +73,7 @@ class OpenAIModel:
     ) -> None:
         limits = limits or Limits()
         self.model = model
-        self.name = name or (f"openai:{model}" if base_url == BASE_URL else f"{base_url}#{model}")
+        self.name = name or (f"openai:{model}" if base_url == OPENAI else f"{base_url}#{model}")
         self.settings = _settings(settings or {}, self.name)
         self.limiter = pacing.get("limiter") or Limiter(limits.concurrency)
         self._mode: Mode = structured or "json_schema"
@@ -89,6 +89,7 @@ class OpenAIModel:
                 f"{VARIABLE} names, or limit the calls instead"
             )
         self._endpoint = ChatEndpoint(base_url, api_key, limits, ModelFault)
+        self.identity = identity_at(base_url, model)
 
     async def complete(self, request: Request) -> ModelReply:
         """Answer a request; the first answer counts unless a schema is asked for and missed.

@@ -18,14 +18,14 @@ from vivavoce.records.usage import Usage
 from vivavoce.wire.chat import wire_messages
 
 
-def reply_key(model: str, settings: Mapping[str, Any], request: Request) -> str:
+def reply_key(identity: str, settings: Mapping[str, Any], request: Request) -> str:
     """Return the key of a request to a model with settings of its own: 32 hexadecimal digits.
 
-    It covers all that decides the answer: the name of the model, messages, schema, tools and settings as they would be
-    sent, and the trial. It does not cover how the answer is asked for in JSON, which the model decides by itself.
+    It covers all that decides the answer: the identity of the model (`identity_of`), messages, schema, tools and
+    settings as they would be sent, and the trial. It does not cover how JSON is asked for: the model decides that.
     """
     rest = {"settings": {**settings, **request.settings}, "tools": list(request.tools), "trial": request.trial}
-    parts = (_text(model), _text(wire_messages(request.messages)), _schema(request.schema), _sorted(rest))
+    parts = (_text(identity), _text(wire_messages(request.messages)), _schema(request.schema), _sorted(rest))
     return blake2b(b"\n".join(parts), digest_size=16).hexdigest()
 
 

@@ -21,7 +21,7 @@ from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.options import check_names
 from vivavoce.models.homemade import ModelLike, as_model
-from vivavoce.models.model import Model
+from vivavoce.models.model import Model, identity_of
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.checks import default_checks
@@ -90,7 +90,7 @@ class PenelopeAgent:
         """A hash of who leads and who judges: the models, what they are told, and how it is led."""
         setup, panel = self.setup, self.setup.panel
         judged = [one.fingerprint for one in (panel.goal, panel.contract, panel.second, panel.review, *panel.guards)]
-        led = [self.model.name, dict(setup.settings), setup.strategy.name, brief_hash()]
+        led = [identity_of(self.model), dict(setup.settings), setup.strategy.name, brief_hash()]
         spelled = json.dumps([*led, sorted(tool.name for tool in setup.tools), *judged], default=str)
         return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 

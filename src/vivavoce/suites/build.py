@@ -23,7 +23,7 @@ from vivavoce.grading.rewards import Composer, CustomReward, WeightedReward, rew
 from vivavoce.grading.rubric import Rubric, read_rubric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.cache import AbsentModel
-from vivavoce.models.model import Model
+from vivavoce.models.model import Model, identity_of
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.samples.rows import SampleCount
 from vivavoce.settings import settings
@@ -172,8 +172,13 @@ class Builder:
             with self.place(*at, "model"):
                 asked_with = spec.asked_with
                 judge = ModelJudge(self._opened(spec.model, spec), rubric, asked_with, spec.system_prompt)
+<<<<<<< HEAD
                 asked: list[Any] = [spec.model, rubric.hash, asked_with, spec.system_prompt, VERDICT_SCHEMA]
                 parts = [*asked, _extractor_parts(spec, self.suite.base), *_threshold_part(spec)]
+=======
+                asked = [*_named(spec.model, judge.model), rubric.hash, asked_with, spec.system_prompt, VERDICT_SCHEMA]
+                parts = [*asked, _extractor_parts(spec, self.suite.base)]
+>>>>>>> 7b7aa40 (Name the endpoint in the key of a kept answer and in fingerprints)
                 return Grader(
                     name,
                     extract,
@@ -279,6 +284,12 @@ def _bound(function: Callable[..., Any], options: dict[str, Any]) -> ScoreCase:
 
 def _registered(name: str, _base: Path) -> Callable[..., Any]:
     return reward_composers.get(name)
+
+
+def _named(name: str, judge: Model) -> list[Any]:
+    """Return a judge as a suite names it, and its identity where that says more."""
+    identity = identity_of(judge)
+    return [name] if identity in (name, name.replace("/", ":", 1)) else [name, identity]
 
 
 def _extractor_parts(spec: FunctionGraderSpec | JudgeGraderSpec, base: Path) -> list[Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from vivavoce.errors import UsageError
 from vivavoce.models.cache import AbsentModel, CachedModel
 from vivavoce.models.model import Model
-from vivavoce.models.names import model_name, open_model
+from vivavoce.models.names import model_identity, model_name, open_model
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.rate import RateLimit
 from vivavoce.store.replies import ReplyStore
@@ -59,7 +59,7 @@ class JudgeOpener:
 
     def _named(self, name: str, spec: JudgeSpec) -> Model:
         if self.offline and self.replies is not None:
-            return CachedModel(AbsentModel(model_name(name)), self.replies, offline=True)
+            return CachedModel(AbsentModel(model_name(name), identity=model_identity(name)), self.replies, offline=True)
         limits = Limits(timeout=spec.timeout, concurrency=self.concurrency)
         model = open_model(
             name,

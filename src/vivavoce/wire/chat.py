@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
+from urllib.parse import urlsplit
 
 from pydantic_core import PydanticSerializationError, to_json
 
@@ -41,7 +42,9 @@ class ChatEndpoint:
         limits: Limits | None = None,
         fault: type[Fault] = TargetFault,
     ) -> None:
-        self.url = checked_url(base_url, "base_url").rstrip("/") + "/chat/completions"
+        if urlsplit(checked_url(base_url, "base_url")).query:
+            raise UsageError("base_url: the address of an endpoint has no query; leave out the '?' and what follows it")
+        self.url = base_url.rstrip("/") + "/chat/completions"
         key = (api_key or "").strip()
         self._client = Client(limits, [key], fault)
         self._headers = {"Content-Type": "application/json"}

@@ -86,7 +86,7 @@ class PydanticAIModel:
     ) -> None:
         access.check()
         limits = limits or Limits()
-        self.name = name
+        self.name = self.identity = name
         self._access = access
         self.settings = self._checked(settings or {})
         self.limiter = pacing.get("limiter") or Limiter(limits.concurrency)
