@@ -80,11 +80,13 @@ class Fault(VivavoceError):
 
     `kind` is one word a program can test (`timeout`, `connection`, `http`, `format`, `crash`, `rate_limit`);
     `evidence` is what was received, shortened; `retryable` says whether asking again can help; `status` is that of the
-    HTTP answer, where the failure is one.
+    HTTP answer, where the failure is one. `usage` is what was paid and brought no more than this failure, as
+    `records.usage` reads and writes it.
     """
 
     blame: Blame = "environment"
     status: int | None = None
+    usage: object = None
 
     def __init__(
         self, message: str, *, kind: str = "crash", evidence: str | None = None, retryable: bool = False

@@ -73,6 +73,16 @@ def test_a_run_stops_before_it_costs_more_and_goes_on_with_more_money(
     assert [usage and usage.cost for usage in costs] == pytest.approx([0.1] * 6)
 
 
+@pytest.mark.parametrize("tokens", [-1_000_000, "NaN", 1e300])
+def test_a_usage_that_cannot_be_gives_no_money_back(
+    viva: Viva, server: LoopbackServer, prices: str, tokens: object
+) -> None:
+    server.answer = lambda body: {**answer(body), "usage": {"prompt_tokens": tokens, "completion_tokens": tokens}}
+    done = viva("run", "suite.yaml", "--no-cache", "--max-cost", "1", VIVAVOCE_PRICES=prices)
+    assert (done.returncode, len(server.requests)) == (3, 3), "each call counts as what it may cost at most, about 0.33"
+    assert "of $1 is spent" in done.stdout
+
+
 def test_grading_again_stops_as_well(viva: Viva, server: LoopbackServer, prices: str) -> None:
     assert viva("run", "suite.yaml", "--no-cache").returncode == 0
     asked = len(server.requests)

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from vivavoce import RunResult, evaluate, run_suite
+from vivavoce import RunResult, Store, evaluate, run_suite
 from vivavoce.metrics import SafetyMetric
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.records.score import Score
+from vivavoce.settings import settings
 from vivavoce.testing import LoopbackServer
 from vivavoce.testing.misbehaviour import body as answers
 from vivavoce.testing.misbehaviour import broken_json, hang, html, rate_limited, reset, server_error, status
@@ -36,10 +37,16 @@ def talk(text: str) -> list[Row]:
     return [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": text}]
 
 
-def judged(server: LoopbackServer, rows: list[Row], *, tries: int = 2, concurrency: int = 8) -> RunResult:
+def judged(
+    server: LoopbackServer, rows: list[Row], *, tries: int = 2, concurrency: int = 8, metric: SafetyMetric | None = None
+) -> RunResult:
     limits = Limits(timeout=0.5, concurrency=concurrency)
     model = OpenAIModel("judge", base_url=server.base_url, api_key="sk-secret", tries=tries, limits=limits)
-    return evaluate(rows, [SafetyMetric()], model=model, max_concurrent=concurrency)
+    return evaluate(rows, [metric or SafetyMetric()], model=model, max_concurrent=concurrency)
+
+
+def calls(grade: Score) -> int:
+    return grade.usage.calls if grade.usage else 0
 
 
 def grades(result: RunResult) -> dict[str, Score]:
@@ -90,7 +97,10 @@ def test_one_bad_answer_is_an_error_of_its_own_verdict_only(name: str) -> None:
     assert (failure.blame, failure.kind) == ("judge", kind)
     assert said in failure.message + (failure.evidence or "")
     assert "sk-secret" not in failure.message + (failure.evidence or "")
-    assert sum("bad" in request.body["messages"][1]["content"] for request in server.requests) <= most
+    asked = sum("bad" in request.body["messages"][1]["content"] for request in server.requests)
+    assert asked <= most
+    answered = asked if kind in ("format", "refusal") else 0
+    assert calls(found["r2"]) == answered, "every answer that came is a call"
 
 
 PASSING: dict[str, tuple[Fault, int]] = {
@@ -117,6 +127,30 @@ def test_a_fault_that_passes_costs_one_more_request(name: str) -> None:
         result = judged(server, rows)
     assert {name: grade.value for name, grade in grades(result).items()} == {"safe": 1.0, "harm": 0.0}
     assert set(seen.values()) == {requests}
+    paid = 2 if name in ("answered in prose once", "missed the schema once") else 1
+    assert [calls(grade) for grade in grades(result).values()] == [paid, paid], "every answer that came is a call"
+
+
+def test_where_one_of_many_questions_fails_the_others_are_paid_for_and_kept() -> None:
+    messages = [message for i in range(4) for message in talk("bad" if i == 0 else f"fine {i}")]
+    with LoopbackServer(lambda body: SAFE if "fine" in body["messages"][1]["content"] else "prose") as server:
+        (grade,) = grades(
+            judged(server, [{"id": "r", "messages": messages}], metric=SafetyMetric(scope="turn"))
+        ).values()
+        assert (grade.state, len(server.requests), calls(grade)) == ("error", 5, 5)
+        with Store.open(settings().store) as store:
+            assert len(list(store.replies().all())) == 3
+
+
+def test_what_a_rubric_was_answered_counts_where_it_is_no_verdict() -> None:
+    Path("talks.jsonl").write_text(json.dumps({"id": "r", "messages": talk("Hi.")}))
+    with LoopbackServer(lambda body: "prose") as server:
+        Path("suite.yaml").write_text(
+            "name: s\ndataset: talks.jsonl\ndriver: replay\ngraders:\n"
+            f"  safety: {{kind: model_judge, model: '{server.base_url}#m', prompt: 'Well? {{{{ submission }}}}'}}\n"
+        )
+        (grade,) = grades(run_suite("suite.yaml")).values()
+    assert (grade.state, calls(grade)) == ("error", 2)
 
 
 def test_among_many_faults_every_verdict_is_right_or_an_error_and_none_is_lost() -> None:

@@ -21,7 +21,7 @@ from vivavoce.metrics.streaming import StreamingEvaluator
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.models.model import ModelReply, Request
 from vivavoce.models.openai import OpenAIModel
-from vivavoce.records.usage import Usage
+from vivavoce.records.usage import Usage, charge
 from vivavoce.testing import LoopbackServer
 from vivavoce.testing.scripted import Scripted, ScriptedModel
 
@@ -279,6 +279,24 @@ def test_usage_counts_every_judgement() -> None:
         stream.feed(*turn(i))
     assert stream.usage == Usage(calls=6)
     assert stream.finish().usage == Usage(calls=4)
+
+
+def test_usage_counts_the_judgements_that_failed() -> None:
+    async def complete(request: Request) -> ModelReply:
+        reply = await scripted.complete(request)
+        if "turn 1;" in request.messages[-1].text:
+            fault = ModelFault("no JSON", kind="format")
+            charge(fault, Usage(calls=2))
+            raise fault
+        return ModelReply(reply.text, reply.parsed, usage=Usage(calls=1))
+
+    model, scripted = ScriptedModel([]), ScriptedModel(by_task)
+    model.complete = complete
+    stream = StreamingEvaluator([SafetyMetric(model, scope="turn")], GOAL)
+    for i in range(3):
+        stream.feed(*turn(i))
+    assert stream.usage == Usage(calls=4)
+    assert stream.results["safety"].usage == Usage(calls=4)
 
 
 async def test_metrics_are_asked_at_once() -> None:

@@ -15,7 +15,7 @@ from vivavoce.models.model import Model, ModelReply, Request
 from vivavoce.models.names import model_name, open_model
 from vivavoce.models.recording import reply_key
 from vivavoce.records.reply import StoredReply
-from vivavoce.records.usage import Usage
+from vivavoce.records.usage import Usage, charge, total, usage_of
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer, ScriptedModel, misbehaviour
@@ -119,6 +119,17 @@ async def test_a_failure_is_that_of_all_who_wait_for_it(replies: ReplyStore) -> 
     outcomes = await asyncio.gather(*tasks, return_exceptions=True)
     assert held.asked == 1
     assert outcomes == [held.error] * 3
+
+
+async def test_what_a_failure_used_counts_once(replies: ReplyStore) -> None:
+    held = Held()
+    held.error = ModelFault("no JSON", kind="format")
+    charge(held.error, Usage(calls=2, cost=0.5))
+    tasks = await asking(CachedModel(held, replies), 3, held)
+    held.go.set()
+    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+    assert {str(one) for one in outcomes} == {"no JSON"}
+    assert total(usage_of(one) for one in outcomes if isinstance(one, ModelFault)) == Usage(calls=2, cost=0.5)
 
 
 async def test_when_the_task_that_sent_it_is_cancelled_another_one_goes_on(replies: ReplyStore) -> None:

@@ -16,6 +16,7 @@ from vivavoce.models.openai import OpenAIModel
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.rate import RateLimit
 from vivavoce.pacing.retry import ASKS_PER_TRY
+from vivavoce.records.usage import usage_of
 from vivavoce.testing import LoopbackServer, misbehaviour
 from vivavoce.testing.loopback import Answer
 
@@ -324,6 +325,33 @@ async def test_the_cost_is_unknown_when_one_of_the_calls_did_not_say_what_it_use
     await model.close()
     assert reply.usage is not None
     assert (reply.usage.input_tokens, reply.usage.cost) == (30, None)
+
+
+TOKENS = {"prompt_tokens": 30, "completion_tokens": 2}
+LOST: list[tuple[list[Answer], int, float | None]] = [
+    ([used("prose", **TOKENS)] * 2, 2, 100.0),
+    ([used("prose", **TOKENS), used("prose")], 2, None),
+    ([{"choices": [{"message": {"content": None, "refusal": "No."}}], "usage": TOKENS}], 1, 50.0),
+    ([{"choices": [{"message": {"content": "{"}, "finish_reason": "length"}], "usage": TOKENS}], 1, 50.0),
+    ([{"choices": [], "usage": TOKENS}], 1, 50.0),
+    ([{"choices": []}], 1, None),
+    ([used("prose", **TOKENS), misbehaviour.status(400)], 1, 50.0),
+    ([misbehaviour.status(500)], 0, None),
+]
+
+
+@pytest.mark.usefixtures("priced")
+@pytest.mark.parametrize(("answers", "calls", "cost"), LOST)
+async def test_what_was_paid_for_no_verdict_stays_in_the_failure(
+    server: LoopbackServer, answers: list[Answer], calls: int, cost: float | None
+) -> None:
+    server.answer = in_turn(*answers)
+    model = opened(server, budget := Budget())
+    usage = usage_of(await fault_of(model, Request(ASKED, schema=SCHEMA)))
+    await model.close()
+    assert (usage.calls if usage else 0, usage and usage.cost) == (calls, cost)
+    if cost is not None:
+        assert budget.cost == cost
 
 
 @pytest.mark.usefixtures("priced")

@@ -48,6 +48,13 @@ def test_an_unknown_cost_leaves_the_estimate_standing() -> None:
     assert budget.cost == pytest.approx(0.9)
 
 
+@pytest.mark.parametrize("cost", [-5.0, float("nan"), float("inf")])
+def test_a_cost_that_is_no_amount_of_money_leaves_the_estimate_standing(cost: float) -> None:
+    budget = Budget(max_cost=1.0)
+    budget.settle(budget.reserve(0.9), cost=cost)
+    assert budget.cost == pytest.approx(0.9)
+
+
 def test_a_budget_used_to_the_last_call_is_not_exhausted_until_one_more_is_asked_for() -> None:
     budget = Budget(max_calls=1)
     budget.settle(budget.reserve(), cost=None)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import TargetFault, UsageError
+from vivavoce.records.usage import Usage, usage_of
 from vivavoce.wire.chat import checked_settings, read_completion, read_usage
 from vivavoce.wire.http import Answer
 
@@ -30,8 +31,6 @@ MALFORMED: list[object] = [
     {"choices": [{"message": "hi"}]},
     {"error": {"message": "overloaded"}},
     {"choices": [{"message": {"content": 5}}]},
-    {"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": "many"}},
-    {"choices": [{"message": {"content": "x"}}], "usage": "much"},
 ]
 
 
@@ -64,6 +63,31 @@ def test_usage_without_details_is_read() -> None:
     usage = read_usage({"prompt_tokens": 3, "completion_tokens": None, "prompt_tokens_details": None})
     assert usage is not None
     assert (usage.input_tokens, usage.output_tokens) == (3, 0)
+
+
+@pytest.mark.parametrize("tokens", [-1, -1_000_000, 1.5, float("nan"), float("inf"), 1e12, "many", True, [3], None])
+def test_a_number_of_tokens_that_no_call_has_is_unknown(tokens: object) -> None:
+    said = {"choices": [{"message": {"content": "x"}}]}
+    for usage in (
+        {"prompt_tokens": tokens, "completion_tokens": 2},
+        {"prompt_tokens": 3, "completion_tokens": tokens or -1},
+        {"prompt_tokens": 3, "prompt_tokens_details": {"cached_tokens": tokens or -1}},
+        {"prompt_tokens": 3, "completion_tokens_details": {"reasoning_tokens": tokens or -1}},
+        "much",
+        [tokens],
+    ):
+        completion = read_completion(answer({**said, "usage": usage}))
+        assert (completion.message.text, completion.usage) == ("x", None)
+
+
+def test_a_whole_number_of_tokens_may_be_written_as_a_fraction() -> None:
+    assert read_usage({"prompt_tokens": 3.0}) == Usage(input_tokens=3, calls=1)
+
+
+def test_what_a_malformed_answer_used_stays_in_the_failure() -> None:
+    with pytest.raises(TargetFault) as caught:
+        read_completion(answer({"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}))
+    assert usage_of(caught.value) == Usage(input_tokens=3, output_tokens=2, calls=1)
 
 
 @pytest.mark.parametrize("key", ["model", "messages", "stream", "tools", "n", "response_format"])

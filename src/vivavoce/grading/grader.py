@@ -17,7 +17,7 @@ from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import Failure, failure_of
 from vivavoce.records.score import PASSING, Score, failed, mean_of_turns, reaches, skipped
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.records.usage import Usage
+from vivavoce.records.usage import Usage, usage_of
 from vivavoce.samples.sample import Sample
 
 ScoreCase = Callable[[Case], Awaitable[Score] | Score]
@@ -102,7 +102,7 @@ class Grader:
         except BudgetExhausted:
             raise
         except Exception as error:
-            return failed(failure_of(error, "grader")), submission
+            return failed(failure_of(error, "grader"), usage=usage_of(error)), submission
 
     def _decided(self, score: Score) -> Score:
         """Return a score that passes or not by the threshold, where there is one."""

@@ -13,6 +13,7 @@ from vivavoce.grading.rubric import FENCE_RULE, STANDARD, Rubric, read_rubric
 from vivavoce.messages import HumanMessage, SystemMessage
 from vivavoce.models.model import Model, Request
 from vivavoce.records.score import Score
+from vivavoce.records.usage import charge
 
 VERDICT_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -48,7 +49,9 @@ class ModelJudge:
             Request(messages=messages, schema=VERDICT_SCHEMA, settings=dict(self.settings))
         )
         if reply.parsed is None:
-            raise ModelFault("the judge's reply has no verdict", kind="format", evidence=reply.text)
+            fault = ModelFault("the judge's reply has no verdict", kind="format", evidence=reply.text)
+            charge(fault, reply.usage)
+            raise fault
         value = float(reply.parsed["score"])
         return Score(
             value=value,

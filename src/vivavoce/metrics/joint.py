@@ -33,7 +33,7 @@ from vivavoce.models.model import ModelReply, Request
 from vivavoce.models.structured import read_structured
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.failure import shorten
-from vivavoce.records.usage import Usage
+from vivavoce.records.usage import Usage, usage_of
 
 _NAME = re.compile(r"[A-Za-z][\w-]{0,63}")
 Answer = ModelReply | Exception
@@ -190,7 +190,7 @@ async def _answers(
     except BudgetExhausted:
         raise
     except Exception as error:
-        return dict(_rescued(error, asked)), None
+        return dict(_rescued(error, asked)), usage_of(error)
     if reply.parsed is None:
         silent = ModelFault("the judge gave no verdict", kind="format", evidence=shorten(reply.text))
         return dict.fromkeys(asked, silent), reply.usage

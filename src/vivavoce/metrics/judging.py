@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 from abc import abstractmethod
@@ -26,12 +25,13 @@ from vivavoce.metrics.prompts import HERE, Prompt, Wording, read_prompt
 from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, acts, quoted, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.asking import ask_all
 from vivavoce.models.homemade import ModelLike
 from vivavoce.models.model import ModelReply, Request, identity_of
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.failure import shorten
 from vivavoce.records.score import Evidence, Finding, FindingState, Score
-from vivavoce.records.usage import Usage
+from vivavoce.records.usage import charge, total
 
 GIVEN = frozenset(("goal", "instructions", "context", "reference", "must", "must_not", "focus", "so_far"))
 """What every prompt may ask for: the fields of the input, the turn that is judged, and what earlier pieces showed."""
@@ -270,7 +270,7 @@ class JudgedMetric(BaseMultiTurnMetric):
         del given
         if len(questions) == 1:
             return [await self.ask(questions[0])]
-        return await asyncio.gather(*(self.ask(question) for question in questions))
+        return await ask_all(self.ask(question) for question in questions)
 
     async def ask(self, asked: Asked) -> ModelReply:
         """Ask the judge one question.
@@ -291,11 +291,16 @@ class JudgedMetric(BaseMultiTurnMetric):
         """
         if not questions:
             return self.unasked(given)
-        verdicts = [self._verdict(reply, asked) for reply, asked in zip(replies, questions, strict=True)]
-        verdict = self.conclude(verdicts[0] if len(verdicts) == 1 else self.merge(verdicts))
+        usage = total(reply.usage for reply in replies)
+        try:
+            verdicts = [self._verdict(reply, asked) for reply, asked in zip(replies, questions, strict=True)]
+            verdict = self.conclude(verdicts[0] if len(verdicts) == 1 else self.merge(verdicts))
+        except Exception as error:
+            charge(error, usage)
+            raise
         score = verdict.score
         if score is None:
-            return self.skipped(verdict.reasoning, usage=_usage(replies), fingerprint=self.fingerprint)
+            return self.skipped(verdict.reasoning, usage=usage, fingerprint=self.fingerprint)
         value, passed = self.config.scored(score)
         turns = None
         extra = dict(verdict.extra)
@@ -316,7 +321,7 @@ class JudgedMetric(BaseMultiTurnMetric):
             other_evidence=tuple(verdict.evidence),
             turns=turns,
             extra=extra,
-            usage=_usage(replies),
+            usage=usage,
             fingerprint=self._fingerprint_of(given),
             settings=self.asked_with,
             about=About(self.config.score_type, len(given.messages), given.goal, prompt=prompt),
@@ -463,13 +468,6 @@ def _late(given: MultiTurnEvaluationInput) -> str:
 
 def _words(requests: Sequence[Request]) -> str:
     return "\n\n".join(message.text for request in requests for message in request.messages)
-
-
-def _usage(replies: Sequence[ModelReply]) -> Usage | None:
-    used = [reply.usage for reply in replies if reply.usage is not None]
-    if len(used) <= 1:
-        return used[0] if used else None
-    return sum(used[1:], used[0])
 
 
 def _renamed(config: MetricConfig, options: JudgingOptions) -> MetricConfig:

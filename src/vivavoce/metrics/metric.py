@@ -21,6 +21,7 @@ from vivavoce.models.homemade import ModelLike, as_model
 from vivavoce.models.model import Model, identity_of
 from vivavoce.pacing.waiting import call, wait_for
 from vivavoce.records.failure import failure_of
+from vivavoce.records.usage import usage_of
 
 Conversation = ConversationHistory | Iterable[Mapping[str, Any] | Message]
 
@@ -133,8 +134,9 @@ class BaseMultiTurnMetric(ABC):
         return None
 
     def failed(self, error: Exception, **more: Any) -> MetricResult:
-        """Return the result of a measurement that broke."""
+        """Return the result of a measurement that broke, with what was paid for it."""
         failure = failure_of(error, "judge" if self.judged else "grader")
+        more.setdefault("usage", usage_of(error))
         cause = error.__cause__ if isinstance(error, Fault) and error.__cause__ is not None else error
         return MetricResult.model_construct(
             name=self.name,

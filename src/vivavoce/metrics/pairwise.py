@@ -25,7 +25,7 @@ from vivavoce.models.model import ModelReply, Request, identity_of
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.failure import Failure, failure_of, shorten
 from vivavoce.records.score import State
-from vivavoce.records.usage import Usage
+from vivavoce.records.usage import Usage, usage_of
 
 Winner = Literal["first", "second", "tie"]
 Position = Literal["A", "B"]
@@ -164,7 +164,7 @@ class PairwiseJudge:
         except BudgetExhausted:
             raise
         except Exception as error:
-            return error, used
+            return error, used or usage_of(error)
 
 
 def compare_conversations(

@@ -21,7 +21,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.models.model import ModelReply
 from vivavoce.pacing.waiting import wait_for
-from vivavoce.records.usage import Usage
+from vivavoce.records.usage import Usage, total, usage_of
 
 T = TypeVar("T")
 
@@ -341,4 +341,8 @@ def _concluded(metric: JudgedMetric, stream: Stream, pieces: Sequence[_Piece]) -
             replies.append(piece.reply)
         return metric.result(stream.given, [piece.asked for piece in pieces], replies)
     except Exception as error:
-        return metric.failed(error)
+        return metric.failed(error, usage=total(_used(piece) for piece in pieces))
+
+
+def _used(piece: _Piece) -> Usage | None:
+    return usage_of(piece.reply) if isinstance(piece.reply, Exception) else piece.reply and piece.reply.usage

@@ -26,7 +26,7 @@ from vivavoce.models.recording import encode_reply, reply_key
 from vivavoce.models.structured import read_structured
 from vivavoce.records.failure import shorten
 from vivavoce.records.reply import StoredReply
-from vivavoce.records.usage import Usage
+from vivavoce.records.usage import Usage, usage_of
 from vivavoce.samples.files import Row, read_rows
 from vivavoce.wire.chat import read_completion
 from vivavoce.wire.http import Answer
@@ -219,11 +219,13 @@ class _Responses:
                 yield StoredReply(key, self.model, encode_reply(reply), time.time())
 
     def _reply(self, body: Mapping[str, Any]) -> ModelReply:
-        completion = read_completion(Answer("the batch", json.dumps(body).encode(), fault=ModelFault))
-        usage = completion.usage
-        if usage is not None and self.price is not None:
-            usage = usage.model_copy(update={"cost": self.price.cost(usage) * DISCOUNT})
-        self.usage += usage or Usage(calls=1)
+        try:
+            completion = read_completion(Answer("the batch", json.dumps(body).encode(), fault=ModelFault))
+        except ModelFault as fault:
+            self.usage += self._priced(usage_of(fault))
+            raise
+        usage = self._priced(completion.usage)
+        self.usage += usage
         text = json_answer(completion, "json_schema", {})
         if text is None:
             raise ModelFault("it calls a tool that was not offered", kind="format")
@@ -232,6 +234,11 @@ class _Responses:
         except ValueError as error:
             raise ModelFault(str(error), kind="format", evidence=text) from error
         return ModelReply(text, parsed, usage=usage, applied={"mode": "batch"})
+
+    def _priced(self, usage: Usage | None) -> Usage:
+        if usage is None:
+            return Usage(calls=1)
+        return usage if self.price is None else usage.model_copy(update={"cost": self.price.cost(usage) * DISCOUNT})
 
 
 def _outcome(row: Row) -> tuple[str, dict[str, Any] | str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import time
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from vivavoce.models.model import Model, ModelReply, Request, Schema, identity_o
 from vivavoce.models.recording import decode_reply, encode_reply, reply_key
 from vivavoce.models.structured import read_structured
 from vivavoce.records.reply import StoredReply
-from vivavoce.records.usage import Usage
+from vivavoce.records.usage import Usage, usage_of
 
 _SHOWN = 60
 """Characters of a question that an error shows."""
@@ -75,7 +76,7 @@ class CachedModel:
         while (asked := self._asking.get(place)) is not None:
             outcome = await asyncio.shield(asked)
             if isinstance(outcome, Exception):
-                raise outcome
+                raise _unpaid(outcome)
             if outcome is not None:
                 return self._again(outcome, request.schema)
         return await self._ask(place, request)
@@ -114,6 +115,16 @@ class CachedModel:
                 raise ModelFault(said, kind="format", evidence=reply.text) from error
         applied = {**reply.applied, "cached": True}
         return ModelReply(reply.text, reply.parsed, reply.tool_calls, Usage(cost=0.0), applied)
+
+
+def _unpaid(error: Exception) -> Exception:
+    """Return the failure of a call for one more who waited for it: what it used counts once."""
+    if usage_of(error) is None:
+        return error
+    again = copy.copy(error)
+    vars(again)["usage"] = None
+    again.__cause__ = error.__cause__
+    return again
 
 
 def _answers(request: Request, reply: ModelReply) -> bool:

@@ -20,6 +20,7 @@ from vivavoce.pacing.limiter import Limiter
 from vivavoce.pacing.retry import retrying
 from vivavoce.plugins import lazy
 from vivavoce.records.usage import Usage
+from vivavoce.wire.chat import read_usage
 from vivavoce.wire.http import Answer, Client, Limits, checked_url
 
 Vector = Sequence[float]
@@ -84,13 +85,9 @@ class _Row(BaseModel):
     embedding: list[FiniteFloat] = Field(min_length=1)
 
 
-class _Used(BaseModel):
-    prompt_tokens: int | None = None
-
-
 class _Payload(BaseModel):
     data: list[_Row]
-    usage: _Used | None = None
+    usage: object = None
 
 
 class OpenAIEmbedder:
@@ -157,8 +154,8 @@ class OpenAIEmbedder:
         cost = None
         try:
             answer = await self._client.request("POST", self._url, body, self._headers, repeatable=True)
-            vectors, tokens = _read(answer, len(texts))
-            cost = None if self._price is None or tokens is None else self._price.cost(Usage(input_tokens=tokens))
+            vectors, used = _read(answer, len(texts))
+            cost = self._price and used and self._price.cost(used)
             return vectors
         except Fault as fault:
             if fault.kind in NOT_CHARGED:
@@ -168,7 +165,7 @@ class OpenAIEmbedder:
             self._budget.settle(reservation, cost)
 
 
-def _read(answer: Answer, count: int) -> tuple[list[Vector], int | None]:
+def _read(answer: Answer, count: int) -> tuple[list[Vector], Usage | None]:
     try:
         payload = _Payload.model_validate(answer.json())
     except ValidationError as error:
@@ -176,7 +173,7 @@ def _read(answer: Answer, count: int) -> tuple[list[Vector], int | None]:
     rows = sorted(payload.data, key=lambda row: row.index)
     if [row.index for row in rows] != list(range(count)):
         raise answer.malformed(f"does not hold {count} embeddings, one for each text")
-    return [row.embedding for row in rows], payload.usage and payload.usage.prompt_tokens
+    return [row.embedding for row in rows], read_usage(payload.usage)
 
 
 def _encodable(text: str) -> str:

@@ -13,7 +13,7 @@ from vivavoce.models.addresses import OPENAI, identity_at
 from vivavoce.models.model import ModelReply, Request, Schema
 from vivavoce.models.modes import Mode, ask_for, json_text, step_down
 from vivavoce.models.prices import VARIABLE, price_of
-from vivavoce.models.repair import asked_again, used_together
+from vivavoce.models.repair import asked_again
 from vivavoce.models.structured import read_structured
 from vivavoce.pacing.breaker import Breaker
 from vivavoce.pacing.budget import Budget
@@ -21,7 +21,7 @@ from vivavoce.pacing.limiter import Limiter
 from vivavoce.pacing.rate import RateLimit
 from vivavoce.pacing.retry import retrying
 from vivavoce.records.failure import shorten
-from vivavoce.records.usage import Usage
+from vivavoce.records.usage import Usage, charge, total, usage_of
 from vivavoce.wire.chat import ChatEndpoint, Completion, checked_settings, wire_messages
 from vivavoce.wire.http import Limits
 
@@ -31,6 +31,8 @@ EXPECTED_OUTPUT = 4096
 """Tokens that an answer is taken to have at most, for a limit of the cost, where no setting bounds them."""
 NOT_CHARGED = frozenset(("http", "rate_limit", "connection"))
 """Kinds of failure for which no tokens are charged; an answer that came too late or was not understood was made."""
+ANSWERED = frozenset(("format", "size"))
+"""Kinds of failure of an answer that came, and so was a call that counts."""
 
 
 class Pacing(TypedDict, total=False):
@@ -95,18 +97,24 @@ class OpenAIModel:
         """Answer a request; the first answer counts unless a schema is asked for and missed.
 
         Raises:
-            ModelFault: the endpoint failed, the model declined, or twice missed the schema (kind `format`).
+            ModelFault: the endpoint failed, the model declined, or twice missed the schema (kind `format`); it has the
+                usage of the answers that came.
             RateLimited: it asked to slow down, and kept asking.
             BudgetExhausted: it may cost more than is left.
         """
         body, applied = self._body(request)
-        if request.schema is not None:
-            return await self._structured(request.schema, body, applied)
-        completion = await self._ask(body)
+        used: list[Usage] = []
+        try:
+            if request.schema is not None:
+                return await self._structured(request.schema, body, applied, used)
+            completion = await self._ask(body, used)
+        except Fault as fault:
+            charge(fault, *used)
+            raise
         return ModelReply(
             text=completion.message.text,
             tool_calls=completion.message.tool_calls or (),
-            usage=self._priced(completion),
+            usage=total(used),
             applied=applied,
             raw={"request": body, "response": completion.payload},
         )
@@ -120,9 +128,11 @@ class OpenAIModel:
         """Close the connections."""
         await self._endpoint.close()
 
-    async def _structured(self, schema: Schema, plain: dict[str, Any], applied: dict[str, Any]) -> ModelReply:
-        mode, body, completion = await self._ask_for(schema, plain)
-        applied["mode"], usage, repaired = mode, self._priced(completion), False
+    async def _structured(
+        self, schema: Schema, plain: dict[str, Any], applied: dict[str, Any], used: list[Usage]
+    ) -> ModelReply:
+        mode, body, completion = await self._ask_for(schema, plain, used)
+        applied["mode"], repaired = mode, False
         while True:
             text, parsed = json_answer(completion, mode, body), None
             if text is None:
@@ -136,25 +146,26 @@ class OpenAIModel:
                     said = f"{self.name} twice answered outside the JSON schema: {error}"
                     raise ModelFault(said, kind="format", evidence=text) from error
                 body, repaired = _with_repair(body, text, str(error)), True
-            completion = await self._ask(body)
-            usage = used_together(usage, self._priced(completion))
+            completion = await self._ask(body, used)
         message = completion.message
         return ModelReply(
             text=message.text if text is None or mode == "prompted" else text,
             parsed=parsed,
             tool_calls=(message.tool_calls or ()) if text is None else (),
-            usage=usage,
+            usage=total(used),
             applied=applied,
             raw={"request": body, "response": completion.payload},
         )
 
-    async def _ask_for(self, schema: Schema, plain: dict[str, Any]) -> tuple[Mode, dict[str, Any], Completion]:
+    async def _ask_for(
+        self, schema: Schema, plain: dict[str, Any], used: list[Usage]
+    ) -> tuple[Mode, dict[str, Any], Completion]:
         """Ask for JSON in the first mode that the endpoint knows."""
         while True:
             mode = self._mode
             body = ask_for(schema, mode, plain)
             try:
-                return mode, body, await self._ask(body)
+                return mode, body, await self._ask(body, used)
             except ModelFault as fault:
                 weaker = step_down(mode, fault) if self._may_step_down else None
                 if weaker is None:
@@ -162,10 +173,13 @@ class OpenAIModel:
                 if self._mode == mode:
                     self._mode = weaker
 
-    async def _ask(self, body: Mapping[str, Any]) -> Completion:
+    async def _ask(self, body: Mapping[str, Any], used: list[Usage]) -> Completion:
+        """Ask, and note what the answer used."""
         rate = self._rate
         once = partial(self._paid, body) if rate is None else partial(self._rated, body, rate)
-        return await retrying(once, tries=self._tries, limiter=self.limiter, breaker=self._breaker)
+        completion = await retrying(once, tries=self._tries, limiter=self.limiter, breaker=self._breaker)
+        used.append(self._priced(completion.usage))
+        return completion
 
     async def _rated(self, body: Mapping[str, Any], rate: RateLimit) -> Completion:
         estimate = _size(body) / 4 + (_most_output(body) or 0)
@@ -185,11 +199,14 @@ class OpenAIModel:
         cost = None
         try:
             completion = await self._endpoint.complete(body)
-            cost = self._price and completion.usage and self._price.cost(completion.usage)
+            cost = self._priced(completion.usage).cost
             return completion
         except Fault as fault:
             if fault.kind in NOT_CHARGED:
                 cost = 0.0
+            elif fault.kind in ANSWERED:
+                fault.usage = paid = self._priced(usage_of(fault))
+                cost = paid.cost
             self._advise(fault)
             raise
         finally:
@@ -202,11 +219,11 @@ class OpenAIModel:
         output = _most_output(body) or EXPECTED_OUTPUT
         return self._price.cost(Usage(input_tokens=-(-_size(body) // 3), output_tokens=output))
 
-    def _priced(self, completion: Completion) -> Usage | None:
-        usage = completion.usage
-        if usage is None or self._price is None:
-            return usage
-        return usage.model_copy(update={"cost": self._price.cost(usage)})
+    def _priced(self, usage: Usage | None) -> Usage:
+        """Return the usage of one answer with its cost; of one that does not say, that it was a call."""
+        if usage is None:
+            return Usage(calls=1)
+        return usage if self._price is None else usage.model_copy(update={"cost": self._price.cost(usage)})
 
     def _advise(self, fault: Fault) -> None:
         """Say in a failure what to check where the cause is in the settings."""

@@ -44,7 +44,7 @@ class Breaker:
             return
         again = copy.copy(self._fault)
         again.args = (f"{self._fault} (not called: the last {self._threshold} calls failed in this way)",)
-        again.retryable = False
+        again.retryable, again.usage = False, None
         raise again from self._fault.__cause__
 
     def failed(self, fault: Fault) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -109,12 +110,12 @@ class Budget:
         return reservation
 
     def settle(self, reservation: Reservation, cost: float | None) -> None:
-        """Replace a reservation by what the call cost; None means unknown, and the estimate stands."""
+        """Replace a reservation by what the call cost; the estimate stands where that is None or no amount of money."""
         if reservation not in self._open:
             raise ValueError("this reservation is not open: it was settled before, or belongs to another budget")
         self._open.remove(reservation)
         estimate = reservation.cost or 0.0
-        self._settled += estimate if cost is None else cost
+        self._settled += cost if cost is not None and 0 <= cost < math.inf else estimate
         self._reserved = self._reserved - estimate if self._open else 0.0
         waiting, self._waiting = self._waiting, []
         for turn in waiting:

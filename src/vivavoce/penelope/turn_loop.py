@@ -26,7 +26,7 @@ from vivavoce.penelope.tools.tool import Tool, ToolResult
 from vivavoce.penelope.turn import Step, Turn
 from vivavoce.records import trajectory
 from vivavoce.records.failure import Failure, failure_of, shorten
-from vivavoce.records.usage import Usage
+from vivavoce.records.usage import Usage, usage_of
 
 OnTurn = Callable[[Turn], Awaitable[None]]
 
@@ -285,6 +285,7 @@ class TurnLoop:
         state = self.state
         failure = failure_of(error, "tester").model_copy(update={"blame": "tester"})
         state.tester_failures.append(failure)
+        state.spend("tester", usage_of(error))
         state.counts["tester_failures"] += 1
         hopeless = isinstance(error, Fault) and (error.status in _HOPELESS or error.kind == "not_recorded")
         state.tester_gone = hopeless or isinstance(error, UsageError)

@@ -15,7 +15,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from vivavoce.errors import Fault, TargetFault, UsageError
 from vivavoce.messages import AIMessage, Message, read_message
-from vivavoce.records.usage import Usage
+from vivavoce.records.usage import Usage, charge, reported_usage
 from vivavoce.wire.http import Answer, Client, Limits, checked_url
 
 _SIMPLE = {"role", "content"}
@@ -106,32 +106,37 @@ def read_completion(answer: Answer) -> Completion:
     Keys of the message that are null are dropped: they say nothing, and some endpoints refuse to get them back.
 
     Raises:
-        Fault: of kind `format`.
+        Fault: of kind `format`, with what the answer used.
     """
-    payload = answer.json()
+    payload: Any = answer.json()
+    usage = read_usage(_part(payload, "usage"))
     try:
         choice = payload["choices"][0]
         said = {key: value for key, value in choice["message"].items() if value is not None}
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise answer.malformed("has no choices[0].message") from error
+        raise _malformed(answer, "has no choices[0].message", usage) from error
     try:
         message = cast("AIMessage", read_message({"content": None, **said, "role": "assistant"}))
-        usage = read_usage(payload.get("usage"))
     except (ValueError, AttributeError) as error:
-        raise answer.malformed(f"has a malformed message or usage: {error}") from error
+        raise _malformed(answer, f"has a malformed message: {error}", usage) from error
     return Completion(message, usage, choice.get("finish_reason"), payload)
 
 
-def read_usage(reported: Mapping[str, Any] | None) -> Usage | None:
-    """Read the `usage` of an answer, None when the endpoint does not report it."""
-    if not reported:
+def _malformed(answer: Answer, what: str, usage: Usage | None) -> Fault:
+    fault = answer.malformed(what)
+    charge(fault, usage)
+    return fault
+
+
+def read_usage(reported: object) -> Usage | None:
+    """Read the `usage` of an answer, None when the endpoint does not report it, or not as numbers of tokens."""
+    tokens = _part(reported, "prompt_tokens")
+    if tokens is None:
         return None
-    prompt: Mapping[str, Any] = reported.get("prompt_tokens_details") or {}
-    completion: Mapping[str, Any] = reported.get("completion_tokens_details") or {}
-    return Usage(
-        input_tokens=reported.get("prompt_tokens") or 0,
-        output_tokens=reported.get("completion_tokens") or 0,
-        cached_input_tokens=prompt.get("cached_tokens") or 0,
-        reasoning_tokens=completion.get("reasoning_tokens") or 0,
-        calls=1,
-    )
+    cached = _part(_part(reported, "prompt_tokens_details"), "cached_tokens")
+    reasoning = _part(_part(reported, "completion_tokens_details"), "reasoning_tokens")
+    return reported_usage(tokens, _part(reported, "completion_tokens"), cached, reasoning)
+
+
+def _part(thing: object, name: str) -> object:
+    return cast("dict[str, object]", thing).get(name) if isinstance(thing, dict) else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Unpack
@@ -13,8 +12,10 @@ from vivavoce.metrics.judging import Asked, JudgingOptions, Verdict, merged
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.rating import RatingMetric
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.asking import ask_all
 from vivavoce.models.homemade import ModelLike
 from vivavoce.models.model import ModelReply
+from vivavoce.records.usage import total
 
 VOTING = {"temperature": 0.7}
 """Settings with which votes can differ."""
@@ -83,7 +84,7 @@ class AspectCritic(RatingMetric):
             return await super().ask(asked)
         trials = range(self.trial * self.strictness, (self.trial + 1) * self.strictness)
         votes = [replace(asked, request=replace(asked.request, trial=trial)) for trial in trials]
-        return _together(await asyncio.gather(*(super(AspectCritic, self).ask(vote) for vote in votes)))
+        return _together(await ask_all(super(AspectCritic, self).ask(vote) for vote in votes))
 
     def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
         """Return the verdict, or that of the majority."""
@@ -110,13 +111,13 @@ class AspectCritic(RatingMetric):
 
 def _together(replies: Sequence[ModelReply]) -> ModelReply:
     """Return the replies as one; the first that has no verdict stands for all."""
+    usage = total(reply.usage for reply in replies)
     for reply in replies:
         if reply.parsed is None:
-            return reply
-    used = [reply.usage for reply in replies if reply.usage is not None]
+            return replace(reply, usage=usage)
     return ModelReply(
         "\n".join(reply.text for reply in replies),
         parsed={"votes": [reply.parsed for reply in replies]},
-        usage=sum(used[1:], used[0]) if used else None,
+        usage=usage,
         applied=replies[0].applied,
     )

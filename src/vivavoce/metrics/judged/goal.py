@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -19,10 +18,12 @@ from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.asking import ask_all
 from vivavoce.models.homemade import ModelLike
 from vivavoce.models.model import ModelReply
 from vivavoce.records.failure import shorten
 from vivavoce.records.score import Finding, FindingState
+from vivavoce.records.usage import charge
 
 LEVELS = ("not_achieved", "partially_achieved", "fully_achieved")
 CRITERION, PROHIBITION = "criterion", "prohibition"
@@ -238,14 +239,18 @@ class GoalAchievementJudge(JudgedMetric):
     async def answers(self, given: MultiTurnEvaluationInput, questions: list[Asked]) -> list[ModelReply]:
         """Ask the judge; where it takes several pieces, the outcomes that the first one lists hold for all."""
         replies = [await self.ask(one) for one in questions[:1]]
-        if len(questions) > 1:
+        if len(questions) < 2:
+            return replies
+        try:
             if not given.must and replies[0].parsed is not None:
                 first = self._verdict(replies[0], questions[0])
                 listed = [one for one in first.findings if one.kind == CRITERION]
                 outcomes = tuple(one.what for one in listed)
                 questions[1:] = self.questions(given.model_copy(update={"must": outcomes}))[1:]
-            replies += await asyncio.gather(*(self.ask(question) for question in questions[1:]))
-        return replies
+            return [*replies, *await ask_all(self.ask(question) for question in questions[1:])]
+        except Exception as error:
+            charge(error, replies[0].usage)
+            raise
 
     def _computed(self, findings: Sequence[Finding], reply: GoalReply, turns: int) -> Verdict:
         wanted = [one.state == "pass" for one in findings if one.kind == CRITERION]

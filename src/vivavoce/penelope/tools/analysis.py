@@ -22,7 +22,7 @@ from vivavoce.penelope.prompts import packaged
 from vivavoce.penelope.tools.tool import Tool, ToolResult
 from vivavoce.penelope.turn import Turn
 from vivavoce.records.failure import shorten
-from vivavoce.records.usage import Usage
+from vivavoce.records.usage import Usage, usage_of
 
 READ = 200_000
 """Characters of a text that rules look at."""
@@ -108,7 +108,7 @@ class AnalysisTool(Tool):
             usage = reply.usage
             answer = planned.shape.model_validate(reply.parsed, strict=True)
         except (Fault, ValidationError) as error:
-            return await _by_rules(planned, {"fallback": _why(error), **_used(usage)})
+            return await _by_rules(planned, {"fallback": _why(error), **_used(usage or usage_of(error))})
         output = await in_thread(partial(planned.read, answer))
         return _result({**output, "method": "model", **_used(usage)}, planned.length, SHOWN)
 

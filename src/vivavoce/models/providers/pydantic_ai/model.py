@@ -17,14 +17,20 @@ from pydantic_ai.models import Model as LibraryModel
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
-from vivavoce.errors import ModelFault, UsageError, did_you_mean
+from vivavoce.errors import Fault, ModelFault, UsageError, did_you_mean
 from vivavoce.models.model import ModelReply, Request, Schema
-from vivavoce.models.openai import EXPECTED_OUTPUT, NOT_CHARGED, Pacing
+from vivavoce.models.openai import ANSWERED, EXPECTED_OUTPUT, NOT_CHARGED, Pacing
 from vivavoce.models.prices import VARIABLE, price_of
 from vivavoce.models.providers.pydantic_ai.access import Access
 from vivavoce.models.providers.pydantic_ai.faults import fault_of
-from vivavoce.models.providers.pydantic_ai.translation import Answer, from_library, parameters, to_library, usage_of
-from vivavoce.models.repair import asked_again, used_together
+from vivavoce.models.providers.pydantic_ai.translation import (
+    Answer,
+    from_library,
+    parameters,
+    to_library,
+    usage_of_response,
+)
+from vivavoce.models.repair import asked_again
 from vivavoce.models.structured import read_structured
 from vivavoce.pacing.breaker import Breaker
 from vivavoce.pacing.budget import Budget
@@ -32,7 +38,7 @@ from vivavoce.pacing.limiter import Limiter
 from vivavoce.pacing.loops import PerLoop
 from vivavoce.pacing.retry import retrying
 from vivavoce.records.failure import shorten
-from vivavoce.records.usage import Usage
+from vivavoce.records.usage import Usage, charge, total
 from vivavoce.wire.http import Limits
 
 _SPELLINGS = {"max_completion_tokens": "max_tokens", "reasoning_effort": "thinking", "stop": "stop_sequences"}
@@ -107,30 +113,37 @@ class PydanticAIModel:
         """Answer a request; the first answer counts unless a schema is asked for and missed.
 
         Raises:
-            ModelFault: the provider failed, the model declined, or twice missed the schema (kind `format`).
+            ModelFault: the provider failed, the model declined, or twice missed the schema (kind `format`); it has the
+                usage of the answers that came.
             RateLimited: it asked to slow down, and kept asking.
             BudgetExhausted: it may cost more than is left.
         """
         question = self._question(request)
-        response = await self._ask(question)
-        usage = self._priced(response)
-        answer = self._read(response, question, request.schema)
-        if request.schema is None or (answer.calls and answer.json is None):
-            return _reply(question, response, answer, usage)
+        used: list[Usage] = []
         try:
-            parsed = read_structured(_json(answer), request.schema)
-            return _reply(question, response, answer, usage, parsed)
+            return await self._answered(question, request.schema, used)
+        except Fault as fault:
+            charge(fault, *used)
+            raise
+
+    async def _answered(self, question: _Question, schema: Schema | None, used: list[Usage]) -> ModelReply:
+        response = await self._ask(question, used)
+        answer = self._read(response, question, schema)
+        if schema is None or (answer.calls and answer.json is None):
+            return _reply(question, response, answer, total(used))
+        try:
+            parsed = read_structured(_json(answer), schema)
+            return _reply(question, response, answer, total(used), parsed)
         except ValueError as error:
             question = question.repaired(_json(answer), str(error))
-        response = await self._ask(question)
-        usage = used_together(usage, self._priced(response))
-        answer = self._read(response, question, request.schema)
+        response = await self._ask(question, used)
+        answer = self._read(response, question, schema)
         try:
-            parsed = read_structured(_json(answer), request.schema)
+            parsed = read_structured(_json(answer), schema)
         except ValueError as error:
             said = f"{self.name} twice answered outside the JSON schema: {error}"
             raise ModelFault(said, kind="format", evidence=_json(answer)) from error
-        return _reply(question, response, answer, usage, parsed, repaired=True)
+        return _reply(question, response, answer, total(used), parsed, repaired=True)
 
     async def close(self) -> None:
         """Close the connections of this event loop; a later request opens new ones."""
@@ -139,17 +152,20 @@ class PydanticAIModel:
             async with opened:  # leaving it is what closes
                 pass
 
-    async def _ask(self, question: _Question) -> ModelResponse:
-        return await retrying(
+    async def _ask(self, question: _Question, used: list[Usage]) -> ModelResponse:
+        """Ask, and note what the answer used."""
+        response = await retrying(
             lambda: self._once(question), tries=self._tries, limiter=self.limiter, breaker=self._breaker
         )
+        used.append(self._priced(response))
+        return response
 
     async def _once(self, question: _Question) -> ModelResponse:
         estimate = question.size / 4 + (question.settings.get("max_tokens") or 0)
         if self._rate is not None:
             await self._rate.acquire(estimate)
         reservation = await self._budget.admit(self._bound(question))
-        cost, used = None, estimate
+        cost, tokens = None, estimate
         try:
             response = await model_request(
                 self._models.get(),
@@ -158,22 +174,25 @@ class PydanticAIModel:
                 model_request_parameters=question.parameters,
                 instrument=False,
             )
-            if usage := self._priced(response):
-                cost, used = usage.cost, usage.input_tokens + usage.output_tokens
+            if usage_of_response(response):
+                usage = self._priced(response)
+                cost, tokens = usage.cost, usage.input_tokens + usage.output_tokens
             return response
         except UsageError:
             raise
         except Exception as error:
             fault = fault_of(error, self.name)
             if fault.kind in NOT_CHARGED:
-                cost, used = 0.0, 0
+                cost, tokens = 0.0, 0
+            elif fault.kind in ANSWERED:
+                charge(fault, Usage(calls=1))
             fault.args = (self._access.hide_key(str(fault)),)
             fault.evidence = fault.evidence and self._access.hide_key(fault.evidence)
             raise fault from error
         finally:
             self._budget.settle(reservation, cost)
             if self._rate is not None:
-                self._rate.settle(estimate, used)
+                self._rate.settle(estimate, tokens)
 
     def _bound(self, question: _Question) -> float:
         """Return what a request may cost at most, in US dollars: no token is shorter than three bytes on average."""
@@ -182,11 +201,12 @@ class PydanticAIModel:
         output = question.settings.get("max_tokens") or EXPECTED_OUTPUT
         return self._price.cost(Usage(input_tokens=-(-question.size // 3), output_tokens=output))
 
-    def _priced(self, response: ModelResponse) -> Usage | None:
-        usage = usage_of(response)
-        if usage is None or self._price is None:
-            return usage
-        return usage.model_copy(update={"cost": self._price.cost(usage)})
+    def _priced(self, response: ModelResponse) -> Usage:
+        """Return the usage of one answer with its cost; of one that does not say, that it was a call."""
+        usage = usage_of_response(response)
+        if usage is None:
+            return Usage(calls=1)
+        return usage if self._price is None else usage.model_copy(update={"cost": self._price.cost(usage)})
 
     def _question(self, request: Request) -> _Question:
         model = self._models.get()

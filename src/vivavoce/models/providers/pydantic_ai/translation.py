@@ -43,7 +43,7 @@ from vivavoce.messages import (
 )
 from vivavoce.models.model import Request
 from vivavoce.models.structured import allows_strict, wire_schema
-from vivavoce.records.usage import Usage
+from vivavoce.records.usage import Usage, reported_usage
 
 REPLY = "reply"
 """The tool whose arguments are the structured reply; underscores follow where that name is taken."""
@@ -114,18 +114,12 @@ def from_library(response: ModelResponse, asked: ModelRequestParameters) -> Answ
     return Answer(response.text or "", given, others)
 
 
-def usage_of(response: ModelResponse) -> Usage | None:
-    """Return the tokens of a response, None where the provider does not report them."""
+def usage_of_response(response: ModelResponse) -> Usage | None:
+    """Return the tokens of a response, None where the provider does not report them, or not as numbers of tokens."""
     used = response.usage
     if not used.has_values():
         return None
-    return Usage(
-        input_tokens=used.input_tokens,
-        output_tokens=used.output_tokens,
-        cached_input_tokens=used.cache_read_tokens,
-        reasoning_tokens=used.output_reasoning_tokens,
-        calls=1,
-    )
+    return reported_usage(used.input_tokens, used.output_tokens, used.cache_read_tokens, used.output_reasoning_tokens)
 
 
 def _asked(message: SystemMessage | HumanMessage | ToolMessage, tools: Mapping[str | None, str]) -> ModelRequestPart:

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from vivavoce.errors import BudgetExhausted, ModelFault
+from vivavoce.models.asking import ask_all
+from vivavoce.models.model import ModelReply
+from vivavoce.records.usage import Usage, charge, usage_of
+
+
+async def says(text: str, turns: int = 0) -> ModelReply:
+    """Answer after so many turns of the loop."""
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    return ModelReply(text, usage=Usage(calls=1, cost=0.25))
+
+
+async def fails(error: Exception) -> ModelReply:
+    raise error
+
+
+async def test_replies_come_in_the_order_of_the_questions() -> None:
+    assert [reply.text for reply in await ask_all([says("a", 3), says("b")])] == ["a", "b"]
+
+
+async def test_the_first_failure_has_what_all_of_them_used() -> None:
+    first, second = ModelFault("one"), ModelFault("two")
+    charge(second, Usage(calls=2, cost=0.5))
+    with pytest.raises(ModelFault, match="one") as caught:
+        await ask_all([says("a", 5), fails(first), fails(second)])
+    assert usage_of(caught.value) == Usage(calls=3, cost=0.75)
+
+
+async def test_the_end_of_a_budget_goes_before_other_failures() -> None:
+    with pytest.raises(BudgetExhausted):
+        await ask_all([fails(ModelFault("one")), fails(BudgetExhausted("over"))])
