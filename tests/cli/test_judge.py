@@ -223,6 +223,39 @@ def test_the_questions_travel_in_a_file_and_the_answers_come_back_in_another(
     assert "no recorded reply" in done.stdout
 
 
+def test_an_answer_outside_its_schema_is_reported_and_asked_again(
+    viva: Viva, model: str, tmp_path: Path, server: LoopbackServer
+) -> None:
+    def answered(file: str, change: Row | None = None) -> None:
+        """Answer the questions of a file, one of them otherwise."""
+        lines: list[str] = []
+        for line in (tmp_path / file).read_text().splitlines():
+            question = json.loads(line)
+            body = completion({**judge(question["body"]), **(change or {})}, question["body"])
+            change = None
+            response: Row = {"status_code": 200, "body": body}
+            lines.append(json.dumps({"custom_id": question["custom_id"], "response": response, "error": None}) + "\n")
+        (tmp_path / "answers.jsonl").write_text("".join(lines))
+
+    options = ["judge", "talks.jsonl", "--metrics", "safety", "--judge", model]
+    viva(*options, "--export-requests", "all.jsonl")
+    answered("all.jsonl", {"confidence": 7})
+    done = viva(*options, "--import-responses", "answers.jsonl")
+    assert "8 answers taken, 8 of them new" in done.stderr
+    assert "1 kept answer is outside the schema and could not be used" in done.stderr
+    assert (summary()["safety"]["scored"], summary()["safety"]["errors"]) == (7, 1)
+    assert viva(*options, "--export-requests", "rest.jsonl").stdout.startswith("1 question in rest.jsonl; 7 verdicts")
+    answered("rest.jsonl")
+    done = viva(*options, "--import-responses", "answers.jsonl")
+    assert "1 answer taken, 0 of them new, 1 in place of another" in done.stderr
+    assert "could not be used" not in done.stderr
+    assert (summary()["safety"]["scored"], summary()["safety"]["errors"], server.requests) == (8, 0, [])
+    other = viva(
+        "judge", "talks.jsonl", "--metrics", "safety", "--judge", f"{model}2", "--import-responses", "answers.jsonl"
+    )
+    assert (other.returncode, "answers.jsonl:1 answers a question to another model" in other.stderr) == (2, True)
+
+
 def test_ctrl_c_keeps_what_was_judged_and_the_rest_can_follow(
     viva: Viva, model: str, tmp_path: Path, server: LoopbackServer
 ) -> None:

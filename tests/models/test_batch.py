@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -20,6 +20,7 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.models.batch import RequestFile, import_responses
 from vivavoce.models.cache import AbsentModel, CachedModel
 from vivavoce.models.model import Model, Request
+from vivavoce.models.names import open_model
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.models.recording import reply_key
 from vivavoce.store.replies import ReplyStore
@@ -71,6 +72,12 @@ def lines(path: Path = FILE) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+def key_of(line: dict[str, Any]) -> str:
+    key, _, mark = line["custom_id"].partition("-")
+    assert len(mark) == 8
+    return key
+
+
 def completion(text: str | None, finish: str = "stop", **message: Any) -> dict[str, Any]:
     choice = {"message": {"role": "assistant", "content": text, **message}, "finish_reason": finish}
     return {"choices": [choice], "usage": {"prompt_tokens": 1_000_000, "completion_tokens": 1_000_000}}
@@ -107,12 +114,13 @@ async def test_a_line_holds_exactly_what_would_be_sent_and_the_key_of_its_answer
         await model.close()
     assert lines() == [
         {
-            "custom_id": reply_key(model.name, {"max_tokens": 9}, ASKED),
+            "custom_id": lines()[0]["custom_id"],
             "method": "POST",
             "url": "/v1/chat/completions",
             "body": server.requests[0].body,
         }
     ]
+    assert key_of(lines()[0]) == reply_key(model.name, {"max_tokens": 9}, ASKED)
     assert lines()[0]["body"]["response_format"]["type"] == "json_schema"
 
 
@@ -153,7 +161,7 @@ def test_no_file_holds_more_than_the_service_takes(sizes: list[int], requests: i
         asyncio.run(asked(file, *questions))
         asyncio.run(file.close())
         found = [lines(path) for path in file.files]
-        keys = [line["custom_id"] for part in found for line in part]
+        keys = [key_of(line) for part in found for line in part]
         assert keys == [reply_key(NAME, {}, question) for question in questions]
         for path, part in zip(file.files, found, strict=True):
             assert 0 < len(part) <= requests
@@ -263,7 +271,9 @@ async def test_what_is_no_answer_is_counted_with_its_cause_and_asked_again(repli
     failure, cause = FAILED[name]
     await exported(ASKED)
     report = import_responses(serve(lambda body: failure), replies, NAME)
-    assert [(one.custom_id, one.cause) for one in report.failed] == [(reply_key(NAME, {}, ASKED), cause)]
+    assert [(key_of({"custom_id": one.custom_id}), one.cause) for one in report.failed] == [
+        (reply_key(NAME, {}, ASKED), cause)
+    ]
     assert (report.answered, report.added, list(replies.all())) == (0, 0, [])
     file = RequestFile(FILE, JUDGE)
     assert await asked(CachedModel(file, replies), ASKED) == ["exported"]
@@ -275,8 +285,75 @@ async def test_an_answer_outside_the_schema_is_an_error_and_no_score(replies: Re
     await exported(ASKED)
     assert import_responses(serve(says(score=57)), replies, NAME).answered == 1
     with pytest.raises(ModelFault, match=r"is outside the JSON schema: \$\.score: 57 is greater than") as caught:
-        await CachedModel(AbsentModel(NAME), replies).complete(ASKED)
-    assert (caught.value.kind, caught.value.evidence) == ("format", '{"score": 57}')
+        await CachedModel(AbsentModel(NAME), replies, offline=True).complete(ASKED)
+    assert (caught.value.kind, caught.value.evidence, replies.rejected) == ("format", '{"score": 57}', 1)
+
+
+async def test_an_answer_outside_the_schema_is_exported_again_and_a_corrected_one_is_taken(replies: ReplyStore) -> None:
+    offline = CachedModel(AbsentModel(NAME), replies, offline=True)
+    await exported(ASKED)
+    import_responses(serve(says(score=57)), replies, NAME)
+    for corrected in ({"score": 58}, {"score": 0.5}):
+        file = RequestFile(FILE, JUDGE)
+        assert await asked(CachedModel(file, replies), ASKED) == ["exported"]
+        await file.close()
+        report = import_responses(serve(says(**corrected)), replies, NAME)
+        assert (report.answered, report.added, report.replaced) == (1, 0, 1)
+    assert (await offline.complete(ASKED)).parsed == {"score": 0.5}
+
+
+async def test_a_model_that_can_be_asked_replaces_an_answer_outside_the_schema(replies: ReplyStore) -> None:
+    await exported(ASKED)
+    import_responses(serve(says(score=57)), replies, NAME)
+    asking = CachedModel(ScriptedModel([{"score": 0.5}], NAME), replies)
+    assert [(await asking.complete(ASKED)).parsed for _ in range(2)] == [{"score": 0.5}] * 2
+    assert [json.loads(kept.reply)["parsed"] for kept in replies.all()] == [{"score": 0.5}]
+    assert replies.rejected == 0
+
+
+async def test_an_answer_that_a_model_gave_here_stays(replies: ReplyStore) -> None:
+    await CachedModel(ScriptedModel([{"score": 0.5}], NAME), replies).complete(ASKED)
+    await exported(ASKED)
+    report = import_responses(serve(says(score=1)), replies, NAME)
+    assert (report.added, report.replaced) == (0, 0)
+    assert [json.loads(kept.reply)["parsed"] for kept in replies.all()] == [{"score": 0.5}]
+
+
+async def test_two_lines_that_contradict_each_other_are_both_named_and_nothing_is_kept(replies: ReplyStore) -> None:
+    await exported(ASKED, replace(ASKED, trial=1))
+    one, two = (json.loads(line) for line in serve(says(score=0.5)).read_text().splitlines())
+    path = written([one, two, {**one, **says(score=1)({})}])
+    with pytest.raises(UsageError, match=r"responses\.jsonl:3 contradicts line 1, which answers the same question"):
+        import_responses(path, replies, NAME)
+    assert list(replies.all()) == []
+    failed = {"custom_id": two["custom_id"], **FAILED["expired"][0]}
+    report = import_responses(written([failed, one, one, two]), replies, NAME)
+    assert (report.answered, report.added, report.failed, report.usage.calls) == (2, 2, (), 2)
+
+
+async def test_an_answer_of_another_model_is_refused(replies: ReplyStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    await exported(ASKED)
+    path = serve(says(score=1))
+    with pytest.raises(UsageError, match=r"jsonl:1 answers a question to another model than openai:gpt-4o; name the"):
+        import_responses(path, replies, "openai:gpt-4o")
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://elsewhere/v1")
+    with pytest.raises(UsageError, match=r"another model than https://elsewhere/v1#gpt-4\.1-mini"):
+        import_responses(path, replies, NAME)
+    monkeypatch.delenv("OPENAI_BASE_URL")
+    (line,) = (json.loads(line) for line in path.read_text().splitlines())
+    line["response"]["body"]["model"] = "gpt-4.1-nano-2025-04-14"
+    with pytest.raises(UsageError, match=r"is an answer of the model 'gpt-4\.1-nano-2025-04-14', and openai:gpt"):
+        import_responses(written([line]), replies, NAME)
+    assert list(replies.all()) == []
+    line["response"]["body"]["model"] = "gpt-4.1-mini-2025-04-14"
+    assert import_responses(written([line]), replies, NAME).added == 1
+
+
+async def test_an_export_of_an_earlier_version_names_no_model(replies: ReplyStore) -> None:
+    await exported(ASKED)
+    (line,) = (json.loads(line) for line in serve(says(score=1)).read_text().splitlines())
+    line["custom_id"] = key_of(line)
+    assert import_responses(written([line]), replies, NAME).added == 1
 
 
 async def test_a_verdict_of_another_shape_is_an_error_of_the_metric(replies: ReplyStore) -> None:
@@ -284,7 +361,7 @@ async def test_a_verdict_of_another_shape_is_an_error_of_the_metric(replies: Rep
     await judged(CachedModel(file, replies), SHORT)
     await file.close()
     import_responses(serve(says(achievement_level="splendid")), replies, NAME)
-    result = await judged(CachedModel(AbsentModel(NAME), replies), SHORT)
+    result = await judged(CachedModel(AbsentModel(NAME), replies, offline=True), SHORT)
     assert (result.state, result.score, result.passed) == ("error", "error", None)
     assert result.error is not None
     assert (result.error.blame, result.error.kind) == ("judge", "format")
@@ -308,7 +385,9 @@ async def test_a_batch_costs_half_the_price_where_that_is_known(
 ) -> None:
     Path("prices.json").write_text('{"models": {"http://localhost/v1#m": {"input": 1, "output": 1}}}')
     monkeypatch.setenv("VIVAVOCE_PRICES", "prices.json")
-    await exported(ASKED)
+    file = RequestFile(FILE, cast("OpenAIModel", open_model(name, api_key="unused")))
+    await asked(file, ASKED)
+    await file.close()
     usage = import_responses(serve(says(score=1)), replies, name).usage
     assert (usage.calls, usage.input_tokens, usage.cost) == (1, 1_000_000, cost)
 

@@ -7,7 +7,7 @@ import pytest
 from vivavoce.errors import MissingExtra, UsageError
 from vivavoce.messages import HumanMessage
 from vivavoce.models.model import Request, identity_of
-from vivavoce.models.names import PROVIDERS, model_identity, model_name, open_model
+from vivavoce.models.names import PROVIDERS, is_version_of, model_identity, model_name, open_model
 from vivavoce.testing import LoopbackServer
 
 ASKED = Request([HumanMessage(content="hi")])
@@ -161,6 +161,25 @@ def test_a_provider_asked_elsewhere_has_the_identity_of_that_place(monkeypatch: 
     monkeypatch.setenv("GROQ_BASE_URL", "https://me:secret@gateway")
     with pytest.raises(UsageError, match="GROQ_BASE_URL: the address holds a user name or a password"):
         model_identity("groq:m")
+
+
+@pytest.mark.parametrize(
+    ("answered", "asked", "same"),
+    [
+        ("gpt-4.1-mini", "gpt-4.1-mini", True),
+        ("gpt-4.1-mini-2025-04-14", "gpt-4.1-mini", True),
+        ("gpt-4o-2024-08-06", "gpt-4o-latest", True),
+        ("gpt-4-0613", "gpt-4", True),
+        ("Qwen/Qwen3-8B", "qwen3-8b", True),
+        ("gpt-4.1-mini-2025-04-14", "gpt-4.1", False),
+        ("gpt-4.1", "gpt-4.1-mini", False),
+        ("gpt-4o-2024-08-06", "gpt-4o-2024-05-13", False),
+        ("gpt-4o", "gpt-4o-2024-05-13", False),
+        ("llama3.1:8b", "llama3.1:70b", False),
+    ],
+)
+def test_a_version_of_the_model_that_was_asked_is_that_model(answered: str, asked: str, same: bool) -> None:
+    assert is_version_of(answered, asked) == same
 
 
 def test_an_address_with_a_query_is_refused() -> None:

@@ -25,7 +25,6 @@ from vivavoce.cli.run import report_run
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import Scope
 from vivavoce.models.batch import import_responses as read_responses
-from vivavoce.models.names import model_name
 from vivavoce.report.text import count, one_line
 from vivavoce.run.check import check_suite
 from vivavoce.run.plan import RunOptions
@@ -127,13 +126,14 @@ def _tell_export(export: Export) -> None:
 def _import(path: Path, store: Store, judge: str) -> None:
     replies = store.replies()
     try:
-        report = read_responses(path, replies, model_name(judge))
+        report = read_responses(path, replies, judge)
     finally:
         asyncio.run(replies.close())
     for failed in report.failed:
         notes().print(one_line(f"{failed.custom_id}: {failed.cause}", 300))
     cost = "" if report.usage.cost is None else f", for {report.usage.cost:.4f} US dollars"
-    notes().print(f"{count(report.answered, 'answer')} taken, {report.added} of them new{cost}")
+    replaced = f", {report.replaced} in place of another" if report.replaced else ""
+    notes().print(f"{count(report.answered, 'answer')} taken, {report.added} of them new{replaced}{cost}")
 
 
 def _fields(given: list[str]) -> dict[str, str]:

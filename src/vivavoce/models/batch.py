@@ -2,7 +2,7 @@
 
 Source of both formats and of the limits: OpenAI's reference of `POST /batches`, as Azure, vLLM and others speak it. A
 line that asks is `{"custom_id", "method", "url", "body"}`, one that answers `{"custom_id", "response": {"status_code",
-"body"}, "error"}`. `custom_id` is the key that the reply will be kept under.
+"body"}, "error"}`. `custom_id` is the key that the reply will be kept under, and a mark of the model that is asked.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from vivavoce.errors import ModelFault, Problem, UsageError
 from vivavoce.models.cassette import KeptReplies
 from vivavoce.models.model import Model, ModelReply, Request
+from vivavoce.models.names import is_version_of, model_identity, model_name
 from vivavoce.models.openai import OpenAIModel, json_answer
 from vivavoce.models.prices import Price, price_of
-from vivavoce.models.recording import encode_reply, reply_key
+from vivavoce.models.recording import decode_reply, encode_reply, reply_key
 from vivavoce.models.structured import read_structured
 from vivavoce.records.failure import shorten
 from vivavoce.records.reply import StoredReply
@@ -37,6 +39,8 @@ URL = "/v1/chat/completions"
 DISCOUNT = 0.5
 """The part of the usual price that a batch costs at OpenAI and Azure; what it costs elsewhere is not known."""
 _DISCOUNTED = ("openai:", "azure:")
+_MODE = "batch"
+"""How an imported answer was asked for, by which it is told from one that a model gave here."""
 _CAUSE = 300
 """Characters of a cause that are kept."""
 
@@ -102,7 +106,7 @@ class RequestFile:
             if "response_format" not in body or "tools" in body:
                 said = "only questions that ask for JSON natively, and offer no tools, can be asked in a batch"
                 raise ModelFault(said, kind="unsupported")
-            self._write({"custom_id": key, "method": "POST", "url": URL, "body": body})
+            self._write({"custom_id": f"{key}-{_mark(self.identity)}", "method": "POST", "url": URL, "body": body})
             self._keys.add(key)
         raise ModelFault(f"asked in {self._path}; import the responses", kind="exported")
 
@@ -165,58 +169,95 @@ class Unanswered:
 class ImportReport:
     """What a file of responses held: `answered` are kept, `added` of them were not there before.
 
-    `usage` is what the batch used and cost, answered or not, where the service says so.
+    `replaced` took the place of another answer that had been imported. `usage` is what the batch used and cost,
+    answered or not, where the service says so.
     """
 
     answered: int
     added: int
     failed: tuple[Unanswered, ...]
     usage: Usage
+    replaced: int = 0
 
 
 def import_responses(path: str | os.PathLike[str], replies: KeptReplies, model: str) -> ImportReport:
     """Keep the answers of a file that a batch service returned, all or none.
 
-    `model` is the name of the model that was asked, as records have it. A refusal, an answer that was cut off or is no
-    JSON object, and a request that failed are not kept: asked again, they are exported again. Whether an answer matches
-    its schema shows when it is used. A second import of the same file changes nothing.
+    `model` is the judge as it was named for the export. A refusal, an answer that was cut off or is no JSON object, and
+    a request that failed are not kept: asked again, they are exported again. Whether an answer matches its schema shows
+    when it is used; one that does not is exported again too. An answer that differs from one that was imported before
+    replaces it, for it is a correction. A second import of the same file changes nothing.
 
     Raises:
-        UsageError: the file cannot be read, or a line is no response; it names file and line.
+        UsageError: the file cannot be read, a line is no response or belongs to another model, or two lines contradict
+            each other; it names file and line.
         StoreError: the store cannot be written.
     """
-    reading = _Responses(Path(path), model, _price(model))
-    added = replies.add(reading.replies())
-    return ImportReport(reading.answered, added, tuple(reading.failed), reading.usage)
+    name = model_name(model)
+    reading = _Responses(Path(path), name, _mark(model_identity(model)), _price(name))
+    reading.read()
+    now = time.time()
+    rows = [StoredReply(key, name, encode_reply(one.reply), now) for key, one in reading.answers.items()]
+    corrected = [key for key, one in reading.answers.items() if _differs(replies.get(key), one.reply)]
+    added = replies.add(rows, replacing=corrected)
+    failed = tuple(one for key, one in reading.failed.items() if key not in reading.answers)
+    return ImportReport(len(rows), added, failed, reading.usage, len(corrected))
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """An answer with the line where it stands."""
+
+    line: int
+    reply: ModelReply
 
 
 @dataclass(slots=True)
 class _Responses:
-    """One reading of a file, with what it counts on the way."""
+    """One reading of a file: what it holds, by the keys of the questions; `mark` is that of the model."""
 
     path: Path
     model: str
+    mark: str
     price: Price | None
-    answered: int = 0
-    failed: list[Unanswered] = field(default_factory=list[Unanswered])
+    answers: dict[str, _Answer] = field(default_factory=dict[str, _Answer])
+    failed: dict[str, Unanswered] = field(default_factory=dict[str, Unanswered])
     usage: Usage = field(default_factory=Usage)
 
-    def replies(self) -> Iterator[StoredReply]:
-        """Yield the answers to keep."""
+    def read(self) -> None:
+        """Read the file."""
         for line, row in read_rows(self.path, "jsonl"):
             try:
-                key, outcome = _outcome(row)
+                self._take(line, row)
             except ValueError as error:
                 raise UsageError(Problem(str(error), self.path, line)) from error
-            try:
-                if isinstance(outcome, str):
-                    raise ModelFault(outcome, kind="http")
-                reply = self._reply(outcome)
-            except ModelFault as fault:
-                self.failed.append(Unanswered(key, _cause(fault)))
-            else:
-                self.answered += 1
-                yield StoredReply(key, self.model, encode_reply(reply), time.time())
+
+    def _take(self, line: int, row: Row) -> None:
+        key, mark, outcome = _outcome(row)
+        if mark not in ("", self.mark):
+            raise ValueError(f"answers a question to another model than {self.model}; name the judge of the export")
+        used = self.usage
+        try:
+            if isinstance(outcome, str):
+                raise ModelFault(outcome, kind="http")
+            self._check_model(outcome.get("model"))
+            reply = self._reply(outcome)
+        except ModelFault as fault:
+            self.failed.setdefault(key, Unanswered(row["custom_id"], _cause(fault)))
+            return
+        first = self.answers.setdefault(key, _Answer(line, reply))
+        if first.line != line:  # the same answer written twice is paid for once
+            self.usage = used
+        if _said(first.reply) != _said(reply):
+            raise ValueError(f"contradicts line {first.line}, which answers the same question; remove one of the two")
+
+    def _check_model(self, answered: object) -> None:
+        """Refuse what a model says that was not asked; a deployment of Azure has another name than its model."""
+        if not isinstance(answered, str) or self.model.startswith("azure:"):
+            return
+        asked = self.model.partition("#" if "#" in self.model else ":")[2]
+        if not is_version_of(answered, asked):
+            raise ValueError(f"is an answer of the model '{answered}', and {self.model} was asked; ask that again")
 
     def _reply(self, body: Mapping[str, Any]) -> ModelReply:
         try:
@@ -233,7 +274,7 @@ class _Responses:
             parsed = read_structured(text, {})
         except ValueError as error:
             raise ModelFault(str(error), kind="format", evidence=text) from error
-        return ModelReply(text, parsed, usage=usage, applied={"mode": "batch"})
+        return ModelReply(text, parsed, usage=usage, applied={"mode": _MODE})
 
     def _priced(self, usage: Usage | None) -> Usage:
         if usage is None:
@@ -241,24 +282,26 @@ class _Responses:
         return usage if self.price is None else usage.model_copy(update={"cost": self.price.cost(usage) * DISCOUNT})
 
 
-def _outcome(row: Row) -> tuple[str, dict[str, Any] | str]:
-    """Return the key of a line with its chat completion, or with why there is none.
+def _outcome(row: Row) -> tuple[str, str, dict[str, Any] | str]:
+    """Return the key of a line and the mark of its model, with its chat completion, or with why there is none.
 
     Raises:
         ValueError: it is no line of a response.
     """
-    key = row.get("custom_id")
-    if not isinstance(key, str) or not re.fullmatch("[0-9a-f]{32}", key):
-        raise ValueError(f"custom_id: 32 hexadecimal digits are needed, as vivavoce exports them, got {key!r:.60}")
+    given = row.get("custom_id")
+    found = re.fullmatch("([0-9a-f]{32})(?:-([0-9a-f]{8}))?", given) if isinstance(given, str) else None
+    if found is None:
+        raise ValueError(f"custom_id: 32 hexadecimal digits are needed, as vivavoce exports them, got {given!r:.60}")
+    key, mark = found[1], found[2] or ""
     match row:
         case {"method": _}:
             raise ValueError("is a request; the file that the service returned is needed")
         case {"error": error} if error:
-            return key, _complaint(error)
+            return key, mark, _complaint(error)
         case {"response": {"status_code": 200, "body": {**body}}}:
-            return key, cast("dict[str, Any]", body)
+            return key, mark, cast("dict[str, Any]", body)
         case {"response": {"status_code": int(status), **rest}}:
-            return key, f"status {status}: {_complaint(rest.get('body'))}"
+            return key, mark, f"status {status}: {_complaint(rest.get('body'))}"
         case _:
             raise ValueError("has neither a response with its status_code nor an error")
 
@@ -274,6 +317,26 @@ def _complaint(said: Any) -> str:
             return said
         case _:
             return json.dumps(said)
+
+
+def _mark(identity: str) -> str:
+    """Return a short hash, by which the questions to one model are told from those to another."""
+    return blake2b(identity.encode(), digest_size=4).hexdigest()
+
+
+def _said(reply: ModelReply) -> tuple[str, Any]:
+    return reply.text, reply.parsed
+
+
+def _differs(kept: str | None, reply: ModelReply) -> bool:
+    """Say whether a reply that is kept was imported and says something else."""
+    if kept is None:
+        return False
+    try:
+        before = decode_reply(kept)
+    except ValueError:
+        return True
+    return before.applied.get("mode") == _MODE and _said(before) != _said(reply)
 
 
 def _cause(fault: ModelFault) -> str:

@@ -32,13 +32,17 @@ class Replies(Protocol):
         """Keep a reply."""
         ...
 
+    def reject(self, key: str) -> None:
+        """Take note that the reply of a key cannot be used, so that the next one replaces it."""
+        ...
+
 
 class CachedModel:
     """A model whose replies are kept, and given again to the same question; `trial` tells repetitions apart.
 
     A kept reply has `cached` in `applied`, and a usage of no calls, no tokens and no cost, for nothing was spent. What
     failed is never kept, nor is an empty reply, which is how some endpoints decline, nor one without the JSON that was
-    asked for.
+    asked for. A kept reply outside its schema, which a file may have brought, is asked for again and replaced.
 
     Of identical questions asked at the same time one is sent, and all get its reply or its failure. When the task that
     sent it is cancelled, the next one sends it again. `offline` never asks the model: see `AbsentModel`. One that is
@@ -59,8 +63,8 @@ class CachedModel:
         """Answer from what is kept, or ask.
 
         Raises:
-            ModelFault: the model failed; offline, no such question was asked before (kind `not_recorded`); what is kept
-                is outside the schema (kind `format`).
+            ModelFault: the model failed; offline, no such question was asked before (kind `not_recorded`), or what is
+                kept is outside the schema (kind `format`).
             RateLimited: it asked to slow down, and kept asking.
             StoreError: what is kept cannot be read, or the reply cannot be kept.
         """
@@ -69,8 +73,13 @@ class CachedModel:
         key = reply_key(self.identity, self.settings, request)
         kept = self._replies.get(key)
         if kept is not None:
-            return self._again(kept, request.schema)
-        if self._offline:
+            try:
+                return self._again(kept, request.schema)
+            except ModelFault:
+                self._replies.reject(key)
+                if self._offline:
+                    raise
+        elif self._offline:
             raise not_recorded(self.name, request)
         place = (asyncio.get_running_loop(), key)
         while (asked := self._asking.get(place)) is not None:
@@ -111,7 +120,7 @@ class CachedModel:
             try:
                 read_structured(json.dumps(reply.parsed), schema)
             except ValueError as error:
-                said = f"a kept reply of {self.name} is outside the JSON schema: {error}; ask again without the cache"
+                said = f"a kept reply of {self.name} is outside the JSON schema: {error}; ask or export it again"
                 raise ModelFault(said, kind="format", evidence=reply.text) from error
         applied = {**reply.applied, "cached": True}
         return ModelReply(reply.text, reply.parsed, reply.tool_calls, Usage(cost=0.0), applied)

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -31,8 +31,12 @@ class KeptReplies(Protocol):
         """Yield what is kept, of these models or of all."""
         ...
 
-    def add(self, more: Iterable[StoredReply]) -> int:
-        """Keep replies, all or none, and return how many were not there before."""
+    def get(self, key: str) -> str | None:
+        """Return the reply of a key, None where there is none."""
+        ...
+
+    def add(self, more: Iterable[StoredReply], replacing: Collection[str] = ()) -> int:
+        """Keep replies, all or none, and return how many were not there before; those of some keys are replaced."""
         ...
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Unpack
@@ -39,6 +40,8 @@ _LIBRARY: Mapping[str, _Library] = {
     "mistral": _Library("mistral", ("MISTRAL_API_KEY",)),
     "vertex": _Library("google-cloud", (), ("GOOGLE_VERTEX_BASE_URL",)),
 }
+_VERSION = re.compile(r"(?:[-@](?:\d{4}-\d\d-\d\d|\d{8}|\d{3,4}))?(?:-preview|-latest)?$")
+"""What a provider adds to the name of a model to say which version of it answered."""
 PROVIDERS = sorted({*ENDPOINTS, *_LIBRARY})
 """What may stand before the colon."""
 
@@ -112,6 +115,15 @@ def model_identity(name: str) -> str:
     if elsewhere is None:
         return f"{provider}:{model}"
     return identity_at(checked_url(os.environ[elsewhere], elsewhere), model)
+
+
+def is_version_of(answered: str, asked: str) -> bool:
+    """Say whether the model that a provider says answered is the one that was asked, or the version that it stands for.
+
+    `gpt-4.1-mini-2025-04-14` is what `gpt-4.1-mini` and `gpt-4.1-mini-latest` stand for.
+    """
+    named, wanted = answered.lower().rpartition("/")[2], asked.lower().rpartition("/")[2]
+    return named == wanted or _VERSION.sub("", named) == wanted.removesuffix("-latest")
 
 
 def _base_url(name: str, provider: str) -> str:

@@ -22,7 +22,7 @@ from vivavoce.run.crew import Crew
 from vivavoce.run.opening import stored_suite
 from vivavoce.run.plan import RunOptions, plan_of
 from vivavoce.run.result import RunResult
-from vivavoce.run.suite_run import dump_spec, ended, kept_answers, sum_up
+from vivavoce.run.suite_run import dump_spec, ended, kept_answers, noting, sum_up
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
@@ -94,7 +94,7 @@ class Regrade:
                 for attempt in self.store.attempts(self.run.id):
                     sample_of(attempt, truths)
                 with self.store.claimed(self.run.id):
-                    return await self._grade(scoring, truths)
+                    return noting(await self._grade(scoring, truths), answers)
             finally:
                 for opened in scoring.opened:
                     await opened.close()

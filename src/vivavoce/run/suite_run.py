@@ -8,7 +8,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import ExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from importlib.metadata import version
 from typing import Any
@@ -97,7 +97,7 @@ class SuiteRun:
                 drivers = self._drivers(plan, targets, agent)
                 planned = samples * len(drivers) * (1 if plan.replays else plan.trials)
                 with self.store.claimed(self._run_id):
-                    return await self._hold_all(plan, scoring, drivers, planned)
+                    return noting(await self._hold_all(plan, scoring, drivers, planned), answers)
             finally:
                 for closing in (*targets, *scoring.opened, *([agent] if agent else ())):
                     await closing.close()
@@ -282,6 +282,15 @@ async def kept_answers(store: Store, *, cache: bool) -> AsyncGenerator[ReplyStor
     finally:
         if answers is not None:
             await answers.close()
+
+
+def noting(result: RunResult, answers: ReplyStore | None) -> RunResult:
+    """Return a result that says how many kept answers could not be used."""
+    count = answers.rejected if answers is not None else 0
+    if not count:
+        return result
+    said = f"{count} kept answer{'s are' if count > 1 else ' is'} outside the schema and could not be used"
+    return replace(result, notes=(*result.notes, f"{said}; run again without --replay, or export the questions again"))
 
 
 def sum_up(store: Store, grading: Grading, scoring: Scoring, max_errors: str | None = None) -> Summary:

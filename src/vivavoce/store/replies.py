@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, bindparam, func, select
+from sqlalchemy import Connection, Engine, bindparam, delete, func, select
 
 from vivavoce.errors import StoreError
 from vivavoce.pacing.waiting import in_thread
@@ -27,8 +27,8 @@ from vivavoce.store.writer import BATCH, PENDING, WINDOW
 class ReplyStore:
     """Looks replies up at once, and commits new ones in a thread of its own; any event loop may use it.
 
-    The first reply to a question stays: one that another process stored in the meantime is not replaced. After an error
-    nothing more is written, and every call raises it.
+    The first reply to a question stays: one that another process stored in the meantime is not replaced. Only one that
+    was rejected gives way to the next. After an error nothing more is written, and every call raises it.
     """
 
     def __init__(self, engine: Engine, place: str) -> None:
@@ -42,6 +42,18 @@ class ReplyStore:
         self._error: str | None = None
         self._thread: threading.Thread | None = None
         self._keys = keys_of_environment()
+        self._rejected: set[str] = set()
+        self._replacing: set[str] = set()
+
+    @property
+    def rejected(self) -> int:
+        """How many replies could not be used and have none in their place."""
+        return len(self._rejected)
+
+    def reject(self, key: str) -> None:
+        """Take note that the reply of a key cannot be used, so that the next one replaces it."""
+        with self._changed:
+            self._rejected.add(key)
 
     def get(self, key: str) -> str | None:
         """Return the reply that is kept under a key, also one that is not committed yet; None when there is none.
@@ -69,6 +81,9 @@ class ReplyStore:
             if self._closing:
                 raise StoreError(f"{self._place}: the replies are closed")
             self._queue[reply.key] = reply._replace(reply=self._keys.cut(reply.reply))
+            if reply.key in self._rejected:
+                self._rejected.discard(reply.key)
+                self._replacing.add(reply.key)
             pending = len(self._queue)
             if pending == 1:
                 self._oldest = time.monotonic()
@@ -91,15 +106,17 @@ class ReplyStore:
             for row in connection.execute(query.execution_options(yield_per=LARGEST)):
                 yield StoredReply(*row)
 
-    def add(self, more: Iterable[StoredReply]) -> int:
-        """Keep replies, all or none, and return how many were not there before.
+    def add(self, more: Iterable[StoredReply], replacing: Collection[str] = ()) -> int:
+        """Keep replies, all or none, and return how many were not there before; those of some keys are replaced.
 
         Raises:
             StoreError: the store cannot be written.
         """
+        self._settle()
         rows = iter(more)
         with plain_errors(self._place), self._engine.connect() as connection, for_writing(connection).begin():
             before = _count(connection)
+            _drop(connection, replacing)
             while batch := list(islice(rows, LARGEST)):
                 insert_rows(connection, replies, [_row(reply) for reply in batch], once=True)
             return _count(connection) - before
@@ -173,6 +190,7 @@ class ReplyStore:
             with plain_errors(self._place), self._engine.connect() as connection:
                 while self._take():
                     with for_writing(connection).begin():
+                        _drop(connection, self._replacing & self._writing.keys())
                         insert_rows(connection, replies, [_row(one) for one in self._writing.values()], once=True)
                     self._written()
         except Exception as error:  # whatever it was, the callers have to hear of it
@@ -194,12 +212,19 @@ class ReplyStore:
 
     def _written(self) -> None:
         with self._changed:
+            self._replacing -= self._writing.keys()
             self._writing = {}
             self._changed.notify_all()
 
 
 def _row(reply: StoredReply) -> tuple[str, str, str, float]:
     return reply.key, escape(reply.model), escape(reply.reply), reply.created_at
+
+
+def _drop(connection: Connection, keys: Collection[str]) -> None:
+    rest = iter(keys)
+    while some := list(islice(rest, LARGEST)):
+        connection.execute(delete(replies).where(replies.c.key.in_(some)))
 
 
 def _count(connection: Connection) -> int:
