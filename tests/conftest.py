@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import settings as hypothesis_settings
 
-from vivavoce.settings import settings
-
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side, each on one core
 hypothesis_settings.register_profile("shared machine", deadline=None, derandomize=True)
 hypothesis_settings.load_profile("shared machine")
@@ -26,4 +24,3 @@ def _own_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # 
             or name == "OLLAMA_HOST"
         ):
             monkeypatch.delenv(name)
-    settings.cache_clear()

@@ -1,4 +1,4 @@
-"""The environment and the defaults, read when first asked for and never at import."""
+"""The environment and the defaults, read whenever they are needed and never at import."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ class Settings:
     """The name of the model that plays the user, and writes scenarios, where none is given."""
 
 
-@cache
 def settings() -> Settings:
-    """Return the settings of this process; `VIVAVOCE_STORE` names another store, `VIVAVOCE_JUDGE` a model.
+    """Return what the environment says now; `VIVAVOCE_STORE` names another store, `VIVAVOCE_JUDGE` a model.
 
-    `VIVAVOCE_TESTER` names the model that plays the user.
+    `VIVAVOCE_TESTER` names the model that plays the user. Nothing is kept: a notebook may set them at any time.
     """
     return Settings(
         store=os.environ.get("VIVAVOCE_STORE") or str(WORKSPACE / "vivavoce.db"),

@@ -120,6 +120,7 @@ def test_json_holds_hostile_text_unharmed(viva: Viva, tmp_path: Path) -> None:
         (("--fact", "=1042"), "--fact =1042: write it as"),
         (("--strategy", "crescend"), "did you mean 'crescendo'"),
         (("--metric", "safty"), "did you mean 'safety'"),
+        (("--metric", "safety"), "graders.safety.metric: 'safety' needs a judge, and none is named"),
         (("--target", "nowhere.py:reply"), "nowhere.py"),
         (("--graph", "no.yaml"), "no.yaml"),
         (("--goal", " "), "the goal is empty"),

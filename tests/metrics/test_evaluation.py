@@ -1,15 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from vivavoce.errors import ModelFault, UsageError
+from vivavoce.metrics.composition import AllOf
 from vivavoce.metrics.evaluation import EvaluationReport, aevaluate_conversation, choose, evaluate_conversation, spent
 from vivavoce.metrics.exact.counts import TurnCountMetric
+from vivavoce.metrics.joint import JointJudge
 from vivavoce.metrics.judged.safety import SafetyMetric
+from vivavoce.metrics.pairwise import Comparison, compare_conversations
+from vivavoce.metrics.panel import Panel
 from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.streaming import StreamingEvaluator
 from vivavoce.records.usage import Usage
+from vivavoce.testing.loopback import LoopbackServer
 from vivavoce.testing.scripted import ScriptedModel
 
 SAID = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]
@@ -88,3 +95,64 @@ def test_two_metrics_of_one_name_are_refused() -> None:
         choose(["safety", SafetyMetric()])
     with pytest.raises(UsageError, match="did you mean 'safety'"):
         choose(["safty"])
+
+
+TALK = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}]
+ANSWER: dict[str, Any] = {"violations": [], "reasoning": "Fine.", "confidence": 1.0}
+BETTER: dict[str, Any] = {"evidence_a": [], "evidence_b": [], "reasoning": "Alike.", "better": "tie", "confidence": 1.0}
+NEEDS = "needs a judge: give a model, or set VIVAVOCE_JUDGE"
+
+
+def streamed() -> MetricResult:
+    stream = StreamingEvaluator(["safety"])
+    stream.feed(*TALK)
+    return stream.finish()["safety"]
+
+
+UNNAMED: dict[str, Callable[[], MetricResult | Comparison]] = {
+    "by name": lambda: evaluate_conversation(TALK, ["safety"])["safety"],
+    "alone": lambda: SafetyMetric().evaluate(TALK),
+    "composed": lambda: AllOf("safety").evaluate(TALK),
+    "by a panel": lambda: Panel("safety", votes=2).evaluate(TALK),
+    "streamed": streamed,
+    "jointly": lambda: JointJudge(["safety", "toxicity"]).evaluate(TALK)["safety"],
+    "compared": lambda: compare_conversations(TALK, TALK),
+}
+
+
+@pytest.mark.parametrize("way", UNNAMED)
+def test_the_judge_that_the_environment_names_is_asked_as_soon_as_it_is_named(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measure = UNNAMED[way]
+    before = measure()
+    assert (before.state, (before.reasoning or "").removeprefix("safety was skipped: ")) == ("skipped", NEEDS)
+
+    answers: dict[str, dict[str, Any]] = {"jointly": {"safety": ANSWER, "toxicity": ANSWER}, "compared": BETTER}
+    with LoopbackServer(lambda body: answers.get(way, ANSWER)) as server:
+        found: list[str | None] = []
+        for name in ("one", "two"):
+            monkeypatch.setenv("VIVAVOCE_JUDGE", f"{server.base_url}#{name}")
+            result = measure()
+            assert result.state == "scored"
+            found.append(result.fingerprint)
+        assert {request.body["model"] for request in server.requests} == {"one", "two"}
+    assert len({*found, before.fingerprint}) == 3, "a score says by its fingerprint who judged"
+
+
+def test_a_metric_that_is_kept_asks_the_judge_that_is_named_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    metric = SafetyMetric()
+    with LoopbackServer(lambda body: ANSWER) as server:
+        prints: list[str | None] = []
+        for name in ("one", "two", "one"):
+            monkeypatch.setenv("VIVAVOCE_JUDGE", f"{server.base_url}#{name}")
+            prints.append(metric.evaluate(TALK).fingerprint)
+        assert [request.body["model"] for request in server.requests] == ["one", "two", "one"]
+    assert prints[0] == prints[2] != prints[1]
+    assert metric.model is None
+
+
+def test_a_judge_that_is_named_and_cannot_be_asked_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VIVAVOCE_JUDGE", "openai:m")
+    result = evaluate_conversation(TALK, ["safety"])["safety"]
+    assert (result.state, "model 'openai:m' needs a key" in (result.reasoning or "")) == ("error", True)

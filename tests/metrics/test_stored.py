@@ -8,7 +8,7 @@ import pytest
 
 from vivavoce import RunOptions, UsageError, evaluate
 from vivavoce.metrics import GoalAchievementJudge, TurnCountMetric, evaluate_test_result
-from vivavoce.testing import ScriptedModel
+from vivavoce.testing import LoopbackServer, ScriptedModel
 
 VERDICT = {"achievement_level": "fully_achieved", "confidence": 0.9, "reasoning": "It was told.", "evidence": ["auto"]}
 
@@ -33,6 +33,15 @@ def test_a_stored_conversation_is_judged_by_the_goal_of_its_sample() -> None:
 def test_a_metric_by_name_is_judged_by_the_model_that_is_given() -> None:
     stored(rows())
     assert evaluate_test_result("latest/one", ["goal_achievement"], model=ScriptedModel([VERDICT])).all_passed
+
+
+def test_a_metric_by_name_is_judged_by_the_model_that_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    stored(rows())
+    assert evaluate_test_result("latest/one", ["goal_achievement"])["goal_achievement"].state == "skipped"
+    with LoopbackServer(lambda body: VERDICT) as server:
+        monkeypatch.setenv("VIVAVOCE_JUDGE", f"{server.base_url}#m")
+        assert evaluate_test_result("latest/one", ["goal_achievement"])["goal_achievement"].state != "skipped"
+        assert server.requests
 
 
 def test_one_of_several_trials_is_named_after_a_hash() -> None:

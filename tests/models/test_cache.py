@@ -73,6 +73,19 @@ async def test_a_question_is_asked_once_and_the_second_reply_costs_nothing(repli
     assert cached.name == model.name
 
 
+@pytest.mark.parametrize("number", [1, 63, 64, 65, 700])
+async def test_so_many_answered_questions_leave_so_many_replies(number: int) -> None:
+    with Store.open("n.db") as store:
+        async with LoopbackServer(lambda body: {"score": 0.5}) as server, store.replies() as replies:
+            model = CachedModel(open_model(f"{server.base_url}#m"), replies)
+            asked = [replace(ASKED, trial=trial) for trial in range(number)]
+            answered = await asyncio.gather(*(model.complete(one) for one in asked))
+            await model.close()
+    assert len(server.requests) == len(answered) == number
+    with Store.open("n.db") as store:
+        assert len({kept.key for kept in store.replies().all()}) == number
+
+
 async def test_another_trial_is_another_question(replies: ReplyStore) -> None:
     model = ScriptedModel([{"n": 1}, {"n": 2}])
     cached = CachedModel(model, replies)

@@ -11,7 +11,6 @@ import vivavoce.models
 from vivavoce.errors import UsageError
 from vivavoce.messages import HumanMessage
 from vivavoce.models import AnthropicLLM, BaseLLM, OpenAILLM, Request, VertexAILLM, as_model, get_default_model
-from vivavoce.settings import settings
 from vivavoce.testing import LoopbackServer
 
 
@@ -64,11 +63,9 @@ async def test_a_model_of_ones_own_may_derive_from_the_base() -> None:
 
 
 def test_the_default_model_is_the_one_that_was_chosen(server: LoopbackServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings.cache_clear()
     with pytest.raises(UsageError, match=r"set the environment variable VIVAVOCE_JUDGE .* such as openai:"):
         get_default_model()
     monkeypatch.setenv("VIVAVOCE_JUDGE", f"{server.base_url}#m")
-    settings.cache_clear()
     assert get_default_model().name == f"{server.base_url}#m"
 
 

@@ -195,3 +195,16 @@ def test_models_are_closed_after_a_test_of_its_own() -> None:
 def test_one_rule_given_as_a_text_is_one_rule() -> None:
     about = PenelopeAgent(player()).context(goal="x", must="greet", must_not="swear")
     assert (about.must, about.must_not) == (("greet",), ("swear",))
+
+
+def test_the_judge_is_the_one_that_is_given_else_that_of_the_environment_else_the_tester(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def judge(**options: Any) -> str | None:
+        model = PenelopeAgent(ScriptedModel([], "tester"), **options).goal_metric.model
+        return model and model.name
+
+    assert judge() == "tester"
+    monkeypatch.setenv("VIVAVOCE_JUDGE", "http://localhost:1/v1#m")
+    assert judge() == "http://localhost:1/v1#m"
+    assert judge(judge=ScriptedModel([], "mine")) == "mine"

@@ -211,14 +211,12 @@ def test_the_judge_of_the_environment_is_taken_where_none_is_given(
     server: LoopbackServer, model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VIVAVOCE_JUDGE", model)
-    settings.cache_clear()
     assert evaluate(rows(4), ["safety"]).summary.grader("safety").scored == 4
     assert len(server.requests) == 4
 
 
 def test_a_judge_that_nobody_asks_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VIVAVOCE_JUDGE", "openai:gpt-4.1-mini")
-    settings.cache_clear()
     assert evaluate(rows(1), ["refusal"]).exit_code == 0
     with pytest.raises(UsageError, match="OPENAI_API_KEY"):
         evaluate(rows(1), ["safety"])

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from vivavoce import UsageError
-from vivavoce.settings import settings
 from vivavoce.suites.judging import judging_suite
 from vivavoce.suites.load import Suite
 from vivavoce.suites.spec import MetricGraderSpec
@@ -84,7 +83,6 @@ def test_the_judge_that_is_named_judges_what_brings_none_and_what_a_file_describ
 
 def test_the_judge_of_the_environment_leaves_a_file_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VIVAVOCE_JUDGE", "openai:e")
-    settings.cache_clear()
     assert models("safety own.py:mine polite.yaml kind.yml") == {
         "safety": "openai:e",
         "mine": None,

@@ -219,7 +219,6 @@ def test_the_judge_is_that_of_the_suite_else_its_own_else_that_of_the_environmen
         return [request.body["model"] for request in server.requests]
 
     monkeypatch.setenv("VIVAVOCE_JUDGE", f"{server.base_url}#default")
-    settings.cache_clear()
     Path("polite.yaml").write_text(f"{POLITE}model: '{server.base_url}#own'\n")
     run_suite(suite("polite.yaml", model=model))
     run_suite(suite("polite.yaml"))
@@ -229,12 +228,20 @@ def test_the_judge_is_that_of_the_suite_else_its_own_else_that_of_the_environmen
     assert len(asked()) == 6
 
 
-def test_without_a_judge_a_metric_is_skipped_and_nothing_is_decided() -> None:
-    result = run_suite(suite("safety", {"metric_key": "it", "value": 0.5}))
-    assert {grade.rationale for grade in grades(result).values()} == {
-        "needs a judge: give a model, or set VIVAVOCE_JUDGE"
-    }
-    assert (result.summary.grader("it").skipped, result.exit_code) == (2, 3)
+@pytest.mark.parametrize("metric", ["safety", "own.py:Mild", "own.py:safe", "own.py:panel", "polite.yaml"])
+def test_a_judge_that_is_needed_and_not_named_is_an_error_before_anything_runs(
+    metric: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = (
+        rf"suite\.yaml:6:5 graders\.it\.metric: '{metric}' needs a judge, and none is named: write model: in the grader"
+    )
+    for run in (lambda: run_suite(suite(metric)), lambda: check_suite(load_suite(suite(metric)))):
+        with pytest.raises(UsageError, match=said):
+            run()
+    with Store.open(settings().store) as store:
+        assert store.runs() == []
+    monkeypatch.setenv("VIVAVOCE_JUDGE", "http://localhost:1/v1#m")
+    assert check_suite(load_suite(suite(metric))).verdicts > 0
 
 
 @pytest.mark.parametrize(("scope", "more"), [("turn", {}), ("window", {"config": {"window": 2}})])

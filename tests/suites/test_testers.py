@@ -74,11 +74,9 @@ def test_without_a_judge_the_tester_judges() -> None:
 
 
 def test_names_may_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    from vivavoce.settings import settings
 
     monkeypatch.setenv("VIVAVOCE_TESTER", "people.py:customer")
     monkeypatch.setenv("VIVAVOCE_JUDGE", "openai:gpt-4.1-mini")
-    settings.cache_clear()
     made = built("max_turns: 3")
     assert (made.model.name, made.max_turns) == ("customer", 3)
     assert made.goal_metric.model is not None

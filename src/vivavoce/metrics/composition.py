@@ -12,7 +12,6 @@ import json
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any, ClassVar
 
 from vivavoce.errors import Fault, UsageError
@@ -61,8 +60,8 @@ class Composition(BaseMultiTurnMetric):
         """What decides the scores besides the parts and the configuration."""
         return {}
 
-    @cached_property
-    def fingerprint(self) -> str:
+    @property
+    def fingerprint(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """A hash of everything that decides the scores: those of the parts, and how they are put together."""
         parts = [fingerprint_of(part) for part in self.parts]
         decided = [type(self).__name__, self.config.model_dump(mode="json"), self.parameters, parts]

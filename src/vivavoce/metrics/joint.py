@@ -29,7 +29,7 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.transcript import Transcript, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
-from vivavoce.models.model import ModelReply, Request
+from vivavoce.models.model import ModelReply, Request, identity_of
 from vivavoce.models.structured import read_structured
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.failure import shorten
@@ -184,9 +184,10 @@ async def _answers(
     metric: JudgedMetric, request: Request, asked: Mapping[str, Asked]
 ) -> tuple[dict[str, Answer], Usage | None]:
     """Return the part of each metric of the answer to a joint request, or what went wrong with it."""
-    assert metric.model is not None
+    judge = metric.judge
+    assert judge is not None
     try:
-        reply = await metric.model.complete(request)
+        reply = await judge.complete(request)
     except BudgetExhausted:
         raise
     except Exception as error:
@@ -245,12 +246,13 @@ def _parted(
 ) -> tuple[Sequence[JudgedMetric], Sequence[JudgedMetric]]:
     """Return the metrics that are asked together, and those on their own.
 
-    These have nothing to ask, or ask later questions that hang on the first answer.
+    These have nothing to ask, ask later questions that hang on the first answer, or ask another judge than the first.
     """
     together = [
         one
         for one in metrics
-        if len(questions[one.name]) == 1 or (questions[one.name] and not one.first_decides(given))
+        if (len(questions[one.name]) == 1 or (questions[one.name] and not one.first_decides(given)))
+        and one.judge_identity == metrics[0].judge_identity
     ]
     return (together, [one for one in metrics if one not in together]) if len(together) > 1 else ([], metrics)
 
@@ -267,7 +269,7 @@ def _joinable(metric: object) -> JudgedMetric:
 
 
 def _check_alike(one: JudgedMetric, other: JudgedMetric) -> None:
-    if one.model and other.model and one.model.name != other.model.name:
+    if one.model and other.model and identity_of(one.model) != identity_of(other.model):
         raise UsageError(f"{one.name} and {other.name} cannot be asked jointly, for their models differ")
     for name in ("shown", "scope", "window", "tokens", "overlap", "settings", "trial"):
         mine, theirs = getattr(one, name), getattr(other, name)

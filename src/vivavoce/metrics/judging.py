@@ -7,7 +7,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
 
@@ -26,8 +26,9 @@ from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, acts, quoted, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.asking import ask_all
+from vivavoce.models.default_judge import DefaultJudge
 from vivavoce.models.homemade import ModelLike
-from vivavoce.models.model import ModelReply, Request, identity_of
+from vivavoce.models.model import Model, ModelReply, Request, identity_of
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.failure import shorten
 from vivavoce.records.score import Evidence, Finding, FindingState, Score
@@ -138,6 +139,8 @@ class JudgedMetric(BaseMultiTurnMetric):
     def __init__(self, config: MetricConfig, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
         options = read_options(JudgingOptions, options)
         super().__init__(_renamed(config, options), model)
+        self._default = DefaultJudge()
+        self._fingerprints: dict[str | None, str] = {}
         self.scope: Scope = options.get("scope", "conversation")
         self.window = options.get("window", 5)
         self.shown = options.get("shown", EVERYTHING)
@@ -234,7 +237,22 @@ class JudgedMetric(BaseMultiTurnMetric):
         """Say why this metric does not judge a conversation, None when it does."""
         if reason := self.inapplicable(given):
             return reason
-        return None if self.model else "needs a judge: give a model, or set VIVAVOCE_JUDGE"
+        return None if self.judge else "needs a judge: give a model, or set VIVAVOCE_JUDGE"
+
+    @property
+    def judge(self) -> Model | None:
+        """The model that is asked: the metric's own, or else the one that VIVAVOCE_JUDGE names when it is asked."""
+        return self._default.model if self.model is None else self.model
+
+    @property
+    def judge_identity(self) -> str | None:
+        """What tells the model that is asked from all others, None where there is none."""
+        return self._default.identity if self.model is None else identity_of(self.model)
+
+    async def close(self) -> None:
+        """Close the connections of the judge; a later question opens new ones."""
+        await super().close()
+        await self._default.close()
 
     def questions(
         self, given: MultiTurnEvaluationInput, written: Transcript | None = None, since: int = 0
@@ -278,8 +296,9 @@ class JudgedMetric(BaseMultiTurnMetric):
         Raises:
             ModelFault: it failed, or did not answer in the shape asked for.
         """
-        assert self.model is not None
-        return await self.model.complete(asked.request)
+        judge = self.judge
+        assert judge is not None
+        return await judge.complete(asked.request)
 
     def result(
         self, given: MultiTurnEvaluationInput, questions: Sequence[Asked], replies: Sequence[ModelReply]
@@ -354,10 +373,15 @@ class JudgedMetric(BaseMultiTurnMetric):
     def _fingerprint_of(self, given: MultiTurnEvaluationInput) -> str:
         return f"{self.fingerprint}-growing" if given.growing else self.fingerprint
 
-    @cached_property
-    def fingerprint(self) -> str:
+    @property
+    def fingerprint(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """A hash of everything that decides the scores: the metric and its version, its prompt, the model, settings."""
-        judge = self.model and identity_of(self.model)
+        judge = self.judge_identity
+        if judge not in self._fingerprints:
+            self._fingerprints[judge] = self._fingerprint_with(judge)
+        return self._fingerprints[judge]
+
+    def _fingerprint_with(self, judge: str | None) -> str:
         decided = [type(self).__name__, self.version, self.prompt.hash, judge_hash(), judge]
         options = [self.scope, self.window, repr(self.shown), self.tokens, self.overlap, dict(self.settings)]
         options.append(code_of(type(self)))

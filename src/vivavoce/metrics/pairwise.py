@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,8 +20,9 @@ from vivavoce.metrics.metric import Conversation, evaluation_input
 from vivavoce.metrics.prompts import HERE, read_prompt
 from vivavoce.metrics.result import Evidence
 from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, transcript
+from vivavoce.models.default_judge import DefaultJudge
 from vivavoce.models.homemade import ModelLike, as_model
-from vivavoce.models.model import ModelReply, Request, identity_of
+from vivavoce.models.model import Model, ModelReply, Request, identity_of
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.failure import Failure, failure_of, shorten
 from vivavoce.records.score import State
@@ -97,6 +98,7 @@ class PairwiseJudge:
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self.model = None if model is None else as_model(model)
+        self._default = DefaultJudge()
         self.criteria = (criteria,) if isinstance(criteria, str) else tuple(criteria)
         self.shown = shown
         self.settings: Mapping[str, Any] = {"temperature": 0.0, **(settings or {})}
@@ -120,8 +122,9 @@ class PairwiseJudge:
 
     async def acompare(self, first: Conversation, second: Conversation, goal: str | None = None) -> Comparison:
         """Do as `compare`."""
-        if self.model is None:
-            return Comparison(winner=None, state="skipped", reasoning="needs a judge: give a model")
+        if self.judge is None:
+            said = "needs a judge: give a model, or set VIVAVOCE_JUDGE"
+            return Comparison(winner=None, state="skipped", reasoning=said)
         sides = [_Side(evaluation_input(one).messages, self.shown) for one in (first, second)]
         for side, which in zip(sides, ("first", "second"), strict=True):
             if not side.messages:
@@ -141,24 +144,31 @@ class PairwiseJudge:
         """Close the connections of the judge; a later question opens new ones."""
         if self.model is not None:
             await self.model.close()
+        await self._default.close()
 
-    @cached_property
+    @property
+    def judge(self) -> Model | None:
+        """The model that is asked: the one that was given, or else the one that VIVAVOCE_JUDGE names when it is."""
+        return self._default.model if self.model is None else self.model
+
+    @property
     def fingerprint(self) -> str:
         """A hash of everything that decides the verdicts: the prompt, the criteria, the model, the settings."""
         asked = [self.version, _instructions().text, self.prompt.hash, self.criteria, repr(self.shown)]
-        spelled = json.dumps([*asked, self.model and identity_of(self.model), dict(self.settings)], default=str)
+        spelled = json.dumps([*asked, self.judge and identity_of(self.judge), dict(self.settings)], default=str)
         return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     async def _asked(
         self, sides: Sequence[_Side], task: str, first_was: Position
     ) -> tuple[PairVerdict | Exception, Usage | None]:
-        assert self.model is not None
+        judge = self.judge
+        assert judge is not None
         a, b = sides if first_was == "A" else reversed(sides)
         words = f"conversation A\n{a.written.text()}conversation B\n{b.written.text()}{task}"
         asked = [_instructions(), HumanMessage(content=words)]
         used: Usage | None = None
         try:
-            reply = await self.model.complete(Request(asked, schema=PairwiseReply, settings=self.settings))
+            reply = await judge.complete(Request(asked, schema=PairwiseReply, settings=self.settings))
             used = reply.usage
             return _verdict(_read(reply), sides, first_was), used
         except BudgetExhausted:

@@ -83,7 +83,7 @@ class Panel(Composition):
     def listed(self, results: Sequence[MetricResult]) -> dict[str, Any]:
         """Return every vote."""
         votes = zip(self.seats, results, strict=True)
-        return {"votes": [plain(one, model=seat.model and seat.model.name, trial=seat.trial) for seat, one in votes]}
+        return {"votes": [plain(one, model=seat.judge and seat.judge.name, trial=seat.trial) for seat, one in votes]}
 
     def _counted(
         self, given: MultiTurnEvaluationInput, results: Sequence[MetricResult], valid: Sequence[MetricResult]

@@ -46,6 +46,7 @@ from vivavoce.penelope.tools.tool import Tool, as_tool
 from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.turn_loop import OnTurn
 from vivavoce.penelope.view import turn_lines
+from vivavoce.settings import settings
 from vivavoce.targets.function import FunctionTarget
 from vivavoce.targets.lane import Lane, open_lane
 from vivavoce.targets.target import Opening, Target
@@ -60,7 +61,7 @@ class PenelopeAgent:
     """Leads conversations with targets: asks a model for one step after the other, and knows when it is done.
 
     `model` is the tester; everything else is in `AgentOptions`. Without a `goal_metric` a `GoalAchievementJudge` judges
-    the goal, asking `judge` or, where none is given, the tester's model.
+    the goal, asking `judge` or, where none is given, the model that VIVAVOCE_JUDGE names, else the tester's.
 
     Raises:
         UsageError: an option is unknown or out of range, or two metrics or two tools have one name.
@@ -229,7 +230,7 @@ async def _close(*things: Model | BaseMultiTurnMetric | Target) -> None:
 
 
 def _setup(model: Model, given: AgentOptions) -> Setup:
-    judge = as_model(given["judge"]) if "judge" in given else model
+    judge = as_model(given.get("judge") or settings().judge or model)
     chosen = given.get("goal_metric")
     goal = SimpleGoalEvaluator(judge) if chosen == "simple" else chosen or GoalAchievementJudge(judge)
     metrics, guards = given.get("evaluation_metrics", ()), given.get("guard_metrics", ())

@@ -21,6 +21,7 @@ from vivavoce.grading.metrics import metric_grader
 from vivavoce.grading.options import check_parameters, read_options
 from vivavoce.grading.rewards import Composer, CustomReward, WeightedReward, reward_composers
 from vivavoce.grading.rubric import Rubric, read_rubric
+from vivavoce.metrics.judges import asking
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.cache import AbsentModel
 from vivavoce.models.model import Model, identity_of
@@ -204,8 +205,17 @@ class Builder:
         with self.place(*at, "metric"):
             made = metric_of(name, spec, self.suite.base, opening, settings().judge)
             self.metrics.append(made)
+<<<<<<< HEAD
             decided = spec.threshold is not None
             return metric_grader(name, made, spec.display_name, written_in(spec, self.suite.base), decided=decided)
+=======
+            if any(one.model is None for one in asking(made)):
+                raise UsageError(
+                    f"'{spec.metric}' needs a judge, and none is named: write model: in the grader, set "
+                    "VIVAVOCE_JUDGE, or give --judge where the command takes it"
+                )
+            return metric_grader(name, made, spec.display_name, written_in(spec, self.suite.base))
+>>>>>>> 3387379 (Read VIVAVOCE_JUDGE when a judge is needed, in one place, for all who need one)
         return None
 
     def _opened(self, model: str | Model, spec: JudgeSpec) -> Model:

@@ -6,7 +6,6 @@ import pytest
 
 from vivavoce.server.allowed import Allowed
 from vivavoce.server.replies import Evaluated
-from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 
@@ -29,7 +28,6 @@ def test_a_judged_metric_asks_the_judge_of_the_server(store: Store, monkeypatch:
         unjudged = Evaluated.model_validate_json(send("POST", f"{url}/api/v1/evaluations", body).body)
         assert unjudged.results["goal_achievement"].state == "skipped"
         monkeypatch.setenv("VIVAVOCE_JUDGE", f"{judge.base_url}#examiner")
-        settings.cache_clear()
         found = Evaluated.model_validate_json(send("POST", f"{url}/api/v1/evaluations", body).body)
     assert (found.all_passed, found.results["goal_achievement"].evidence[0].verified) == (True, True)
     assert len(judge.requests) == 1
