@@ -346,10 +346,10 @@ class JudgedMetric(BaseMultiTurnMetric):
             about=About(self.config.score_type, len(given.messages), given.goal, prompt=prompt),
         )
 
-    @cached_property
+    @property
     def asked_with(self) -> dict[str, Any]:
         """The model and the settings that the judge is asked with."""
-        return {"model": self.model and self.model.name, **self.settings}
+        return {"model": self.judge and self.judge.name, **self.settings}
 
     def _turn(self, verdict: Verdict, piece: Piece) -> Score:
         """Return the score of the last turn of a piece."""

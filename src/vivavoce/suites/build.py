@@ -173,13 +173,8 @@ class Builder:
             with self.place(*at, "model"):
                 asked_with = spec.asked_with
                 judge = ModelJudge(self._opened(spec.model, spec), rubric, asked_with, spec.system_prompt)
-<<<<<<< HEAD
-                asked: list[Any] = [spec.model, rubric.hash, asked_with, spec.system_prompt, VERDICT_SCHEMA]
-                parts = [*asked, _extractor_parts(spec, self.suite.base), *_threshold_part(spec)]
-=======
                 asked = [*_named(spec.model, judge.model), rubric.hash, asked_with, spec.system_prompt, VERDICT_SCHEMA]
-                parts = [*asked, _extractor_parts(spec, self.suite.base)]
->>>>>>> 7b7aa40 (Name the endpoint in the key of a kept answer and in fingerprints)
+                parts = [*asked, _extractor_parts(spec, self.suite.base), *_threshold_part(spec)]
                 return Grader(
                     name,
                     extract,
@@ -205,17 +200,13 @@ class Builder:
         with self.place(*at, "metric"):
             made = metric_of(name, spec, self.suite.base, opening, settings().judge)
             self.metrics.append(made)
-<<<<<<< HEAD
-            decided = spec.threshold is not None
-            return metric_grader(name, made, spec.display_name, written_in(spec, self.suite.base), decided=decided)
-=======
             if any(one.model is None for one in asking(made)):
                 raise UsageError(
                     f"'{spec.metric}' needs a judge, and none is named: write model: in the grader, set "
                     "VIVAVOCE_JUDGE, or give --judge where the command takes it"
                 )
-            return metric_grader(name, made, spec.display_name, written_in(spec, self.suite.base))
->>>>>>> 3387379 (Read VIVAVOCE_JUDGE when a judge is needed, in one place, for all who need one)
+            decided = spec.threshold is not None
+            return metric_grader(name, made, spec.display_name, written_in(spec, self.suite.base), decided=decided)
         return None
 
     def _opened(self, model: str | Model, spec: JudgeSpec) -> Model:
