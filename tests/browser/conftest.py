@@ -39,7 +39,10 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """A page of a browser that knows nothing; what it asks of others or complains about is a failure."""
+    """A page of a browser that knows nothing; what it asks of others or complains about is a failure.
+
+    A test names it after its server, so that it is closed before the server ends.
+    """
     context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
     opened = context.new_page()
     complaints: list[str] = []

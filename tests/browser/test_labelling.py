@@ -39,7 +39,7 @@ def heading(page: Page, text: str) -> None:
     page.wait_for_load_state()  # keys are heard from then on
 
 
-def test_conversations_are_marked_with_keys(page: Page, queue: str, store: Store) -> None:
+def test_conversations_are_marked_with_keys(queue: str, page: Page, store: Store) -> None:
     page.goto(queue)
     heading(page, "Item 1 of 3")
     page.keyboard.press("Enter")  # without an answer nothing is saved
@@ -74,7 +74,7 @@ def test_without_a_script_a_form_does_the_same(browser: Browser, queue: str, sto
     assert list(all_labels(store, "run-1")) == []
 
 
-def test_a_turn_is_marked_on_the_page_of_its_conversation(page: Page, queue: str) -> None:
+def test_a_turn_is_marked_on_the_page_of_its_conversation(queue: str, page: Page) -> None:
     page.goto(f"{queue.partition('/label')[0]}/runs/run-1/samples/one")
     page.get_by_role("link", name="Mark this turn").click()
     expect(page.get_by_label("Where")).to_have_value("0")
@@ -85,7 +85,7 @@ def test_a_turn_is_marked_on_the_page_of_its_conversation(page: Page, queue: str
     assert re.search(r"#t0$", page.url)
 
 
-def test_a_telephone_shows_all_of_it_without_scrolling_sideways(page: Page, queue: str) -> None:
+def test_a_telephone_shows_all_of_it_without_scrolling_sideways(queue: str, page: Page) -> None:
     page.set_viewport_size({"width": 380, "height": 800})
     for address in (queue, queue.partition("?")[0]):
         page.goto(address)

@@ -77,7 +77,7 @@ def start(page: Page, stage: Stage) -> None:
     page.wait_for_url("**/jobs/job-*")
 
 
-def test_a_run_is_started_and_watched_turn_by_turn_to_its_end(page: Page, stage: Stage) -> None:
+def test_a_run_is_started_and_watched_turn_by_turn_to_its_end(stage: Stage, page: Page) -> None:
     stage.suite(rows=3)
     start(page, stage)
     talk = page.locator(".talk")
@@ -102,7 +102,7 @@ def test_a_run_is_started_and_watched_turn_by_turn_to_its_end(page: Page, stage:
     expect(page.get_by_role("heading", level=1)).to_have_text(re.compile("s0"))
 
 
-def test_what_was_said_before_one_looks_is_there_and_the_rest_follows(page: Page, stage: Stage) -> None:
+def test_what_was_said_before_one_looks_is_there_and_the_rest_follows(stage: Stage, page: Page) -> None:
     stage.suite(rows=2)
     start(page, stage)
     stage.bot.let.release(2)
@@ -114,7 +114,7 @@ def test_what_was_said_before_one_looks_is_there_and_the_rest_follows(page: Page
     expect(page.locator(".talk")).to_have_count(2)
 
 
-def test_a_long_run_never_fills_the_page(page: Page, stage: Stage) -> None:
+def test_a_long_run_never_fills_the_page(stage: Stage, page: Page) -> None:
     stage.suite(rows=PLACES + 20, at_once=8)
     start(page, stage)
     stage.bot.let.release(1000)
@@ -124,7 +124,7 @@ def test_a_long_run_never_fills_the_page(page: Page, stage: Stage) -> None:
     assert page.locator(".talk.over").count() == PLACES
 
 
-def test_a_run_is_cancelled_where_it_is_watched_and_goes_on(page: Page, stage: Stage) -> None:
+def test_a_run_is_cancelled_where_it_is_watched_and_goes_on(stage: Stage, page: Page) -> None:
     stage.suite(rows=6, at_once=1)
     start(page, stage)
     expect(page.locator(".talk").first).to_be_visible()
@@ -150,7 +150,7 @@ def test_without_a_script_a_job_shows_how_it_stands(browser: Browser, stage: Sta
     context.close()
 
 
-def test_a_run_of_a_shell_is_seen_to_go_on(page: Page, stage: Stage) -> None:
+def test_a_run_of_a_shell_is_seen_to_go_on(stage: Stage, page: Page) -> None:
     suite = stage.suite(rows=3, at_once=1)
     with ThreadPoolExecutor(1) as shell:
         running = shell.submit(run_suite, suite, store=stage.store.place)

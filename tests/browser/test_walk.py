@@ -44,7 +44,7 @@ def everybody_can_read(page: Page) -> None:
     assert found.violations_count == 0, f"{page.url}: {found.generate_report()}"
 
 
-def test_from_an_empty_store_to_a_label_and_a_comparison(page: Page, office: str) -> None:
+def test_from_an_empty_store_to_a_label_and_a_comparison(office: str, page: Page) -> None:
     page.goto(office)
     expect(page.get_by_role("heading", name="No runs yet")).to_be_visible()
     for suite in ("v1.yaml", "v2.yaml"):
