@@ -237,6 +237,36 @@ def test_an_error_names_the_message_the_rule_and_what_was_got(row: Any, rule: st
         read_messages([{"role": "user", "content": "fine"}, row])
 
 
+@pytest.mark.parametrize(
+    ("row", "key"),
+    [
+        ({"role": "assistant", "text": "Hello."}, "text"),
+        ({"role": "user", "contents": ["a", "the longer one"]}, "contents.1"),
+        ({"type": "human", "data": {"content": "Hello.", "id": "1"}}, "data.content"),
+        ({"role": "user", "parts": [{"text": "Hello."}]}, "parts.0.text"),
+        (AIMessage(tool_calls=[], text="Hello."), "text"),  # pyright: ignore[reportCallIssue]
+    ],
+)
+def test_words_under_an_unknown_key_alone_are_an_error_that_names_it(row: Any, key: str) -> None:
+    rule = f"^message 1: has no 'content', and the text under '{key}' is not read; write it as 'content'"
+    with pytest.raises(ValueError, match=rule):
+        read_messages([{"role": "user", "content": "fine"}, row])
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"role": "assistant", "content": None, "reasoning": "hm"},
+        {"role": "assistant", "content": "", "reasoning": "hm"},
+        {"role": "assistant", "tool_calls": [CALL], "reasoning": "hm"},
+        {"role": "assistant", "refusal": "No.", "reasoning": "hm"},
+        {"role": "assistant", "step": 3},
+    ],
+)
+def test_an_unknown_key_beside_content_or_calls_is_kept(row: dict[str, Any]) -> None:
+    assert read_message(row).to_dict() == row
+
+
 def test_a_long_value_is_shortened_in_an_error() -> None:
     with pytest.raises(ValueError, match=r"got \['x+\.\.\.$"):
         read_messages([{"role": "user", "name": ["x" * 1000]}])

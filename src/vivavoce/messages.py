@@ -1,8 +1,8 @@
 """Messages: one native schema, the shape of the OpenAI chat wire.
 
 Other spellings are read, never stored: `type: human | ai` and `ToolCall(name=…, args=…)` as Ragas writes them, flat
-tool calls `{"id", "name", "arguments": {…}}`, and arguments given as an object. Keys we do not know are kept, so what
-a provider sent comes back unchanged.
+tool calls `{"id", "name", "arguments": {…}}`, and arguments given as an object. Keys we do not know are kept beside the
+content, so what a provider sent comes back unchanged; a message whose words are under such a key alone is an error.
 
 Source of the shape: the `messages` parameter of OpenAI's chat completions reference.
 """
@@ -10,11 +10,20 @@ Source of the shape: the `messages` parameter of OpenAI's chat completions refer
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import ErrorDetails
 
 
@@ -276,8 +285,47 @@ def _parts_note(content: Content | None) -> str:
 AnyMessage = Annotated[SystemMessage | HumanMessage | AIMessage | ToolMessage, Field(discriminator="role")]
 """A message of any role, chosen by its role."""
 
-Messages = Annotated[list[AnyMessage], BeforeValidator(_with_roles)]
+
+def unread_text(message: Message) -> str | None:
+    """Return the path of the text under an unknown key, where a message has neither content nor calls.
+
+    An explicit null is content: it says that nothing was said.
+    """
+    if message.content is not None or not message.model_extra or "content" in message.model_fields_set:
+        return None
+    if isinstance(message, AIMessage) and (message.tool_calls or message.refusal):
+        return None
+    texts = [found for key, value in message.model_extra.items() for found in _texts(value, key)]
+    return max(texts)[1] if texts else None
+
+
+def _with_content(message: Message) -> Message:
+    if key := unread_text(message):
+        raise ValueError(
+            f"has no 'content', and the text under {_short(key)} is not read; "
+            "write it as 'content' (or write 'content': null, where nothing was said)"
+        )
+    return message
+
+
+def _texts(value: Any, path: str, depth: int = 4) -> Iterator[tuple[int, str]]:
+    """Yield the length and the path of every text in what stands under an unknown key."""
+    if isinstance(value, str):
+        if value.strip():
+            yield len(value), path
+    elif isinstance(value, Mapping) and depth:
+        for key, one in cast("Mapping[object, Any]", value).items():
+            yield from _texts(one, f"{path}.{key}", depth - 1)
+    elif isinstance(value, list | tuple) and depth:
+        for index, one in enumerate(cast("Sequence[Any]", value)):
+            yield from _texts(one, f"{path}.{index}", depth - 1)
+
+
+Messages = Annotated[list[Annotated[AnyMessage, AfterValidator(_with_content)]], BeforeValidator(_with_roles)]
 """A list of messages in any known spelling."""
+
+StoredMessages = Annotated[list[AnyMessage], BeforeValidator(_with_roles)]
+"""A list of messages of a record: what was accepted once can be read for ever."""
 
 _read: TypeAdapter[list[AnyMessage]] = TypeAdapter(Messages)
 _stored: TypeAdapter[list[AnyMessage]] = TypeAdapter(list[AnyMessage], config={"ser_json_inf_nan": "constants"})

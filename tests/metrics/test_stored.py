@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from typing import Any
 
 import pytest
 
 from vivavoce import RunOptions, UsageError, evaluate
 from vivavoce.metrics import GoalAchievementJudge, TurnCountMetric, evaluate_test_result
+from vivavoce.settings import settings
 from vivavoce.testing import LoopbackServer, ScriptedModel
 
 VERDICT = {"achievement_level": "fully_achieved", "confidence": 0.9, "reasoning": "It was told.", "evidence": ["auto"]}
@@ -28,6 +30,14 @@ def test_a_stored_conversation_is_judged_by_the_goal_of_its_sample() -> None:
     goal = report.get_metric("goal_achievement")
     assert (goal.passed, goal.evidence[0].verified, report["turn_count"].score) == (True, True, 1.0)
     assert "the user learns the offer" in model.requests[0].messages[-1].text
+
+
+def test_a_conversation_without_readable_words_is_not_judged_as_an_empty_one() -> None:
+    stored(rows())
+    with sqlite3.connect(settings().store) as file:  # as a store from before the rule may hold it
+        file.execute("UPDATE turns SET messages = ?", ('[{"role": "user", "text": "Hello."}]',))
+    with pytest.raises(UsageError, match="sample 'one': message 0: has no 'content', and the text under 'text'"):
+        evaluate_test_result("latest/one", ["turn_count"])
 
 
 def test_a_metric_by_name_is_judged_by_the_model_that_is_given() -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from pydantic import ValidationError
+
 from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.messages import describe
 from vivavoce.metrics.evaluation import EvaluationReport, Named, Several, evaluate_given
 from vivavoce.metrics.metric_input import metric_input
 from vivavoce.metrics.types import MultiTurnEvaluationInput
@@ -67,5 +70,8 @@ def stored_input(store: Store, test_result_id: str) -> MultiTurnEvaluationInput:
 def _input(attempt: Attempt) -> MultiTurnEvaluationInput:
     row = json.loads(attempt.sample)
     messages = attempt.trajectory.messages
-    sample = Sample.model_validate(row if "input" in row else {**row, "messages": messages})
+    try:
+        sample = Sample.model_validate(row if "input" in row else {**row, "messages": messages})
+    except ValidationError as error:
+        raise UsageError(f"sample '{attempt.key.sample_id}': {describe(error)}") from error
     return metric_input(sample, messages, [turn.seconds for turn in attempt.trajectory.turns])

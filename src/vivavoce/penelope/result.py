@@ -12,7 +12,7 @@ from pydantic_core import PydanticSerializationError
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import Blame
-from vivavoce.messages import AnyMessage, Messages
+from vivavoce.messages import AnyMessage, StoredMessages
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.judging import CONTRACT, GOAL
@@ -64,7 +64,7 @@ class TestResult(BaseModel):
     stop_reason: str = ""
     stopped_by: str = ""
     context: TestContext
-    opening: Messages = Field(default_factory=lambda: list[AnyMessage]())
+    opening: StoredMessages = Field(default_factory=lambda: list[AnyMessage]())
     history: list[Turn] = Field(default_factory=list[Turn])
     unfinished: list[Step] = Field(default_factory=list[Step])
     findings: list[str] = Field(default_factory=list[str])

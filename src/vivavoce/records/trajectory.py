@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vivavoce.messages import AIMessage, AnyMessage, Messages, ToolCall, ToolMessage
+from vivavoce.messages import AIMessage, AnyMessage, StoredMessages, ToolCall, ToolMessage
 from vivavoce.records.failure import Failure
 from vivavoce.records.usage import Usage
 
@@ -21,7 +21,7 @@ class Turn(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     index: int
-    messages: Messages
+    messages: StoredMessages
     started_at: float | None = None
     seconds: float | None = None
     usage: Usage | None = None
@@ -37,7 +37,7 @@ class Trajectory(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    opening: Messages = Field(default_factory=lambda: list[AnyMessage]())
+    opening: StoredMessages = Field(default_factory=lambda: list[AnyMessage]())
     turns: list[Turn] = Field(default_factory=lambda: list[Turn]())
     session_id: str | None = None
     state: dict[str, Any] | None = None

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticSerializationError
 
 from vivavoce.conversation import split_turns
-from vivavoce.messages import AnyMessage, HumanMessage, Messages, ToolCall
+from vivavoce.messages import AnyMessage, HumanMessage, Messages, ToolCall, unread_text
 
 JsonScalar = str | int | float | bool | None
 _OF_RUBRICS = {"input", "ground_truth", "submission", "conversation"}
@@ -71,9 +71,13 @@ class Sample(BaseModel):
             raise ValueError(f"rubric_vars may not hold '{taken[0]}': every rubric has a variable of that name")
         if self.messages is not None and not self.messages:
             raise ValueError("'messages' is empty: nothing was recorded")
+        if isinstance(self.input, list) and not self.input:
+            raise ValueError("'input' is an empty list: there is nothing to ask")
         for place, said in enumerate(self.said):
             if not (said.text.strip() or isinstance(said.content, list)):
-                raise ValueError(f"input {place} is empty" if isinstance(self.input, list) else "'input' is empty")
+                rule = f"; its text is under '{key}': write it as 'content'" if (key := unread_text(said)) else ""
+                name = f"input {place}" if isinstance(self.input, list) else "'input'"
+                raise ValueError(f"{name} is empty{rule}")
         self._check_lengths()
         return self
 
