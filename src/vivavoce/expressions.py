@@ -39,6 +39,14 @@ class Expression:
         """
         return bool(self._timed(self._pattern.search, text))
 
+    def fits(self, text: str) -> bool:
+        """Say whether it matches the whole text.
+
+        Raises:
+            GraderFault: the search takes too long.
+        """
+        return bool(self._timed(self._pattern.fullmatch, text))
+
     def matches(self, text: str, group: int = 0) -> list[str]:
         """Return what it finds, from left to right: the whole match, or a group of it.
 

@@ -33,7 +33,7 @@ from vivavoce.metrics.exact.tool_calls import (
 )
 from vivavoce.metrics.exact.tool_calls import tool_call_accuracy as accuracy_of_calls
 from vivavoce.metrics.exact.tool_calls import tool_call_f1 as f1_of_calls
-from vivavoce.models.structured import mismatch
+from vivavoce.models.json_schema import mismatch
 from vivavoce.plugins import Registry
 from vivavoce.records.score import Score, skipped
 from vivavoce.samples.sample import Sample

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 
-from vivavoce.errors import UsageError
+from vivavoce.models.json_schema import mismatch
 from vivavoce.models.model import Schema
 from vivavoce.records.failure import shorten
 
@@ -90,15 +90,6 @@ def _class_mismatch(text: str, shape: type[BaseModel]) -> str | None:
     return None
 
 
-def mismatch(value: object, schema: Mapping[str, Any]) -> str | None:
-    """Say in one line how a value breaks a JSON schema (draft 2020-12), None when it matches.
-
-    Raises:
-        UsageError: the schema itself is not valid.
-    """
-    return _checker(json.dumps(schema))(value)
-
-
 def allows_strict(schema: object) -> bool:
     """Say whether OpenAI's strict mode takes a schema: its keywords only, objects closed, every property required."""
     if not isinstance(schema, Mapping):
@@ -114,29 +105,6 @@ def allows_strict(schema: object) -> bool:
     for keyword in _NAMED_PARTS:
         inner += parts.get(keyword, {}).values()
     return all(allows_strict(part) for part in inner)
-
-
-@lru_cache(maxsize=256)
-def _checker(schema: str) -> Callable[[object], str | None]:
-    from jsonschema import Draft202012Validator, SchemaError
-    from jsonschema import ValidationError as Violation
-    from jsonschema.exceptions import best_match  # pyright: ignore[reportUnknownVariableType]
-    from referencing import Registry
-
-    parsed = json.loads(schema)
-    try:
-        Draft202012Validator.check_schema(parsed)
-    except SchemaError as error:
-        raise UsageError(f"the JSON schema is not valid at {error.json_path}: {error.message}") from error
-    # an empty registry: a reference to a web address must not be fetched
-    validator: Any = Draft202012Validator(parsed, registry=Registry())
-    best = cast("Callable[[Any], Violation | None]", best_match)
-
-    def check(value: object) -> str | None:
-        error = best(validator.iter_errors(value))
-        return None if error is None else shorten(f"{error.json_path}: {error.message}", 300)
-
-    return check
 
 
 def _refuse_constant(name: str) -> float:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from vivavoce.errors import BudgetExhausted, Fault, TestingFault, UsageError, VivavoceError
 from vivavoce.messages import AIMessage, FunctionCall, ToolCall, ToolMessage
-from vivavoce.models.structured import mismatch
+from vivavoce.models.json_schema import mismatch
 from vivavoce.pacing.waiting import is_cancelled
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.context import TestState

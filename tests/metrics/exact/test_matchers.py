@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import GraderFault, UsageError
 from vivavoce.metrics.exact.matchers import read_matcher, typed_equal
 
 numbers = st.integers() | st.floats()
@@ -90,6 +90,12 @@ def test_a_matcher_decides(spec: object, actual: JsonValue, wanted: JsonValue, a
     assert read_matcher(spec, "x").agrees(actual, wanted) is agrees
 
 
+def test_a_pattern_that_takes_too_long_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vivavoce.expressions.SECONDS", 0.1)
+    with pytest.raises(GraderFault, match=r"took longer than 0\.1 s"):
+        read_matcher({"regex": "(a|aa)+"}, "x").agrees("a" * 60 + "!", None)
+
+
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
@@ -102,7 +108,7 @@ def test_a_matcher_decides(spec: object, actual: JsonValue, wanted: JsonValue, a
         ({"fuzzy": True}, "a similarity is above 0"),
         ({"tolerance": -1}, "tolerance: a tolerance is a number of at least 0, got -1"),
         ({"tolerance": float("nan")}, "a tolerance is a number"),
-        ({"regex": "("}, "regex: not a regular expression"),
+        ({"regex": "("}, "regex: '(' is not a regular expression"),
         ({"regex": 5}, "a regular expression is text"),
     ],
 )

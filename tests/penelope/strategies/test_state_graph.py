@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import GraderFault, UsageError
 from vivavoce.penelope.strategies.state_graph import SEARCHED, StateGraph, read_graph
 from vivavoce.penelope.strategies.strategy import Move, Strategy
 
@@ -89,6 +89,13 @@ def test_all_parts_of_a_condition_have_to_hold() -> None:
     assert graph.move(state(("A", "No light."))) == graph.move(state(("A", "A lamp."))) == Move()
 
 
+def test_a_condition_that_takes_too_long_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vivavoce.expressions.SECONDS", 0.1)
+    nodes = {"a": {"say": "A", "next": [{"to": "b", "when": {"matches": "(a|aa)+$"}}]}, "b": {"say": "B"}}
+    with pytest.raises(GraderFault, match=r"took longer than 0\.1 s"):
+        read_graph({"start": "a", "nodes": nodes}).move(state(("A", "a" * 60 + "!")))
+
+
 @given(st.lists(st.tuples(st.text(), st.sampled_from([NO, "20 euros", "free", "", "What?"])), max_size=12))
 def test_any_walk_ends_somewhere_in_the_script_or_behind_it(exchanges: list[Exchange]) -> None:
     move = walked(*exchanges)
@@ -109,7 +116,7 @@ def test_any_walk_ends_somewhere_in_the_script_or_behind_it(exchanges: list[Exch
         ({"say": "A", "turns": 0}, "nodes.a.turns: "),
         ({"say": "A", "next": "b"}, "nodes.a: no node 'b'"),
         ({"say": "A", "next": [{"to": "aa"}]}, "no node 'aa'; did you mean 'a'"),
-        ({"say": "A", "next": [{"to": "a", "when": {"matches": "("}}]}, "matches: not a regular expression"),
+        ({"say": "A", "next": [{"to": "a", "when": {"matches": "("}}]}, r"matches: '\(' is not a regular expression"),
         (
             {"say": "A", "next": [{"to": "a", "when": {"contains": None}}]},
             "a condition is one of contains, matches and refused",

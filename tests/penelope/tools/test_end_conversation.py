@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vivavoce.models.structured import mismatch
+from vivavoce.models.json_schema import mismatch
 from vivavoce.penelope.tools.end_conversation import EndConversationTool
 
 

@@ -6,7 +6,6 @@ The set is closed. A value of another type than a matcher is made for is compare
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -15,6 +14,7 @@ from typing import ClassVar, Protocol, cast
 from pydantic import JsonValue
 
 from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.expressions import expression
 
 
 class Matcher(Protocol):
@@ -165,7 +165,7 @@ class Regex:
 
     def agrees(self, actual: JsonValue, wanted: JsonValue) -> bool:
         """Match the whole of the actual text."""
-        return isinstance(actual, str) and re.fullmatch(self.pattern, actual) is not None
+        return isinstance(actual, str) and expression(self.pattern).fits(actual)
 
     def wants(self, wanted: str) -> str:
         """Say the pattern."""
@@ -214,9 +214,9 @@ def _read_regex(value: object, where: str) -> Matcher:
     if not isinstance(value, str):
         raise UsageError(f"{where}: a regular expression is text, got {value!r}")
     try:
-        re.compile(value)
-    except re.error as error:
-        raise UsageError(f"{where}: not a regular expression: {error}") from error
+        expression(value)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error}") from error
     return Regex(value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
@@ -10,6 +9,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.expressions import expression
 from vivavoce.messages import describe
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.strategies.history import refused, standing
@@ -39,9 +39,9 @@ class Condition(_Part):
     @classmethod
     def _check_expression(cls, pattern: str | None) -> str | None:
         try:
-            re.compile(pattern or "")
-        except re.error as error:
-            raise ValueError(f"not a regular expression: {error}") from error
+            expression(pattern or "")
+        except UsageError as error:
+            raise ValueError(str(error)) from error
         return pattern
 
     @model_validator(mode="after")
@@ -55,7 +55,7 @@ class Condition(_Part):
         reply = turn.reply[:SEARCHED]
         return (
             (self.contains is None or self.contains.casefold() in reply.casefold())
-            and (self.matches is None or re.search(self.matches, reply) is not None)
+            and (self.matches is None or expression(self.matches).found_in(reply))
             and (self.refused is None or self.refused is refused(turn))
         )
 
