@@ -70,6 +70,39 @@ def test_each_extractor_finds_its_part(name: str, config: dict[str, Any], found:
     assert extract(name, **config) == found
 
 
+SILENT_AT_LAST = View(
+    [
+        [HumanMessage(content="Hello"), AIMessage(content=""), AIMessage(content="Paris")],
+        [HumanMessage(content="And?"), AIMessage(content="Rome"), AIMessage(content=None), AIMessage(content="")],
+        [HumanMessage(content="So?"), AIMessage(content="", tool_calls=[ToolCall(name="find", args={})])],
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "config", "turns", "found"),
+    [
+        ("last_assistant", {}, 3, ""),
+        ("last_assistant", {}, 1, "Paris"),
+        ("first_assistant", {}, 3, ""),
+        ("all_assistant", {"separator": "|"}, 3, "|Paris|Rome||"),
+        ("last_turn", {"separator": "|"}, 2, "Rome||"),
+        ("last_turn", {"separator": "|"}, 3, ""),
+        ("pattern", {"pattern": "[A-Z]?"}, 2, ""),
+        ("pattern", {"pattern": "[A-Z]"}, 2, "R"),
+    ],
+)
+def test_a_message_that_says_nothing_is_an_answer_and_one_that_calls_tools_is_none(
+    name: str, config: dict[str, Any], turns: int, found: str
+) -> None:
+    assert build_extractor(name, config, Path())(View(SILENT_AT_LAST.turns[:turns])) == found
+
+
+def test_the_words_of_a_refusal_are_an_answer() -> None:
+    view = View([[HumanMessage(content="Hi"), AIMessage(content="Yes?"), AIMessage(content=None, refusal="No.")]])
+    assert build_extractor("last_assistant", {}, Path())(view) == "No."
+
+
 def test_the_output_of_parallel_calls_is_found_by_id_and_not_by_place() -> None:
     only_second = View([VIEW.turns[1]])
     assert build_extractor("tool_output", {"tool_name": "find"}, Path())(only_second) == "in Bern"

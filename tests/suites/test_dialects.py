@@ -11,6 +11,7 @@ from recordings import RECORDINGS, needs_recordings
 from vivavoce.errors import UsageError
 from vivavoce.run.check import check_suite
 from vivavoce.suites.load import Suite, load_suite
+from vivavoce.suites.spec import GraderSpec
 
 REAL = RECORDINGS / "letta_evals_suites"
 ERA_A = """\
@@ -94,6 +95,25 @@ def test_era_d_becomes_ours(tmp_path: Path) -> None:
 def test_what_cannot_be_done_is_refused_by_name(tmp_path: Path, key: str, value: str, said: str) -> None:
     suite = read(tmp_path, era_d(**{key: value}))
     assert [problem.line is not None and said in problem.message for problem in suite.problems] == [True]
+
+
+@pytest.mark.parametrize(
+    ("config", "group", "notes"),
+    [
+        ("pattern: a, search_all: true, group: 1", 0, 1),
+        ("pattern: (a), search_all: true", 1, 1),
+        ("pattern: (a), search_all: true, group: 1", 1, 0),
+        ("pattern: (a)(b), search_all: true, group: 1", 2, 1),
+        ("pattern: (a)(b), group: 1", 1, 0),
+    ],
+)
+def test_groups_of_all_matches_are_counted_as_there(tmp_path: Path, config: str, group: int, notes: int) -> None:
+    grader = f"{{kind: tool, function: contains, extractor: pattern, extractor_config: {{{config}}}}}"
+    suite = read(tmp_path, era_d(graders=f"{{right: {grader}}}"))
+    found = suite.spec.graders["right"]
+    assert isinstance(found, GraderSpec)
+    assert found.extractor_config["group"] == group
+    assert sum("letta-evals counts groups from 0" in note for note in suite.notes) == notes
 
 
 def test_an_unknown_key_of_an_older_suite_is_no_less_an_error(tmp_path: Path) -> None:

@@ -45,11 +45,8 @@ UserExtractor = Callable[..., object]
 
 
 def last_assistant(view: View) -> str:
-    """Return the words of the last assistant message."""
-    for turn in reversed(view.turns):
-        if texts := assistant_texts(turn):
-            return texts[-1]
-    return ""
+    """Return the words of the last assistant message; one that says nothing is an answer, too."""
+    return next((texts[-1] for turn in reversed(view.turns) if (texts := assistant_texts(turn))), "")
 
 
 def first_assistant(view: View) -> str:

@@ -47,7 +47,7 @@ def _checker(schema: str) -> Callable[[object], str | None]:
         rule = "patternProperties and unevaluatedProperties cannot be checked together; write additionalProperties"
         raise UsageError(f"the JSON schema is not usable: {rule}")
     # an empty registry: a reference to a web address must not be fetched
-    validator: Any = _timed()(parsed, registry=Registry())
+    validator: Any = _timed()(parsed, registry=cast("Any", Registry)())
     best = cast("Callable[[Any], Violation | None]", best_match)
 
     def check(value: object) -> str | None:

@@ -78,7 +78,7 @@ class Turn(Step):
     @property
     def reply(self) -> str:
         """The words of the target, empty where it failed or said nothing."""
-        return "\n".join(assistant_texts(self.exchange.messages))
+        return "\n".join(filter(None, assistant_texts(self.exchange.messages)))
 
     @property
     def answered(self) -> bool:

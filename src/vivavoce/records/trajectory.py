@@ -57,8 +57,12 @@ class Trajectory(BaseModel):
 
 
 def assistant_texts(messages: Sequence[AnyMessage]) -> list[str]:
-    """Return the words of each assistant message that has any."""
-    return [m.text for m in messages if isinstance(m, AIMessage) and m.text]
+    """Return the words of each assistant message, empty where it says nothing; one that only calls tools is left out.
+
+    The words of a refusal in a field of its own are words, too.
+    """
+    said = [(m, m.text or m.refusal or "") for m in messages if isinstance(m, AIMessage)]
+    return [text for m, text in said if text or not m.tool_calls]
 
 
 def tool_calls(messages: Sequence[AnyMessage]) -> list[ToolCall]:

@@ -294,7 +294,7 @@ def _named(name: str, judge: Model) -> list[Any]:
 
 
 def _extractor_parts(spec: FunctionGraderSpec | JudgeGraderSpec, base: Path) -> list[Any]:
-    version = "1"
+    version = "2"
     if is_file_reference(spec.extractor):
         version = _source(load_object(spec.extractor, base))
     return [spec.extractor, version, spec.extractor_config, spec.scope]

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
-from vivavoce.errors import Problem
+from vivavoce.errors import Problem, UsageError
+from vivavoce.expressions import expression
 from vivavoce.suites.document import Document, KeyPath
 
 Era = Literal["A", "B", "C", "D"]
@@ -155,6 +156,22 @@ def _grader(work: Translation, at: KeyPath, grader: dict[str, Any]) -> None:
         work.note((*at, "kind"), f"'{kind}' is called '{grader['kind']}' here")
     if grader.get("kind") == "model_judge":
         _judge(work, at, grader)
+    if work.era is not None and grader.get("extractor") == "pattern":
+        _pattern(work, (*at, "extractor_config"), _section(grader, "extractor_config"))
+
+
+def _pattern(work: Translation, at: KeyPath, config: dict[str, Any]) -> None:
+    """Count groups as letta-evals does with `search_all`, by `re.findall`: from 0, and a single group is always taken."""
+    group = config.get("group", 0)
+    if config.get("search_all") is not True or not isinstance(group, int):
+        return
+    try:
+        groups = expression(str(config.get("pattern", ""))).groups
+    except UsageError:  # the extractor says so, with its place
+        return
+    config["group"] = group + 1 if groups > 1 else groups
+    if config["group"] != group:
+        work.note((*at, "group"), f"is {config['group']} here: with search_all letta-evals counts groups from 0")
 
 
 def _judge(work: Translation, at: KeyPath, grader: dict[str, Any]) -> None:

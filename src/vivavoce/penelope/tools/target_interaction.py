@@ -77,7 +77,7 @@ def told(exchange: Turn) -> ToolResult:
     """Return what the tester is told of an exchange: the words of the target, or how it failed."""
     if exchange.failure is not None:
         return ToolResult(success=False, error=shorten(exchange.failure.message, 500))
-    reply = "\n".join(assistant_texts(exchange.messages))
+    reply = "\n".join(filter(None, assistant_texts(exchange.messages)))
     return ToolResult(success=True, output={"response": shorten(reply, REPLY_LIMIT)})
 
 
