@@ -16,6 +16,7 @@ from typing import Any, cast
 from vivavoce.errors import GraderFault
 from vivavoce.expressions import expression
 from vivavoce.grading.calling import call_user
+from vivavoce.grading.foreign import check_messages
 from vivavoce.grading.options import Pattern, check_parameters, read_options
 from vivavoce.messages import AnyMessage, ToolMessage
 from vivavoce.plugins import Registry, is_file_reference, load_object
@@ -165,6 +166,7 @@ def build_extractor(name: str, config: Mapping[str, Any], base: Path) -> Extract
 
 def _user_extract(found: UserExtractor, config: dict[str, Any]) -> Extract:
     wants_state = bool(check_parameters(found, ("trajectory", "config"), ("agent_state",)))
+    check_messages(found)
 
     async def extract(view: View) -> str:
         turns = [list(turn) for turn in view.turns]

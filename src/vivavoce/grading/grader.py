@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 from vivavoce.errors import BudgetExhausted, GraderFault
 from vivavoce.grading.calling import call_user
 from vivavoce.grading.extractors import Extract, View
+from vivavoce.grading.foreign import check_messages, from_foreign
 from vivavoce.grading.graders import Case, Truth
 from vivavoce.grading.options import check_parameters
 from vivavoce.grading.result import GradeResult
@@ -187,6 +188,8 @@ def user_score(function: Callable[..., Any], config: Mapping[str, Any], timeout:
         UsageError: it takes something that nobody fills.
     """
     wanted = check_parameters(function, ("sample", "submission"), ("trajectory", "config"))
+    if "trajectory" in wanted:
+        check_messages(function)
 
     async def score(case: Case) -> Score:
         given: dict[str, Any] = {}
@@ -214,6 +217,7 @@ def as_grade(value: Any, name: str) -> GradeResult:
     Raises:
         GraderFault: it is not a number between 0 and 1, a bool, a `GradeResult` or a dict with a `score`.
     """
+    value = from_foreign(value)
     try:
         if isinstance(value, bool | int | float):
             return GradeResult(score=float(value))

@@ -2,7 +2,7 @@
 
 A user's grader is a function `(sample, submission)`, sync or async; it may also ask for `trajectory` (a list of turns,
 each a list of messages) and `config` (the options of the suite) by those names. It returns a number between 0 and 1,
-a bool, a `GradeResult`, or a dict with `score` and perhaps `rationale` and `metadata`.
+a bool, a `GradeResult`, a dict with `score` and perhaps `rationale` and `metadata`, or an object with these attributes.
 """
 
 from __future__ import annotations

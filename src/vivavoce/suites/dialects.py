@@ -161,7 +161,7 @@ def _grader(work: Translation, at: KeyPath, grader: dict[str, Any]) -> None:
 
 
 def _pattern(work: Translation, at: KeyPath, config: dict[str, Any]) -> None:
-    """Count groups as letta-evals does with `search_all`, by `re.findall`: from 0, and a single group is always taken."""
+    """Count groups as letta-evals does with `search_all`: from 0, and a single group is always taken."""
     group = config.get("group", 0)
     if config.get("search_all") is not True or not isinstance(group, int):
         return

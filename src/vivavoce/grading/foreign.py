@@ -1,0 +1,79 @@
+"""Code written for other tools: what it returns, and what it looks for.
+
+A result class of another tool is taken by its shape: the attributes `score`, `rationale` and `metadata`. An extractor
+that looks for the message classes of another tool would find none of them, and is refused by name.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from numbers import Real
+from types import CodeType, ModuleType
+from typing import Any, cast
+
+from vivavoce.errors import GraderFault, UsageError
+
+_OF_MESSAGES = ("letta_client", "letta_evals.extractors")
+"""Packages whose functions and classes read trajectories of Letta's own messages."""
+
+
+def from_foreign(value: Any) -> Any:
+    """Return the result of another tool as a dict with `score`, `rationale` and `metadata`; anything else as it is.
+
+    Raises:
+        GraderFault: the result reports an error, or its score is not a number.
+    """
+    kind = type(cast("object", value))
+    plain = issubclass(kind, type | Mapping | Real) or kind.__module__.partition(".")[0] == "vivavoce"
+    if plain or not hasattr(value, "score"):
+        return value
+    name = f"{kind.__module__}.{kind.__qualname__}"
+    if not isinstance(value.score, Real):
+        raise GraderFault(f"a grader returned a {name} whose score is {value.score!r}, not a number", kind="format")
+    metadata = getattr(value, "metadata", None)
+    known = dict(cast("Mapping[str, Any]", metadata)) if isinstance(metadata, Mapping) else {}
+    if known.get("error"):  # letta-evals reports errors so, with a score of 0
+        raise GraderFault(f"a grader returned a {name} with the error: {known['error']}")
+    rationale = getattr(value, "rationale", None)
+    return {
+        "score": float(value.score),
+        "rationale": None if rationale is None else str(rationale),
+        "metadata": known,
+    }
+
+
+def check_messages(function: Callable[..., Any]) -> None:
+    """Refuse a function of the user that looks for the message classes of another tool.
+
+    Raises:
+        UsageError: it does; the text names what it uses.
+    """
+    name = getattr(function, "__name__", "the function")
+    if found := next(_foreign_names(inspect.unwrap(function), set()), None):
+        rule = "a trajectory holds lists of vivavoce.messages, with .role, .text and .tool_calls; read those"
+        raise UsageError(f"{name} uses {found}, which finds none of its messages here; {rule}")
+
+
+def _foreign_names(function: Any, seen: set[int]) -> Iterator[str]:
+    """Yield what of other tools a function uses, itself or in the functions that it calls."""
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType) or id(code) in seen:
+        return
+    seen.add(id(code))
+    for name in _names(code):
+        used = function.__globals__.get(name)
+        origin = used.__name__ if isinstance(used, ModuleType) else str(getattr(used, "__module__", ""))
+        if used is None:
+            origin = name  # of an import inside the function
+        if any(origin == package or origin.startswith(f"{package}.") for package in _OF_MESSAGES):
+            yield origin if origin.endswith(name) else f"{origin}.{name}"
+        elif callable(used):
+            yield from _foreign_names(inspect.unwrap(used), seen)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            yield from _names(part)
