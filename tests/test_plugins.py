@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,22 @@ def test_each_file_imports_its_own_neighbours(tmp_path: Path) -> None:
         (folder / "neighbour_of_a_bot.py").write_text(f"NAME = {name!r}\n")
         (folder / "bot.py").write_text("from neighbour_of_a_bot import NAME\n")
     assert [load_object(f"{name}/bot.py:NAME", tmp_path) for name in ("a", "b", "a")] == ["a", "b", "a"]
+
+
+def test_a_neighbour_that_changed_is_imported_again(tmp_path: Path) -> None:
+    (tmp_path / "neighbour_that_changes.py").write_text("NAME = 'a'\n")
+    (tmp_path / "bot.py").write_text("from neighbour_that_changes import NAME\n")
+    assert load_object("bot.py:NAME", tmp_path) == "a"
+    (tmp_path / "neighbour_that_changes.py").write_text("NAME = 'changed'\n")
+    assert load_object("bot.py:NAME", tmp_path) == "changed"
+
+
+def test_the_path_of_the_program_stays_as_it_is(tmp_path: Path) -> None:
+    before = list(sys.path)
+    (tmp_path / "beside_a_bot.py").write_text("")
+    (tmp_path / "bot.py").write_text("import beside_a_bot\n")
+    load_object("bot.py:beside_a_bot", tmp_path)
+    assert sys.path == before
 
 
 def test_a_neighbour_does_not_hide_what_is_installed(tmp_path: Path) -> None:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar, cast
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.user_code import files_of, set_base
 
 T = TypeVar("T")
 
 _folders: list[Path] = []
 """The folders of users' files that were made importable, the newest first."""
+
+_executed: dict[Path, int] = {}
+"""When the files of users had been changed last, when they were executed."""
 
 
 def lazy(reference: str) -> Any:
@@ -88,7 +95,8 @@ def load_object(reference: str, base: Path) -> Any:
     path = (base / path_text).resolve()
     if not path.is_file():
         raise UsageError(f"no file '{path_text}' beside the suite (looked for {path})")
-    module = load_file(path, path.stat().st_mtime_ns)
+    set_base(path, base.resolve())
+    module = load_file(path, tuple((file, file.stat().st_mtime_ns) for file in files_of(path)))
     if not hasattr(module, name):
         public = [n for n in vars(module) if not n.startswith("_")]
         raise UsageError(f"{path_text} has no '{name}'{did_you_mean(name, public)}")
@@ -96,10 +104,15 @@ def load_object(reference: str, base: Path) -> Any:
 
 
 @lru_cache(maxsize=256)
-def load_file(path: Path, _changed_at: int) -> ModuleType:
-    """Execute a Python file once per change and return it as a module; its folder becomes importable."""
+def load_file(path: Path, files: tuple[tuple[Path, int], ...]) -> ModuleType:
+    """Execute a Python file and return it as a module: once, until one of `files` changes, which it is made of.
+
+    Its folder becomes importable.
+    """
     _make_importable(path.parent)
-    spec = importlib.util.spec_from_file_location(f"vivavoce_file_{path.stem}", path)
+    _forget({file for file, _ in files})
+    unique = hashlib.blake2b(str(path).encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
+    spec = importlib.util.spec_from_file_location(f"vivavoce_file_{path.stem}_{unique}", path)
     if spec is None or spec.loader is None:
         raise UsageError(Problem("is not a Python file", path))
     module = importlib.util.module_from_spec(spec)
@@ -112,21 +125,40 @@ def load_file(path: Path, _changed_at: int) -> ModuleType:
     return module
 
 
+class _Neighbours(MetaPathFinder):
+    """Finds what users' files import from their folders, after everything that is installed."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None, /
+    ) -> ModuleSpec | None:
+        """Return where a module of one of the folders is."""
+        return None if path is not None else PathFinder.find_spec(fullname, [str(folder) for folder in _folders])
+
+
 def _make_importable(folder: Path) -> None:
     """Let files import their neighbours: after what is installed, before the folders of other suites.
 
     Modules of another suite with the names of neighbours are forgotten, so that each suite gets its own.
     """
-    if str(folder) in sys.path and folder not in _folders:
-        return
+    if not any(isinstance(finder, _Neighbours) for finder in sys.meta_path):
+        sys.meta_path.append(_Neighbours())
     others = [other for other in _folders if other != folder]
-    theirs = {str(other) for other in _folders}
-    sys.path[:] = [*(place for place in sys.path if place not in theirs), str(folder), *map(str, others)]
     _folders[:] = [folder, *others]
+    importlib.invalidate_caches()
     for name, module in list(sys.modules.items()):
         file = Path(getattr(module, "__file__", None) or "")
         if file.parent in others and name == file.stem and (folder / file.name).exists():
             del sys.modules[name]
+
+
+def _forget(files: set[Path]) -> None:
+    """Forget the modules of changed files, so that they are imported as they are now."""
+    changed = {file for file in files if _executed.get(file, file.stat().st_mtime_ns) != file.stat().st_mtime_ns}
+    _executed.update((file, file.stat().st_mtime_ns) for file in files)
+    if changed:
+        for name, module in list(sys.modules.items()):
+            if name != "__main__" and Path(getattr(module, "__file__", None) or "").resolve() in files:
+                del sys.modules[name]
 
 
 def _import_problem(path: Path, error: BaseException) -> Problem:

@@ -230,6 +230,50 @@ async def test_a_run_whose_graders_or_data_changed_is_not_resumed(suite: Path) -
             await reopen_run(run.id, store=store).execute()
 
 
+OWN = """\
+from helper_of_the_suite import WORTH
+
+def score(sample, submission): return WORTH
+def pick(trajectory, config): return str(WORTH)
+def measure(messages): return WORTH
+def compose(ctx): return WORTH
+def answer(message): return str(WORTH)
+"""
+OWN_SUITE = """\
+name: own
+dataset: d.jsonl
+target: {kind: function, function: "%s"}
+graders:
+  graded: {kind: tool, function: "own.py:score"}
+  picked: {kind: tool, function: ascii_printable_only, extractor: "own.py:pick"}
+  measured: {kind: metric, metric: "own.py:measure"}
+  plain: {kind: tool, function: contains}
+reward: {kind: custom, function: "own.py:compose"}
+"""
+
+
+async def test_a_change_in_a_module_that_a_grader_or_target_imports_is_a_change_of_it(suite: Path) -> None:
+    folder = suite.parent
+    (folder / "own.py").write_text(OWN)
+    (folder / "helper_of_the_suite.py").write_text("WORTH = 1.0\n")
+    with Store.open(settings().store) as store:
+        runs: list[str] = []
+        for target in ("bot.py:answer", "own.py:answer"):
+            suite.write_text(OWN_SUITE % target)
+            stopper = StopAfter(1)
+            first = open_run(suite, RunOptions(max_concurrent=1), store=store, listeners=[stopper])
+            stopper.stop = first.stop
+            runs.append((await first.execute()).run.id)
+        before = store.gradings(runs[0])[0].fingerprints
+        (folder / "helper_of_the_suite.py").write_text("WORTH = 0.25\n")
+        with pytest.raises(UsageError, match="'graded' has changed since"):
+            await reopen_run(runs[0], store=store).execute()
+        with pytest.raises(UsageError, match="the code of its target has changed since"):
+            await reopen_run(runs[1], store=store).execute()
+        after = store.gradings(run_suite(suite).run.id)[0].fingerprints
+    assert [name for name in before if before[name] != after[name]] == ["graded", "picked", "measured", "reward"]
+
+
 async def test_grading_again_keeps_the_old_scores_and_calls_no_target(suite: Path) -> None:
     before = run_suite(suite)
     (suite.parent / "bot.py").write_text("raise SystemExit('the target was loaded')")

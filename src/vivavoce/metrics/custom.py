@@ -26,6 +26,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.pacing.waiting import call, wait_for
 from vivavoce.records.failure import shorten
+from vivavoce.user_code import source_of
 
 Function = Callable[..., Any]
 
@@ -210,7 +211,7 @@ class FunctionMetric(BaseMultiTurnMetric):
     @cached_property
     def fingerprint(self) -> str:
         """A hash of everything that decides the scores: the source of the function, and the configuration."""
-        spelled = json.dumps([_source(self.function), self.config.model_dump(mode="json")])
+        spelled = json.dumps([source_of(self.function), self.config.model_dump(mode="json")])
         return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     def _result(self, returned: object, given: MultiTurnEvaluationInput) -> MetricResult:
@@ -298,10 +299,3 @@ def _says_bool(function: Function) -> bool:
 
 def _first_line(function: Function) -> str:
     return (inspect.getdoc(function) or "").partition("\n")[0]
-
-
-def _source(function: Function) -> str:
-    try:
-        return inspect.getsource(function)
-    except (OSError, TypeError):
-        return repr(function)

@@ -18,7 +18,7 @@ from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import HumanMessage, SystemMessage
 from vivavoce.metrics.config import MetricConfig, Scope
 from vivavoce.metrics.evidence import Checker
-from vivavoce.metrics.metric import BaseMultiTurnMetric, code_of
+from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.options import read_options
 from vivavoce.metrics.pieces import Piece, cut
 from vivavoce.metrics.prompts import HERE, Prompt, Wording, read_prompt
@@ -33,6 +33,7 @@ from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.failure import shorten
 from vivavoce.records.score import Evidence, Finding, FindingState, Score
 from vivavoce.records.usage import charge, total
+from vivavoce.user_code import source_of
 
 GIVEN = frozenset(("goal", "instructions", "context", "reference", "must", "must_not", "focus", "so_far"))
 """What every prompt may ask for: the fields of the input, the turn that is judged, and what earlier pieces showed."""
@@ -384,7 +385,7 @@ class JudgedMetric(BaseMultiTurnMetric):
     def _fingerprint_with(self, judge: str | None) -> str:
         decided = [type(self).__name__, self.version, self.prompt.hash, judge_hash(), judge]
         options = [self.scope, self.window, repr(self.shown), self.tokens, self.overlap, dict(self.settings)]
-        options.append(code_of(type(self)))
+        options.append(source_of(type(self)))
         spelled = json.dumps([*decided, *options, self.config.model_dump(mode="json"), self.parameters], default=str)
         return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 

@@ -16,11 +16,12 @@ from vivavoce.conversation import split_turns
 from vivavoce.errors import UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 from vivavoce.metrics.config import MetricConfig, Scope
-from vivavoce.metrics.metric import BaseMultiTurnMetric, code_of
+from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.options import read_options
 from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.records.score import Evidence, Score
+from vivavoce.user_code import source_of
 
 
 class MeasuringOptions(TypedDict, total=False):
@@ -127,7 +128,7 @@ class ExactMetric(BaseMultiTurnMetric):
         """A hash of everything that decides the scores."""
         kind = type(self)
         decided = [kind.__name__, self.version, self.scope, self.window, self.config.model_dump(mode="json")]
-        spelled = json.dumps([*decided, self.parameters, code_of(kind)], default=str)
+        spelled = json.dumps([*decided, self.parameters, source_of(kind)], default=str)
         return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     def _parts(

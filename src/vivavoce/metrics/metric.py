@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -22,6 +21,7 @@ from vivavoce.models.model import Model, identity_of
 from vivavoce.pacing.waiting import call, wait_for
 from vivavoce.records.failure import failure_of
 from vivavoce.records.usage import usage_of
+from vivavoce.user_code import source_of
 
 Conversation = ConversationHistory | Iterable[Mapping[str, Any] | Message]
 
@@ -49,7 +49,8 @@ class BaseMultiTurnMetric(ABC):
     @cached_property
     def fingerprint(self) -> str:
         """A hash of everything that decides the scores: of a metric of your own, its code and its configuration."""
-        spelled = f"{code_of(type(self))}\0{self.config.model_dump_json()}\0{self.model and identity_of(self.model)}"
+        judge = self.model and identity_of(self.model)
+        spelled = f"{source_of(type(self))}\0{self.config.model_dump_json()}\0{judge}"
         return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     @abstractmethod
@@ -152,16 +153,6 @@ class BaseMultiTurnMetric(ABC):
         """Return the result of a metric that does not apply."""
         about = About(self.config.score_type)
         return MetricResult.model_construct(name=self.name, state="skipped", reason=reason, about=about, **more)
-
-
-def code_of(kind: type) -> str:
-    """Return the source of somebody's own class; of ours none, for its version tells it from an earlier one."""
-    if kind.__module__.partition(".")[0] == "vivavoce":
-        return ""
-    try:
-        return inspect.getsource(kind)
-    except (OSError, TypeError):
-        return repr(kind)
 
 
 def evaluation_input(conversation: Conversation, **known: Any) -> MultiTurnEvaluationInput:

@@ -50,6 +50,7 @@ from vivavoce.settings import settings
 from vivavoce.targets.function import FunctionTarget
 from vivavoce.targets.lane import Lane, open_lane
 from vivavoce.targets.target import Opening, Target
+from vivavoce.user_code import source_of
 
 log = logging.getLogger("vivavoce")
 
@@ -92,7 +93,8 @@ class PenelopeAgent:
         setup, panel = self.setup, self.setup.panel
         judged = [one.fingerprint for one in (panel.goal, panel.contract, panel.second, panel.review, *panel.guards)]
         led = [identity_of(self.model), dict(setup.settings), setup.strategy.name, brief_hash()]
-        spelled = json.dumps([*led, sorted(tool.name for tool in setup.tools), *judged], default=str)
+        code = [text for one in (setup.strategy, *setup.tools) if (text := source_of(one))]
+        spelled = json.dumps([*led, sorted(tool.name for tool in setup.tools), *judged, *code], default=str)
         return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     def execute_test(

@@ -26,7 +26,7 @@ from vivavoce.run.check import prepare
 from vivavoce.run.crew import Crew
 from vivavoce.run.drivers import Driver, PenelopeDriver, ScriptedDriver
 from vivavoce.run.heap import heap_at_rest
-from vivavoce.run.plan import RECORDED, GivenPlan, Plan, RunOptions, hash_file, plan_of
+from vivavoce.run.plan import RECORDED, GivenPlan, Plan, RunOptions, plan_of
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import ErrorLimit, Summary, summarise, tally
 from vivavoce.store.replies import ReplyStore
@@ -41,6 +41,7 @@ from vivavoce.suites.targets import build_targets
 from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.targets.lane import open_lane
 from vivavoce.targets.target import Target
+from vivavoce.user_code import hash_code
 
 AnyPlan = Plan | GivenPlan
 
@@ -215,11 +216,11 @@ class SuiteRun:
         return run, grading
 
     def _code(self) -> str | None:
-        """Return a hash of the file under test, where it is one; other targets are elsewhere."""
+        """Return a hash of the code under test, where it is in a file; other targets are elsewhere."""
         spec = self.suite.spec.target
         if not isinstance(spec, FunctionTargetSpec) or self.targets is not None:
             return None
-        return hash_file(self.suite.base / spec.function.rpartition(":")[0])
+        return hash_code((self.suite.base / spec.function.rpartition(":")[0]).resolve())
 
     async def _set_up(self, targets: list[Target]) -> None:
         reference = self.suite.spec.setup_script

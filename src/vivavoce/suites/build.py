@@ -48,6 +48,7 @@ from vivavoce.suites.spec import (
     WeightedGateSpec,
     WeightedRewardSpec,
 )
+from vivavoce.user_code import source_of
 
 _OPENED = {"api_key_env", "timeout", "max_retries", "structured", "requests_per_minute", "tokens_per_minute"}
 """What of a judge two graders share where they say the same; settings go with each question."""
@@ -144,7 +145,7 @@ class Builder:
         score: ScoreCase
         if truth is None:
             accepts_empty = "trajectory" in inspect.signature(function).parameters
-            score, version = user_score(function, spec.config, spec.timeout), _source(function)
+            score, version = user_score(function, spec.config, spec.timeout), source_of(function)
         else:
             options = read_options(function, spec.config)
             accepts_empty = truth in ("reference_tool_calls", "conversation")
@@ -271,7 +272,7 @@ class Builder:
 def _reward_print(spec: AnyRewardSpec | None, composer: Composer | None) -> str | None:
     if spec is None:
         return None
-    source = _source(composer.function) if isinstance(composer, CustomReward) else ""
+    source = source_of(composer.function) if isinstance(composer, CustomReward) else ""
     return fingerprint([spec.model_dump(), source])
 
 
@@ -296,20 +297,13 @@ def _named(name: str, judge: Model) -> list[Any]:
 def _extractor_parts(spec: FunctionGraderSpec | JudgeGraderSpec, base: Path) -> list[Any]:
     version = "2"
     if is_file_reference(spec.extractor):
-        version = _source(load_object(spec.extractor, base))
+        version = source_of(load_object(spec.extractor, base))
     return [spec.extractor, version, spec.extractor_config, spec.scope]
 
 
 def _threshold_part(spec: GraderSpec) -> list[float]:
     """Return what a threshold adds to a fingerprint: nothing where there is none, as before there were any."""
     return [] if spec.threshold is None else [spec.threshold]
-
-
-def _source(function: Callable[..., Any]) -> str:
-    try:
-        return inspect.getsource(inspect.getmodule(function) or function)
-    except (OSError, TypeError):
-        return repr(function)
 
 
 def fingerprint(parts: Any) -> str:

@@ -17,6 +17,7 @@ from vivavoce.models.model import Model
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.suites.metrics import load_metric
 from vivavoce.suites.spec import MetricGraderSpec
+from vivavoce.user_code import text_of
 
 Opening = Callable[[str | Model], Model]
 """Opens a judge by its name, and makes one that is a model already ready to be asked."""
@@ -71,10 +72,10 @@ def _passing_from(metric: BaseMultiTurnMetric, threshold: float | None) -> BaseM
 
 
 def written_in(spec: MetricGraderSpec, base: Path) -> str:
-    """Return the file of somebody's own metric and the options that it gets, as text; "" for all other metrics."""
+    """Return the code of a metric of the user and the options that it gets, as text; "" for all other metrics."""
     if not is_file_reference(spec.metric):
         return ""
-    code = (base / spec.metric.rpartition(":")[0]).read_text(encoding="utf-8", errors="replace")
+    code = text_of((base / spec.metric.rpartition(":")[0]).resolve())
     return json.dumps([spec.metric, code, spec.config], sort_keys=True, default=str)
 
 

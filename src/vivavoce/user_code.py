@@ -1,0 +1,146 @@
+"""The source of a user's Python: a file together with the modules that it imports from its own folder.
+
+Fingerprints are made of it, so that a change in a module that a grader imports is a change of the grader. Imports are
+read from the text of a file; one whose name is made up while the program runs is not seen.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+_INSTALLED = frozenset(("site-packages", "dist-packages"))
+_STANDARD = Path(sysconfig.get_path("stdlib")).resolve()
+_bases: dict[Path, Path] = {}
+"""The folder of the suite that named a file, by the file."""
+
+
+def set_base(path: Path, base: Path) -> None:
+    """Remember that a file belongs to the suite in a folder, from which it may import, too."""
+    _bases[path] = base
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """Return a file and every file of its folder, or of its suite, that it imports, directly or through another."""
+    homes = tuple(dict.fromkeys((path.parent, _home(path), _bases.get(path, path.parent))))
+    found, ahead = {path}, [path]
+    while ahead:
+        for file in _imported(ahead.pop(), homes):
+            if file not in found:
+                found.add(file)
+                ahead.append(file)
+    return (path, *sorted(found - {path}))
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file and of every file that it imports from its folder."""
+    files = files_of(path)
+    texts = [file.read_text(encoding="utf-8", errors="replace") for file in files]
+    return texts[0] + "".join(f"\0{file.name}\0{text}" for file, text in zip(files[1:], texts[1:], strict=True))
+
+
+def hash_code(path: Path) -> str:
+    """Return a hash of a file and of every file that it imports from its folder."""
+    first, *others = files_of(path)
+    digest = hashlib.blake2b(first.read_bytes(), digest_size=16)
+    for file in others:
+        digest.update(b"\0" + file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def source_of(thing: Any) -> str:
+    """Return the source that decides what a user's function, class or object does; "" for what is part of vivavoce.
+
+    It is that of the module and of what the module imports from its own folder; of a script or a notebook, which
+    changes for many reasons, it is that of the function or class alone, and of what the script imports.
+    """
+    if isinstance(thing, partial):
+        return f"{source_of(thing.func)}\0{thing.args!r}\0{thing.keywords!r}"
+    thing = inspect.unwrap(thing) if callable(thing) else thing
+    made: Any = thing if inspect.isclass(thing) or inspect.isroutine(thing) else type(cast("object", thing))
+    name: str = getattr(made, "__module__", None) or ""
+    if name.partition(".")[0] == "vivavoce":
+        return ""
+    path = _file(sys.modules.get(name))
+    if path is not None and name != "__main__":
+        return text_of(path)
+    try:
+        text = inspect.getsource(made)
+    except (OSError, TypeError):
+        return repr(made)
+    if path is None:
+        return text
+    return text + "".join(f"\0{file.name}\0{file.read_text(errors='replace')}" for file in files_of(path)[1:])
+
+
+def _file(module: ModuleType | None) -> Path | None:
+    name = getattr(module, "__file__", None)
+    path = Path(name).resolve() if isinstance(name, str) and name.endswith(".py") else None
+    if path is None or not path.is_file():
+        return None
+    return None if path.is_relative_to(_STANDARD) and not _INSTALLED & set(path.parts) else path
+
+
+def _home(path: Path) -> Path:
+    """Return the folder that a file imports its neighbours from: that of its package, where it is in one."""
+    folder = path.parent
+    while (folder / "__init__.py").is_file():
+        folder = folder.parent
+    return folder
+
+
+def _imported(path: Path, homes: Sequence[Path]) -> Iterator[Path]:
+    for level, name in _imports(path, path.stat().st_mtime_ns):
+        if level:
+            folder = path.parents[level - 1] if level <= len(path.parents) else path.parent
+            yield from _along(folder, name)
+            continue
+        inside = [file for home in homes if not _INSTALLED & {home.name} for file in _along(home, name)]
+        yield from inside
+        loaded = _file(sys.modules.get(name))
+        if not inside and loaded is not None and _is_own(loaded, homes):
+            yield loaded
+
+
+def _is_own(file: Path, homes: Sequence[Path]) -> bool:
+    """Say whether a loaded module is of the user, wherever it was found through `sys.path`."""
+    return any(file.is_relative_to(home) and not _INSTALLED & set(file.relative_to(home).parts) for home in homes)
+
+
+def _along(folder: Path, name: str) -> Iterator[Path]:
+    """Yield the files that are run when a dotted name is imported from a folder."""
+    parts = name.split(".") if name else []
+    if (folder / "__init__.py").is_file() and not parts:
+        yield folder / "__init__.py"
+    for part in parts:
+        folder = folder / part
+        for file in (folder / "__init__.py", folder.with_name(f"{part}.py")):
+            if file.is_file():
+                yield file.resolve()
+                break
+
+
+@lru_cache(maxsize=4096)
+def _imports(path: Path, _changed_at: int) -> tuple[tuple[int, str], ...]:
+    """Return what a file imports: how many folders up it starts, 0 for an absolute name, and the dotted name."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return ()
+    found: dict[tuple[int, str], None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= dict.fromkeys((0, one.name) for one in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            stem = node.module or ""
+            found[node.level, stem] = None
+            found |= dict.fromkeys((node.level, f"{stem}.{one.name}".strip(".")) for one in node.names)
+    return tuple(found)
