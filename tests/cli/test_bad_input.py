@@ -43,6 +43,28 @@ def refused(viva: Viva, folder: Path, *said: str) -> None:
     assert shown.stdout == "", "a refused run was recorded"
 
 
+def test_an_output_that_cannot_be_written_is_refused_before_anything_runs(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for place in ("/proc/nope", "file", "file/below"):
+        (tmp_path / "suite.yaml").write_text(f"{SUITE}output: {place}\n")
+        refused(viva, tmp_path, f"suite.yaml:7:1 output: {place} cannot be written")
+        done = viva("run", "suite.yaml", "--output", place)
+        assert (done.returncode, f"{place} cannot be written" in done.stderr) == (2, True), done.stderr
+    assert viva("runs", "--json").stdout == ""
+
+
+def test_an_option_that_takes_one_value_is_refused_twice(viva: Viva) -> None:
+    done = viva("run", "suite.yaml", "--target", "bot.py:answer", "--target", "other.py:answer")
+    assert done.returncode == 2
+    assert "--target is given twice, and takes one value" in done.stderr
+    assert viva("run", "suite.yaml", "--sample", "a", "--sample", "b", "-q", "-q", "--dry-run").returncode == 0
+
+
+def test_an_empty_list_of_inputs_is_refused(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_text('{"input": [], "ground_truth": []}\n')
+    refused(viva, tmp_path, "d.jsonl:1 'input' is an empty list")
+
+
 BAD_SUITES = {
     "unknown key": ("dataset:", "datasett:", "suite.yaml:2:1 datasett: unknown key; did you mean 'dataset'?"),
     "unknown grader": (

@@ -94,7 +94,7 @@ def matching(store: Store, wanted: str) -> list[int]:
         ('text:"…"', None),
         ("state:broken", None),
         ("trial:99999999999999999999999", []),
-        ("target:bot\0' OR 1=1", []),
+        ("target:bot\0' OR 1=1", None),
         ("target:bot\0", []),
         ("tag:'", []),
     ],
@@ -105,6 +105,27 @@ async def test_a_filter_lets_through_what_it_says(filled: Store, wanted: str, fo
             list_samples(filled, GRADING, wanted)
     else:
         assert matching(filled, wanted) == found
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("gaol<0.3", "filter: no grader 'gaol'; did you mean 'goal'?"),
+        ("state:error -turn>3", "filter: no grader 'turn'; did you mean 'turns'?"),
+        ('goal<1 "worst"<1', "filter: no grader 'worst'; did you mean 'worst'?"),
+        (
+            "nothing_like_it<1",
+            "filter: no grader 'nothing_like_it'; known: exact, goal, judge, polite",
+        ),
+    ],
+)
+async def test_a_grader_that_is_not_there_is_an_error_that_names_near_ones(
+    filled: Store, wanted: str, said: str
+) -> None:
+    for read in (list_samples, count_samples):
+        with pytest.raises(UsageError) as caught:
+            read(filled, GRADING, wanted)
+        assert str(caught.value).startswith(said)
 
 
 @pytest.mark.parametrize(

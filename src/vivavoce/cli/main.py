@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
 from vivavoce.plugins import lazy
@@ -58,11 +58,27 @@ class LazyGroup(TyperGroup):
         return name, load_command(name), args[1:]
 
 
+class OnceCommand(TyperCommand):
+    """A command whose options are given once each, unless they take several values."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options; of one that is given twice, the first value would be lost."""
+        *_, order = self.make_parser(ctx).parse_args(list(args))
+        seen = [one.opts[-1] for one in order if isinstance(one, TyperOption) and _takes_one(one)]
+        if twice := [name for name in dict.fromkeys(seen) if seen.count(name) > 1]:
+            ctx.fail(f"{twice[0]} is given twice, and takes one value")
+        return super().parse_args(ctx, args)
+
+
+def _takes_one(option: TyperOption) -> bool:
+    return not (option.multiple or option.count or option.is_flag)
+
+
 def load_command(name: str) -> Any:
     """Return a command as it is, from its own file."""
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     function = lazy(f"vivavoce.cli.{_FILES.get(name, name)}:command")
-    single.command(name, help=function.__doc__)(function)
+    single.command(name, cls=OnceCommand, help=function.__doc__)(function)
     return typer.main.get_command(single)
 
 

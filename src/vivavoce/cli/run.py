@@ -30,9 +30,9 @@ from vivavoce.report.text import count, one_line
 from vivavoce.report.worst import worst
 from vivavoce.run.check import check_suite
 from vivavoce.run.opening import open_run, reopen_run
+from vivavoce.run.output import check_folder, check_output, output_of
 from vivavoce.run.plan import RunOptions
 from vivavoce.run.result import RunResult
-from vivavoce.run.suite_run import SuiteRun
 from vivavoce.store.store import Store
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.target_names import read_target
@@ -96,8 +96,8 @@ def command(
             "--resume goes on as the run began; of the other options only --errors, --max-calls, --max-cost, "
             "--max-errors, -o and -q go with it"
         )
-    if output is not None and output.exists() and not output.is_dir():
-        raise UsageError(f"{output} is a file; -o names a folder")
+    if output is not None:
+        check_folder(output)
     if dry_run and suite is not None:
         replaced = read_target(target) if target else None
         forecast = check_suite(load_suite(existing(suite), replaced), options, keys_needed=True)
@@ -119,15 +119,12 @@ def command(
         else:
             assert suite is not None
             run = open_run(existing(suite), options, target=target, store=opened, listeners=listeners)
+        if output is None:
+            check_output(run.suite)
         with progress:
             result = asyncio.run(interruptible(run, progress))
-        report_run(opened, result, output or _output_of(run), ["--store", store] if store else [])
+        report_run(opened, result, output or output_of(run.suite), ["--store", store] if store else [])
     raise typer.Exit(result.exit_code)
-
-
-def _output_of(run: SuiteRun) -> Path | None:
-    named = run.suite.spec.output
-    return run.suite.base / named if named else None
 
 
 def _skipped(store: Store, result: RunResult) -> Iterator[str]:

@@ -10,6 +10,7 @@ from vivavoce.errors import Problem, UsageError
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import load_object
 from vivavoce.run.attempt import Grades
+from vivavoce.run.output import check_output
 from vivavoce.run.plan import Plan, RunOptions, plan_of
 from vivavoce.samples.rows import SampleCount
 from vivavoce.suites.build import Builder, Scoring
@@ -69,6 +70,7 @@ def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed:
     problems: list[Problem] = []
     _collect(problems, lambda: build_targets(suite, plan.concurrency, keys_needed=keys_needed))
     replays = options is not None and options.replay
+    _collect(problems, lambda: check_output(suite))
     budget = Budget(max_cost=options.max_cost if options and not replays else None)
     judges = JudgeOpener(budget, keys_needed=keys_needed and not replays)
     agent = _collect(problems, lambda: build_tester(suite, judges))

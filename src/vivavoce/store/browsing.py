@@ -14,11 +14,11 @@ from typing import Any
 
 from sqlalchemy import JSON, ColumnElement, Connection, cast, func, or_, select, tuple_
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.records.failure import shorten
 from vivavoce.records.run import Status
 from vivavoce.store.browsing_conditions import Within, conditions, ordering
-from vivavoce.store.browsing_filter import Has, Term, parse_filter
+from vivavoce.store.browsing_filter import NUMBERS, Compares, Has, Term, parse_filter
 from vivavoce.store.database import on_postgresql
 from vivavoce.store.decode import AnyRow, failure_of_text
 from vivavoce.store.encode import escape, escape_nul
@@ -113,6 +113,7 @@ def list_samples(
     terms = _terms(store, wanted)
     with store.connected() as connection:
         within = _within(connection, grading_id)
+        _check_graders(connection, within, terms)
         order = ordering(sort, within)
         chosen = select(standings, *order.extra).select_from(order.table).where(*conditions(terms, within))
         if after is not None:
@@ -132,6 +133,7 @@ def count_samples(store: Store, grading_id: str, wanted: str | Sequence[Term] = 
     terms = _terms(store, wanted)
     with store.connected() as connection:
         within = _within(connection, grading_id)
+        _check_graders(connection, within, terms)
         query = select(func.count()).select_from(standings).where(*conditions(terms, within))
         return connection.execute(query).scalar_one()
 
@@ -149,6 +151,19 @@ def _within(connection: Connection, grading_id: str) -> Within:
     if run_id is None:
         raise UsageError(f"no grading '{grading_id}'")
     return Within(run_id, spelled, on_postgresql(connection))
+
+
+def _check_graders(connection: Connection, within: Within, terms: Sequence[Term]) -> None:
+    """Refuse a filter by a grader that this grading does not have: nothing would match, and seem so."""
+    names = dict.fromkeys(term.name for term in terms if isinstance(term, Compares) and term.grader)
+    here = scores.c.grading_id == within.grading_id
+    for name in names:
+        if connection.execute(select(scores.c.id).where(here, scores.c.name == _plain(name)).limit(1)).first() is None:
+            prints = connection.execute(select(gradings.c.fingerprints).where(gradings.c.id == within.grading_id))
+            known = {*json.loads(prints.scalar() or "{}")}  # where nothing is scored yet
+            known |= {*connection.execute(select(scores.c.name).where(here).distinct()).scalars()}
+            if name not in known:
+                raise UsageError(f"filter: no grader '{shorten(name, 80)}'{did_you_mean(name, known | {*NUMBERS})}")
 
 
 def _newest_gradings(connection: Connection, ids: Sequence[str]) -> dict[str, AnyRow]:

@@ -1,0 +1,48 @@
+"""The folder for the files of a run: which it is, and whether it can be written, found out before anything runs."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from vivavoce.errors import UsageError
+from vivavoce.suites.load import Suite
+
+
+def output_of(suite: Suite) -> Path | None:
+    """Return the folder that a suite names, None where it names none."""
+    named = suite.spec.output
+    return suite.base / named if named else None
+
+
+def check_output(suite: Suite) -> None:
+    """Check that the folder that a suite names can be written.
+
+    Raises:
+        UsageError: it cannot; with its place in the suite.
+    """
+    folder = output_of(suite)
+    try:
+        if folder is not None:
+            check_folder(folder)
+    except UsageError as error:
+        raise UsageError(*suite.document.placed(("output",), error)) from error
+
+
+def check_folder(folder: Path) -> None:
+    """Check that a folder, which may not exist yet, can be made and written; nothing is left behind.
+
+    Raises:
+        UsageError: it cannot, or a file stands in its place.
+    """
+    place = folder.resolve()
+    existing = next(one for one in (place, *place.parents) if one.exists())
+    if not existing.is_dir():
+        raise UsageError(f"{folder} cannot be written: {existing} is a file, and a folder is needed")
+    beside = place.parent if place.exists() else existing  # where the files are made before they are moved in
+    for one in {existing, beside}:
+        try:
+            with tempfile.TemporaryDirectory(prefix=".", dir=one):
+                pass
+        except OSError as error:  # permissions alone do not say it: a file system may be read-only, or no real one
+            raise UsageError(f"{folder} cannot be written: {error.strerror or error}") from error
