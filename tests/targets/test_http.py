@@ -81,6 +81,17 @@ async def test_headers_take_keys_from_the_environment(monkeypatch: pytest.Monkey
     assert "X-S" not in sent
 
 
+async def test_address_and_body_take_values_from_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with LoopbackServer(lambda body: "ok") as server:
+        monkeypatch.setenv("BOT_URL", server.url)
+        monkeypatch.setenv("BOT_ROOM", "{{ message }} {")
+        body = {"said": "{{ message }}", "rooms": ["${BOT_ROOM}", "in ${BOT_ROOM}"]}
+        await ask(HttpTarget("bot", "${BOT_URL}/talk", body=body), [HumanMessage(content="Hi")])
+        [request] = server.requests
+        assert request.path == "/talk"
+        assert request.body == {"said": "Hi", "rooms": ["{{ message }} {", "in {{ message }} {"]}
+
+
 async def test_a_message_cannot_read_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOT_KEY", "sk-secret-of-the-bot")
     headers = {"X-Key": "${BOT_KEY}", "X-Said": "{{ message }}"}

@@ -19,6 +19,7 @@ from vivavoce.suites.spec import (
     OpenAITargetSpec,
     TargetSpec,
 )
+from vivavoce.targets.environment import NAME, from_environment
 from vivavoce.targets.function import FunctionTarget
 from vivavoce.targets.http import HttpTarget
 from vivavoce.targets.letta import AgentSource, LettaTarget
@@ -59,6 +60,10 @@ def build_targets(suite: Suite, concurrency: int, *, keys_needed: bool = True) -
     if spec is None:
         return []
     around = _Surroundings(suite, Limits(concurrency=concurrency, timeout=spec.timeout), keys_needed)
+    for field, value in spec:
+        if field not in (*_FROM_ENVIRONMENT, *_AS_THEY_ARE) and (found := NAME.search(str(value))):
+            rule = f"${{{found[1]}}} is not read here; it is in {', '.join(_FROM_ENVIRONMENT)}"
+            raise UsageError(suite.document.problem(("target", field), rule))
     try:
         targets = _BUILDERS[type(spec)](spec, around)
     except UsageError as error:
@@ -75,14 +80,16 @@ def _function(spec: FunctionTargetSpec, around: _Surroundings) -> list[Target]:
 
 
 def _openai(spec: OpenAITargetSpec, around: _Surroundings) -> list[Target]:
+    base_url = from_environment(spec.base_url, "base_url")
+    settings = from_environment(spec.settings, "settings")
     return [
         OpenAITarget(
             handle,
-            spec.base_url,
+            base_url,
             handle,
-            api_key=around.key(spec.api_key_env, spec.base_url),
+            api_key=around.key(spec.api_key_env, base_url),
             system_prompt=spec.system_prompt,
-            settings=spec.settings,
+            settings=settings,
             tools=spec.tools or (),
             limits=around.limits,
         )
@@ -135,8 +142,13 @@ def _letta_code(spec: LettaCodeTargetSpec, around: _Surroundings) -> list[Target
 
 
 def _access(spec: LettaTargetSpec | LettaCodeTargetSpec) -> LettaAccess:
-    key = None if spec.api_key is None else spec.api_key.get_secret_value()
-    return LettaAccess.find(spec.base_url, key, spec.project_id)
+    key = None if spec.api_key is None else from_environment(spec.api_key.get_secret_value(), "api_key")
+    return LettaAccess.find(from_environment(spec.base_url, "base_url"), key, spec.project_id)
+
+
+_FROM_ENVIRONMENT = ("url", "base_url", "headers", "body", "settings", "api_key")
+_AS_THEY_ARE = ("system_prompt", "tools", "flags")
+"""Texts that may hold `${…}` for somebody else."""
 
 
 _Build = Callable[[Any, _Surroundings], list[Target]]

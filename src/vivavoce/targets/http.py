@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard, cast
 from urllib.parse import urlsplit
@@ -12,6 +10,7 @@ from urllib.parse import urlsplit
 from vivavoce.errors import SuiteFault, TargetFault, UsageError
 from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import shorten
+from vivavoce.targets.environment import as_variables, environment_of, from_environment
 from vivavoce.targets.reply import read_reply
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.targets.template import address_template, structure_template
@@ -24,7 +23,6 @@ COOKIE = "cookie"
 WHOLE = "$"
 """The value of `reply` that means: the answer as it is, as text, also where it is JSON."""
 
-_ENVIRONMENT = re.compile(r"\$\{(\w+)\}")
 _MISSING = object()
 
 
@@ -33,7 +31,7 @@ class HttpTarget:
 
     `url`, `body` and `headers` may hold `{{ message }}`, `{{ messages }}` (the conversation as wire messages),
     `{{ conversation_id }}`, `{{ session }}` (null in the first turn) and `{{ sample.extra_vars.x }}`, also
-    `sample.agent_args` and `sample.id`; headers may hold `${NAME}` from the environment. `body` is sent as JSON.
+    `sample.agent_args` and `sample.id`; also `${NAME}` from the environment. `body` is sent as JSON.
     `reply` is the path of the reply in the answer, such as `choices.0.message.content`, leading to a text, a wire
     message or a list of those; empty when the answer is the text, and `$` where that text may be a JSON object.
     `session` is the path of an id in the answer that later turns send back, or `cookie`.
@@ -61,15 +59,17 @@ class HttpTarget:
         self.method = method.upper()
         self.reply_path = reply
         self.session_path = session
-        self.environment = _environment(headers or {}, name)
-        self.url = address_template(_fixed_host(url, f"{name}.url"), f"{name}.url", VARIABLES)
-        self.body = structure_template(body, f"{name}.body", VARIABLES)
+        self.environment = environment_of(body, f"{name}.body") | environment_of(headers, f"{name}.headers")
+        address = from_environment(url, f"{name}.url")
+        self.url = address_template(_fixed_host(address, f"{name}.url"), f"{name}.url", VARIABLES)
+        known = (*VARIABLES, "environment") if self.environment else VARIABLES
+        self.body = structure_template(as_variables(body), f"{name}.body", known)
         self.headers = structure_template(
-            _header_sources(headers or {}, has_body=body is not None), f"{name}.headers", (*VARIABLES, "environment")
+            _header_sources(headers or {}, has_body=body is not None), f"{name}.headers", known
         )
         self.has_body = body is not None
         self.stateless = self._is_stateless()
-        self._client = Client(limits, self.environment.values())
+        self._client = Client(limits, [*self.environment.values(), *environment_of(url, f"{name}.url").values()])
 
     async def open(self, opening: Opening) -> HttpSession:
         """Begin a conversation."""
@@ -82,8 +82,9 @@ class HttpTarget:
     async def ask(self, values: Mapping[str, Any], cookies: Mapping[str, str]) -> Answer:
         """Send the request that these values make."""
         url = self.url.fill(values)
+        values = {**values, "environment": self.environment}
         data = _encoded(self.body.fill(values), self.body.place) if self.has_body else None
-        filled = self.headers.fill({**values, "environment": self.environment})
+        filled = self.headers.fill(values)
         headers = _header_lines(filled, self.headers.place)
         if cookies:
             headers["Cookie"] = _cookie_header(cookies)
@@ -212,18 +213,9 @@ def _fixed_host(url: str, place: str) -> str:
     return url
 
 
-def _environment(headers: Mapping[str, str], name: str) -> dict[str, str]:
-    """Return the environment variables that headers name; values are never shown, missing ones are named."""
-    wanted = {variable for value in headers.values() for variable in _ENVIRONMENT.findall(value)}
-    missing = sorted(variable for variable in wanted if not os.environ.get(variable, "").strip())
-    if missing:
-        raise UsageError(*(f"{name}.headers: the environment variable {variable} is not set" for variable in missing))
-    return {variable: os.environ[variable].strip() for variable in wanted}
-
-
 def _header_sources(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
-    """Return header templates in which `${NAME}` is a variable, so that its value is data like any other."""
-    sources = {key: _ENVIRONMENT.sub(r"{{ environment.\1 }}", value) for key, value in headers.items()}
+    """Return the templates of the headers, with the type of the body where nothing says it."""
+    sources: dict[str, str] = as_variables(headers)
     if has_body and not any(key.lower() == "content-type" for key in sources):
         sources["Content-Type"] = "application/json"
     return sources
