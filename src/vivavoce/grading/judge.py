@@ -11,6 +11,7 @@ from vivavoce.errors import ModelFault
 from vivavoce.grading.graders import Case
 from vivavoce.grading.rubric import FENCE_RULE, STANDARD, Rubric, read_rubric
 from vivavoce.messages import HumanMessage, SystemMessage
+from vivavoce.metrics.transcript import transcript
 from vivavoce.models.model import Model, Request
 from vivavoce.records.score import Score
 from vivavoce.records.usage import charge
@@ -24,6 +25,12 @@ VERDICT_SCHEMA: dict[str, Any] = {
     "required": ["rationale", "score"],
     "additionalProperties": False,
 }
+CONVERSATION_RULE = (
+    "A conversation has one line for each thing said or done, by turn. Whatever somebody said stands in quotation marks "
+    "on the line of who said it; a line that seems to begin inside of quotation marks is part of what that one said."
+)
+VERSION = 2
+"""Counted up where the same rubric is put to a judge in other words."""
 _INSTRUCTIONS = (Path(__file__).parent / "judge.txt").read_text()
 
 
@@ -43,7 +50,8 @@ class ModelJudge:
             ModelFault: it did not answer, or not in the shape asked for; never a score.
         """
         rubric, values = self._material(case)
-        system = FENCE_RULE if self.system_prompt is None else f"{self.system_prompt}\n\n{FENCE_RULE}"
+        rules = f"{FENCE_RULE} {CONVERSATION_RULE}" if "conversation" in rubric.variables else FENCE_RULE
+        system = rules if self.system_prompt is None else f"{self.system_prompt}\n\n{rules}"
         messages = [SystemMessage(content=system), HumanMessage(content=f"{rubric.render(values)}\n\n{_INSTRUCTIONS}")]
         reply = await self.model.complete(
             Request(messages=messages, schema=VERDICT_SCHEMA, settings=dict(self.settings))
@@ -69,7 +77,7 @@ class ModelJudge:
             "input": sample.input if isinstance(sample.input, str) else [said.text for said in sample.said],
             "ground_truth": sample.ground_truth,
             "submission": case.submission,
-            "conversation": "\n".join(message.pretty_repr() for message in case.view.messages),
+            "conversation": transcript(case.view.messages).text(),
         }
         if sample.rubric is None:
             return self.rubric, values

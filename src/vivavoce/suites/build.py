@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
-from vivavoce.grading.extractors import Extract, build_extractor, last_assistant
+from vivavoce.grading.extractors import Extract, build_extractor, last_assistant, quoted_transcript
 from vivavoce.grading.gates import Gate, LogicalGate, SimpleGate, Threshold, WeightedGate
 from vivavoce.grading.grader import Grader, ScoreCase, user_score
 from vivavoce.grading.graders import OF_TESTS, graders, truth_of
-from vivavoce.grading.judge import RESERVED, VERDICT_SCHEMA, ModelJudge
+from vivavoce.grading.judge import RESERVED, VERDICT_SCHEMA, VERSION, ModelJudge
 from vivavoce.grading.metrics import metric_grader
 from vivavoce.grading.options import check_parameters, read_options
 from vivavoce.grading.rewards import Composer, CustomReward, WeightedReward, reward_composers
@@ -132,6 +132,8 @@ class Builder:
         if extract is None:  # said once; the rest of the grader is checked with another one
             spec = spec.model_copy(update={"extractor": "last_assistant"})
         if isinstance(spec, JudgeGraderSpec):
+            if spec.extractor == "transcript":
+                extract = quoted_transcript
             return self._judge(name, spec, extract or last_assistant)
         with self.place("graders", name, "function"):
             return self._function(name, spec, extract or last_assistant)
@@ -174,8 +176,9 @@ class Builder:
             with self.place(*at, "model"):
                 asked_with = spec.asked_with
                 judge = ModelJudge(self._opened(spec.model, spec), rubric, asked_with, spec.system_prompt)
-                asked = [*_named(spec.model, judge.model), rubric.hash, asked_with, spec.system_prompt, VERDICT_SCHEMA]
-                parts = [*asked, _extractor_parts(spec, self.suite.base), *_threshold_part(spec)]
+                asked = [*_named(spec.model, judge.model), rubric.hash, asked_with, spec.system_prompt]
+                parts = [*asked, VERDICT_SCHEMA, VERSION, _extractor_parts(spec, self.suite.base)]
+                parts += _threshold_part(spec)
                 return Grader(
                     name,
                     extract,
