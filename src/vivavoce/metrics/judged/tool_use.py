@@ -89,7 +89,8 @@ class ToolUseMetric(JudgedMetric):
     of the four questions is in `extra["shares"]`. `tools` are the tools the assistant has, as JSON schemas in any
     form: without them only tools that were called are known.
 
-    It is skipped where no tool was called and none was missing; deepeval's ToolUse scores that 0. It takes one call,
+    It is skipped where no tool was called, unless `tools` says which there are: then the judge is asked whether one was
+    missing, and it is skipped where none was; deepeval's ToolUse scores that 0. It takes one call,
     where comparing with the calls you expect takes none: `trajectory_match` and its kin are for that.
 
     Known failure: whether a call that is missing was needed is taken from the conversation and its system messages.
