@@ -66,6 +66,16 @@ def test_an_empty_list_of_inputs_is_refused(viva: Viva, tmp_path: Path) -> None:
 
 
 BAD_SUITES = {
+    "infinite weight": (
+        "gate:",
+        "reward: {kind: weighted, weights: {right: .inf}}\ngate:",
+        "reward.weights: weights are finite numbers; got right: inf",
+    ),
+    "weight that is no number": (
+        "{kind: simple, metric_key: right,",
+        "{kind: weighted_average, weights: {right: .nan},",
+        "gate.weights: weights are finite numbers; got right: nan",
+    ),
     "unknown key": ("dataset:", "datasett:", "suite.yaml:2:1 datasett: unknown key; did you mean 'dataset'?"),
     "unknown grader": (
         "contains",

@@ -92,6 +92,18 @@ def test_a_name_that_nobody_fills_is_an_error() -> None:
         prompt("{{ goal }}").render({})
 
 
+@pytest.mark.parametrize("text", ["Was {goal} reached?", "{% if goal %}{ goal }{% endif %}", '{"a": 1} {goal}'])
+def test_a_variable_in_single_braces_is_refused_for_it_would_stay_unfilled(text: str) -> None:
+    with pytest.raises(UsageError, match=r"the prompt has \{goal\}, which is never filled; write \{\{ goal \}\}"):
+        read_prompt("", ALLOWED, text, {})
+    with pytest.raises(UsageError, match=r"which is never filled"):
+        _ = prompt("{% block rules %}{% endblock %}", rules=text).template
+
+
+def test_other_braces_stay_as_they_are() -> None:
+    assert prompt('{"goal": 1} {other} {{ goal }}').render({"goal": "g"}) == '{"goal": 1} {other} "g"'
+
+
 def test_a_prompt_is_read_from_the_package_a_path_or_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "mine.jinja").write_text("Judge {{ goal }}")
     assert read_prompt("judged/goal.jinja", ALLOWED | _asked("goal"), None, {}).text.startswith("Task: ")

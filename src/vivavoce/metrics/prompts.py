@@ -8,6 +8,7 @@ replace on their own stand in `{% block … %}`.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 HERE = Path(__file__).parent
+_SINGLE = re.compile(r"(?<!\{)\{\s*(\w+)\s*\}(?!\})")
+"""A variable as `str.format` has it, which a template leaves as it is."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ def read_prompt(file: str, allowed: frozenset[str], override: str | Path | None,
     """Return the prompt that stands in a file of the package, or what somebody gave in its place: a text or a path.
 
     Raises:
-        UsageError: the path cannot be read, or the template cannot be used.
+        UsageError: the path cannot be read, or the template cannot be used, as one with `{goal}` for `{{ goal }}`.
     """
     if override is None:
         prompt = Prompt(_packaged(file), file, allowed, blocks)
@@ -83,6 +86,9 @@ def _compiled(text: str, name: str, allowed: frozenset[str], blocks: tuple[tuple
         parsed = [environment.parse(source) for source in sources]
         if any(tree.find(kind) for tree in parsed for kind in (nodes.Include, nodes.Import, nodes.FromImport)):
             raise UsageError(f"{name} asks for another template, and there is none beside it")
+        for variable in (found[1] for source in sources for found in _SINGLE.finditer(source)):
+            if variable in allowed:
+                raise UsageError(f"{name} has {{{variable}}}, which is never filled; write {{{{ {variable} }}}}")
         asked = {variable for tree in parsed for variable in meta.find_undeclared_variables(tree)}
         for variable in sorted(asked - allowed):
             raise UsageError(f"{name} asks for '{variable}'{did_you_mean(variable, allowed)}")

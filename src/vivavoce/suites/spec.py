@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -445,7 +446,9 @@ class SuiteSpec(Spec):
 
 
 def check_weights(weights: dict[str, float]) -> dict[str, float]:
-    """Return weights that are not negative and not all 0."""
+    """Return weights that are finite numbers, not negative and not all 0, as their sum is too."""
+    if not math.isfinite(sum(weights.values())):
+        raise ValueError("weights are finite numbers; got " + ", ".join(f"{k}: {v:g}" for k, v in weights.items()))
     if any(weight < 0 for weight in weights.values()) or not sum(weights.values()):
         raise ValueError("weights are 0 or more, and not all 0")
     return weights
