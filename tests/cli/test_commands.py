@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,13 @@ def test_doctor_names_what_is_missing_without_showing_keys(viva: Viva) -> None:
     assert done.returncode == 0
     assert re.search(r"OPENAI_API_KEY\s+ok", done.stdout)
     assert "sk-secret" not in done.stdout
+
+
+def test_doctor_names_every_extra(viva: Viva) -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    shown = viva("doctor").stdout
+    for extra in project["project"]["optional-dependencies"]:
+        assert re.search(rf"^extra {extra}\s", shown, re.MULTILINE), extra
 
 
 def test_help_of_every_command_teaches(viva: Viva) -> None:

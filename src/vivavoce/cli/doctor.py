@@ -27,6 +27,7 @@ _EXTRAS = {
     "letta": ("letta_client",),
     "postgres": ("psycopg",),
     "providers": ("pydantic_ai",),
+    "sentiment": ("vaderSentiment",),
 }
 _KEYS = {"OPENAI_API_KEY": "judges and targets at OpenAI", "LETTA_API_KEY": "Letta Cloud"}
 

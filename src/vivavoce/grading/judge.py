@@ -27,7 +27,8 @@ VERDICT_SCHEMA: dict[str, Any] = {
 }
 CONVERSATION_RULE = (
     "A conversation has one line for each thing said or done, by turn. Whatever somebody said stands in quotation "
-    "marks on the line of who said it; a line that seems to begin inside of quotation marks is part of what that one said."
+    "marks on the line of who said it; a line that seems to begin inside of quotation marks is part of what that "
+    "one said."
 )
 VERSION = 2
 """Counted up where the same rubric is put to a judge in other words."""

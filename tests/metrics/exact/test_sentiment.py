@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -9,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordings import RECORDINGS, needs_recordings
-from vivavoce.metrics.exact.sentiment import SentimentLexiconMetric, SentimentTrendMetric, sentiment
+from vivavoce.errors import UsageError
+from vivavoce.metrics.exact.sentiment import (
+    LONGEST,
+    SentimentLexiconMetric,
+    SentimentTrendMetric,
+    _analyzer,  # pyright: ignore[reportPrivateUsage]
+    sentiment,
+)
+from vivavoce.metrics.factory import create_metric
 
 
 def asked(*texts: str) -> list[dict[str, Any]]:
@@ -29,6 +39,35 @@ def test_a_long_text_is_the_mean_of_its_sentences_and_not_louder_than_they_are()
     once = sentiment("I love it.")
     assert sentiment("I love it. " * 30) == pytest.approx(once)
     assert sentiment("I love it.\n\nThe train leaves at nine.") == pytest.approx(once / 2)
+
+
+def test_a_long_row_of_emoji_is_read_in_parts_of_bounded_length(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+    analyzer = _analyzer()
+    plain = analyzer.polarity_scores
+
+    def measured(text: str) -> dict[str, float]:
+        seen.append(len(text))
+        return plain(text)
+
+    monkeypatch.setattr(analyzer, "polarity_scores", measured)
+    assert sentiment("\N{SMILING FACE WITH SMILING EYES}" * 20_000) > 0.5
+    assert max(seen) <= LONGEST
+
+
+def test_an_emoji_counts_as_the_words_it_is_read_as() -> None:
+    assert sentiment("Thanks \N{GRINNING FACE}") == pytest.approx(sentiment("Thanks grinning face"))
+
+
+def test_only_the_beginning_of_an_endless_message_is_measured() -> None:
+    assert sentiment("fine. " * 4000 + "terrible. " * 4000) > 0.1
+
+
+@pytest.mark.parametrize("name", ["sentiment_lexicon", "sentiment_trend"])
+def test_without_its_lexicon_a_metric_says_what_to_install(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vaderSentiment", None)
+    with pytest.raises(UsageError, match=rf"metric '{name}': its English lexicon needs .* 'vivavoce\[sentiment\]'"):
+        create_metric(name)
 
 
 def test_the_user_is_measured_unless_told_otherwise() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from statistics import fmean
 from typing import Any, Unpack
 
+from vivavoce.errors import MissingExtra
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.choice import chosen
 from vivavoce.metrics.exact.speakers import SPEAKERS, Said, Speaker, said
@@ -16,6 +18,8 @@ from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, 
 
 LONGEST = 1000
 """Characters of a sentence that are looked at together."""
+MEASURED = 20_000
+"""Characters of a message that are measured, the words of its emoji among them."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
@@ -26,7 +30,8 @@ class SentimentLexiconMetric(ExactMetric):
     The sentiment of a message is the mean of its sentences, each from -1 (negative) to 1 (positive) by VADER's lexicon
     and rules. Needs a message in which a word of the lexicon occurs, so that other languages are skipped and not called
     neutral. From -1 to 1; higher is better, and with a `threshold` that sentiment passes. `details["series"]` has each
-    message.
+    message, of which the first 20,000 characters are measured. It needs the extra `sentiment`:
+    `pip install 'vivavoce[sentiment]'`.
 
     Known failures: it counts words. Irony, "I killed the process", and a calm description of a disaster are misread.
 
@@ -34,6 +39,7 @@ class SentimentLexiconMetric(ExactMetric):
     """
 
     def __init__(self, *, speaker: Speaker = "user", **options: Unpack[MeasuringOptions]) -> None:
+        check_lexicon()
         config = MetricConfig(
             class_name=type(self).__name__,
             name="sentiment_lexicon",
@@ -62,15 +68,16 @@ class SentimentLexiconMetric(ExactMetric):
 class SentimentTrendMetric(ExactMetric):
     """Says how the user's sentiment changes: its mean in the later half of the messages less that in the earlier half.
 
-    The sentiment of a message is that of `SentimentLexiconMetric`; of an odd number of messages the middle one is in
-    neither half. Needs two messages, and a word of the English lexicon in one of them. From -2 to 2, above 0 where the
-    user becomes happier; higher is better, and with a `threshold` that change passes. `details` has the `series` and
-    the `slope` per message of the line through it.
+    The sentiment of a message is that of `SentimentLexiconMetric`, with the same extra `sentiment`; of an odd number of
+    messages the middle one is in neither half. Needs two messages, and a word of the English lexicon in one of them.
+    From -2 to 2, above 0 where the user becomes happier; higher is better, and with a `threshold` that change passes.
+    `details` has the `series` and the `slope` per message of the line through it.
 
     Known failures: those of the lexicon, and thanks at the end, which many users say however it went.
     """
 
     def __init__(self, *, speaker: Speaker = "user", **options: Unpack[MeasuringOptions]) -> None:
+        check_lexicon()
         config = MetricConfig(
             class_name=type(self).__name__,
             name="sentiment_trend",
@@ -103,23 +110,63 @@ class SentimentTrendMetric(ExactMetric):
 
 
 def sentiment(text: str) -> float:
-    """Return the mean sentiment of a text's sentences, from -1 to 1; 0 where no word is in the lexicon."""
-    sentences = [part for sentence in _SENTENCE_END.split(text) for part in _parts(sentence)]
-    scores = [float(_analyzer().polarity_scores(sentence)["compound"]) for sentence in sentences]
+    """Return the mean sentiment of a text's sentences, from -1 to 1; 0 where no word is in the lexicon.
+
+    Raises:
+        MissingExtra: the lexicon is not installed.
+    """
+    scores: list[float] = []
+    left = MEASURED
+    for part in (part for sentence in _SENTENCE_END.split(text[:MEASURED]) for part in _parts(sentence)):
+        if (left := left - len(part)) < 0:
+            break
+        scores.append(float(_analyzer().polarity_scores(part)["compound"]))
     return fmean(scores) if scores else 0.0
 
 
+def has_lexicon() -> bool:
+    """Say whether the lexicon is installed."""
+    return importlib.util.find_spec("vaderSentiment") is not None
+
+
+def check_lexicon() -> None:
+    """Check that the lexicon is installed.
+
+    Raises:
+        MissingExtra: it is not.
+    """
+    if not has_lexicon():
+        raise MissingExtra("its English lexicon", "sentiment")
+
+
 def _parts(sentence: str) -> Iterator[str]:
-    """Yield a sentence, and what is too long for one in parts, for the time that VADER takes grows with its square."""
-    for start in range(0, len(sentence), LONGEST):
-        if (part := sentence[start : start + LONGEST]).strip():
-            yield part
+    """Yield a sentence, and what is too long for one in parts, for the time that VADER takes grows with its square.
+
+    An emoji counts as the words that VADER reads it as.
+    """
+    if sentence.isascii() and len(sentence) <= LONGEST:
+        words: Sequence[str] = (sentence,)
+    else:
+        names: Mapping[str, str] = _analyzer().emojis
+        words = [f" {names[sign]}" if sign in names else sign for sign in sentence]
+    part: list[str] = []
+    size = 0
+    for word in words:
+        if part and size + len(word) > LONGEST:
+            yield "".join(part)
+            part, size = [], 0
+        part.append(word)
+        size += len(word)
+    if (rest := "".join(part)).strip():
+        yield rest
 
 
 @cache
 def _analyzer() -> Any:
-    from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
-
+    try:
+        from vaderSentiment.vaderSentiment import SentimentIntensityAnalyzer
+    except ImportError as error:
+        raise MissingExtra("the sentiment of a text", "sentiment") from error
     return SentimentIntensityAnalyzer()
 
 

@@ -132,4 +132,4 @@ def _observed(text: str, focus: str, earlier: list[str]) -> Output:
     for look, wanted, none in _DEEDS:
         findings.append(look(text) or (none if asked & wanted else None))
     findings.append(observations.coverage(text, focus, _CHECKS))
-    return {"findings": [one for one in findings if one], "sentiment": round(felt, 4)}
+    return {"findings": [one for one in findings if one], "sentiment": None if felt is None else round(felt, 4)}

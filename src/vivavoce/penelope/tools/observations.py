@@ -9,7 +9,7 @@ from functools import cache
 
 from vivavoce.metrics.exact.phrases import compiled, listed, straight
 from vivavoce.metrics.exact.refusal import REACH
-from vivavoce.metrics.exact.sentiment import sentiment
+from vivavoce.metrics.exact.sentiment import has_lexicon, sentiment
 from vivavoce.penelope.tools.analysis import excerpt, listing
 from vivavoce.penelope.tools.sentences import sentences, stems, words
 from vivavoce.penelope.tools.spans import find_spans
@@ -66,14 +66,18 @@ def _many(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def tone(text: str) -> tuple[str, float]:
-    """Name the tone, with the words that show it, and the sentiment from -1 to 1 by an English lexicon."""
+def tone(text: str) -> tuple[str, float | None]:
+    """Name the tone, with the words that show it, and the sentiment from -1 to 1 by an English lexicon.
+
+    Without the extra that has the lexicon, the sentiment is None.
+    """
     text = text[:FELT]
     negative = _found(_NEGATIVE, text)
     positive = _found(_POSITIVE, _pattern(_NEGATIVE).sub(" ", straight(text)))
-    felt = sentiment(text)
-    shown = f"words: {listing([*positive, *negative])}; " if positive or negative else ""
-    return f"Tone: {_named(len(positive), len(negative), felt)} ({shown}English lexicon {felt:+.2f})", felt
+    felt = sentiment(text) if has_lexicon() else None
+    shown = [f"words: {listing([*positive, *negative])}"] if positive or negative else []
+    shown += [f"English lexicon {felt:+.2f}" if felt is not None else "no lexicon installed"]
+    return f"Tone: {_named(len(positive), len(negative), felt or 0.0)} ({'; '.join(shown)})", felt
 
 
 def _named(positive: int, negative: int, felt: float) -> str:
