@@ -2,12 +2,13 @@
 
 VivavoceError
 ├── UsageError            the user's input is wrong: one line each, exit code 2
+│   ├── NotFound          a name stands for nothing: no such run, grader, job …
 │   └── MissingExtra      an optional dependency is not installed
 ├── StoreError            the store cannot be read or written
 ├── BudgetExhausted       a limit on calls or cost is reached: the run stops, inconclusive
 └── Fault                 something went wrong inside one sample: recorded, never a crash
     ├── TargetFault       the system under test failed
-    │   └── RateLimited   it, or a model, asked us to slow down
+    ├── RateLimited       a target or a model asked us to slow down; `blame` says which
     ├── ModelFault        a model we call (a judge) failed
     ├── TestingFault      what leads a test failed: a strategy, a check or a condition of somebody's own
     ├── GraderFault       an extractor, a grader or a reward function failed
@@ -16,11 +17,12 @@ VivavoceError
 
 from __future__ import annotations
 
+import copy
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 Blame = Literal["target", "tester", "judge", "grader", "store", "suite", "environment"]
 """Whose fault a failure is."""
@@ -60,6 +62,28 @@ class UsageError(VivavoceError):
         super().__init__("\n".join(str(problem) for problem in self.problems))
 
 
+class NotFound(UsageError):
+    """A name stands for nothing: there is no `what` called `name`, such as a run, a grader or a job.
+
+    `within` says where it was looked for, such as `run r1`. Of `known`, the closest name is offered, unless a `hint`
+    says what to do. `message` replaces the sentence that is made of these.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        name: str,
+        *,
+        within: str = "",
+        known: Iterable[str] = (),
+        hint: str = "",
+        message: str | None = None,
+    ) -> None:
+        self.what, self.name = what, name
+        place = f" in {within}" if within else ""
+        super().__init__(message or f"no {what} '{name}'{place}{hint or did_you_mean(name, known)}")
+
+
 class MissingExtra(UsageError):
     """An optional dependency is needed and not installed."""
 
@@ -79,22 +103,46 @@ class Fault(VivavoceError):
     """Something went wrong inside one sample; a boundary turns it into a record.
 
     `kind` is one word a program can test (`timeout`, `connection`, `http`, `format`, `crash`, `rate_limit`);
-    `evidence` is what was received, shortened; `retryable` says whether asking again can help; `status` is that of the
-    HTTP answer, where the failure is one. `usage` is what was paid and brought no more than this failure, as
-    `records.usage` reads and writes it.
+    `evidence` is what was received, shortened; `retryable` says whether asking again can help; `blame` is whose fault
+    it is, that of the class unless it is given; `status` is that of the HTTP answer, where the failure is one. `usage`
+    is what was paid and brought no more than this failure, as `records.usage` reads and writes it.
     """
 
     blame: Blame = "environment"
-    status: int | None = None
     usage: object = None
 
     def __init__(
-        self, message: str, *, kind: str = "crash", evidence: str | None = None, retryable: bool = False
+        self,
+        message: str,
+        *,
+        kind: str = "crash",
+        evidence: str | None = None,
+        retryable: bool = False,
+        blame: Blame | None = None,
+        status: int | None = None,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.evidence = evidence
         self.retryable = retryable
+        self.blame = blame or type(self).blame
+        self.status = status
+
+    def restated(
+        self,
+        message: str,
+        *,
+        evidence: str | None = None,
+        retryable: bool | None = None,
+        blame: Blame | None = None,
+    ) -> Self:
+        """Return the same failure with another message; whatever else is not given stays as it is."""
+        other = copy.copy(self)
+        other.args = (message,)
+        other.evidence = self.evidence if evidence is None else evidence
+        other.retryable = self.retryable if retryable is None else retryable
+        other.blame = blame or self.blame
+        return other
 
 
 class TargetFault(Fault):
@@ -103,11 +151,25 @@ class TargetFault(Fault):
     blame: Blame = "target"
 
 
-class RateLimited(TargetFault):
-    """The other side asked us to slow down; `retry_after` is in seconds, None when it did not say."""
+class RateLimited(Fault):
+    """The other side asked us to slow down: the target, unless `blame` says that it was a model.
 
-    def __init__(self, message: str, *, retry_after: float | None = None, evidence: str | None = None) -> None:
-        super().__init__(message, kind="rate_limit", evidence=evidence, retryable=True)
+    `retry_after` is in seconds, None when it did not say.
+    """
+
+    blame: Blame = "target"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        retry_after: float | None = None,
+        evidence: str | None = None,
+        retryable: bool = True,
+        blame: Blame | None = None,
+        status: int | None = None,
+    ) -> None:
+        super().__init__(message, kind="rate_limit", evidence=evidence, retryable=retryable, blame=blame, status=status)
         self.retry_after = retry_after
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from vivavoce.errors import BudgetExhausted, ModelFault, UsageError
+from vivavoce.errors import BudgetExhausted, ModelFault, RateLimited, UsageError
 from vivavoce.messages import AIMessage, HumanMessage, SystemMessage
 from vivavoce.models.homemade import as_model
 from vivavoce.models.model import Request
@@ -137,3 +137,9 @@ def test_a_model_passes_and_a_name_is_opened() -> None:
 def test_anything_else_is_refused_with_what_is_accepted(thing: Any, got: str) -> None:
     with pytest.raises(UsageError, match=rf"a model is a name such as openai:.*, or an object with .*; got {got}"):
         as_model(thing)
+
+
+async def test_a_model_that_asks_to_slow_down_is_a_judge_and_no_target() -> None:
+    with pytest.raises(RateLimited) as caught:
+        await as_model(Homemade(RateLimited("slow down", retry_after=3))).complete(ASKED)
+    assert (caught.value.blame, caught.value.retry_after) == ("judge", 3)

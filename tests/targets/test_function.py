@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from vivavoce.errors import RateLimited, TargetFault, UsageError
+from vivavoce.errors import Fault, RateLimited, UsageError
 from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.targets.function import FunctionTarget
 from vivavoce.targets.target import Opening, Session, Target
@@ -31,8 +31,8 @@ async def said_by(function: Function) -> str:
     return reply.messages[-1].text
 
 
-async def fault_of(function: Function) -> TargetFault:
-    with pytest.raises(TargetFault) as caught:
+async def fault_of(function: Function) -> Fault:
+    with pytest.raises(Fault) as caught:
         await said_by(function)
     return caught.value
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vivavoce.errors import RateLimited, TargetFault, UsageError
+from vivavoce.errors import Fault, RateLimited, UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall
 from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.target import Opening, Target
@@ -30,9 +30,9 @@ async def bot(server: LoopbackServer) -> AsyncIterator[OpenAITarget]:
     await target.close()
 
 
-async def fault_of(target: Target) -> TargetFault:
+async def fault_of(target: Target) -> Fault:
     session = await target.open(OPENING)
-    with pytest.raises(TargetFault) as caught:
+    with pytest.raises(Fault) as caught:
         await session.send(HELLO)
     return caught.value
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
 
 from pydantic import BaseModel
 
-from vivavoce.errors import ModelFault, UsageError, VivavoceError
+from vivavoce.errors import ModelFault, RateLimited, UsageError, VivavoceError
 from vivavoce.models.model import Model, ModelReply, Request, Schema
 from vivavoce.models.names import open_model
 from vivavoce.models.structured import read_structured
@@ -87,6 +87,8 @@ class HomemadeModel:
         wanted = {} if request.schema is None else {"schema": request.schema}
         try:
             return await call(self._thing.generate, prompt, **wanted)
+        except RateLimited as limited:  # whoever wrote it need not know that it may be a target, too
+            raise limited.restated(str(limited), blame=ModelFault.blame) from limited.__cause__
         except VivavoceError:
             raise
         except Exception as error:

@@ -207,8 +207,7 @@ class OpenAIModel:
             elif fault.kind in ANSWERED:
                 fault.usage = paid = self._priced(usage_of(fault))
                 cost = paid.cost
-            self._advise(fault)
-            raise
+            raise self._advised(fault) from fault.__cause__
         finally:
             self._budget.settle(reservation, cost)
 
@@ -225,12 +224,13 @@ class OpenAIModel:
             return Usage(calls=1)
         return usage if self._price is None else usage.model_copy(update={"cost": self._price.cost(usage)})
 
-    def _advise(self, fault: Fault) -> None:
-        """Say in a failure what to check where the cause is in the settings."""
+    def _advised(self, fault: Fault) -> Fault:
+        """Return a failure that says what to check where the cause is in the settings."""
         if fault.status in (401, 403):
-            fault.args = (f"{fault}; check the API key: OPENAI_API_KEY, or api_key_env in a suite",)
-        elif fault.status == 404:
-            fault.args = (f"{fault}; check the name of the model, '{self.model}', and the address",)
+            return fault.restated(f"{fault}; check the API key: OPENAI_API_KEY, or api_key_env in a suite")
+        if fault.status == 404:
+            return fault.restated(f"{fault}; check the name of the model, '{self.model}', and the address")
+        return fault
 
     def _body(self, request: Request) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the body to send, and the record of how the request was put."""

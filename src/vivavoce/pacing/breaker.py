@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 
 from vivavoce.errors import Fault
 
@@ -42,9 +41,9 @@ class Breaker:
         if now >= self._next_look:
             self._next_look = now + self._rest
             return
-        again = copy.copy(self._fault)
-        again.args = (f"{self._fault} (not called: the last {self._threshold} calls failed in this way)",)
-        again.retryable, again.usage = False, None
+        said = f"{self._fault} (not called: the last {self._threshold} calls failed in this way)"
+        again = self._fault.restated(said, retryable=False)
+        again.usage = None
         raise again from self._fault.__cause__
 
     def failed(self, fault: Fault) -> None:

@@ -138,8 +138,7 @@ class HttpSession:
         try:
             return read_reply(reply, f"{target.name} ({answer.source})")
         except TargetFault as fault:
-            fault.evidence = shorten(answer.text)
-            raise
+            raise fault.restated(str(fault), evidence=shorten(answer.text)) from fault.__cause__
 
     async def state(self) -> dict[str, Any] | None:
         """Return None: HTTP tells nothing of what the bot remembers."""

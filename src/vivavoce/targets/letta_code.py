@@ -117,9 +117,9 @@ class LettaCodeTarget:
     async def close(self) -> None:
         """Do nothing: conversations share nothing."""
 
-    def redact(self, fault: Fault) -> None:
-        """Cut the API key out of a fault."""
-        (self.access or LettaAccess.find()).redact(fault)
+    def redacted(self, fault: Fault) -> Fault:
+        """Return a fault without the API key in it."""
+        return (self.access or LettaAccess.find()).redacted(fault)
 
     async def _made(self, factory: AgentFactory, opening: Opening) -> str:
         access = self.access or LettaAccess.find()
@@ -176,9 +176,8 @@ class LettaCodeSession:
             return await self._exchange(said)
         except BaseException as error:
             if isinstance(error, Fault):
-                self._target.redact(error)
-            else:
-                self._give_up()
+                raise self._target.redacted(error) from error.__cause__
+            self._give_up()
             raise
 
     async def state(self) -> dict[str, Any] | None:
@@ -257,10 +256,10 @@ class LettaCodeSession:
         turn.read({"message_type": "stop_reason", "stop_reason": stop})
         try:
             reply = turn.reply()
-        except TargetFault as fault:
+        except Fault as fault:
             seen = [fault.evidence, self._process.evidence()]
-            fault.evidence = shorten("\n".join(text for text in seen if text) or None)
-            raise
+            evidence = shorten("\n".join(text for text in seen if text) or None)
+            raise fault.restated(str(fault), evidence=evidence) from fault.__cause__
         unasked, self._unasked = self._unasked, None
         return Reply(reply.messages, _sum(unasked, reply.usage))
 

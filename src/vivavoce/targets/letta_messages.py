@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from vivavoce.errors import RateLimited, TargetFault, UsageError
+from vivavoce.errors import Fault, RateLimited, TargetFault, UsageError
 from vivavoce.messages import AnyMessage, ImagePart, TextPart, read_message
 from vivavoce.records.failure import shorten
 from vivavoce.records.usage import Usage
@@ -255,11 +255,9 @@ def _malformed(error: Exception, what: object) -> TargetFault:
     return TargetFault(said, kind="format", evidence=shorten(str(what)))
 
 
-def _failed(error: Event, stop: str | None) -> TargetFault:
+def _failed(error: Event, stop: str | None) -> Fault:
     said = str(error.get("message") or f"the agent stopped: {stop}")
     evidence = shorten("\n".join(str(error[key]) for key in ("error_type", "detail") if error.get(key)) or None)
     if "rate_limit" in str(error.get("error_type")) or said.startswith("429"):
-        limited = RateLimited(said, evidence=evidence)
-        limited.retryable = False
-        return limited
+        return RateLimited(said, evidence=evidence, retryable=False)
     return TargetFault(said, kind="http" if said[:3].isdigit() else "crash", evidence=evidence)

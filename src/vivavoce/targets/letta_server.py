@@ -85,20 +85,19 @@ class LettaAccess:
         try:
             yield
         except Fault as fault:
-            self.redact(fault)
-            raise
+            raise self.redacted(fault) from fault.__cause__
         except Exception as error:
             fault = _fault(error)
             if fault is None:
                 raise
-            self.redact(fault)
-            raise fault from None  # the cause repeats what the server said, the key perhaps among it
+            raise self.redacted(fault) from None  # the cause repeats what the server said, the key perhaps among it
 
-    def redact(self, fault: Fault) -> None:
-        """Cut the key out of a fault."""
-        if self.api_key:
-            fault.args = tuple(str(text).replace(self.api_key, "***") for text in fault.args)
-            fault.evidence = fault.evidence and fault.evidence.replace(self.api_key, "***")
+    def redacted(self, fault: Fault) -> Fault:
+        """Return a fault without the key in it."""
+        if not self.api_key:
+            return fault
+        evidence = fault.evidence and fault.evidence.replace(self.api_key, "***")
+        return fault.restated(str(fault).replace(self.api_key, "***"), evidence=evidence)
 
 
 _made: ContextVar[list[str] | None] = ContextVar("agents_made", default=None)
@@ -157,15 +156,14 @@ def _fault(error: Exception) -> Fault | None:
     return None
 
 
-def _refused(error: APIStatusError) -> TargetFault:
+def _refused(error: APIStatusError) -> Fault:
     request, body = error.request, error.body if isinstance(error.body, str) else json.dumps(error.body, default=str)
     place = f"{request.method} {request.url.path}"
     began = error.status_code < 400  # an error inside a stream: the turn was under way
     if error.status_code == 429 or (began and "rate_limit" in body):
         wait = retry_after(error.response.headers.get("Retry-After"))
-        limited = RateLimited(f"{place} asked to slow down", retry_after=wait, evidence=shorten(body))
-        limited.retryable = not began
-        return limited
+        said = f"{place} asked to slow down"
+        return RateLimited(said, retry_after=wait, evidence=shorten(body), retryable=not began)
     said = f"{place} failed in the middle of the turn" if began else f"{place} answered {error.status_code}"
     return TargetFault(said, kind="crash" if began else "http", evidence=shorten(body))
 

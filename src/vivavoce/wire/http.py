@@ -154,12 +154,10 @@ class Client:
             place = _place(response.headers.get("Location", "")).removeprefix("://")
             return self.fault(f"{said} to '{place}', which is not followed; give that address", kind="http")
         if status == 429 or (status == 503 and wait):
-            limited = RateLimited(said, retry_after=retry_after(wait), evidence=evidence)
-            limited.blame = self.fault.blame
-            return limited
-        refused = self.fault(said, kind="http", evidence=evidence, retryable=repeatable and status >= 500)
-        refused.status = status
-        return refused
+            after, blame = retry_after(wait), self.fault.blame
+            return RateLimited(said, retry_after=after, evidence=evidence, blame=blame, status=status)
+        again = repeatable and status >= 500
+        return self.fault(said, kind="http", evidence=evidence, retryable=again, status=status)
 
     def _broken(self, error: Exception, source: str, repeatable: bool) -> Fault:
         import aiohttp

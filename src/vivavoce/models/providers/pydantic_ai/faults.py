@@ -49,14 +49,10 @@ def _refused(error: ModelAPIError, name: str) -> Fault:
     if status is None and type(error) is ModelAPIError:  # no kind of its own: the answer could not be read
         return ModelFault(f"{name}: the answer is malformed", kind="format", evidence=evidence)
     if isinstance(error, ModelRateLimitError) or waits:
-        limited = RateLimited(said, retry_after=error.retry_after, evidence=evidence)
-        limited.blame = ModelFault.blame
-        limited.status = status
-        return limited
+        wait = error.retry_after
+        return RateLimited(said, retry_after=wait, evidence=evidence, blame=ModelFault.blame, status=status)
     passes = isinstance(error, ModelUnavailableError | ModelServerError) or (status or 0) >= 500
-    fault = ModelFault(said, kind="http", evidence=evidence, retryable=passes)
-    fault.status = status
-    return fault
+    return ModelFault(said, kind="http", evidence=evidence, retryable=passes, status=status)
 
 
 def _text(body: object) -> str:

@@ -186,9 +186,8 @@ class PydanticAIModel:
                 cost, tokens = 0.0, 0
             elif fault.kind in ANSWERED:
                 charge(fault, Usage(calls=1))
-            fault.args = (self._access.hide_key(str(fault)),)
-            fault.evidence = fault.evidence and self._access.hide_key(fault.evidence)
-            raise fault from error
+            seen = fault.evidence and self._access.hide_key(fault.evidence)
+            raise fault.restated(self._access.hide_key(str(fault)), evidence=seen) from error
         finally:
             self._budget.settle(reservation, cost)
             if self._rate is not None:
