@@ -168,8 +168,8 @@ async def test_two_targets_of_one_run_are_no_more_the_same_than_those_of_two(sto
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"target_a": "v9"}, "run run-a has no target 'v9'; known: v1, v2"),
-        ({"target_a": "v1"}, "run run-b has no target 'v1'; name one of v3, v4"),
+        ({"target_a": "v9"}, "no target 'v9' in run run-a; known: v1, v2"),
+        ({"target_a": "v1"}, "no target 'v1' in run run-b; known: v3, v4"),
         ({}, "share no target \\(they have v1, v2 and v3, v4\\); name the two to compare"),
     ],
 )

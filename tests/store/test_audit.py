@@ -40,7 +40,7 @@ def test_the_log_is_read_from_the_newest_on_a_page_at_a_time(store: Store) -> No
 
 
 def test_a_place_of_another_list_is_refused(store: Store) -> None:
-    with pytest.raises(UsageError, match="the place to go on from"):
+    with pytest.raises(UsageError, match="no cursor"):
         entries(store, "nowhere")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey
 from vivavoce.store.audit import entries
@@ -84,13 +84,13 @@ def test_a_label_is_taken_away_and_the_log_knows_it(held: Store) -> None:
     assert remove_label(held, place) == label()
     assert labels_of(held, RUN, KEY) == []
     assert [one.action for one in entries(held).entries] == ["label.remove", "label.set"]
-    with pytest.raises(UsageError, match="no labels of Ida"):
+    with pytest.raises(UsageError, match="Ida has no label here"):
         remove_label(held, place)
 
 
 @pytest.mark.parametrize("wrong", [{"sample_id": "other"}, {"target": "x"}, {"trial": 7}, {"turn": 2}, {"grader": "x"}])
 def test_what_is_not_there_cannot_be_labelled(held: Store, wrong: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=r"has no sample|there are no (turns|scores)"):
+    with pytest.raises(NotFound, match=r"no (sample|target|trial|turn|grader) '"):
         set_label(held, RUN, label(**wrong))
     assert entries(held).entries == []
 

@@ -69,8 +69,8 @@ def test_of_several_gradings_the_newest_complete_one_counts(ten: Store) -> None:
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ({"suite": "shp"}, "no suite 'shp' has runs here; did you mean 'shop'?"),
-        ({"suite": "shop", "first": "other-005"}, "no run 'other-005' of the suite 'shop'"),
+        ({"suite": "shp"}, "no suite 'shp'; did you mean 'shop'?"),
+        ({"suite": "shop", "first": "other-005"}, "no run 'other-005' in suite 'shop'"),
         ({"suite": "shop", "first": "shop-004", "last": "shop-002"}, "'shop-004' began after 'shop-002'"),
     ],
 )
@@ -101,7 +101,7 @@ def test_suites_come_with_their_newest_runs_page_by_page(ten: Store) -> None:
     ]
     second, end = recent_series(ten, place, limit=2)
     assert ([one.suite for one in second], end) == (["other"], None)
-    with pytest.raises(UsageError, match="the place to go on from"):
+    with pytest.raises(UsageError, match="no cursor"):
         recent_series(ten, "x")
 
 

@@ -46,7 +46,7 @@ def command(
         if grader is None:
             raise UsageError("say whose scores to compare with: --grader NAME")
         scores = opened.grading(found.id)
-        check_question(scores, grader)
+        check_question(grader, scores)
         pairs = paired_labels(opened, scores, grader, author=author, turns=turns)
     agreement = agreement_with(pairs)
     if as_json:

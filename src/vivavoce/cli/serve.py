@@ -34,7 +34,7 @@ def command(
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Serve the API and the pages of a store until Ctrl-C, which ends running jobs so that they can be resumed.
+    """Serve the API and the pages of a store until Ctrl-C; jobs that are not over go on when it is started again.
 
     Requests may run the suites below this folder and nothing else. On an address that other machines can reach, they
     must bring a token that `viva token` made, or the secret of VIVAVOCE_TOKEN, which may do everything. On an address

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.output import StoreOption, out, store_of
-from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.errors import NotFound
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.json_file import sample_data
@@ -58,7 +58,7 @@ def _show_run(graded: GradedRun, as_json: bool, options: list[str]) -> None:
 def _show_sample(store: Store, run: Run, grading: Grading, sample: str, as_json: bool) -> None:
     outcomes = list(store.outcomes(grading.id, sample_id=sample))
     if not outcomes:
-        raise UsageError(f"run {run.id} has no sample '{sample}'{did_you_mean(sample, _some_ids(store, grading))}")
+        raise NotFound("sample", sample, within=f"run {run.id}", known=_some_ids(store, grading))
     for outcome in outcomes:
         if as_json:
             print(json.dumps(json.loads(strict_json(sample_data(outcome))), indent=2))

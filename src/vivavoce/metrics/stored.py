@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.errors import NotFound, UsageError
 from vivavoce.messages import describe
 from vivavoce.metrics.evaluation import EvaluationReport, Named, Several, evaluate_given
 from vivavoce.metrics.metric_input import metric_input
@@ -17,6 +17,7 @@ from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.run import Attempt
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
+from vivavoce.store.naming import no_conversation
 from vivavoce.store.store import Store
 
 
@@ -59,12 +60,11 @@ def stored_input(store: Store, test_result_id: str) -> MultiTurnEvaluationInput:
         trial = int(number) if number.isdecimal() else -1
     if not attempts:
         known = {key.sample_id for key in store.done(run.id)}
-        raise UsageError(f"run {run.id} has no sample '{sample}'{did_you_mean(sample, known)}")
+        raise NotFound("sample", sample, within=f"run {run.id}", known=known)
     for attempt in attempts:
         if attempt.key.trial == trial or len(attempts) == 1:
             return _input(attempt)
-    trials = ", ".join(str(attempt.key.trial) for attempt in attempts)
-    raise UsageError(f"sample '{sample}' of run {run.id} has no such trial; its trials are {trials}")
+    raise no_conversation(run.id, sample, None, trial, (attempt.key for attempt in attempts))
 
 
 def _input(attempt: Attempt) -> MultiTurnEvaluationInput:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
-from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import Grading
 from vivavoce.records.score import Score
 from vivavoce.report.pairing import Pairing, Scenarios, pair, scenarios_of
@@ -226,7 +226,7 @@ def _targets(a: _GradedSide, b: _GradedSide, target_a: str | None, target_b: str
     ones, others = list(a.targets), list(b.targets)
     for name, known, grading in ((target_a, ones, a.grading), (target_b, others, b.grading)):
         if name is not None and name not in known:
-            raise UsageError(f"run {grading.run_id} has no target '{name}'{did_you_mean(name, known)}")
+            raise NotFound("target", name, within=f"run {grading.run_id}", known=known)
     if (named := target_a or target_b) is not None:
         return [(target_a or _counterpart(named, a), target_b or _counterpart(named, b))]
     if len(ones) == len(others) == 1:
@@ -242,7 +242,7 @@ def _counterpart(other: str, side: _GradedSide) -> str:
     known = list(side.targets)
     if other in known or len(known) == 1:
         return other if other in known else known[0]
-    raise UsageError(f"run {side.grading.run_id} has no target '{other}'; name one of {', '.join(known) or 'none'}")
+    raise NotFound("target", other, within=f"run {side.grading.run_id}", hint=f"; known: {', '.join(known) or 'none'}")
 
 
 _Pair: TypeAlias = tuple[str, str, Scored, Scored]

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict
 
-from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.errors import NotFound
 from vivavoce.records.run import Grading
 from vivavoce.report.headline import gate_of
 from vivavoce.report.html.metrics import gates_of, is_about
@@ -96,7 +96,7 @@ class Trends:
         """
         for name, kind, known in ((grader, "grader", self.graders), (target, "target", self.targets)):
             if name is not None and name not in known:
-                raise UsageError(f"no {kind} '{name}' in these runs of '{self.suite}'{did_you_mean(name, known)}")
+                raise NotFound(kind, name, within=f"these runs of '{self.suite}'", known=known)
         grader, target = grader or self.headline, target or self._several()
         entries = list(self._entries(grader, target))
         points = list(self._points(entries, grader or ""))

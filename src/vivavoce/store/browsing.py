@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import JSON, ColumnElement, Connection, cast, func, or_, select, tuple_
 
-from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.errors import NotFound, UsageError, did_you_mean
 from vivavoce.records.failure import shorten
 from vivavoce.records.run import Status
 from vivavoce.store.browsing_conditions import Within, conditions, ordering
@@ -149,7 +149,7 @@ def _within(connection: Connection, grading_id: str) -> Within:
     spelled = _plain(grading_id)
     run_id = connection.execute(select(gradings.c.run_id).where(gradings.c.id == spelled)).scalar()
     if run_id is None:
-        raise UsageError(f"no grading '{grading_id}'")
+        raise NotFound("grading", grading_id)
     return Within(run_id, spelled, on_postgresql(connection))
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
-from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading
 from vivavoce.records.score import Score
 from vivavoce.store.database import spelled
 from vivavoce.store.decode import score_of, turn_of
 from vivavoce.store.keyset import place_after, read_place
 from vivavoce.store.listing import GradedTurn, TurnPage
+from vivavoce.store.naming import keys_of, no_conversation
 from vivavoce.store.schema import attempts, scores, turns
 from vivavoce.store.store import Store
 
@@ -39,7 +39,8 @@ def list_turns(
             mine = mine.where(a.target == spelled(connection, target))
         attempt = connection.execute(mine.order_by(a.position + 0, a.id).limit(1)).scalar()
         if attempt is None:
-            raise UsageError(f"run {grading.run_id} has no sample '{sample_id}' with trial {trial}")
+            there = keys_of(connection, grading.run_id, sample_id)
+            raise no_conversation(grading.run_id, sample_id, target, trial, there)
         held = select(turns).where(t.attempt_id == attempt, t.idx > last).order_by(t.idx).limit(limit + 1)
         found = connection.execute(held).all()
         page = found[:limit]

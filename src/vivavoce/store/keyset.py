@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, cast
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import NotFound
 
 Key = str | int | float
 MOST = 2**63
@@ -24,7 +24,7 @@ def read_place(place: str, *kinds: type) -> tuple[Any, ...]:
     """Return what a row is ordered by, one value of each kind; a whole number is a number, too.
 
     Raises:
-        UsageError: the text is no place, or that of another order.
+        NotFound: the text is no place, or that of another order.
     """
     try:
         read = json.loads(base64.urlsafe_b64decode(place.encode() + b"=" * (-len(place) % 4)))
@@ -32,8 +32,13 @@ def read_place(place: str, *kinds: type) -> tuple[Any, ...]:
         read = None
     values = cast("list[Any]", read) if isinstance(read, list) else []
     if len(values) != len(kinds) or not all(map(_fits, values, kinds)):
-        raise UsageError("the place to go on from is none of this list; begin again without it")
+        raise no_cursor(place)
     return tuple(values)
+
+
+def no_cursor(place: str) -> NotFound:
+    """Return what to raise for a place that is not one of a list."""
+    return NotFound("cursor", place, hint="; begin the list again without it")
 
 
 def _fits(value: object, kind: type) -> bool:

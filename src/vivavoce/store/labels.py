@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import NotFound
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey
 from vivavoce.store.audit import note
@@ -21,6 +21,7 @@ from vivavoce.store.database import spelled
 from vivavoce.store.decode import AnyRow
 from vivavoce.store.keyset import place_after, read_place
 from vivavoce.store.listing import LabelPage
+from vivavoce.store.naming import keys_of, no_conversation
 from vivavoce.store.schema import attempts, labels, scores, turns
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def set_label(store: Store, run_id: str, label: Label) -> Label | None:
     with store.writing() as connection:
         attempt_id = _attempt(connection, place)
         if label.grader and not _graded(connection, attempt_id, label.grader):
-            raise UsageError(f"there are no scores of a grader '{label.grader}' on '{label.sample_id}'")
+            raise NotFound("grader", label.grader, within=f"the scores of sample '{label.sample_id}'")
         before = _put(connection, attempt_id, place, label)
         note(connection, label.author, "label.set", place.subject, _told(label, before))
     return before
@@ -81,7 +82,7 @@ def remove_label(store: Store, place: LabelPlace) -> Label:
         attempt_id = _attempt(connection, place)
         found = _found(connection, attempt_id, place)
         if found is None:
-            raise UsageError(f"there are no labels of {place.author} on that to take away")
+            raise NotFound("label", place.author, message=f"{place.author} has no label here")
         connection.execute(delete(labels).where(labels.c.id == found.id))
         note(connection, place.author, "label.remove", place.subject, _told(label_of(found)))
     return label_of(found)
@@ -229,9 +230,11 @@ def _number(connection: Connection, place: LabelPlace, *, hold: bool) -> int | N
 def _attempt(connection: Connection, place: LabelPlace, *, hold: bool = True) -> int:
     found, key = _number(connection, place, hold=hold), place.key
     if found is None:
-        raise UsageError(f"run {place.run_id} has no sample '{key.sample_id}' with trial {key.trial} of '{key.target}'")
+        raise no_conversation(
+            place.run_id, key.sample_id, key.target or None, key.trial, keys_of(connection, place.run_id, key.sample_id)
+        )
     if place.turn is not None and not _has_turn(connection, found, place.turn):
-        raise UsageError(f"there are no turns of '{key.sample_id}' with the number {place.turn}")
+        raise NotFound("turn", str(place.turn), within=f"sample '{key.sample_id}' of run {place.run_id}")
     return found
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from sqlalchemy import Column, ColumnElement, Connection, Table, func, or_, select
 
-from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.errors import NotFound, UsageError
+from vivavoce.records.run import AttemptKey
+from vivavoce.store.database import spelled
 from vivavoce.store.decode import AnyRow
 from vivavoce.store.encode import escape, escape_nul
+from vivavoce.store.schema import attempts
 
 OFFERED = 20
 """Names that an error considers or lists."""
@@ -20,7 +24,8 @@ def find(connection: Connection, table: Table, time: Column[float], name: str, *
     `latest` is the newest, `latest~1` the one before.
 
     Raises:
-        UsageError: no row, or more than one, has that name.
+        NotFound: no row has that name.
+        UsageError: several have.
     """
     name = escape_nul(escape(name))
     word = table.name.removesuffix("s")
@@ -30,7 +35,7 @@ def find(connection: Connection, table: Table, time: Column[float], name: str, *
         if row is not None:
             return row
         there = connection.execute(select(func.count()).select_from(table).where(*among)).scalar_one()
-        raise UsageError(f"no {word} '{name}': there {_are(there, word)}")
+        raise NotFound(word, name, hint=f": there {_are(there, word)}")
     begins = func.substr(table.c.id, 1, len(name)) == name
     ends = func.substr(table.c.id, func.length(table.c.id) - len(name), len(name) + 1) == f"-{name}"
     fitting = connection.execute(newest.where(or_(begins, ends)).limit(OFFERED)).all()
@@ -40,8 +45,33 @@ def find(connection: Connection, table: Table, time: Column[float], name: str, *
     ids = [row.id for row in fitting or connection.execute(newest.limit(OFFERED)).all()]
     if fitting:
         raise UsageError(f"'{name}' fits several {table.name}: {', '.join(ids)}")
-    raise UsageError(f"no {word} '{name}'{did_you_mean(name, ids)}" if ids else f"there {_are(0, word)}")
+    raise NotFound(word, name, known=ids, hint="" if ids else f": there {_are(0, word)}")
+
+
+def no_conversation(
+    run_id: str, sample_id: str, target: str | None, trial: int | None, there: Iterable[AttemptKey]
+) -> NotFound:
+    """Return what to raise for a conversation that a run lacks; `there` are those of the sample that it has.
+
+    A target or a trial that is None was left open.
+    """
+    keys = list(there)
+    if not keys:
+        return NotFound("sample", sample_id, within=f"run {run_id}")
+    within = f"sample '{sample_id}' of run {run_id}"
+    targets = dict.fromkeys(key.target for key in keys)
+    if target is not None and target not in targets:
+        return NotFound("target", target, within=within, known=targets)
+    trials = sorted({key.trial for key in keys if target in (None, key.target)})
+    return NotFound("trial", str(trial), within=within, hint=f"; its trials are {', '.join(map(str, trials))}")
 
 
 def _are(number: int, word: str) -> str:
     return {0: f"are no {word}s yet", 1: f"is only one {word}"}.get(number, f"are {number} {word}s")
+
+
+def keys_of(connection: Connection, run_id: str, sample_id: str) -> list[AttemptKey]:
+    """Return the keys of the conversations that a run has of a sample."""
+    a = attempts.c
+    mine = select(a.target, a.trial).where(a.run_id == run_id, a.sample_id == spelled(connection, sample_id))
+    return [AttemptKey(sample_id, row.target, row.trial) for row in connection.execute(mine.order_by(a.id))]

@@ -17,6 +17,7 @@ from vivavoce.errors import UsageError
 from vivavoce.records.run import AttemptKey
 from vivavoce.store.database import for_writing, on_postgresql, plain_errors
 from vivavoce.store.decode import AnyRow
+from vivavoce.store.keyset import no_cursor
 from vivavoce.store.schema import attempts, passages, scores, turns, unread
 from vivavoce.store.words import Snippet, phrases, snippet, stretches
 
@@ -79,7 +80,7 @@ class Searcher:
                 before is not None
                 and not connection.execute(select(passages.c.id).where(passages.c.id == before)).first()
             ):
-                raise UsageError("the place to go on from is none of this list; begin again without it")
+                raise no_cursor(str(before))
             given = {**values, "limit": limit, "before": LAST if before is None else before}
             rows = connection.execute(text(statement), given).all()
             pieces = _pieces(connection, [(row.id, row.grading_id) for row in rows])

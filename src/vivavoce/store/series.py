@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, func, select, tuple_
 
-from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import Grading, Run
 from vivavoce.store.decode import AnyRow
 from vivavoce.store.encode import escape, escape_nul
@@ -152,15 +152,15 @@ def _place_of(connection: Connection, suite: str, run: str) -> tuple[float, str]
     query = select(r.started_at, r.id).where(r.id == _plain(run), r.suite == _plain(suite))
     row = connection.execute(query).first()
     if row is None:
-        raise UsageError(f"no run '{run}' of the suite '{suite}'")
+        raise NotFound("run", run, within=f"suite '{suite}'")
     return row.started_at, row.id
 
 
-def _missing(connection: Connection, suite: str) -> UsageError:
+def _missing(connection: Connection, suite: str) -> NotFound:
     newest = func.max(runs.c.started_at)
     query = select(runs.c.suite).group_by(runs.c.suite).order_by(newest.desc()).limit(OFFERED)
     known = list(connection.execute(query).scalars())
-    return UsageError(f"no suite '{suite}' has runs here{did_you_mean(suite, known)}")
+    return NotFound("suite", suite, known=known)
 
 
 def _plain(text: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from sqlalchemy import Connection, Engine, Table, func, insert, select, update
 
-from vivavoce.errors import StoreError, UsageError
+from vivavoce.errors import NotFound, StoreError
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Grading, Outcome, Run, ScoreRow
 from vivavoce.records.score import State
@@ -259,7 +259,7 @@ class Store:
             StoreError: the store cannot be written.
         """
         if self.run(run_id).id != run_id:
-            raise UsageError(f"no run '{run_id}'; name in full what is to be deleted")
+            raise NotFound("run", run_id, hint="; name in full what is to be deleted")
         with self.claimed(run_id), self.writing() as connection:
             delete_run(connection, run_id, actor)
             read_again(connection)
@@ -322,7 +322,7 @@ class Store:
     def _graded_run(self, grading_id: str) -> str:
         rows = self._read(select(gradings.c.run_id).where(gradings.c.id == escape_nul(escape(grading_id))))
         if not rows:
-            raise UsageError(f"no grading '{grading_id}' in {self.place}")
+            raise NotFound("grading", grading_id)
         return rows[0].run_id
 
     def _read(self, query: Any) -> Sequence[AnyRow]:

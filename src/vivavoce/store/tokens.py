@@ -11,7 +11,7 @@ from typing import Literal
 
 from sqlalchemy import ColumnElement, RowMapping, func, insert, or_, select, update
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import NotFound, UsageError
 from vivavoce.store.audit import note
 from vivavoce.store.encode import escape, escape_nul
 from vivavoce.store.listing import Listed
@@ -76,7 +76,7 @@ def revoke(store: Store, token_id: str, actor: str = "") -> Token:
     with store.writing() as connection:
         row = connection.execute(select(tokens).where(mine)).mappings().first()
         if row is None:
-            raise UsageError(f"no token '{token_id}'; see: viva token list")
+            raise NotFound("token", token_id, hint="; see: viva token list")
         if row["revoked_at"] is not None:
             raise UsageError(f"token {token_id} has been revoked before")
         now = time.time()

@@ -8,7 +8,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.errors import NotFound
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import AttemptKey, Grading, Outcome
 from vivavoce.records.score import Score
@@ -113,15 +113,15 @@ def questions(grading: Grading) -> list[Question]:
     return sorted((question(grading, name) for name in names), key=lambda one: not one.judged)
 
 
-def check_question(grading: Grading, grader: str) -> None:
-    """Check that a set of scores has a grader.
+def check_question(grader: str, *gradings: Grading) -> None:
+    """Check that one of the sets of scores of a run has a grader.
 
     Raises:
-        UsageError: it has none of that name.
+        NotFound: none has one of that name.
     """
-    known = [one.grader for one in questions(grading)]
+    known = [one.grader for grading in gradings for one in questions(grading)]
     if grader not in known:
-        raise UsageError(f"run {grading.run_id} has no grader '{safe(grader)}'{did_you_mean(grader, known)}")
+        raise NotFound("grader", grader, within=f"run {gradings[0].run_id}" if gradings else "", known=known)
 
 
 def question(grading: Grading, grader: str) -> Question:
