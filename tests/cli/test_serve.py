@@ -53,7 +53,7 @@ def serve(folder: Path, *arguments: str, **environment: str) -> Generator[tuple[
         process.stderr.close()
 
 
-def test_ctrl_c_ends_it_in_good_order_and_the_job_can_be_resumed(tmp_path: Path) -> None:
+def test_ctrl_c_ends_it_in_good_order_and_the_job_goes_on_in_the_next_one(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text(BOT)
     rows = ", ".join(f"{{id: s{n}, input: hello, ground_truth: hi}}" for n in range(60))
     (tmp_path / "slow.yaml").write_text(SUITE % rows)
@@ -68,9 +68,8 @@ def test_ctrl_c_ends_it_in_good_order_and_the_job_can_be_resumed(tmp_path: Path)
         assert (ended.status, 0 < ended.done < 60) == ("interrupted", True)
         assert process.wait(30) == 0
     with serve(tmp_path) as (_, url), Client(url) as client:
-        assert client.job(job.id).record.status == "interrupted"
-        again = client.submit("resume", resume=ended.run).wait()
-    assert (again.status, again.done) == ("finished", 60)
+        again = client.job(job.id).wait()
+    assert (again.status, again.done, again.run) == ("finished", 60, ended.run)
     assert len((tmp_path / "asked").read_text()) == 60
 
 

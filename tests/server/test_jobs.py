@@ -121,11 +121,11 @@ def test_a_suite_that_breaks_fails_its_job_and_says_why(store: Store, workspace:
     assert "none.py" in (record.detail or "")
 
 
-def test_a_link_out_of_the_folder_is_no_suite(workspace: Path, tmp_path: Path) -> None:
+def test_a_link_out_of_the_folder_is_not_a_suite(workspace: Path, tmp_path: Path) -> None:
     allowed = Allowed(workspace / "suites")
     assert allowed.suite("refunds.yaml") == (workspace / "suites" / "refunds.yaml").resolve()
     (tmp_path / "other.yaml").write_text("name: x")
     os.symlink(tmp_path / "other.yaml", workspace / "suites" / "link.yaml")
     for name in ("link.yaml", "../other.yaml", str(tmp_path / "other.yaml"), "bot.py"):
-        with pytest.raises(UsageError, match="below the served folder"):
+        with pytest.raises(UsageError, match="in the served folder"):
             allowed.suite(name)

@@ -68,6 +68,11 @@ class Regrade:
         """The suite with the graders."""
         return load_suite(self.path) if self.path else stored_suite(self.run)
 
+    @cached_property
+    def budget(self) -> Budget:
+        """The calls that it may make, and what they may cost."""
+        return Budget(max_calls=self.options.max_calls, max_cost=self.options.max_cost)
+
     def stop(self) -> int:
         """Grade no further; a second time, drop what is in work. Returns how many are."""
         self.crew.stop()
@@ -80,10 +85,9 @@ class Regrade:
             UsageError: the suite is wrong, a sample of it asks something else than the run did, or another process is
                 at work on the run.
         """
-        budget = Budget(max_calls=self.options.max_calls, max_cost=self.options.max_cost)
         concurrency = self.suite.spec.max_concurrent
         async with kept_answers(self.store, cache=self.options.cache or self.options.replay) as answers:
-            judges = JudgeOpener(budget, answers, self.options.replay, concurrency)
+            judges = JudgeOpener(self.budget, answers, self.options.replay, concurrency)
             tester = str(self.run.options.get("tester", ""))
             if self.path is None:
                 scoring, truths = Builder(self.suite, judges.open, tester=tester).scoring(), Truths()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
@@ -23,6 +24,9 @@ from vivavoce.store.listing import ScoreEntry
 KEPT = 2000
 """Events that are kept for those who come later; each says how far the job is, so that the older ones can go."""
 
+NOTED = 1.0
+"""Seconds after which it is kept anew how far a job is."""
+
 SHOWN = 4000
 """Characters of a message, and of a reason, that an event holds."""
 
@@ -30,18 +34,21 @@ SHOWN = 4000
 class Job:
     """One job; its run tells it what happens in one thread, and others follow it from theirs.
 
-    `changed` is called when something about it is to be kept.
+    `changed` is called when something about it is to be kept. `goes_on` says that it is to be taken up by the next
+    server where this one ends before it is over; `used` are the calls and the US dollars that it cost before.
     """
 
     def __init__(self, record: JobRecord, changed: Callable[[Job], None]) -> None:
         self.record = record
         self.run: SuiteRun | Regrade | None = None
         self.task: asyncio.Task[None] | None = None
-        self.cancelled = False
+        self.goes_on = True
+        self.used: tuple[int, float] = (0, 0.0)
         self._changed = changed
         self._events: deque[JobEvent] = deque(maxlen=KEPT)
         self._last = 0
         self._ended = record.over
+        self._noted = 0.0
         self._followers: set[Callable[[], object]] = set()
         self._lock = Lock()
 
@@ -60,14 +67,17 @@ class Job:
                 scores = _scores(event.outcome)
                 broken = any(score.state == "error" for score in scores)
                 counted = {"done": self.record.done + 1, "errors": self.record.errors + broken}
-                self.record = self.record.model_copy(update=counted)
+                self._set(**counted)
+                if time.monotonic() > self._noted + NOTED:
+                    self._noted = time.monotonic()
+                    self._changed(self)
                 self._tell("graded", **_of(event.outcome.attempt.key), scores=scores)
             case RunEnded():
-                self.record = self.record.model_copy(update={"verdict": event.grading.verdict})
+                self._set(verdict=event.grading.verdict)
 
     def update(self, **values: Any) -> None:
         """Change what is told of the job, and keep it."""
-        self.record = self.record.model_copy(update=values)
+        self._set(**values)
         self._changed(self)
 
     def end(self, **values: Any) -> None:
@@ -77,9 +87,17 @@ class Job:
         finally:
             self._tell("ended", job=self.record)
 
+    def cancel(self) -> None:
+        """Keep that nobody is to go on with it, unless it is over."""
+        with self._lock:
+            if self.record.over:
+                return
+            self.goes_on = False
+            self.record = self.record.model_copy(update={"detail": "cancelled"})
+        self._changed(self)
+
     def stop(self) -> None:
         """Have it begin nothing more and finish what is in flight; a second time, drop that too."""
-        self.cancelled = True
         if self.run is not None and self.record.status == "running":
             self.run.stop()
         elif self.task is not None:
@@ -108,6 +126,10 @@ class Job:
         with self._lock:
             missed = self._last - after if 0 <= after <= self._last else len(self._events)
             return list(islice(self._events, max(0, len(self._events) - missed), None))
+
+    def _set(self, **values: Any) -> None:
+        with self._lock:
+            self.record = self.record.model_copy(update=values)
 
     def _tell(self, kind: str, **more: Any) -> None:
         record = self.record

@@ -28,6 +28,7 @@ from vivavoce.store.store import Store
 from vivavoce.suites.document import Document
 from vivavoce.suites.judging import judging_suite
 from vivavoce.suites.load import Suite, load_suite
+from vivavoce.suites.spec import TesterSpec
 from vivavoce.suites.testing import testing_suite
 
 Metrics = Annotated[list[str], Field(min_length=1, max_length=50)]
@@ -50,14 +51,19 @@ class Asked(BaseModel):
         return RunOptions(max_calls=self.max_calls, max_cost=self.max_cost)
 
 
-class EvaluationJob(Asked):
-    """Measure recorded conversations; each has `messages` and whatever the metrics need of it, such as `goal`."""
+class Measurement(Asked):
+    """Measure the conversations of a file that an evaluation has kept."""
 
     kind: Literal["evaluation"] = "evaluation"
-    conversations: list[dict[str, Any]] = Field(min_length=1, max_length=100_000)
     metrics: Metrics
     judge: str | None = None
     max_concurrent: int = Field(default=64, ge=1, le=MOST_AT_ONCE)
+
+
+class EvaluationJob(Measurement):
+    """Measure recorded conversations; each has `messages` and whatever the metrics need of it, such as `goal`."""
+
+    conversations: list[dict[str, Any]] = Field(min_length=1, max_length=100_000)
 
 
 class SuiteJob(Asked):
@@ -66,6 +72,12 @@ class SuiteJob(Asked):
     kind: Literal["suite"] = "suite"
     suite: str
     options: RunOptions = Field(default_factory=RunOptions)
+
+    @property
+    def limits(self) -> RunOptions:
+        """The limits of the job, else those among its options."""
+        calls = self.options.max_calls if self.max_calls is None else self.max_calls
+        return RunOptions(max_calls=calls, max_cost=self.options.max_cost if self.max_cost is None else self.max_cost)
 
     @field_validator("options")
     @classmethod
@@ -138,6 +150,11 @@ JobRequest = Annotated[
     | Annotated[ResumeJob, Tag("resume")],
     Discriminator(_kind_of),
 ]
+KeptRequest = Annotated[
+    Measurement | SuiteJob | TestJob | GradeJob | ResumeJob,
+    Field(discriminator="kind"),
+]
+"""What is kept of a request until its job is over; the conversations of an evaluation are in a file of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +170,7 @@ class Beginning:
     file: Path
     before: JobRecord | None = None
 
-    def run(self, request: AnyJob) -> SuiteRun | Regrade:
+    def run(self, request: AnyJob | KeptRequest) -> SuiteRun | Regrade:
         """Return the run of a request, ready to execute.
 
         Raises:
@@ -161,19 +178,24 @@ class Beginning:
             StoreError: the conversations cannot be kept.
         """
         match request:
-            case EvaluationJob():
+            case Measurement():
                 return self._evaluation(request)
             case SuiteJob():
-                path = self.allowed.suite(request.suite)
-                given = request.limits.model_dump(exclude_none=True, include={"max_calls", "max_cost"})
-                options = request.options.model_copy(update=given)
-                return open_run(path, options, store=self.store, listeners=self.listeners)
+                return self._suite(request)
             case TestJob():
                 return self._test(request)
             case GradeJob():
                 return self._grading(request.run, request.suite, request.limits)
             case ResumeJob():
                 return self._rest(request)
+
+    def _suite(self, request: SuiteJob) -> SuiteRun:
+        given = request.limits.model_dump(exclude_none=True, include={"max_calls", "max_cost"})
+        options = request.options.model_copy(update=given)
+        begun = open_run(self.allowed.suite(request.suite), options, store=self.store, listeners=self.listeners)
+        if begun.suite.spec.driver == "penelope" and (begun.suite.spec.tester or TesterSpec()).model is None:
+            self._tester_model(None)
+        return begun
 
     def _grading(self, run: str, suite: str, limits: RunOptions, resumed: str | None = None) -> Regrade:
         path = self.allowed.suite(suite)
@@ -197,11 +219,12 @@ class Beginning:
     def _is_open(self, run: Run, grading: str) -> bool:
         return self.store.grading(run.id, grading).finished_at is None
 
-    def _evaluation(self, request: EvaluationJob) -> SuiteRun:
+    def _evaluation(self, request: Measurement) -> SuiteRun:
         check_metrics(request.metrics)
         judge = self.allowed.judge(request.judge)
-        _check_rows(request.conversations)
-        _write(self.file, request.conversations)
+        if isinstance(request, EvaluationJob):
+            _check_rows(request.conversations)
+            _write(self.file, request.conversations)
         suite = judging_suite(self.file, request.metrics, judge, max_concurrent=request.max_concurrent)
         named = suite.spec.model_copy(update={"name": "evaluation"})
         return SuiteRun(replace(suite, spec=named), request.limits, self.store, self.listeners)
@@ -231,7 +254,7 @@ class Beginning:
         own = loaded.spec.tester
         how: dict[str, Any] = {} if own is None else own.model_dump(mode="json", exclude_unset=True)
         if request.tester is not None or "model" not in how:
-            how["model"] = self.allowed.tester(request.tester)
+            how["model"] = self._tester_model(request.tester)
         if request.judge is not None or "judge" not in how:
             how["judge"] = self.allowed.judge(request.judge)
         if request.strategy is not None:
@@ -239,6 +262,12 @@ class Beginning:
             how.pop("graph", None)
         how |= {"max_turns": request.max_turns, "min_turns": request.min_turns}
         return {name: value for name, value in how.items() if value is not None}
+
+    def _tester_model(self, name: str | None) -> str:
+        model = self.allowed.tester(name)
+        if model is None:
+            raise UsageError("no model leads the test: name one as 'tester', or serve with VIVAVOCE_TESTER")
+        return model
 
 
 def check_metrics(names: Sequence[str]) -> None:

@@ -1,30 +1,34 @@
 """`Jobs`: work that outlasts a request, in a thread of its own; the files that say of it outlast the server.
 
-A job is a run of the store. What the store cannot know, who asked for it and with which key, is in a small file for
-each job below the served folder. After a restart a job whose run is unfinished is interrupted, and can be resumed.
+A job is a run of the store. What the store cannot know, what was asked for and with which key, is in a small file for
+each job below the served folder, written before anybody hears of the job. After a restart the next server goes on with
+those that were waiting or at work, unless somebody had cancelled them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import secrets
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import TypeAdapter
 
-from vivavoce.errors import StoreError, UsageError, VivavoceError
+from vivavoce.errors import NotFound, StoreError, UsageError, VivavoceError
+from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.loop_thread import LoopThread
 from vivavoce.records.redaction import without_keys
 from vivavoce.report.strict_json import strict_json
+from vivavoce.run.regrade import Regrade
+from vivavoce.run.suite_run import SuiteRun
 from vivavoce.server.allowed import Allowed
 from vivavoce.server.job import Job
+from vivavoce.server.job_files import JobFiles, KeptJob
 from vivavoce.server.job_record import JobRecord
-from vivavoce.server.job_requests import AnyJob, Beginning, ResumeJob
+from vivavoce.server.job_requests import AnyJob, Beginning, GradeJob, KeptRequest, ResumeJob
 from vivavoce.settings import WORKSPACE
 from vivavoce.store.store import Store
 
@@ -34,8 +38,14 @@ AT_ONCE = 4
 MOST_WAITING = 100
 """Jobs that are not over, at most."""
 
+MOST_STARTS = 10
+"""Times in a row that a job is begun which ends its server each time before a conversation of it is kept."""
+
 GRACE = 5.0
 """Seconds that conversations in flight have when the server ends."""
+
+
+_KEPT_REQUEST: TypeAdapter[KeptRequest] = TypeAdapter(KeptRequest)
 
 
 class TooManyJobs(UsageError):
@@ -46,24 +56,17 @@ class OtherBody(UsageError):
     """A key was used before, for another request."""
 
 
-class _Kept(BaseModel):
-    """What the file of a job holds; of the request and its key only hashes."""
-
-    record: JobRecord
-    key: str | None = None
-    body: str = ""
-
-
 class Jobs:
     """The jobs of one server; any thread may ask."""
 
     def __init__(self, store: Store, allowed: Allowed) -> None:
         self._store, self._allowed = store, allowed
-        self._folder = allowed.workspace / WORKSPACE / "jobs"
+        self._files = JobFiles(allowed.workspace / WORKSPACE / "jobs")
         self._jobs: dict[str, Job] = {}
         self._keys: dict[str, tuple[str, str]] = {}
-        self._kept: dict[str, _Kept] = {}
-        self._lock = threading.RLock()
+        self._kept: dict[str, KeptJob] = {}
+        self._claims: dict[str, ExitStack] = {}
+        self._lock, self._keeping = threading.RLock(), threading.Lock()
         self._loop: LoopThread | None = None
         self._places: asyncio.Semaphore | None = None
         self._closed = False
@@ -90,6 +93,14 @@ class Jobs:
                 raise TooManyJobs(f"{MOST_WAITING} jobs are waiting already; try again later")
             return self._begin(request, hidden, body).record
 
+    def go_on(self) -> None:
+        """Take up what earlier servers left, the oldest first; one that another server has stays with that."""
+        with self._lock:
+            left = [kept.record for kept in self._kept.values() if kept.request is not None]
+            for record in sorted(left, key=_age):
+                if record.id not in self._claims:
+                    self._take_up(self._jobs[record.id])
+
     def list(self, after: str | None = None, limit: int = 50) -> list[JobRecord]:
         """Return the newest jobs, the newest first; those before the job `after`, where that is named.
 
@@ -109,7 +120,7 @@ class Jobs:
         """
         job = self._jobs.get(job_id)
         if job is None:
-            raise UsageError(f"no job '{job_id}'")
+            raise NotFound("job", job_id)
         return job
 
     def is_last(self, record: JobRecord) -> bool:
@@ -131,8 +142,10 @@ class Jobs:
             UsageError: there is none of that id.
         """
         job = self.get(job_id)
-        if not job.record.over and self._loop is not None:
-            self._loop.call(job.stop)
+        if not job.record.over:
+            job.cancel()
+            if self._loop is not None:
+                self._loop.call(job.stop)
         return job.record
 
     def close(self) -> None:
@@ -144,34 +157,92 @@ class Jobs:
             return
         loop.run(self._stop_all())
         loop.stop()
+        for claim in list(self._claims.values()):
+            claim.close()
 
     def _begin(self, request: AnyJob, key: str | None, body: str) -> Job:
         job_id = f"job-{secrets.token_hex(6)}"
         job = Job(JobRecord(id=job_id, kind=request.kind, created_at=time.time()), self._keep)
         before = None
-        told = {"suite": getattr(request, "suite", None)}
+        known = {"suite": getattr(request, "suite", None)}
         if isinstance(request, ResumeJob):
             before = self._last_on(request.resume)
-            told = {"suite": before.suite, "run": before.run}
+            known = {"suite": before.suite, "run": before.run, "grading": before.grading}
             request = request.model_copy(update={"resume": before.run})
-        given = self._folder / f"{job_id}.jsonl"
+        elif isinstance(request, GradeJob):  # by the time it is done, another run may be the latest
+            request = request.model_copy(update={"run": self._store.run(request.run).id})
+        given = self._files.conversations(job_id)
         try:
             job.run = Beginning(self._store, self._allowed, [job], given, before).run(request)
-            job.record = job.record.model_copy(update=told)
-            self._kept[job_id] = _Kept(record=job.record, key=key, body=body)
+            job.record = job.record.model_copy(update=known)
+            claim = self._files.claim(job_id)
+            assert claim is not None  # nobody else knows its id
+            self._claims[job_id] = claim
+            asked = _KEPT_REQUEST.validate_python(request.model_dump(exclude={"conversations"}))
+            self._kept[job_id] = KeptJob(record=job.record, key=key, body=body, store=self._store.place, request=asked)
             self._keep(job)
         except VivavoceError:  # there is no job, so nothing is to be left of one
             self._kept.pop(job_id, None)
+            self._release(job_id)
             with suppress(OSError):  # it was never made
                 given.unlink()
             raise
         self._jobs[job_id] = job
         if key is not None:
             self._keys[key] = (body, job_id)
+        self._start(job)
+        return job
+
+    def _start(self, job: Job) -> None:
         if self._loop is None:
             self._loop = LoopThread("vivavoce-jobs")
         self._loop.begin(self._work(job))
-        return job
+
+    def _take_up(self, job: Job) -> None:
+        """Go on with a job of an earlier server, or say why not."""
+        job_id = job.record.id
+        try:
+            claim = self._files.claim(job_id)
+            if claim is None:
+                self._leave(job, "another server of this folder works on it")
+                return
+            self._claims[job_id] = claim
+            kept = self._kept[job_id] = self._files.read(job_id)  # whoever had it may have ended it since
+            if kept.request is None:
+                self._leave(job, None, kept.record if kept.record.over else self._left(kept.record))
+            elif kept.store != self._store.place:
+                self._leave(job, "its runs are in another store")
+            else:
+                self._go_on_with(job, kept)
+        except StoreError as error:
+            self._leave(job, self._allowed.shown(str(error)))
+
+    def _go_on_with(self, job: Job, kept: KeptJob) -> None:
+        record = self._left(kept.record)
+        starts = 0 if record.done > kept.record.done else kept.starts
+        self._kept[job.record.id] = kept.model_copy(update={"starts": starts})
+        if record.status != "interrupted":
+            self._finish(job, **record.model_dump(include={"status", "detail", "verdict", "done"}))
+        elif starts >= MOST_STARTS:
+            why = f"the server broke off {starts} times at this job; to try again, resume it or ask for it anew"
+            self._finish(job, status="interrupted", detail=why, done=record.done)
+        else:
+            job.update(status="waiting", detail=None, done=record.done)
+            self._start(job)
+            return
+        self._release(job.record.id)
+
+    def _leave(self, job: Job, why: str | None, record: JobRecord | None = None) -> None:
+        """Show a job as one that this server does nothing about; its file stays as it is."""
+        self._release(job.record.id)
+        job.goes_on = False
+        shown = record or job.record.model_copy(update={"status": "interrupted", "detail": why})
+        self._jobs[shown.id] = Job(shown, self._keep)
+
+    def _release(self, job_id: str) -> None:
+        claim = self._claims.pop(job_id, None)
+        if claim is not None:
+            claim.close()
 
     def _last_on(self, name: str) -> JobRecord:
         """Return the last job on a run that can go on."""
@@ -189,18 +260,67 @@ class Jobs:
         job.task = asyncio.current_task()
         try:
             async with self._places:
-                assert job.run is not None
+                self._count_start(job)
+                if job.run is None:  # it is from an earlier server
+                    job.run = await asyncio.to_thread(self._rest_of, job)
                 result = await job.run.execute()
-            status = "finished" if result.stopped_by is None else "interrupted"
-            job.end(status=status, verdict=result.grading.verdict, detail=result.stopped_by)
+            if result.stopped_by is None:
+                self._finish(job, status="finished", verdict=result.grading.verdict, detail=None)
+            else:
+                self._stopped(job, result.stopped_by)
         except asyncio.CancelledError:
-            job.end(status="interrupted", detail="cancelled")
+            self._stopped(job, "cancelled")
         except VivavoceError as error:
-            job.end(status=_after_error(job), detail=without_keys(str(error)))
+            self._finish(job, status=_after_error(job), detail=self._shown(str(error)))
         except Exception as error:
-            job.end(status=_after_error(job), detail=without_keys(f"{type(error).__name__}: {error}"))
+            self._finish(job, status=_after_error(job), detail=self._shown(f"{type(error).__name__}: {error}"))
         finally:
             job.run = job.task = None
+            self._release(job.record.id)
+
+    def _count_start(self, job: Job) -> None:
+        kept = self._kept[job.record.id]
+        self._kept[job.record.id] = kept.model_copy(update={"starts": kept.starts + 1})
+        self._keep(job)
+
+    def _rest_of(self, job: Job) -> SuiteRun | Regrade:
+        """Return the run of a job of an earlier server: what is left of its own, or what it was to begin.
+
+        Raises:
+            UsageError: it cannot go on, or may not be asked for any more.
+        """
+        kept, record = self._kept[job.record.id], job.record
+        request, job.used = kept.request, (kept.calls, kept.cost)
+        assert request is not None
+        before = None
+        if record.run is not None:
+            calls, cost = request.limits.max_calls, request.limits.max_cost
+            before, request = (
+                record,
+                ResumeJob(
+                    resume=record.run,
+                    max_calls=None if calls is None else max(0, calls - kept.calls),
+                    max_cost=None if cost is None else max(0.0, cost - kept.cost),
+                ),
+            )
+        given = self._files.conversations(record.id)
+        return Beginning(self._store, self._allowed, [job], given, before).run(request)
+
+    def _stopped(self, job: Job, why: str) -> None:
+        """Take note that a job was stopped: by somebody, by a limit, or by the end of the server."""
+        if not self._closed or not job.goes_on:
+            self._finish(job, status="interrupted", detail=why)
+            return
+        kept = self._kept[job.record.id]
+        self._kept[job.record.id] = kept.model_copy(update={"starts": 0})
+        job.end(status="interrupted", detail="the server ended; the job goes on when it is started again")
+
+    def _finish(self, job: Job, **values: Any) -> None:
+        job.goes_on = False
+        job.end(**values)
+
+    def _shown(self, why: str) -> str:
+        return self._allowed.shown(without_keys(why))
 
     async def _stop_all(self) -> None:
         for seconds in (GRACE, None):
@@ -212,32 +332,28 @@ class Jobs:
                 await asyncio.wait(tasks, timeout=seconds)
 
     def _keep(self, job: Job) -> None:
-        """Write the file of a job, all of it or nothing."""
-        kept = self._kept[job.record.id] = self._kept[job.record.id].model_copy(update={"record": job.record})
-        path = self._folder / f"{job.record.id}.json"
-        try:
-            self._folder.mkdir(parents=True, exist_ok=True)
-            new = path.with_suffix(".new")
-            new.write_text(strict_json(kept.model_dump()), encoding="utf-8")
-            os.replace(new, path)
-        except OSError as error:
-            raise StoreError(f"{self._folder}: the job cannot be kept: {error.strerror or error}") from error
+        with self._keeping:
+            kept = self._kept[job.record.id]
+            used = {} if job.run is None else _used(job, job.run.budget)
+            now = {"record": job.record, "request": kept.request if job.goes_on else None}
+            self._files.write(kept.model_copy(update={**now, **used}))
 
     def _load(self) -> None:
-        """Read what earlier servers left; what was at work then is interrupted, unless its run came to its end."""
-        for path in sorted(self._folder.glob("job-*.json")):
-            try:
-                kept = _Kept.model_validate_json(path.read_bytes())
-            except (OSError, ValidationError) as error:
-                raise StoreError(f"{path}: this is not the file of a job; move it away ({error})") from error
-            record = kept.record if kept.record.over else self._left(kept.record)
-            self._kept[record.id] = kept
-            self._jobs[record.id] = Job(record, self._keep)
+        """Read what earlier servers left; nothing of it is begun before `go_on`."""
+        for job_id in self._files.ids():
+            kept = self._kept[job_id] = self._files.read(job_id)
+            record = kept.record
+            if kept.request is not None:
+                record = record.model_copy(update={"status": "waiting", "detail": None})
+            elif not record.over:
+                record = self._left(record)
+            self._jobs[job_id] = Job(record, self._keep)
             if kept.key is not None:
-                self._keys[kept.key] = (kept.body, record.id)
+                self._keys[kept.key] = (kept.body, job_id)
 
     def _left(self, record: JobRecord) -> JobRecord:
-        ended: dict[str, Any] = {"status": "interrupted", "detail": "the server ended"}
+        """Return how a job stands that an earlier server had not ended: interrupted, unless its run came to its end."""
+        ended: dict[str, Any] = {"status": "interrupted", "detail": record.detail or "the server ended"}
         if record.run is not None:
             try:
                 run = self._store.run(record.run)
@@ -255,6 +371,12 @@ class Jobs:
 def _after_error(job: Job) -> str:
     """Return how a job stands that broke: a run that was begun can go on."""
     return "failed" if job.record.run is None else "interrupted"
+
+
+def _used(job: Job, budget: Budget) -> dict[str, Any]:
+    """Return what a job has spent of its limits, also while earlier servers worked on it."""
+    calls, cost = job.used
+    return {"calls": calls + budget.calls, "cost": cost + budget.cost}
 
 
 def _age(record: JobRecord) -> tuple[float, str]:

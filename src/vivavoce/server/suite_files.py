@@ -6,7 +6,6 @@ A page that shows a suite changes nothing: its Python files are imported when it
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from vivavoce.metrics.factory import metrics as registered
 from vivavoce.plugins import is_file_reference
 from vivavoce.run.check import Forecast
 from vivavoce.run.plan import RunOptions, plan_of
-from vivavoce.server.allowed import Allowed
+from vivavoce.server.allowed import Allowed, is_suite
 from vivavoce.suites.dataset import check_dataset, dataset_source
 from vivavoce.suites.document import MAX_BYTES
 from vivavoce.suites.load import Suite, load_suite
@@ -36,7 +35,6 @@ TOLD = 20
 """Problems of a suite that are told."""
 
 _OTHERS = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
-_KEYS = [re.compile(rb"(?:^|[{,])[ \t]*[\"']?%s[\"']?[ \t]*:" % key, re.MULTILINE) for key in (b"dataset", b"graders")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ def suite_files(workspace: Path) -> list[str]:
     """Return the suites below a folder, by their paths in there, hidden folders and those of packages left out."""
     found: list[str] = []
     for path in _files(workspace):
-        if _is_suite(path):
+        if not path.is_symlink() and is_suite(path):
             found.append(path.relative_to(workspace).as_posix())
             if len(found) == MOST:
                 break
@@ -71,8 +69,6 @@ def look_at(allowed: Allowed, name: str) -> Look:
         UsageError: there is no suite of that name below the served folder, or it cannot be read.
     """
     path = allowed.suite(name)
-    if not _is_suite(path):  # other files are not for everybody who may begin work
-        raise UsageError(f"'{name}' is no suite: it names no dataset, or no graders")
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES).decode("utf-8", "replace")
@@ -84,7 +80,7 @@ def look_at(allowed: Allowed, name: str) -> Look:
             raise UsageError(*suite.problems)
         forecast = _forecast(suite)
     except UsageError as error:
-        return Look(text, [_told(problem, allowed.workspace.resolve()) for problem in error.problems[:TOLD]])
+        return Look(text, [_told(problem, allowed) for problem in error.problems[:TOLD]])
     asking = tuple(one for one, grader in suite.spec.graders.items() if _asks(grader))
     return Look(text, [], suite.notes, forecast, asking)
 
@@ -97,17 +93,6 @@ def _files(workspace: Path) -> Iterator[Path]:
         yield from (Path(folder, one) for one in sorted(files) if one.endswith((".yaml", ".yml")))
         if seen > LOOKED_AT:
             return
-
-
-def _is_suite(path: Path) -> bool:
-    """Say whether a file has the keys of a suite; whether it is a good one, is told when it is looked at."""
-    try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_BYTES:
-            return False
-        text = path.read_bytes()
-    except OSError:  # gone, or not ours to read
-        return False
-    return all(key.search(text) for key in _KEYS)
 
 
 def _forecast(suite: Suite) -> Forecast | None:
@@ -142,11 +127,12 @@ def _asks(grader: AnyGraderSpec) -> bool:
     return registered.get(CLASSES.get(grader.metric, grader.metric)).judged
 
 
-def _told(problem: Problem, workspace: Path) -> str:
+def _told(problem: Problem, allowed: Allowed) -> str:
     """Return a problem with its file as it is called in the served folder, and its line."""
     if problem.file is None:
-        return problem.message
+        return allowed.shown(problem.message)
     file = Path(problem.file).resolve()
+    workspace = allowed.workspace.resolve()
     name = file.relative_to(workspace).as_posix() if file.is_relative_to(workspace) else file.name
     line = "" if problem.line is None else f", line {problem.line}"
-    return f"{name}{line}: {problem.message}"
+    return f"{name}{line}: {allowed.shown(problem.message)}"

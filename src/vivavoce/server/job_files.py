@@ -1,0 +1,104 @@
+"""The files of jobs, below the served folder: what the store cannot know of a job, and what a restart needs of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from vivavoce.errors import StoreError
+from vivavoce.records.redaction import keys_of_environment
+from vivavoce.report.strict_json import strict_json
+from vivavoce.server.job_record import JobRecord
+from vivavoce.server.job_requests import KeptRequest
+from vivavoce.store.claim import Claimed, claimed_in_file
+
+
+class KeptJob(BaseModel):
+    """What the file of a job holds.
+
+    `request` is there as long as the job is to go on by itself after a restart: until it is over, or cancelled. Of the
+    key and of the whole request only hashes are kept, and the conversations of an evaluation are in a file beside it.
+    `store` is where its runs are. `starts` counts how often in a row work on it was begun and broke off without one
+    more conversation being kept; `calls` and `cost` are what it has used of its limits, to the second.
+    """
+
+    record: JobRecord
+    key: str | None = None
+    body: str = ""
+    store: str = ""
+    request: KeptRequest | None = None
+    starts: int = 0
+    calls: int = 0
+    cost: float = 0.0
+
+
+class JobFiles:
+    """The folder of the files of jobs, one file each."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def conversations(self, job_id: str) -> Path:
+        """Return the file for the conversations that a request brings."""
+        return self.folder / f"{job_id}.jsonl"
+
+    def write(self, job: KeptJob) -> None:
+        """Write the file of a job, all of it or nothing, without the keys of the environment.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        path = self._path(job.record.id)
+        new = path.with_suffix(".new")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with open(new, "w", encoding="utf-8", opener=_ours_alone) as file:
+                file.write(keys_of_environment().cut(strict_json(job.model_dump())))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(new, path)
+        except OSError as error:
+            raise StoreError(f"{self.folder}: the job cannot be kept: {error.strerror or error}") from error
+
+    def read(self, job_id: str) -> KeptJob:
+        """Return what is kept of a job.
+
+        Raises:
+            StoreError: its file cannot be read.
+        """
+        path = self._path(job_id)
+        try:
+            return KeptJob.model_validate_json(path.read_bytes())
+        except (OSError, ValidationError) as error:
+            raise StoreError(f"{path}: this is not the file of a job; move it away ({error})") from error
+
+    def ids(self) -> Iterator[str]:
+        """Yield the ids of the jobs that are kept."""
+        yield from (path.stem for path in sorted(self.folder.glob("job-*.json")))
+
+    def claim(self, job_id: str) -> ExitStack | None:
+        """Keep a job from the other servers of this folder until what is returned is closed; None where one has it.
+
+        Raises:
+            StoreError: the folder cannot be written.
+        """
+        claim = ExitStack()
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            claim.enter_context(claimed_in_file(str(self.folder / "at-work"), job_id))
+        except Claimed:
+            return None
+        except OSError as error:
+            raise StoreError(f"{self.folder}: the job cannot be kept: {error.strerror or error}") from error
+        return claim
+
+    def _path(self, job_id: str) -> Path:
+        return self.folder / f"{job_id}.json"
+
+
+def _ours_alone(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
