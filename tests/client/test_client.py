@@ -11,7 +11,7 @@ import pytest
 
 from server.live import serving
 from vivavoce.client import AsyncClient, Client
-from vivavoce.errors import Fault, UsageError
+from vivavoce.errors import Fault, NotFound, UsageError
 from vivavoce.run.evaluation import evaluate
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
@@ -128,5 +128,32 @@ def test_people_say_what_they_see_and_take_it_back(url: str) -> None:
         assert client.agreement("latest", "refusal").n == 1
         assert client.unlabel("latest", "t/3", grader="refusal") == said
         assert [one.turn for one in client.labels()] == [0]
-        with pytest.raises(UsageError, match="no labels of"):
+        with pytest.raises(UsageError, match="has no label here"):
             client.unlabel("latest", "t/3")
+
+
+def test_what_a_server_has_is_listed_and_looked_up(url: str) -> None:
+    with Client(url) as client:
+        (run,) = client.runs()
+        assert client.health().status == "ok"
+        assert "refusal" in [one.name for one in client.metrics()]
+        assert [one.run_id for one in client.gradings()] == [run.id]
+        assert list(client.errors()) == []
+        client.label(run.id, "t/7", "pass")
+        assert [one.verdict for one in client.labels_of(run.id, "t/7")] == ["pass"]
+        assert client.evaluate_stored(run.id, "t/7", ["refusal"])["refusal"].state == "scored"
+        job = client.submit("evaluation", conversations=[{"id": "x", "messages": TALK}], metrics=["refusal"])
+        assert [event.kind for event in client.events(job.id)][-1] == "ended"
+        assert [one.id for one in client.jobs()] == [job.id] == [client.cancel(job.id).id]
+        client.delete_run(run.id)
+        assert next(one.action for one in client.audit()) == "run.delete"
+
+
+def test_what_is_not_found_is_known_by_its_kind_and_its_name(url: str) -> None:
+    with Client(url) as client:
+        with pytest.raises(NotFound, match="no run 'nothing'") as caught:
+            client.run("nothing")
+        assert (caught.value.what, caught.value.name) == ("run", "nothing")
+        with pytest.raises(NotFound) as caught:
+            list(client.scores(grader="refusel"))
+        assert (caught.value.what, caught.value.name) == ("grader", "refusel")

@@ -8,19 +8,30 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from urllib.parse import quote, urlencode
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from vivavoce.errors import Fault, UsageError
+from vivavoce.errors import Fault, NotFound, UsageError
 from vivavoce.metrics.evaluation import EvaluationReport
 from vivavoce.metrics.metric import Conversation, evaluation_input
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
-from vivavoce.records.run import Outcome
+from vivavoce.records.run import Grading, Outcome
 from vivavoce.records.score import State
 from vivavoce.report.compare import Comparison
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.trends import Trend
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
-from vivavoce.server.replies import CountedSamples, Evaluated, ExportFormat, RunReport, SearchHit, SearchPage
+from vivavoce.server.replies import (
+    CountedSamples,
+    Evaluated,
+    ExportFormat,
+    Health,
+    JobPage,
+    MetricLine,
+    RunReport,
+    SearchHit,
+    SearchPage,
+)
+from vivavoce.store.audit import AuditEntry, AuditPage
 from vivavoce.store.listing import (
     GradedTurn,
     LabelPage,
@@ -45,6 +56,10 @@ LARGEST = 200_000_000
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
+
+_GRADINGS = TypeAdapter(list[Grading])
+_LABELS = TypeAdapter(list[Label])
+_METRICS = TypeAdapter(list[MetricLine])
 
 
 class AsyncClient:
@@ -97,6 +112,33 @@ class AsyncClient:
         """
         asked = {"filter": filter, "sort": sort, "grading": grading}
         return self._pages(f"/runs/{_part(run)}/samples", asked, CountedSamples, lambda page: page.samples)
+
+    async def gradings(self, run: str = "latest") -> list[Grading]:
+        """Return the sets of scores of a run, the oldest first.
+
+        Raises:
+            NotFound: there is no such run.
+        """
+        return _GRADINGS.validate_json((await self._send("GET", f"/runs/{_part(run)}/gradings")).body)
+
+    def errors(self, run: str = "latest", *, grading: str | None = None) -> AsyncGenerator[SampleEntry]:
+        """Yield the samples of a run that something broke, each with what, a page at a time.
+
+        Raises:
+            NotFound: there is no such run or grading.
+        """
+        return self._pages(
+            f"/runs/{_part(run)}/errors", {"grading": grading}, CountedSamples, lambda page: page.samples
+        )
+
+    async def delete_run(self, run: str) -> None:
+        """Delete a run, named in full, with its conversations, scores and labels, for good.
+
+        Raises:
+            NotFound: there is no such run.
+            UsageError: it is being worked on, or the token may not do this.
+        """
+        await self._send("DELETE", f"/runs/{_part(run)}")
 
     async def trends(
         self,
@@ -204,6 +246,14 @@ class AsyncClient:
         """
         return _read(await self._send("DELETE", _labels_at(run, sample, **where)), Label)
 
+    async def labels_of(self, run: str, sample: str, trial: int = 0, *, target: str | None = None) -> list[Label]:
+        """Return what people say of a conversation and of its turns, the oldest first.
+
+        Raises:
+            NotFound: it is not there.
+        """
+        return _LABELS.validate_json((await self._send("GET", _labels_at(run, sample, trial, target=target))).body)
+
     async def agreement(
         self, run: str, grader: str, *, author: str | None = None, turns: bool = False
     ) -> LabelAgreement:
@@ -235,6 +285,39 @@ class AsyncClient:
         body["messages"] = [message.model_dump(mode="json", exclude_unset=True) for message in given.messages]
         answer = await self._send("POST", "/evaluations", {**body, "metrics": list(metrics), "judge": judge})
         return EvaluationReport(_read(answer, Evaluated).results)
+
+    async def evaluate_stored(
+        self, run: str, sample: str, metrics: Sequence[str], *, trial: int | None = None, judge: str | None = None
+    ) -> EvaluationReport:
+        """Have a stored conversation measured now; nothing in the store changes.
+
+        Raises:
+            NotFound: it is not there.
+            UsageError: a metric is unknown, or the judge may not be named.
+        """
+        place = f"/test-results/{_part(run)}/{_part(sample)}/evaluations"
+        answer = await self._send("POST", place, {"metrics": list(metrics), "trial": trial, "judge": judge})
+        return EvaluationReport(_read(answer, Evaluated).results)
+
+    def jobs(self) -> AsyncGenerator[JobRecord]:
+        """Yield the jobs of the server, the newest first, a page at a time."""
+        return self._pages("/jobs", {}, JobPage, lambda page: page.jobs)
+
+    def audit(self) -> AsyncGenerator[AuditEntry]:
+        """Yield who changed what, the newest first, a page at a time.
+
+        Raises:
+            UsageError: the token may not see this.
+        """
+        return self._pages("/audit", {}, AuditPage, lambda page: page.entries)
+
+    async def health(self) -> Health:
+        """Return that the server and its store work, and the version of the server."""
+        return await self._get("/health", {}, Health)
+
+    async def metrics(self) -> list[MetricLine]:
+        """Return the metrics that requests may name."""
+        return _METRICS.validate_json((await self._send("GET", "/metrics")).body)
 
     async def submit(self, kind: Kind, *, key: str | None = None, **asked: Any) -> AsyncJob:
         """Begin a job, `evaluation`, `suite`, `test`, `grade` or `resume`, with what that kind is asked; see the API.
@@ -362,7 +445,10 @@ def _refusal(status: int | None, body: str | None) -> UsageError | None:
         said: Any = json.loads(body or "")
     except ValueError:
         said = None
-    detail = cast("dict[str, Any]", said).get("detail") if isinstance(said, dict) else None
+    told = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
+    detail = told.get("detail")
+    if told.get("code") == "not_found" and "what" in told:
+        return NotFound(str(told["what"]), str(told.get("name")), message=str(detail))
     return UsageError(str(detail or (body or "").strip() or f"the server refused it ({status})"))
 
 

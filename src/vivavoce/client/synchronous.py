@@ -11,12 +11,13 @@ from vivavoce.metrics.evaluation import EvaluationReport
 from vivavoce.metrics.metric import Conversation
 from vivavoce.pacing.loop_thread import LoopThread
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
-from vivavoce.records.run import Outcome
+from vivavoce.records.run import Grading, Outcome
 from vivavoce.records.score import State
 from vivavoce.report.compare import Comparison
 from vivavoce.report.trends import Trend
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
-from vivavoce.server.replies import ExportFormat, RunReport, SearchHit
+from vivavoce.server.replies import ExportFormat, Health, MetricLine, RunReport, SearchHit
+from vivavoce.store.audit import AuditEntry
 from vivavoce.store.listing import GradedTurn, ListedScore, RunEntry, SampleEntry
 
 T = TypeVar("T")
@@ -63,6 +64,18 @@ class Client:
     ) -> Iterator[SampleEntry]:
         """Yield the samples of a run that a filter lets through."""
         return _each(self._loop, self._client.samples(run, filter=filter, sort=sort, grading=grading))
+
+    def gradings(self, run: str = "latest") -> list[Grading]:
+        """Return the sets of scores of a run."""
+        return self._loop.run(self._client.gradings(run))
+
+    def errors(self, run: str = "latest", *, grading: str | None = None) -> Iterator[SampleEntry]:
+        """Yield the samples of a run that something broke."""
+        return _each(self._loop, self._client.errors(run, grading=grading))
+
+    def delete_run(self, run: str) -> None:
+        """Delete a run, for good."""
+        self._loop.run(self._client.delete_run(run))
 
     def trends(
         self,
@@ -120,6 +133,10 @@ class Client:
         """Take back what one has said, and return it."""
         return self._loop.run(self._client.unlabel(run, sample, **where))
 
+    def labels_of(self, run: str, sample: str, trial: int = 0, *, target: str | None = None) -> list[Label]:
+        """Return what people say of a conversation and of its turns."""
+        return self._loop.run(self._client.labels_of(run, sample, trial, target=target))
+
     def agreement(self, run: str, grader: str, *, author: str | None = None, turns: bool = False) -> LabelAgreement:
         """Return how far a grader agrees with people."""
         return self._loop.run(self._client.agreement(run, grader, author=author, turns=turns))
@@ -136,6 +153,28 @@ class Client:
         """Have a conversation measured now."""
         return self._loop.run(self._client.evaluate(conversation, metrics, goal, judge=judge, **known))
 
+    def evaluate_stored(
+        self, run: str, sample: str, metrics: Sequence[str], *, trial: int | None = None, judge: str | None = None
+    ) -> EvaluationReport:
+        """Have a stored conversation measured now."""
+        return self._loop.run(self._client.evaluate_stored(run, sample, metrics, trial=trial, judge=judge))
+
+    def jobs(self) -> Iterator[JobRecord]:
+        """Yield the jobs of the server."""
+        return _each(self._loop, self._client.jobs())
+
+    def audit(self) -> Iterator[AuditEntry]:
+        """Yield who changed what."""
+        return _each(self._loop, self._client.audit())
+
+    def health(self) -> Health:
+        """Return that the server and its store work."""
+        return self._loop.run(self._client.health())
+
+    def metrics(self) -> list[MetricLine]:
+        """Return the metrics that requests may name."""
+        return self._loop.run(self._client.metrics())
+
     def submit(self, kind: Kind, *, key: str | None = None, **asked: Any) -> Job:
         """Begin a job."""
         return Job(self._loop, self._loop.run(self._client.submit(kind, key=key, **asked)))
@@ -143,6 +182,14 @@ class Client:
     def job(self, job_id: str) -> Job:
         """Return a job."""
         return Job(self._loop, self._loop.run(self._client.job(job_id)))
+
+    def cancel(self, job_id: str) -> JobRecord:
+        """Have a job finish what is in flight and end; a second time, drop that too."""
+        return self._loop.run(self._client.cancel(job_id))
+
+    def events(self, job_id: str, after: int = 0) -> Iterator[JobEvent]:
+        """Yield what happened in a job since an event, and what happens, until it is over."""
+        return _each(self._loop, self._client.events(job_id, after))
 
 
 class Job:

@@ -1,0 +1,48 @@
+"""Every route of the API is a method of both clients."""
+
+from __future__ import annotations
+
+from fastapi.routing import APIRoute
+
+from vivavoce.client import AsyncClient, Client
+from vivavoce.server.app import API
+
+METHODS: dict[tuple[str, str], str] = {
+    ("GET", "/health"): "health",
+    ("GET", "/metrics"): "metrics",
+    ("GET", "/runs"): "runs",
+    ("GET", "/runs/{run}"): "run",
+    ("DELETE", "/runs/{run}"): "delete_run",
+    ("GET", "/runs/{run}/gradings"): "gradings",
+    ("GET", "/runs/{run}/samples"): "samples",
+    ("GET", "/runs/{run}/errors"): "errors",
+    ("GET", "/runs/{run}/scores"): "scores",
+    ("GET", "/runs/{run}/export"): "export",
+    ("GET", "/runs/{run}/samples/{sample:path}/{trial}"): "conversation",
+    ("GET", "/runs/{run}/samples/{sample:path}/{trial}/turns"): "turns",
+    ("GET", "/runs/{run}/labels"): "labels",
+    ("GET", "/runs/{run}/labels/agreement"): "agreement",
+    ("GET", "/runs/{run}/samples/{sample:path}/{trial}/labels"): "labels_of",
+    ("PUT", "/runs/{run}/samples/{sample:path}/{trial}/labels"): "label",
+    ("DELETE", "/runs/{run}/samples/{sample:path}/{trial}/labels"): "unlabel",
+    ("GET", "/comparisons"): "compare",
+    ("GET", "/trends"): "trends",
+    ("GET", "/search"): "search",
+    ("GET", "/audit"): "audit",
+    ("POST", "/evaluations"): "evaluate",
+    ("POST", "/test-results/{run}/{sample:path}/evaluations"): "evaluate_stored",
+    ("GET", "/jobs"): "jobs",
+    ("POST", "/jobs"): "submit",
+    ("GET", "/jobs/{job}"): "job",
+    ("DELETE", "/jobs/{job}"): "cancel",
+    ("GET", "/jobs/{job}/events"): "events",
+}
+
+
+def test_every_route_of_the_api_is_a_method_of_both_clients() -> None:
+    routes = [route for module in API for route in module.router.routes if isinstance(route, APIRoute)]
+    found = {(method, route.path.removeprefix("/api/v1")) for route in routes for method in route.methods or ()}
+    assert found == METHODS.keys()
+    for name in METHODS.values():
+        assert callable(getattr(AsyncClient, name, None)), name
+        assert callable(getattr(Client, name, None)), name
