@@ -114,10 +114,20 @@ async def test_after_ten_wrong_guesses_an_address_waits(store: Store) -> None:
     found = [await answered(admission, bearer(f"guess {number}")) for number in range(11)]
     assert found == [(401, "")] * 9 + [(429, "6")] * 2
     assert await answered(admission, bearer("opensesame")) == (429, "6")
-    elsewhere = {"x-forwarded-for": "192.0.2.1, 192.0.2.2"}
-    assert await answered(admission, bearer("opensesame", **elsewhere)) == (200, "")
     clock[0] += 6.5
     assert await answered(admission, bearer("opensesame")) == (200, "")
+
+
+@pytest.mark.parametrize(("proxied", "statuses"), [(False, {401, 429}), (True, {401})])
+async def test_only_a_proxy_that_was_announced_says_whom_a_guess_is_from(
+    store: Store, proxied: bool, statuses: set[int]
+) -> None:
+    admission = Admission(store, digest_of("opensesame"), proxied=proxied, clock=lambda: 0.0)
+    found = {
+        (await answered(admission, bearer("guess", **{"x-forwarded-for": f"192.0.2.1, 198.51.100.{number}"})))[0]
+        for number in range(50)
+    }
+    assert found == statuses
 
 
 async def test_nobody_is_shut_out_by_the_guesses_of_others_at_the_same_address(store: Store) -> None:

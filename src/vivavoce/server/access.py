@@ -6,8 +6,10 @@ A browser on this machine will send requests for any page it shows. So the name 
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from fastapi import Response
 from starlette.datastructures import Headers, MutableHeaders
@@ -44,7 +46,9 @@ class Access:
     """What is asked of a request: `hosts` are the names, with their port, that it may be for, `origins` our pages.
 
     `demanded` says that it must bring a token: one of the store, or the one whose hash is `digest`. None is needed on
-    a loopback address only. `secure` says that browsers reach us by TLS, so that a cookie need never go without.
+    a loopback address only. `secure` says that browsers reach us by TLS, so that a cookie need never go without,
+    `proxied` that there is a proxy in front of us. `everywhere` says that we listen on all addresses of this machine:
+    a request for any numeric address is for us then, which no name of a page elsewhere can stand for.
     """
 
     hosts: frozenset[str]
@@ -52,10 +56,18 @@ class Access:
     digest: bytes | None = None
     demanded: bool = False
     secure: bool = False
+    proxied: bool = False
+    everywhere: bool = False
 
     @classmethod
     def of(
-        cls, hosts: Iterable[str], token: str | None = None, *, demanded: bool = False, public: str | None = None
+        cls,
+        hosts: Iterable[str],
+        token: str | None = None,
+        *,
+        demanded: bool = False,
+        public: str | None = None,
+        everywhere: bool = False,
     ) -> Access:
         """Return the access for these names; only the hash of the token is kept, and one that is given is demanded.
 
@@ -68,15 +80,20 @@ class Access:
             digest=None if token is None else digest_of(token),
             demanded=demanded or token is not None,
             secure=public is not None and public.startswith("https://"),
+            proxied=public is not None,
+            everywhere=everywhere,
         )
 
     def refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the answer to a request that nobody may make, None for one that somebody may."""
-        if headers.get("host", "") not in self.hosts:
+        host = headers.get("host", "")
+        numeric = self.everywhere and _is_numeric(host)
+        if host not in self.hosts and not numeric:
             return refusal(scope, 421, "this server does not answer to that name; --public gives it one more")
         if scope["method"] not in READING:
             origin, site = headers.get("origin"), headers.get("sec-fetch-site")
-            if (origin is not None and origin not in self.origins) or (site is not None and site not in _FROM_OURS):
+            ours = origin is None or origin in self.origins or (numeric and origin == f"http://{host}")
+            if not ours or (site is not None and site not in _FROM_OURS):
                 return refusal(scope, 403, "what changes something must come from a page of this server")
         if "transfer-encoding" in headers:
             return refusal(scope, 411, "say how long the body is, in Content-Length")
@@ -127,6 +144,15 @@ class AccessMiddleware:
         scope.setdefault("state", {})["user"] = user
         visitor.set(user)
         return refused
+
+
+def _is_numeric(host: str) -> bool:
+    """Say whether a host is an address in numbers, with or without a port."""
+    try:
+        ipaddress.ip_address(urlsplit(f"//{host}").hostname or "")
+    except ValueError:
+        return False
+    return True
 
 
 def _is_json(headers: Headers, length: str) -> bool:

@@ -40,12 +40,20 @@ LOOKUPS = 8
 
 
 class Admission:
-    """Lets requests in; `digest` is the hash of a token besides those of the store, whose holder may do everything."""
+    """Lets requests in; `digest` is the hash of a token besides those of the store, whose holder may do everything.
+
+    `proxied` says that requests come by a proxy on this machine, which says whom each is from.
+    """
 
     def __init__(
-        self, store: Store, digest: bytes | None = None, *, clock: Callable[[], float] = time.monotonic
+        self,
+        store: Store,
+        digest: bytes | None = None,
+        *,
+        proxied: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._store, self._digest = store, digest
+        self._store, self._digest, self._proxied = store, digest, proxied
         self._lookups = CapacityLimiter(LOOKUPS)
         self._reading = Allowance(50, burst=200, clock=clock)
         self._writing = Allowance(10, burst=100, clock=clock)
@@ -60,7 +68,7 @@ class Admission:
         path: str = scope["path"]
         if path.startswith("/static/"):
             return NOBODY
-        at, secret = asker_of(scope, headers), token_in(headers)
+        at, secret = self.asker(scope, headers), token_in(headers)
         user = await self.user(secret, at) if secret else None
         limited = self._limited(scope, user.id if user else at, writes=writes)
         if limited is not None:
@@ -96,6 +104,13 @@ class Admission:
             return holder(self._store, secret)
         return await to_thread.run_sync(holder, self._store, secret, limiter=self._lookups)
 
+    def asker(self, scope: Scope, headers: Headers) -> str:
+        """Return who asks, by the address; behind a proxy of ours, by the one that it was asked from."""
+        client = scope.get("client")
+        peer: str = client[0] if client else ""
+        told = headers.get("x-forwarded-for", "").rpartition(",")[2].strip() if self._proxied else ""
+        return asker_at(told if told and peer in ("127.0.0.1", "::1") else peer)
+
     def wait(self, at: str) -> float:
         """Return the seconds until somebody who has guessed wrong too often may guess again, 0 for anybody else."""
         return self._guessing.wait(at)
@@ -128,14 +143,6 @@ def too_many(scope: Scope, seconds: float) -> Response:
     """Return the answer to one request too many."""
     wait = math.ceil(seconds)
     return refusal(scope, 429, f"too many requests; try again in {wait} s", {"retry-after": str(wait)})
-
-
-def asker_of(scope: Scope, headers: Headers) -> str:
-    """Return who asks, by the address: where that is a proxy on this machine, by the one that it was asked from."""
-    client = scope.get("client")
-    peer: str = client[0] if client else ""
-    forwarded = headers.get("x-forwarded-for", "").rpartition(",")[2].strip()
-    return asker_at(forwarded if forwarded and peer in ("127.0.0.1", "::1") else peer)
 
 
 def _asked_for(scope: Scope) -> str:

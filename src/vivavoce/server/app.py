@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 
-from anyio import CapacityLimiter
+from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.staticfiles import StaticFiles
@@ -19,9 +21,10 @@ from vivavoce.server.admission import Admission
 from vivavoce.server.allowed import Allowed
 from vivavoce.server.api import about, audit, deletion, evaluations, exports, jobs, labels, runs, search
 from vivavoce.server.api import trends as trend_data
-from vivavoce.server.api.answers import on_invalid, on_store, on_usage
+from vivavoce.server.api.answers import on_error, on_invalid
 from vivavoce.server.catching_up import reading_ahead
 from vivavoce.server.comparisons import Comparisons
+from vivavoce.server.heads import HeadMiddleware
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.label_queue import LabelQueues
 from vivavoce.server.pages import compare as compare_pages
@@ -47,6 +50,14 @@ PAGES = (
 )
 
 
+@asynccontextmanager
+async def _serving(app: FastAPI) -> AsyncGenerator[None]:
+    """Go on with the jobs of earlier servers, and read ahead for searches as long as the application is served."""
+    await to_thread.run_sync(app.state.jobs.go_on)
+    async with reading_ahead(app):
+        yield
+
+
 def create_app(store: Store, access: Access, allowed: Allowed | None = None) -> FastAPI:
     """Return the application; it reads `store`, and the caller closes it.
 
@@ -57,7 +68,7 @@ def create_app(store: Store, access: Access, allowed: Allowed | None = None) -> 
     app = FastAPI(
         title="vivavoce",
         version=version("vivavoce"),
-        lifespan=reading_ahead,
+        lifespan=_serving,
         docs_url=None,
         redoc_url=None,
         separate_input_output_schemas=False,
@@ -72,11 +83,12 @@ def create_app(store: Store, access: Access, allowed: Allowed | None = None) -> 
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
     app.state.exports = CapacityLimiter(EXPORTS)
     app.state.access = access
-    app.state.admission = Admission(store, access.digest) if access.demanded else None
+    app.state.admission = Admission(store, access.digest, proxied=access.proxied) if access.demanded else None
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
     app.add_middleware(AccessMiddleware, access=access, admission=app.state.admission)
-    app.add_exception_handler(UsageError, on_usage)
-    app.add_exception_handler(StoreError, on_store)
+    app.add_middleware(HeadMiddleware)
+    app.add_exception_handler(UsageError, on_error)
+    app.add_exception_handler(StoreError, on_error)
     app.add_exception_handler(RequestValidationError, on_invalid)
     app.add_exception_handler(HTTPException, on_http)
     # as they are: included, a router's routes would all be built anew at the first request

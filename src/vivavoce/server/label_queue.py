@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import NotFound
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading
 from vivavoce.store.label_agreement import paired_labels
@@ -80,9 +80,11 @@ class LabelQueues:
         with self._lock:
             found = self._queues.get(queue_id)
             if found is None or found.asked.author != author:
-                raise UsageError(
-                    "this queue is over, as the server was started again or it is another's; "
-                    "choose the run once more, and it goes on where it was"
+                raise NotFound(
+                    "queue",
+                    queue_id,
+                    message="this queue is over, as the server was started again or it is another's; "
+                    "choose the run once more, and it goes on where it was",
                 )
             self._queues.move_to_end(queue_id)
         return found

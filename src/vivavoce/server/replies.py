@@ -93,6 +93,12 @@ class MetricLine(Reply):
 
 
 class Problem(Reply):
-    """What is wrong with a request."""
+    """What is wrong with a request; a program tests `code`.
+
+    Of what is not found, `what` is its kind, such as `run`, and `name` the name that stands for nothing.
+    """
 
     detail: str
+    code: str
+    what: str | None = None
+    name: str | None = None

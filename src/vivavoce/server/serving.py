@@ -23,6 +23,9 @@ from vivavoce.server.app import create_app
 from vivavoce.store.store import Store
 from vivavoce.store.tokens import any_good
 
+EVERYWHERE = ("0.0.0.0", "::")
+"""What stands for all addresses of this machine; the server answers then to each of them, and to its name."""
+
 PATIENCE = 5
 """Seconds that an answer under way has when the server ends."""
 
@@ -80,10 +83,14 @@ def serve(
     port = bound.getsockname()[1]
     shown = f"[{host}]" if ":" in host else host
     loopback = ("localhost", "127.0.0.1", "[::1]") if is_loopback_name(host) else ()
-    names = {f"{name}:{port}" for name in (shown, *loopback)}
-    app = create_app(store, Access.of(names, token, demanded=others, public=public), allowed)
+    everywhere = host in EVERYWHERE
+    name = socket.gethostname().lower()
+    here = ("localhost", name, socket.getfqdn().lower()) if everywhere else ()
+    names = {f"{name}:{port}" for name in (shown, *loopback, *here)}
+    access = Access.of(names, token, demanded=others, public=public, everywhere=everywhere)
+    app = create_app(store, access, allowed)
     if started is not None:
-        started(f"http://{shown}:{port}/")
+        started(f"http://{name if everywhere else shown}:{port}/")
     with _rarely_collecting():
         asyncio.run(Server(app).serve(sockets=[bound]))
 

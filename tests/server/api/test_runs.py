@@ -70,6 +70,10 @@ def test_a_run_compared_with_itself_has_no_flips(server: str) -> None:
         "runs/latest/samples/none/0",
         "runs/latest/samples/%00/0",
         "runs/latest/samples/kind/0?target=x",
+        "runs?after=nonsense",
+        "runs/latest/samples?after=WzEsMiwzXQ%00",
+        "runs/latest/scores?after=WzFd",
+        "runs/latest/samples/kind/0/turns?after=WyIxIl0",
         "comparisons?a=latest&b=nothing",
         "runs/nothing/scores",
         "runs/latest/samples/kind/1/turns",
@@ -80,7 +84,7 @@ def test_a_run_compared_with_itself_has_no_flips(server: str) -> None:
 )
 def test_what_is_not_there_is_not_found(server: str, path: str) -> None:
     reply = get(f"{server}/api/v1/{path}")
-    assert (reply.status, list(reply.json())) == (404, ["detail"])
+    assert (reply.status, list(reply.json())[:2]) == (404, ["detail", "code"])
 
 
 @pytest.mark.parametrize(
@@ -88,24 +92,20 @@ def test_what_is_not_there_is_not_found(server: str, path: str) -> None:
     [
         "runs?limit=0",
         "runs?limit=99999999999999999999999",
-        "runs?after=nonsense",
         "runs?status=gone",
         "runs/latest/samples?filter=nofield:x",
         "runs/latest/samples?filter=goal%3C%00",
         "runs/latest/samples?filter=text:%22%E2%80%A6%22",
-        "runs/latest/samples?after=WzEsMiwzXQ%00",
         "runs/latest/samples/kind/99999999999999999999",
         "runs/latest/samples/kind/-1",
         "comparisons?a=latest",
-        "runs/latest/scores?after=WzFd",
         "runs/latest/scores?state=x",
-        "runs/latest/samples/kind/0/turns?after=WyIxIl0",
         "comparisons?a=latest&b=latest&threshold=nan",
     ],
 )
 def test_what_is_wrong_is_told(server: str, path: str) -> None:
     reply = get(f"{server}/api/v1/{path}")
-    assert (reply.status, list(reply.json())) == (422, ["detail"])
+    assert (reply.status, list(reply.json())[:2]) == (422, ["detail", "code"])
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_what_is_wrong_is_told(server: str, path: str) -> None:
     ],
 )
 def test_no_filter_breaks_the_server(server: str, wanted: str) -> None:
-    assert get(f"{server}/api/v1/runs/latest/samples?filter={wanted}").status in (200, 422)
+    assert get(f"{server}/api/v1/runs/latest/samples?filter={wanted}").status in (200, 404, 422)
 
 
 def test_a_store_that_is_gone_is_said_to_be(store: Store) -> None:
@@ -132,7 +132,7 @@ def test_a_store_that_is_gone_is_said_to_be(store: Store) -> None:
         with store.writing() as connection:
             connection.exec_driver_sql("DROP TABLE scores")
         reply = get(f"{url}/api/v1/runs/latest/samples")
-    assert (reply.status, list(reply.json())) == (503, ["detail"])
+    assert (reply.status, list(reply.json())[:2]) == (503, ["detail", "code"])
 
 
 def test_the_metrics_are_listed_with_what_they_measure(server: str) -> None:

@@ -42,7 +42,7 @@ def test_a_place_whose_run_was_deleted_is_said_to_be_gone(store: Store) -> None:
         page = found(url, "q=parcel&limit=1")
         store.collect(keep_last=0)
         reply = get(f"{url}/api/v1/search?q=parcel&after={page.next}")
-        assert (reply.status, "begin again" in reply.json()["detail"]) == (422, True)
+        assert (reply.status, "begin the list again" in reply.json()["detail"]) == (404, True)
 
 
 def test_what_is_wrong_is_told(server: str) -> None:
@@ -51,7 +51,7 @@ def test_what_is_wrong_is_told(server: str) -> None:
         ("q=", 422),
         ("q=%E2%80%A6", 422),
         ("q=" + "+".join(f"w{number}" for number in range(17)), 422),
-        ("q=a&after=x", 422),
+        ("q=a&after=x", 404),
         ("q=a&limit=0", 422),
         ("q=a&run=nothing", 404),
         ("q=%00%ED%A0%80a&run=latest", 200),

@@ -47,9 +47,9 @@ def test_a_part_is_asked_for_by_its_ends(url: str) -> None:
 @pytest.mark.parametrize(
     ("query", "status", "said"),
     [
-        ("suite=shp", 404, "no suite 'shp' has runs here; did you mean 'shop'?"),
-        ("suite=shop&from=x", 404, "no run 'x' of the suite 'shop'"),
-        ("suite=shop&grader=gaol", 422, "no grader 'gaol' in these runs of 'shop'; did you mean 'goal'?"),
+        ("suite=shp", 404, "no suite 'shp'; did you mean 'shop'?"),
+        ("suite=shop&from=x", 404, "no run 'x' in suite 'shop'"),
+        ("suite=shop&grader=gaol", 404, "no grader 'gaol' in these runs of 'shop'; did you mean 'goal'?"),
         ("suite=shop&limit=0", 422, "query.limit"),
         ("grader=goal", 422, "query.suite"),
     ],

@@ -143,7 +143,7 @@ def test_runs_without_a_shared_target_ask_for_two(empty: Store, url: str) -> Non
     a = [*scored([1.0], target="v1"), *scored([1.0], target="v2")]
     two(empty, a, [*scored([1.0], target="v3"), *scored([1.0], target="v4")])
     answer = get(f"{url}/compare?a=run-a&b=run-b")
-    assert answer.status == 404
+    assert answer.status == 422
     assert {"target_a", "target_b"} <= set(Elements(answer.text).having("name"))
     assert "share no target" in answer.text
     assert "1 sample" in page(url, "/compare?a=run-a&b=run-b&target_a=v1&target_b=v3").text

@@ -56,7 +56,7 @@ def test_the_filter_of_the_address_lets_some_through(server: str, wanted: str, l
 
 def test_a_filter_that_cannot_be_read_is_told_in_place(server: str) -> None:
     answer = get(f"{server}/runs/latest?filter=stat:error")
-    assert answer.status == 200
+    assert answer.status == 422
     assert "no field 'stat'; did you mean 'state'?" in Elements(answer.text).text
 
 

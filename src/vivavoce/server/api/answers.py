@@ -1,8 +1,7 @@
-"""How the API answers: JSON that every reader takes, whatever strangers wrote, and errors as `{"detail": …}`."""
+"""How the API answers: JSON that every reader takes, and errors as `{"detail": …, "code": …}`."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,13 +9,11 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
+from vivavoce.errors import NotFound
 from vivavoce.report.strict_json import strict_json
+from vivavoce.server.allowed import Allowed
 from vivavoce.server.replies import Problem
-
-_MISSING = re.compile(
-    r"^no (run|grading|suite|job)\b|^there (are no|is only)\b|^run \S+ has no sample|has no such trial"
-)
-
+from vivavoce.server.statuses import INVALID, answered, code_of
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     404: {"model": Problem, "description": "It is not there."},
@@ -39,26 +36,25 @@ def json_text(value: object) -> str:
         return strict_json(to_jsonable_python(value, inf_nan_mode="strings", serialize_unknown=True))
 
 
-def refused(detail: str, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    """Return an error."""
-    return answer({"detail": detail}, status, headers)
+def refused(
+    detail: str, status: int, headers: Mapping[str, str] | None = None, *, code: str | None = None, **fields: str
+) -> Response:
+    """Return an error; a program tests `code`, a person reads `detail`."""
+    return answer({"detail": detail, "code": code or code_of(status), **fields}, status, headers)
 
 
-def on_usage(request: Request, error: Exception) -> Response:
-    """Answer a request that is wrong with what is wrong; what it names and is not there is not found."""
-    del request
-    return refused(str(error), 404 if _MISSING.search(str(error)) else 422)
-
-
-def on_store(request: Request, error: Exception) -> Response:
-    """Answer where the store cannot be used."""
-    del request
-    return refused(str(error), 503, {"retry-after": "5"})
+def on_error(request: Request, error: Exception) -> Response:
+    """Answer with what is wrong; what is not found is named besides."""
+    allowed: Allowed = request.app.state.allowed
+    found = answered(error)
+    fields = {"what": error.what, "name": error.name} if isinstance(error, NotFound) else {}
+    headers = None if found.wait is None else {"retry-after": str(found.wait)}
+    return refused(allowed.shown(str(error)), found.status, headers, code=found.code, **fields)
 
 
 def on_invalid(request: Request, error: Exception) -> Response:
     """Answer a request that has not the form it should have: where, and what; never what it held."""
     del request
     assert isinstance(error, RequestValidationError)
-    told = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:10]]
-    return refused("; ".join(told), 422)
+    wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:10]]
+    return refused("; ".join(wrong), INVALID.status)

@@ -6,10 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request, Response
 
-from vivavoce.server.api.answers import ERRORS, refused
+from vivavoce.server.api.answers import ERRORS
 from vivavoce.server.replies import Problem
 from vivavoce.server.users import needs, user_of
-from vivavoce.store.claim import Claimed
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], responses=ERRORS)
 
@@ -19,8 +18,5 @@ _MORE = {409: {"model": Problem, "description": "It is being worked on."}}
 @router.delete("/runs/{run}", status_code=204, responses={**ERRORS, **_MORE}, dependencies=[needs("admin")])
 def delete_run(request: Request, run: Annotated[str, Path(description="The id of a run, in full.")]) -> Response:
     """Delete a run with its conversations, scores and labels, for good. It takes the role admin."""
-    try:
-        request.app.state.store.delete_run(run, user_of(request).name)
-    except Claimed as error:
-        return refused(str(error), 409)
+    request.app.state.store.delete_run(run, user_of(request).name)
     return Response(status_code=204)

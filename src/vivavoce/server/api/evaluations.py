@@ -10,7 +10,7 @@ from anyio import to_thread
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import NotFound
 from vivavoce.messages import Messages
 from vivavoce.metrics.evaluation import EvaluationReport, evaluate_conversation, evaluate_given
 from vivavoce.metrics.stored import stored_input
@@ -68,7 +68,7 @@ async def evaluate_test_result(request: Request, run: str, sample: str, given: S
     check_metrics(given.metrics)
     judge = request.app.state.allowed.judge(given.judge)
     if "/" in run or not sample:
-        raise UsageError(f"no run '{run}'")
+        raise NotFound("run", run)
     name = f"{run}/{sample}" if given.trial is None else f"{run}/{sample}#{given.trial}"
 
     def measure() -> EvaluationReport:

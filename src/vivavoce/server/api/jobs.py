@@ -8,12 +8,12 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Header, Query, Request, Response
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from vivavoce.server.api.answers import ERRORS, answer, json_text, refused
+from vivavoce.server.api.answers import ERRORS, answer, json_text
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.job import Job
 from vivavoce.server.job_record import JobEvent, JobRecord
 from vivavoce.server.job_requests import JobRequest
-from vivavoce.server.jobs import Jobs, OtherBody, TooManyJobs
+from vivavoce.server.jobs import Jobs
 from vivavoce.server.replies import JobPage, Problem
 
 router = APIRouter(prefix="/api/v1", tags=["jobs"], route_class=StrictRoute, responses=ERRORS)
@@ -33,12 +33,7 @@ def submit(
     ] = None,
 ) -> Response:
     """Begin a job; `Location` is where it is."""
-    try:
-        record = _jobs(request).submit(given, idempotency_key)
-    except OtherBody as error:
-        return refused(str(error), 409)
-    except TooManyJobs as error:
-        return refused(str(error), 429, {"retry-after": "30"})
+    record = _jobs(request).submit(given, idempotency_key)
     return answer(record, 202, {"location": f"/api/v1/jobs/{record.id}"})
 
 

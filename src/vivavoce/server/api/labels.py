@@ -52,6 +52,8 @@ def labels(
     """List the labels of a run in the order in which they were first given."""
     store: Store = request.app.state.store
     found = store.run(run)
+    if grader:
+        check_question(grader, *store.gradings(found.id))
     return answer(list_labels(store, found.id, grader=grader, author=author, after=after, limit=limit))
 
 
@@ -67,7 +69,7 @@ def agreement(
     """Compare the labels of a run with the scores of a grader; several labels of one conversation are as many pairs."""
     store: Store = request.app.state.store
     scores = store.grading(store.run(run).id, grading)
-    check_question(scores, grader)
+    check_question(grader, scores)
     return answer(agreement_with(paired_labels(store, scores, grader, author=author, turns=turns)))
 
 

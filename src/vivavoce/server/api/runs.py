@@ -6,19 +6,20 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from vivavoce.errors import UsageError
-from vivavoce.records.run import Grading, Outcome, Run, Status
+from vivavoce.records.run import AttemptKey, Grading, Outcome, Run, Status
 from vivavoce.records.score import State
 from vivavoce.report.compare import Comparison
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
+from vivavoce.server.grader_names import check_grader, check_graders
 from vivavoce.server.replies import CountedSamples, RunReport
 from vivavoce.store.browsing import count_samples, list_runs, list_samples
 from vivavoce.store.browsing_filter import parse_filter
 from vivavoce.store.browsing_scores import list_scores
 from vivavoce.store.browsing_turns import list_turns
 from vivavoce.store.listing import RunPage, ScorePage, TurnPage
+from vivavoce.store.naming import no_conversation
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
@@ -95,6 +96,8 @@ def scores(
 ) -> Response:
     """List the scores of a run, those of a whole conversation and then those of its turns."""
     found = _graded(request, run, grading)[1]
+    if grader is not None:
+        check_grader(grader, found)
     return answer(list_scores(_store(request), found, grader=grader, state=state, after=after, limit=limit))
 
 
@@ -126,11 +129,12 @@ def sample(
 ) -> Response:
     """Return one conversation with its grades, and its test where a tester led it."""
     found, scores = _graded(request, run, grading)
+    there: list[AttemptKey] = []
     for outcome in _store(request).outcomes(scores.id, sample_id=sample):
-        key = outcome.attempt.key
-        if key.trial == trial and target in (None, key.target):
+        there.append(outcome.attempt.key)
+        if there[-1].trial == trial and target in (None, there[-1].target):
             return answer(outcome.model_dump(exclude_unset=True))
-    raise UsageError(f"run {found.id} has no sample '{sample}' with trial {trial}")
+    raise no_conversation(found.id, sample, target, trial, there)
 
 
 @router.get("/comparisons", response_model=Comparison)
@@ -146,6 +150,7 @@ def comparison(
 
 def _samples(request: Request, grading: Grading, wanted: str, sort: str, after: str | None, limit: int) -> Response:
     store, terms = _store(request), parse_filter(wanted)
+    check_graders(grading, terms, sort)
     page = list_samples(store, grading.id, terms, sort=sort, after=after, limit=limit)
     matches = count_samples(store, grading.id, terms) if after is None else None
     return answer(CountedSamples(samples=page.samples, next=page.next, matches=matches))

@@ -17,6 +17,7 @@ from vivavoce.report.headline import gate_of
 from vivavoce.report.html.comparing import difference, finding, lead, scale_of, signed, uneven
 from vivavoce.report.text import safe
 from vivavoce.server.comparisons import Comparisons
+from vivavoce.server.grader_names import check_grader
 from vivavoce.server.pages.choosing import choice
 from vivavoce.server.pages.links import (
     compare_page,
@@ -28,6 +29,7 @@ from vivavoce.server.pages.links import (
 )
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.statuses import answered
 from vivavoce.store.scenarios import titles
 from vivavoce.store.store import Store
 
@@ -62,10 +64,12 @@ def compare_runs(request: Request, named: Annotated[Named, Query()]) -> Response
         return page("choose_runs.html", choice(store, a, b))
     try:
         sides = Sides.read(store, named)
+        if named.grader:
+            check_grader(named.grader, sides.grading_a, sides.grading_b)
         found = sides.compare(store, request.app.state.comparisons)
     except UsageError as error:
         problem = safe("; ".join(map(str, error.problems)))
-        return page("choose_runs.html", choice(store, a, b, problem, targets), 404)
+        return page("choose_runs.html", choice(store, a, b, problem, targets), answered(error).status)
     kind = next((kind for kind in get_args(Kind) if kind == named.only), None)
     return page("compare.html", _values(_Asked(store, sides, found, named.grader, kind, named.first)))
 

@@ -10,17 +10,18 @@ from typing import Annotated, cast
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.report.compare import Flip
 from vivavoce.report.html.paired_turns import SHOWN, paired_turns
-from vivavoce.report.text import one_line
 from vivavoce.server.comparisons import Comparisons
+from vivavoce.server.grader_names import check_grader
 from vivavoce.server.pages.compare import Named, Sides
 from vivavoce.server.pages.links import compare_page, compared_samples, run_page, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.store.browsing import title_of
+from vivavoce.store.naming import no_conversation
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -39,6 +40,8 @@ def compare_samples(request: Request, named: Annotated[NamedSamples, Query()]) -
     """Show two conversations; without a trial it is the one in which they differ most."""
     store = cast("Store", request.app.state.store)
     sides = Sides.read(store, named)
+    if named.grader:
+        check_grader(named.grader, sides.grading_a, sides.grading_b)
     sample_b = named.sample_b or named.sample_a
     comparisons: Comparisons = request.app.state.comparisons
     asked = _Asked(store, comparisons, sides, named.sample_a, sample_b, named.grader or None, named.only or None)
@@ -70,7 +73,7 @@ def _outcomes(store: Store, run: Run, grading: Grading, sample: str, target: str
     chosen = target or next((one.attempt.key.target for one in found), "")
     mine = [one for one in found if one.attempt.key.target == chosen]
     if not mine:
-        raise UsageError(f"run {run.id} has no conversation about '{one_line(sample)}' of that kind")
+        raise no_conversation(run.id, sample, target or None, None, (one.attempt.key for one in found))
     return mine
 
 
@@ -84,7 +87,9 @@ def _chosen(ones: Sequence[Outcome], others: Sequence[Outcome], trial: int | Non
     if trial is not None:
         pairs = [(a, b) for a, b in pairs if a.attempt.key.trial == trial]
     if not pairs:
-        raise UsageError("no such trial of it is in both runs")
+        if trial is not None:
+            raise NotFound("trial", str(trial), within="both runs")
+        raise UsageError("the two runs have no trial in common")
     return max(pairs, key=lambda pair: abs(_total(pair[0]) - _total(pair[1])))
 
 

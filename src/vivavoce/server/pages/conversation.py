@@ -8,16 +8,15 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Query, Request, Response
 
-from vivavoce.errors import UsageError
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.report.html.conversation import conversation as shown
-from vivavoce.report.text import one_line
 from vivavoce.server.pages.label import second_marker
 from vivavoce.server.pages.links import run_page, sample_data, sample_page
 from vivavoce.server.pages.neighbours import neighbours
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.store.listing import SampleEntry
+from vivavoce.store.naming import no_conversation
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -44,7 +43,7 @@ def conversation(
         one for one in outcomes if trial in (None, one.attempt.key.trial) and target in (None, one.attempt.key.target)
     ]
     if not chosen:
-        raise UsageError(f"run {found.id} has no conversation about '{one_line(sample)}' of that kind")
+        raise no_conversation(found.id, sample, target, trial, (one.attempt.key for one in outcomes))
     asked = _Asked(store, found, scores, grading is not None)
     values = _values(asked, chosen[0], outcomes, first)
     return page("conversation.html", {**values, "second": second_marker(request, found, chosen[0])})

@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.report.html.conversation import SHOWN as TURNS
@@ -74,7 +74,7 @@ def choose(
         return page("label_choice.html", _choices(request, run, after))
     scores = store.grading(store.run(run).id)
     if grader:
-        check_question(scores, grader)
+        check_question(grader, scores)
     user = user_of(request)
     if not user.may("write"):
         raise HTTPException(403, "labelling takes the role write")
@@ -229,7 +229,7 @@ def _judge(outcome: Outcome, grader: str) -> Mark | None:
 def _at(request: Request, queue: str, place: int) -> tuple[LabelQueue, AttemptKey]:
     found = _queues(request).find(queue, user_of(request).name)
     if not 1 <= place <= len(found.items):
-        raise UsageError(f"this queue has {len(found.items)} conversations")
+        raise NotFound("place", str(place), within="this queue", hint=f"; it has {len(found.items)} conversations")
     return found, found.items[place - 1]
 
 
@@ -237,7 +237,7 @@ def _outcome(store: Store, asked: Asked, key: AttemptKey) -> Outcome:
     for outcome in store.outcomes(asked.grading.id, sample_id=key.sample_id):
         if outcome.attempt.key == key:
             return outcome
-    raise UsageError("this conversation was deleted while the queue was open")
+    raise NotFound("sample", key.sample_id, hint="; it was deleted while the queue was open")
 
 
 def _label(place: LabelPlace, form: Mapping[str, str], *, blind: bool) -> Label:

@@ -11,8 +11,15 @@ from fastapi.routing import APIRoute
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.report.text import safe
-from vivavoce.server.pages.forms import ForeignForm
 from vivavoce.server.pages.page import page
+from vivavoce.server.statuses import INVALID, answered
+
+TITLES = {
+    "not_found": "There is nothing here",
+    "foreign_form": "This form is not accepted",
+    "store_unavailable": "The store cannot be read",
+}
+"""The title of a page about an error, by its code."""
 
 
 class PageRoute(APIRoute):
@@ -27,15 +34,16 @@ class PageRoute(APIRoute):
                 return await handle(request)
             except RequestValidationError as error:
                 wrong = "; ".join(f"{one['loc'][-1]}: {one['msg']}" for one in error.errors())
-                return _problem("This address is not right", wrong, 422)
-            except ForeignForm as error:
-                return _problem("This form is not accepted", str(error), 403)
-            except UsageError as error:
-                return _problem("There is nothing here", "; ".join(map(str, error.problems)), 404)
-            except StoreError as error:
-                return _problem("The store cannot be read", str(error), 503)
+                return _problem("This address is not right", wrong, INVALID.status)
+            except (UsageError, StoreError) as error:
+                found, why = answered(error), request.app.state.allowed.shown(_sentences(error))
+                return _problem(TITLES.get(found.code, "This request is not right"), why, found.status)
 
         return told
+
+
+def _sentences(error: UsageError | StoreError) -> str:
+    return "; ".join(map(str, error.problems)) if isinstance(error, UsageError) else str(error)
 
 
 def _problem(title: str, why: str, status: int) -> Response:

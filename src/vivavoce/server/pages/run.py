@@ -15,12 +15,15 @@ from vivavoce.report.html.run import columns, head
 from vivavoce.report.html.samples import Line, line
 from vivavoce.report.text import safe
 from vivavoce.run.summary import Summary
+from vivavoce.server.grader_names import check_graders
 from vivavoce.server.pages.choosing import compare_with_before
 from vivavoce.server.pages.links import run_data, run_page, sample_page, trends_page
 from vivavoce.server.pages.live import as_it_stands, job_link
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.statuses import answered
 from vivavoce.store.browsing import count_samples, list_samples
+from vivavoce.store.browsing_filter import parse_filter
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -40,14 +43,16 @@ def run(
 ) -> Response:
     """Show one run."""
     store = cast("Store", request.app.state.store)
-    found = as_it_stands(store, store.run(run))
-    sets = store.gradings(found.id)
+    held = as_it_stands(store, store.run(run))
+    sets = store.gradings(held.id)
     if not sets:
-        return page("unscored.html", {"section": "runs", "run": found})
-    asked = Asked(store, found, store.grading(found.id, grading), grading is not None, wanted.strip(), sort, after)
-    summary = request.app.state.provisional.summary(GradedRun(store, found, asked.grading))
-    live = {"job_link": job_link(request.app.state.jobs, found)}
-    return page("run.html", {**_head(asked, summary, sets), **_list(asked, summary), **live})
+        return page("unscored.html", {"section": "runs", "run": held})
+    asked = Asked(store, held, store.grading(held.id, grading), grading is not None, wanted.strip(), sort, after)
+    summary = request.app.state.provisional.summary(GradedRun(store, held, asked.grading))
+    live = {"job_link": job_link(request.app.state.jobs, held)}
+    found = _found(asked, columns(summary, asked.grading))
+    values = {**_head(asked, summary, sets), **_list(asked, summary, found), **live}
+    return page("run.html", values, found.status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,7 @@ class _Found:
     following: str | None = None
     count: int = 0
     problem: str = ""
+    status: int = 200
 
 
 def _head(asked: Asked, summary: Summary, sets: Sequence[Grading]) -> dict[str, object]:
@@ -94,9 +100,8 @@ def _head(asked: Asked, summary: Summary, sets: Sequence[Grading]) -> dict[str, 
     }
 
 
-def _list(asked: Asked, summary: Summary) -> dict[str, object]:
+def _list(asked: Asked, summary: Summary, found: _Found) -> dict[str, object]:
     names = columns(summary, asked.grading)
-    found = _found(asked, names)
     total = summary.attempts
     heads = [(name, asked.link(sort=name if asked.sort != name else f"-{name}")) for name in names]
     return {
@@ -120,12 +125,12 @@ def _list(asked: Asked, summary: Summary) -> dict[str, object]:
 def _found(asked: Asked, names: Sequence[str]) -> _Found:
     """Return a page of samples; a filter that cannot be read is told where it was typed."""
     try:
-        listed = list_samples(
-            asked.store, asked.grading.id, asked.wanted, sort=asked.sort, after=asked.after, limit=SHOWN
-        )
-        count = count_samples(asked.store, asked.grading.id, asked.wanted)
+        terms = parse_filter(asked.wanted)
+        check_graders(asked.grading, terms, asked.sort)
+        listed = list_samples(asked.store, asked.grading.id, terms, sort=asked.sort, after=asked.after, limit=SHOWN)
+        count = count_samples(asked.store, asked.grading.id, terms)
     except UsageError as error:
-        return _Found(problem=safe("; ".join(map(str, error.problems))))
+        return _Found(problem=safe("; ".join(map(str, error.problems))), status=answered(error).status)
     lines = [
         line(
             one,

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from vivavoce.server.admission import COOKIE, FORGOTTEN, SIGN_IN, SIGN_OUT, Admission, asker_of, too_many
+from vivavoce.server.admission import COOKIE, FORGOTTEN, SIGN_IN, SIGN_OUT, Admission, too_many
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
@@ -31,7 +31,7 @@ async def signed_in(request: Request, form: Form) -> Response:
     admission: Admission | None = request.app.state.admission
     token, wanted = form.get("token", "").strip(), local(form.get("next", "/"))
     if admission is not None:
-        at = asker_of(request.scope, request.headers)
+        at = admission.asker(request.scope, request.headers)
         if await admission.user(token, at) is None:
             seconds = admission.wait(at)
             return too_many(request.scope, seconds) if seconds else _page(request, wanted, wrong=True)

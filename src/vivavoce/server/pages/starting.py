@@ -21,6 +21,7 @@ from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import job_page, new_job_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.statuses import INVALID, answered
 from vivavoce.server.suite_files import look_at, suite_files
 from vivavoce.server.users import needs
 
@@ -40,12 +41,15 @@ _REQUESTS: dict[str, type[SuiteJob | TestJob | GradeJob]] = {"suite": SuiteJob, 
 @router.get("/jobs/new", dependencies=[needs("write")])
 def new(request: Request, what: What = "suite", suite: str = "", grade: str = "") -> Response:
     """Show what can be begun, and the suite that was chosen as it is; nothing of it runs."""
+    if grade:
+        request.app.state.store.run(grade)
     return _form(request, "grade" if grade else what, {"suite": suite, "run": grade})
 
 
 @router.post("/jobs/new")
 def begin(request: Request, form: Form) -> Response:
     """Begin what a form asks for; the same form begins nothing twice."""
+    allowed: Allowed = request.app.state.allowed
     given = {name: value.strip() for name, value in form.items() if value.strip()}
     what = given.get("what", "suite")
     if what not in _REQUESTS:
@@ -54,9 +58,9 @@ def begin(request: Request, form: Form) -> Response:
         asked = _REQUESTS[what].model_validate(_asked(what, given))
         record = request.app.state.jobs.submit(asked, given.get("key"))
     except ValidationError as error:
-        return _form(request, what, form, [_wrong(one) for one in error.errors()])
+        return _form(request, what, form, [_wrong(one) for one in error.errors()], INVALID.status)
     except UsageError as error:
-        return _form(request, what, form, [str(one) for one in error.problems])
+        return _form(request, what, form, [allowed.shown(str(one)) for one in error.problems], answered(error).status)
     return RedirectResponse(job_page(record.id), 303)
 
 
@@ -74,7 +78,9 @@ def _wrong(error: Mapping[str, Any]) -> str:
     return f"{error['loc'][-1] if error['loc'] else 'the form'}: {error['msg']}"
 
 
-def _form(request: Request, what: str, given: Mapping[str, str], wrong: list[str] | None = None) -> Response:
+def _form(
+    request: Request, what: str, given: Mapping[str, str], wrong: list[str] | None = None, status: int = 200
+) -> Response:
     allowed: Allowed = request.app.state.allowed
     suite = given.get("suite", "")
     files = suite_files(allowed.workspace)
@@ -83,7 +89,8 @@ def _form(request: Request, what: str, given: Mapping[str, str], wrong: list[str
         try:
             look = look_at(allowed, suite)
         except UsageError as error:
-            wrong = wrong or [str(error)]
+            if not wrong:
+                wrong, status = [allowed.shown(str(error))], answered(error).status
     run = given.get("run", "")
     values: dict[str, object] = {
         "section": "jobs",
@@ -97,4 +104,4 @@ def _form(request: Request, what: str, given: Mapping[str, str], wrong: list[str
         "form_key": form_key(request),
         "key": secrets.token_hex(16),
     }
-    return page("new_job.html", values, 422 if wrong else 200)
+    return page("new_job.html", values, status)

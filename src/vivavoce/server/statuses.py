@@ -1,0 +1,42 @@
+"""Which status and which code an error is answered with, on every route and page."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import NamedTuple
+
+from vivavoce.errors import NotFound, StoreError, VivavoceError
+from vivavoce.server.jobs import OtherBody, TooManyJobs
+from vivavoce.server.pages.forms import ForeignForm
+from vivavoce.store.claim import Claimed
+
+
+class Answered(NamedTuple):
+    """How an error is answered: `code` is one word a program can test, `wait` the seconds after which to try again."""
+
+    status: int
+    code: str
+    wait: int | None = None
+
+
+INVALID = Answered(422, "invalid")
+"""How everything else is answered that is wrong with a request."""
+
+_ANSWERS: dict[type[VivavoceError], Answered] = {
+    NotFound: Answered(404, "not_found"),
+    ForeignForm: Answered(403, "foreign_form"),
+    OtherBody: Answered(409, "key_reused"),
+    Claimed: Answered(409, "being_worked_on"),
+    TooManyJobs: Answered(429, "too_many_jobs", 30),
+    StoreError: Answered(503, "store_unavailable", 5),
+}
+
+
+def answered(error: Exception) -> Answered:
+    """Return how an error is answered."""
+    return next((answer for kind, answer in _ANSWERS.items() if isinstance(error, kind)), INVALID)
+
+
+def code_of(status: int) -> str:
+    """Return the code of a refusal that is known by its status only, such as `method_not_allowed` for 405."""
+    return INVALID.code if status == INVALID.status else HTTPStatus(status).name.lower()
