@@ -139,3 +139,24 @@ def test_without_a_tester_it_is_said_how_to_name_one(viva: Viva) -> None:
     done = viva("test", "--target", "bot_v1.py:reply", "--goal", GOAL)
     assert done.returncode == 2
     assert "VIVAVOCE_TESTER" in done.stderr
+
+
+def test_a_password_of_the_environment_is_neither_printed_nor_stored(viva: Viva, tmp_path: Path) -> None:
+    bot = """\
+import os
+
+def reply(message):
+    raise RuntimeError(f"login failed: {os.environ['PGPASSWORD']}")
+
+def chatty(message):
+    return f"My password is {os.environ['MYSQL_PWD']}."
+"""
+    (tmp_path / "leaky.py").write_text(bot, encoding="utf-8")
+    secrets = {"PGPASSWORD": "hunter22x", "MYSQL_PWD": "tr0ub4dor&3"}
+    for function in ("reply", "chatty"):
+        done = viva("test", "--target", f"leaky.py:{function}", *PLAYED, **secrets)
+        shown = viva("show", "latest", "test").stdout + viva("export").stdout
+        printed = done.stdout + done.stderr + shown
+        assert "***" in done.stdout
+        assert [secret for secret in secrets.values() if secret in printed] == []
+    assert b"hunter22x" not in (tmp_path / ".vivavoce" / "vivavoce.db").read_bytes()

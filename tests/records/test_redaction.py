@@ -23,6 +23,10 @@ KEY = "kJ8/2+x\"Zé=qw'erty"
         (f"ghp_{'a1' * 18} failed", "*** failed"),
         ("eyJhbGciOi.eyJzdWIiOi.c2ln", "***"),
         ("postgresql://user:pa$sw0rd@db:5432/x", "postgresql://***@db:5432/x"),
+        ("https://0a1b2c3d4e5f60718293a4b5c6d7e8f9@sentry.io/1", "https://***@sentry.io/1"),
+        ("PGPASSWORD=hunter22x psql", "PGPASSWORD=*** psql"),
+        ("MYSQL_PWD: 'hunter22x'", "MYSQL_PWD: '***'"),
+        ('{"ssh_passphrase": "opensesame"}', '{"ssh_passphrase": "***"}'),
         ("x-api-key: 0123456789abcdef", "x-api-key: ***"),
         (r"{\"api_key\": \"0123456789abcdef\"}", r"{\"api_key\": \"***\"}"),
         ("-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY----- x", "*** x"),
@@ -41,6 +45,7 @@ def test_what_has_the_shape_of_a_key_is_cut(text: str, left: str) -> None:
         "bearer authentication is required",
         "basic authentication is required",
         "http://localhost:8000/runs/a@b:c",
+        "ssh://deployment-account@host/path",
         "KeyError: 'password'",
         "Unexpected token: is not JSON",
         "task-management-of-all-things-possible",
@@ -102,8 +107,63 @@ def test_what_was_json_still_is_without_the_shapes_of_keys(value: object, left: 
     assert json.loads(without_keys(json.dumps(value))) == left
 
 
-def test_a_short_key_is_no_key_for_it_may_be_a_word() -> None:
-    assert Keys.of(["test", "not-needed", ""]).cut("a test, not-needed") == "a test, not-needed"
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "test",
+        "s3cr3t!",
+        "not-needed",
+        "postgres",
+        "Changeme",
+        "CHANGEME",
+        "lm-studio",
+        "12345678",
+        "2024-05-01",
+        "?" * 8,
+    ],
+)
+def test_a_short_key_that_may_be_a_word_or_a_number_stays(value: str) -> None:
+    assert Keys.of([value]).cut(f"a {value}.") == f"a {value}."
+
+
+@pytest.mark.parametrize(
+    "value", ["hunter22", "tr0ub4dor&3", "p@ssword", "OpenSesame", "pässw0rt", "correct horse battery"]
+)
+def test_a_key_that_is_neither_a_word_nor_a_number_is_cut_from_8_characters_on(value: str) -> None:
+    assert Keys.of([value]).cut(f"a {value}.") == "a ***."
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_key"),
+    [
+        ("PGPASSWORD", "hunter22x", True),
+        ("MYSQL_PWD", "hunter22x", True),
+        ("DB_PASS", "hunter22x", True),
+        ("SSH_KEY_PASSPHRASE", "hunter22x", True),
+        ("RABBITMQ_DEFAULT_PASS", "hunter22x", True),
+        ("GOOGLE_CREDENTIALS", "hunter22x", True),
+        ("SENTRY_DSN", "https://0a1b2c3d4e5f60718293a4b5c6d7e8f9@sentry.io/1", True),
+        ("GIT_URL", "https://ghp1234567890abcdefX:x-oauth-basic@github.com/a/b", True),
+        ("STORE", "postgresql://customer-support-bot@host/exams", False),
+        ("PWD", "/home/me/exam-2024", False),
+        ("OLDPWD", "/home/me/exam-2024", False),
+        ("SSH_ASKPASS", "/usr/bin/ssh-askpass", False),
+        ("COMPASS", "north-42", False),
+    ],
+)
+def test_passwords_and_users_that_are_keys_are_known_by_the_name_of_their_variable(
+    name: str, value: str, is_key: bool
+) -> None:
+    keys = keys_of_environment("", {name: value})
+    assert bool(keys.spellings) is is_key
+    if is_key and "://" not in value:
+        assert keys.cut(f"login with {value} failed") == f"login with {MARK} failed"
+
+
+def test_the_user_of_an_address_that_is_a_key_is_cut() -> None:
+    keys = keys_of_environment("", {"SENTRY_DSN": "https://0a1b2c3d4e5f60718293a4b5c6d7e8f9@sentry.io/1"})
+    assert keys.cut("key 0a1b2c3d4e5f60718293a4b5c6d7e8f9") == "key ***"
 
 
 def test_keys_are_found_by_the_names_of_variables_and_in_addresses() -> None:

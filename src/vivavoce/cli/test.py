@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -25,6 +25,8 @@ from vivavoce.cli.run import report_run
 from vivavoce.errors import UsageError
 from vivavoce.penelope.result import read_test
 from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, TurnEnded
+from vivavoce.records.redaction import keys_of_environment
+from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.report.tester import ending
 from vivavoce.report.text import one_line
 from vivavoce.report.transcript import exchange
@@ -57,6 +59,8 @@ Openings = Annotated[list[str] | None, typer.Option(help="What the tester says f
 Graph = Annotated[Path | None, typer.Option(help="A YAML file with a script of states, in place of a strategy.")]
 Metrics = Annotated[list[str] | None, typer.Option(help="Also measure the conversation with this; repeat for more.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and the conversation to standard error.")]
+
+_Record = TypeVar("_Record", Turn, Trajectory)
 
 
 def command(
@@ -135,19 +139,25 @@ class _Watcher:
 
     def __init__(self, console: Console, quiet: bool) -> None:
         self._console, self._quiet = console, quiet
+        self._keys = keys_of_environment()
 
     async def on(self, event: Event) -> None:
         """Take one event."""
         if isinstance(event, AttemptStarted) and event.key.trial and not self._quiet:
             self._console.print(f"── trial {event.key.trial}", style="dim")
         elif isinstance(event, TurnEnded) and not self._quiet:
-            self._console.print(exchange(event.turn))
+            self._console.print(exchange(self._without_keys(event.turn)))
         elif isinstance(event, AttemptEnded):
-            talk = event.outcome.attempt.trajectory
+            talk = self._without_keys(event.outcome.attempt.trajectory)
             if talk.test is None and talk.failure is not None:
                 self._console.print(one_line(str(talk.failure), 400))
             for line in ending(talk.test):
                 self._console.print(line)
+
+    def _without_keys(self, record: _Record) -> _Record:
+        """Return a record as the store keeps it; this one has not been there yet."""
+        text = record.model_dump_json()
+        return type(record).model_validate_json(self._keys.cut(text)) if self._keys.are_in(text) else record
 
 
 def _print_json(store: Store, result: RunResult) -> None:

@@ -7,7 +7,7 @@ import traceback
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import Blame, Fault
-from vivavoce.records.redaction import without_keys
+from vivavoce.records.redaction import keys_of_environment, without_keys
 
 EVIDENCE_LIMIT = 4000
 """Characters of evidence that are kept."""
@@ -28,9 +28,13 @@ class Failure(BaseModel):
         return f"{self.blame}: {self.message}"
 
     def redacted(self) -> Failure:
-        """Return it without what has the shape of a key: servers repeat in their errors what was sent to them."""
-        told = {"message": without_keys(self.message), "evidence": self.evidence and without_keys(self.evidence)}
-        return self if told == {"message": self.message, "evidence": self.evidence} else self.model_copy(update=told)
+        """Return it without keys, known ones and what has the shape of one: errors repeat what was sent."""
+        cut = keys_of_environment().cut
+        left = {
+            "message": cut(without_keys(self.message)),
+            "evidence": self.evidence and cut(without_keys(self.evidence)),
+        }
+        return self if left == {"message": self.message, "evidence": self.evidence} else self.model_copy(update=left)
 
 
 def failure_of(error: BaseException, blame: Blame) -> Failure:

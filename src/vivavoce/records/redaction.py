@@ -20,16 +20,24 @@ from urllib.parse import quote, unquote
 MARK = "***"
 """What stands in the place of a key."""
 
-LONG = 16
-"""Characters from which a key is no word that somebody could say by chance, as the `test` of local servers is."""
+SHORTEST = 8
+"""Characters that a key has at least; a shorter one could stand in any text by chance."""
+_LONG = 16
+"""Characters from which a key is cut whatever it looks like; a shorter one may be a word, as `not-needed` is."""
+_PLAIN = re.compile(r"[\W\d_]*|[A-Z]?[^\W\d_A-Z]+(?:[ '._-][A-Z]?[^\W\d_A-Z]+)*|[A-Z]+(?:[ '._-][A-Z]+)*")
+"""Words and numbers, also several of them: `changeme`, `not-needed`, `2024-05-01`."""
 
-_NAMES = re.compile(r"(?:^|_)(?:(?:API|ACCESS|SECRET|PRIVATE|AUTH)?_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|PAT)$")
-"""Endings of the names of variables that hold keys."""
+_NAMES = re.compile(
+    r"(?:^|_)(?:(?:API|ACCESS|SECRET|PRIVATE|AUTH)?_?KEY|TOKEN|SECRET|PASS|PAT|CREDENTIALS?)$"
+    r"|(?:PASSWORD|PASSWD|PASSPHRASE|_PWD)$"
+)
+"""Endings of the names of variables that hold keys; PWD and OLDPWD are folders."""
 _ADDRESSES = re.compile(r"(?:^|_)(?:URL|URI|DSN|STORE)$")
 """Endings of the names of variables that hold addresses, which may hold a password."""
 _AROUND = " \t\r\n\"'"
 """What may stand around a key in a variable; files of variables leave quotes as they are."""
-_PASSWORD = re.compile(r"://[^/@:]*:(.+)@")
+_LOGIN = re.compile(r"://([^/@:?#]*)(?::(.+))?@")
+"""The user and the password of an address."""
 _NAMED_IN_SUITE = re.compile(r'"api_key_env":\s*"(\w+)"|\$\{(\w+)\}')
 
 _SHAPES = re.compile(
@@ -42,11 +50,12 @@ _SHAPES = re.compile(
     | (?<=(?i:bearer)\ )(?=\S*\d)[\w.~+/=-]{8,}
     | (?<=(?i:basic)\ )(?=\S*[\dA-Z=])[\w+/]{8,}={0,2}
     | (?<=://)[^\s/@:"'\\]*:[^\s/@"'\\]+(?=@)
+    | (?<=://)(?=[^\s/@:"'\\]*\d)[^\s/@:"'\\]{16,}(?=@)
     """,
     re.VERBOSE | re.ASCII,
 )
 _NAMED = re.compile(
-    r"""(\b(?:api[-_]?key|(?:proxy-)?authorization|x-api-key|(?:access|auth)[-_]token|client[-_]secret|password)\b)"""
+    r"""(\b(?:api[-_]?key|(?:proxy-)?authorization|x-api-key|(?:access|auth)[-_]token|client[-_]secret|\w*(?:password|passwd|passphrase|_pwd))\b)"""
     r"""(\\?["'])?(\s*[:=]\s*)(?:(\\?["'])|(?!\[))(?!bearer\b|basic\b|\$?\{)[^\s"',;}\\]{8,}""",
     re.IGNORECASE | re.ASCII,
 )
@@ -55,7 +64,7 @@ _HINTS = (
     *("sk-", "viva_", "akia", "asia", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "aiza"),
     *("hf_", "eyj", "private key", "bearer ", "basic ", "://"),
 )
-_NAME_HINTS = ("key", "authorization", "token", "secret", "password")
+_NAME_HINTS = ("key", "authorization", "token", "secret", "passw", "passphrase", "_pwd")
 """What a text holds, in lower case, that is worth a look; to see that it holds none is much quicker than the look."""
 
 
@@ -67,8 +76,8 @@ class Keys:
 
     @classmethod
     def of(cls, keys: Iterable[str]) -> Keys:
-        """Return what knows these keys; short ones are left out."""
-        found = {spelling for key in keys if len(key) >= LONG for spelling in _spellings(key)}
+        """Return what knows these keys; those that may be a word or a number are left out."""
+        found = {spelling for key in keys if _is_secret(key) for spelling in _spellings(key)}
         return cls(tuple(sorted(found, key=len, reverse=True)))
 
     def cut(self, text: str) -> str:
@@ -89,14 +98,14 @@ NO_KEYS = Keys(())
 
 
 def keys_of_environment(suite: str = "", environment: Mapping[str, str] | None = None) -> Keys:
-    """Return the keys that the environment holds: by the names of its variables, and the passwords in its addresses.
+    """Return the keys that the environment holds: by the names of its variables, and the logins in its addresses.
 
     `suite` is the JSON of a suite, where it says which variables hold the keys that it uses.
     """
     given = os.environ if environment is None else environment
     named = {name for found in _NAMED_IN_SUITE.findall(suite) for name in found}
     variables = [value.strip(_AROUND) for name, value in given.items() if name in named or _NAMES.search(name.upper())]
-    return _known((*variables, *_passwords(given)))
+    return _known((*variables, *_logins(given)))
 
 
 def without_keys(text: str) -> str:
@@ -138,10 +147,18 @@ def _known(keys: tuple[str, ...]) -> Keys:
     return Keys.of(keys)
 
 
-def _passwords(environment: Mapping[str, str]) -> Iterator[str]:
+def _is_secret(key: str) -> bool:
+    return len(key) >= _LONG or (len(key) >= SHORTEST and not _PLAIN.fullmatch(key))
+
+
+def _logins(environment: Mapping[str, str]) -> Iterator[str]:
+    """Yield the passwords of addresses, and the users that are keys themselves, as in a DSN of Sentry."""
     for name, value in environment.items():
-        if _ADDRESSES.search(name.upper()) and (found := _PASSWORD.search(value)):
-            yield from (found[1], unquote(found[1]))
+        if _ADDRESSES.search(name.upper()) and (found := _LOGIN.search(value)):
+            user, password = found.groups("")
+            yield from (password, unquote(password))
+            if len(user) >= _LONG and not _PLAIN.fullmatch(user):
+                yield from (user, unquote(user))
 
 
 def _spellings(key: str) -> set[str]:

@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 from vivavoce.errors import StoreError
 from vivavoce.messages import AnyMessage, dump_messages
 from vivavoce.records.failure import Failure
-from vivavoce.records.redaction import LONG, NO_KEYS, Keys
+from vivavoce.records.redaction import NO_KEYS, SHORTEST, Keys
 from vivavoce.records.run import Attempt, AttemptKey, Outcome
 from vivavoce.records.score import Score, State
 from vivavoce.records.trajectory import Trajectory, Turn
@@ -159,7 +159,7 @@ class Encoder:
         if not self.keys.spellings:
             return entry
         rows = (entry.attempt or (), *entry.turns, *entry.scores)
-        texts = [cell for row in rows for cell in row if isinstance(cell, str) and len(cell) >= LONG]
+        texts = [cell for row in rows for cell in row if isinstance(cell, str) and len(cell) >= SHORTEST]
         return entry.escaped(self.keys.cut) if self.keys.are_in("\0".join(texts)) else entry
 
     def _attempt(self, attempt: Attempt) -> AttemptRow:
