@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import typer
 from rich.text import Text
 
-from vivavoce.cli.output import StoreOption, notes, out, store_of
+from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.models.cassette import export_replies, import_replies
 from vivavoce.report.strict_json import strict_json
@@ -70,7 +70,7 @@ def _info(place: str, models: Collection[str], as_json: bool) -> None:
         kept = _kept(opened, models)
     if as_json:
         for one in kept:
-            print(strict_json(asdict(one)))
+            print_json(strict_json(asdict(one)))
     elif kept:
         out().print(FittingTable(COLUMNS, [[*map(Text, _cells(one))] for one in kept]))
     else:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vivavoce.cli.output import StoreOption, out, store_of
+from vivavoce.cli.output import StoreOption, files, out, print_json, store_of
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading
 from vivavoce.report.compare import compare
@@ -38,9 +38,9 @@ def command(
         first, second = _scores(opened, a, grading_a), _scores(opened, b, grading_b)
         found = compare(opened, first, second, target_a, target_b)
     if as_json:
-        print(found.model_dump_json(indent=2))
+        print_json(found.model_dump_json(indent=2))
     elif as_markdown:
-        print(markdown_comparison(found), end="")
+        files().write(markdown_comparison(found))
     else:
         out().print(comparison(found))
 

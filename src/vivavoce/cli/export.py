@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from vivavoce.cli.output import StoreOption, notes, store_of
+from vivavoce.cli.output import StoreOption, files, notes, store_of
 from vivavoce.report.export import FORMATS, export, format_of
 from vivavoce.store.store import Store
 
@@ -39,6 +38,6 @@ def command(
         found = opened.run(run)
         scores = opened.grading(found.id, grading)
         form = format_of(to, output)
-        export(opened, found, scores, form, output if output is not None else sys.stdout)
+        export(opened, found, scores, form, output if output is not None else files())
     if output is not None:
         notes().print(f"wrote {output}: {form}, the scores {scores.id}", soft_wrap=True)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import csv
-import sys
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
 import typer
 
-from vivavoce.cli.output import StoreOption, notes, out, store_of
+from vivavoce.cli.output import StoreOption, files, notes, out, print_json, store_of
 from vivavoce.errors import UsageError
 from vivavoce.records.label import Label, LabelAgreement
 from vivavoce.report.csv_file import cell
 from vivavoce.report.html.labelling import check_question
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.terminal import number
-from vivavoce.report.text import safe
 from vivavoce.store.label_agreement import agreement_with, paired_labels
 from vivavoce.store.labels import all_labels
 from vivavoce.store.store import Store
@@ -50,7 +48,7 @@ def command(
         pairs = paired_labels(opened, scores, grader, author=author, turns=turns)
     agreement = agreement_with(pairs)
     if as_json:
-        print(strict_json(agreement))
+        print_json(strict_json(agreement))
     else:
         _tell(agreement)
 
@@ -58,13 +56,13 @@ def command(
 def _write(labels: Iterable[Label], to: Literal["jsonl", "csv"]) -> bool:
     """Write labels, and say whether there were any."""
     any_label = False
-    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer = csv.writer(files(), lineterminator="\n")
     if to == "csv":
         writer.writerow(Label.model_fields)
     for label in labels:
         any_label = True
         if to == "jsonl":
-            print(strict_json(label))
+            print_json(strict_json(label))
         else:
             writer.writerow([cell(value) if isinstance(value, str) else value for _, value in label])
     return any_label
@@ -83,8 +81,6 @@ def _tell(found: LabelAgreement) -> None:
     for one in found.disagreements:
         turn = "" if one.label.turn is None else f" turn {one.label.turn}"
         kind = "too lenient" if one.lenient else "too strict"
-        lines.append(
-            f"{kind}  {safe(one.label.sample_id)}#{one.label.trial}{turn}  {safe(one.label.note or '')}".rstrip()
-        )
+        lines.append(f"{kind}  {one.label.sample_id}#{one.label.trial}{turn}  {one.label.note or ''}".rstrip())
     for line in lines:
         out().print(line, soft_wrap=True, markup=False, highlight=False)

@@ -115,7 +115,7 @@ def main(arguments: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except OSError as error:
-        print(f"cannot write the output: {error.strerror or error}", file=sys.stderr)
+        _complain(f"cannot write the output: {error.strerror or error}")
         code = 2
     sys.exit(code)
 
@@ -127,18 +127,22 @@ def _run(arguments: list[str] | None) -> int:
         return ended.code if isinstance(ended.code, int) else 0
     except UsageError as error:
         for problem in error.problems:
-            print(problem, file=sys.stderr)
+            _complain(problem)
         return 2
     except VivavoceError as error:
-        print(error, file=sys.stderr)
+        _complain(error)
         return 3
     except OSError:
         raise
     except Exception:
-        traceback.print_exc()
-        print("this is a mistake in vivavoce, not in your suite; nothing was decided", file=sys.stderr)
+        _complain(traceback.format_exc())
+        _complain("this is a mistake in vivavoce, not in your suite; nothing was decided")
         return 3
     return 0
+
+
+def _complain(error: object) -> None:
+    lazy("vivavoce.cli.output:complain")(error)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from vivavoce.cli.output import StoreOption, out, store_of
+from vivavoce.cli.output import StoreOption, out, print_json, store_of
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.headline import headline
 from vivavoce.report.strict_json import strict_json
@@ -39,7 +39,7 @@ def command(
         found = [(run, opened.grading(run.id) if opened.gradings(run.id) else None) for run in opened.runs(limit)]
     if as_json:
         for run, grading in found:
-            print(strict_json(_data(run, grading)))
+            print_json(strict_json(_data(run, grading)))
     else:
         out().print(FittingTable(COLUMNS, [[*map(Text, _cells(run, grading))] for run, grading in found]))
 

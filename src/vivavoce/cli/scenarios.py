@@ -16,7 +16,7 @@ from vivavoce.errors import UsageError
 from vivavoce.metrics.transcript import quoted
 from vivavoce.penelope.distil import Distilled, stream_distilled
 from vivavoce.penelope.scenarios import Scenario, stream_scenarios
-from vivavoce.report.text import count, one_line, safe
+from vivavoce.report.text import count, one_line, printable_json
 from vivavoce.samples.rows import check_samples, read_samples
 from vivavoce.settings import settings
 
@@ -83,7 +83,7 @@ async def _write(scenarios: AsyncIterator[Scenario], output: Path | None) -> int
     with _new(output) as file:
         async for scenario in scenarios:
             line = quoted(scenario.row())
-            file.write((safe(line) if file.isatty() else line) + "\n")
+            file.write((line if output else printable_json(line)) + "\n")
             file.flush()
             written += 1
             notes().print(one_line(f"{written}: {scenario.goal}"))

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from vivavoce.cli.output import StoreOption, out, store_of
+from vivavoce.cli.output import StoreOption, out, print_json, store_of
 from vivavoce.errors import NotFound
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.report.graded_run import GradedRun
@@ -43,7 +43,8 @@ def command(
 def _show_run(graded: GradedRun, as_json: bool, options: list[str]) -> None:
     store, run, grading = graded.store, graded.run, graded.grading
     if as_json:
-        print(json.dumps({"run": run.model_dump(mode="json"), "grading": grading.model_dump(mode="json")}, indent=2))
+        both = {"run": run.model_dump(mode="json"), "grading": grading.model_dump(mode="json")}
+        print_json(json.dumps(both, indent=2))
         return
     summary = graded.summary()
     console = out()
@@ -61,7 +62,7 @@ def _show_sample(store: Store, run: Run, grading: Grading, sample: str, as_json:
         raise NotFound("sample", sample, within=f"run {run.id}", known=_some_ids(store, grading))
     for outcome in outcomes:
         if as_json:
-            print(json.dumps(json.loads(strict_json(sample_data(outcome))), indent=2))
+            print_json(json.dumps(json.loads(strict_json(sample_data(outcome))), indent=2))
             continue
         console = out()
         console.print(_head(outcome), style="bold")

@@ -10,10 +10,10 @@ from typing import Annotated, Literal
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from vivavoce.cli.output import StoreOption, notes, out, store_of
+from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
 from vivavoce.errors import UsageError
 from vivavoce.report.strict_json import strict_json
-from vivavoce.report.text import count, safe
+from vivavoce.report.text import count
 from vivavoce.settings import user_name
 from vivavoce.store.address import Place
 from vivavoce.store.audit import entries
@@ -49,7 +49,7 @@ def command(
     it is begun again with the same command. audit lists labels, deletions and tokens, the newest first.
     """
     if what != "copy" and source is not None:
-        raise UsageError(f"viva store {what} takes no store as an argument; name it with --store {safe(Place(source))}")
+        raise UsageError(f"viva store {what} takes no store as an argument; name it with --store {Place(source)}")
     if what != "gc" and (keep_last is not None or older_than is not None or dry_run):
         raise UsageError(f"--keep-last, --older-than and --dry-run are for viva store gc, not for {what}")
     if what == "copy":
@@ -66,11 +66,11 @@ def _show(place: str, as_json: bool) -> None:
     with Store.open(place, create=False) as opened:
         found = opened.contents()
     if as_json:
-        print(strict_json(asdict(found)))
+        print_json(strict_json(asdict(found)))
         return
     lines = {"place": found.place, "schema": found.schema, "size": f"{found.bytes / 1e6:,.1f} MB"}
     for name, text in {**lines, **{name: f"{number:,}" for name, number in found.rows.items()}}.items():
-        out().print(f"{name:<9}  {safe(text)}", soft_wrap=True)
+        out().print(f"{name:<9}  {text}", soft_wrap=True)
 
 
 def _collect(place: str, keep_last: int | None, older_than: str | None, dry_run: bool) -> None:
@@ -80,7 +80,7 @@ def _collect(place: str, keep_last: int | None, older_than: str | None, dry_run:
     with Store.open(place, create=False) as opened:
         gone = opened.collect(keep_last=keep_last, before=before, dry_run=dry_run, actor=user_name())
     for run_id in gone.runs:
-        out().print(safe(run_id), soft_wrap=True)
+        out().print(run_id, soft_wrap=True)
     verb = "would delete" if dry_run else "deleted"
     notes().print(f"{verb} {count(len(gone.runs), 'run')} and {gone.replies:,} of the kept replies", soft_wrap=True)
 
@@ -93,8 +93,11 @@ def _audit(place: str, as_json: bool) -> None:
             for one in page.entries:
                 at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(one.at))
                 detail = "" if one.detail is None else strict_json(one.detail)
-                line = "  ".join((at, safe(one.actor), one.action, safe(one.subject), safe(detail)))
-                print(strict_json(one.model_dump()) if as_json else line.rstrip())
+                line = "  ".join((at, one.actor, one.action, one.subject, detail))
+                if as_json:
+                    print_json(strict_json(one.model_dump()))
+                else:
+                    out().print(line.rstrip(), soft_wrap=True)
             if not page.entries:
                 notes().print("nothing has been noted yet: no label, no deletion, no token")
             after = page.next
@@ -119,11 +122,11 @@ def _copy(source: str | None, target: str | None) -> None:
     with Store.open(source, create=False) as read, Store.open(target) as written, bar:
         task = bar.add_task("", total=None)
         copied = read.copy_to(
-            written, lambda run, done, total: bar.update(task, description=safe(run), completed=done, total=total)
+            written, lambda run, done, total: bar.update(task, description=run, completed=done, total=total)
         )
     console.print(
         f"copied {count(copied.runs, 'new run')}, {count(copied.attempts, 'conversation')}, "
-        f"{count(copied.labels, 'label')} and {copied.replies:,} replies to {safe(written.place)}; "
+        f"{count(copied.labels, 'label')} and {copied.replies:,} replies to {written.place}; "
         f"{count(copied.completed, 'run')} completed",
         soft_wrap=True,
     )
@@ -137,5 +140,5 @@ def seconds_of(age: str, option: str) -> float:
     """
     found = re.fullmatch(r"(\d{1,6})([hdw])", age)
     if found is None:
-        raise UsageError(f"{option} takes an age such as 12h, 30d or 8w, got {safe(age)!r}")
+        raise UsageError(f"{option} takes an age such as 12h, 30d or 8w, got {age!r}")
     return int(found[1]) * SECONDS[found[2]]

@@ -18,6 +18,7 @@ from vivavoce.cli.output import (
     StoreOption,
     notes,
     out,
+    print_json,
     store_of,
 )
 from vivavoce.cli.progress import RunProgress, interruptible
@@ -166,7 +167,7 @@ def _print_json(store: Store, result: RunResult) -> None:
     for outcome in store.outcomes(result.grading.id):
         talk = outcome.attempt.trajectory
         if talk.test is not None:
-            print(read_test(talk.test, talk).model_dump_json(indent=2 if alone else None, exclude_none=True))
+            print_json(read_test(talk.test, talk).model_dump_json(indent=2 if alone else None, exclude_none=True))
 
 
 def _given(fields: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 from rich.table import Table
 
-from vivavoce.cli.output import StoreOption, notes, out, store_of
+from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
 from vivavoce.cli.store import seconds_of
 from vivavoce.errors import UsageError
 from vivavoce.report.strict_json import strict_json
@@ -49,7 +49,7 @@ def command(
             _show(listed(opened), as_json)
         elif what == "revoke":
             gone = revoke(opened, subject or "", user_name())
-            notes().print(f"revoked {gone.id} ({safe(gone.name)})", soft_wrap=True)
+            notes().print(f"revoked {gone.id} ({gone.name})", soft_wrap=True)
         else:
             _create(opened, subject or "", role, expires)
 
@@ -60,14 +60,12 @@ def _create(store: Store, name: str, role: Role | None, expires: str | None) -> 
     ends = None if expires is None else time.time() + seconds_of(expires, "--expires")
     made, secret = create(store, name, role, expires_at=ends, actor=user_name())
     print(secret)
-    notes().print(
-        f"token {made.id} for {safe(made.name)}, {role}, {_ends(made)}; it is not shown again", soft_wrap=True
-    )
+    notes().print(f"token {made.id} for {made.name}, {role}, {_ends(made)}; it is not shown again", soft_wrap=True)
 
 
 def _show(found: list[Token], as_json: bool) -> None:
     if as_json:
-        print(strict_json([one.model_dump() for one in found]))
+        print_json(strict_json([one.model_dump() for one in found]))
         return
     table = Table("ID", "NAME", "ROLE", "CREATED", "STATE", box=None, pad_edge=False)
     for one in found:

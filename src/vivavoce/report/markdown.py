@@ -13,7 +13,7 @@ from typing import TextIO
 
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.reasons import explained
-from vivavoce.report.text import count, one_line
+from vivavoce.report.text import count, inert, one_line
 from vivavoce.report.worst import Worst, WorstSamples, worst
 from vivavoce.run.summary import GraderSummary, Summary
 
@@ -33,7 +33,7 @@ def write_markdown(graded: GradedRun, out: TextIO) -> None:
 
 def code(text: str, width: int = _WIDTH) -> str:
     """Return a text as a code span of one line that nothing in it can leave, a dash for an empty one."""
-    line = one_line(text, width).translate(_LOOKALIKES)
+    line = inert(one_line(text, width)).translate(_LOOKALIKES)
     return f"`{line}`" if line else "–"
 
 

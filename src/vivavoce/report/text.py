@@ -1,4 +1,4 @@
-"""Text from models and targets made safe for a terminal: no control sequences, and one line where one is wanted."""
+"""Text from models and targets made safe for a terminal and a log: no control sequences, no commands, one line."""
 
 from __future__ import annotations
 
@@ -8,10 +8,35 @@ _CONTROL = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
 
+_COMMAND = re.compile(r"(?<![^\r\n])((?:\x1b\[[0-9;]*m|[^\S\r\n])*)::(?=\w)|##(?=\w*\[)")
+"""What the log of a CI server takes for a command: `::error` after blanks, `##[error]` and `##vso[…]` anywhere.
+
+Source: `ActionCommand.TryParseV2` and `TryParse` of GitHub's runner; "Logging commands" of Azure Pipelines.
+"""
+_IN_JSON = re.compile(r"[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]|(?<=#)#(?=\w*\[)")
+
 
 def safe(text: str) -> str:
     """Return a text without control characters, escape sequences and marks that reverse the reading direction."""
     return _CONTROL.sub("", text).encode("utf-8", "replace").decode()
+
+
+def inert(lines: str) -> str:
+    """Return printed lines in which a CI server finds no command: `::` begins a line as `: :`, `##[` is `# #[`.
+
+    It is for whole lines as they are printed, for only there it shows what begins one.
+    """
+    return _COMMAND.sub(lambda found: "# #" if found[1] is None else f"{found[1]}: :", lines)
+
+
+def printable(lines: str) -> str:
+    """Return lines that neither a terminal nor the log of a CI server obeys."""
+    return inert(safe(lines))
+
+
+def printable_json(text: str) -> str:
+    r"""Return JSON of the same value that may be printed: what would be obeyed stands as `\u…`."""
+    return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def count(number: int, noun: str) -> str:
