@@ -33,7 +33,7 @@ run 0 run "$suite" --quiet
 say "2. Release 2 has four small changes. Each looks harmless; the gate fails, and viva exits with 1."
 run 1 run "$suite" --target examples/support_bot/bot_v2.py:reply --quiet
 
-say "3. Where did it go wrong? The worst conversation, with the grades of each turn (turns count from 0)."
+say "3. Where did it go wrong? The worst conversation, with the grades of each turn."
 run 0 show latest question-before-yes
 
 say "4. Is release 2 worse, or was it luck? Both releases had the same conversations, so they are compared in pairs."

@@ -81,8 +81,8 @@ def test_a_turn_is_marked_on_the_page_of_its_conversation(queue: str, page: Page
     page.get_by_label("Fail").check()
     page.get_by_label("Why").fill("curt")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_label("Marks for turn 0")).to_contain_text("curt")
-    assert re.search(r"#t0$", page.url)
+    expect(page.get_by_label("Marks for turn 1")).to_contain_text("curt")
+    assert re.search(r"#t1$", page.url)
 
 
 def test_a_telephone_shows_all_of_it_without_scrolling_sideways(queue: str, page: Page) -> None:

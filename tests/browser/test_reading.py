@@ -15,9 +15,9 @@ def test_from_the_list_to_the_turn_that_went_wrong(page: Page, url: str) -> None
     assert "filter=asks_first%3C1" in page.url
     page.locator(".samples .row").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("question-before-yes")
-    expect(page.get_by_label("Marks for turn 1")).to_contain_text("which is not a yes")
+    expect(page.get_by_label("Marks for turn 2")).to_contain_text("which is not a yes")
     page.get_by_label("Verdict").first.get_by_role("link", name="Turn 1").click()
-    assert page.url.endswith("#t1")
+    assert page.url.endswith("#t2")
     page.get_by_role("link", name="Next failing").click()
     expect(page.get_by_role("heading", level=1)).not_to_have_text("question-before-yes")
 
@@ -78,7 +78,7 @@ def test_without_a_script_everything_reads_and_links_work(browser: Browser, url:
     page.get_by_label("Filter samples").press("Enter")
     expect(page.locator(".samples .row")).to_have_count(1)
     page.locator(".samples .row").click()
-    expect(page.get_by_label("Marks for turn 1")).to_contain_text("TypeError")
+    expect(page.get_by_label("Marks for turn 2")).to_contain_text("TypeError")
     context.close()
 
 

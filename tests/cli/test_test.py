@@ -73,7 +73,7 @@ def test_trials_are_counted_at_the_end(viva: Viva) -> None:
     done = viva(*V1, "--trials", "2")
     assert done.returncode == 0
     assert done.stdout.count("target passed") == 2
-    assert "── trial 1" in done.stdout
+    assert "── trial 2" in done.stdout
     assert "PASS" in done.stdout
 
 

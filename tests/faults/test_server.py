@@ -69,7 +69,7 @@ def test_a_run_that_is_deleted_while_it_is_looked_at_is_said_to_be_gone(url: str
     samples = get(f"{url}/api/v1/runs/run-1/samples?limit=5").json()
     assert following
     store.collect(keep_last=0)
-    for path in ("/runs/run-1", f"/runs/run-1?after={following}", "/runs/run-1/samples/s3?trial=0"):
+    for path in ("/runs/run-1", f"/runs/run-1?after={following}", "/runs/run-1/samples/s3?trial=1"):
         reply = get(url + path)
         assert (reply.status, "There is nothing here" in reply.text, 'href="/"' in reply.text) == (404, True, True)
     for path in (

@@ -59,7 +59,7 @@ def test_a_judge_gets_our_rules_the_conversation_and_the_task_in_this_order() ->
     rules, asked = request.messages
     assert rules.role == "system"
     assert rules.text.startswith("Judge the conversation by the task")
-    assert asked.text.startswith('system: "Be kind."\nturn 0\nuser: "question 0"\nassistant: "answer 0"\nturn 1\n')
+    assert asked.text.startswith('system: "Be kind."\nturn 1\nuser: "question 0"\nassistant: "answer 0"\nturn 2\n')
     assert asked.text.rpartition("\n\n")[2].startswith("Task: ")
     assert (request.settings, request.trial) == ({"temperature": 0.0, "seed": 7}, 3)
 
@@ -74,7 +74,7 @@ def test_the_prompt_is_written_again_when_it_is_asked_for() -> None:
 def test_what_is_left_out_is_not_sent_and_said_to_be() -> None:
     model = ScriptedModel(fine)
     SafetyMetric(model=model, shown=Shown(policy=False)).evaluate(CONVERSATION)
-    assert model.requests[0].messages[-1].text.startswith("(left out: system messages)\nturn 0\n")
+    assert model.requests[0].messages[-1].text.startswith("(left out: system messages)\nturn 1\n")
 
 
 def test_a_long_conversation_is_judged_in_pieces_that_are_all_named() -> None:

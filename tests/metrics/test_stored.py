@@ -56,9 +56,12 @@ def test_a_metric_by_name_is_judged_by_the_model_that_the_environment_names(monk
 
 def test_one_of_several_trials_is_named_after_a_hash() -> None:
     run = stored([*rows(trial=0), *rows(trial=1)])
-    assert evaluate_test_result(f"{run}/one#1", ["turn_count"])["turn_count"].score == 1.0
-    with pytest.raises(UsageError, match="its trials are 0, 1"):
-        evaluate_test_result(f"{run}/one#7", ["turn_count"])
+    for name in ("one", "one#1", "one#2"):
+        assert evaluate_test_result(f"{run}/{name}", ["turn_count"])["turn_count"].score == 1.0
+    with pytest.raises(UsageError, match="its trials are 1, 2"):
+        evaluate_test_result(f"{run}/one#3", ["turn_count"])
+    with pytest.raises(UsageError, match="trials count from 1, so the first is 'one#1'"):
+        evaluate_test_result(f"{run}/one#0", ["turn_count"])
 
 
 @pytest.mark.parametrize(

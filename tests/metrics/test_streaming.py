@@ -63,7 +63,7 @@ def by_task(request: Request) -> Scripted:
     if "the goal reached" in text:
         return DONE
     focused = text.rpartition("Task: ")[2]
-    return HARM if " turn 1;" in focused or " turns 0 to 1;" in focused else SAFE
+    return HARM if " turn 2;" in focused or " turns 1 to 2;" in focused else SAFE
 
 
 def asked(model: ScriptedModel) -> list[str]:
@@ -249,7 +249,7 @@ def test_what_a_budget_cut_off_is_asked_with_the_next_turn_and_missing_until_the
     stream.feed(*turn(0))
     with pytest.raises(BudgetExhausted):
         stream.feed(*turn(1))
-    assert stream.results["safety"].reasoning == "turn 1 has not been judged yet"
+    assert stream.results["safety"].reasoning == "turn 2 has not been judged yet"
     stream.feed(*turn(2))
     assert len(model.requests) == 4
     assert stream.finish()["safety"].score == 1.0

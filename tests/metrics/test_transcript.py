@@ -58,14 +58,14 @@ def test_a_conversation_reads_line_by_line() -> None:
     )
     assert written.text() == (
         'system: "You are\\na clerk."\n'
-        "turn 0\n"
+        "turn 1\n"
         'user: "Say \\"hi\\""\n'
         'call c0 look {"for": "hi"}\n'
         'result c0: "found"\n'
         'retrieved: "a text"\n'
         'retrieved: "{\\"page\\": 1}"\n'
         'assistant: "hi"\n'
-        "turn 1\n"
+        "turn 2\n"
         'user: "Cancel."\n'
         'assistant: "Done"\n'
         'call c1 "do it" "not JSON"\n'

@@ -173,7 +173,7 @@ async def test_offline_a_kept_reply_needs_no_key_and_another_question_is_no_call
     with pytest.raises(ModelFault) as caught:
         await offline.complete(replace(ASKED, trial=2))
     assert caught.value.kind == "not_recorded"
-    assert str(caught.value) == "no recorded reply of openai:gpt-4.1-mini to 'How good is it?' (trial 2)"
+    assert str(caught.value) == "no recorded reply of openai:gpt-4.1-mini to 'How good is it?' (trial 3)"
     await offline.close()
 
 

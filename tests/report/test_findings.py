@@ -31,7 +31,7 @@ def test_each_criterion_says_whether_it_is_met_and_where_its_evidence_stands() -
     ]
     lines = shown({"criteria": criteria})
     assert lines[0].split() == ["met", "refund", "made"]
-    assert lines[1].split() == ["turn", "3", "call", "c2"]
+    assert lines[1].split() == ["turn", "4", "call", "c2"]
     assert lines[2].split() == ["not", "met", "sum", "told"]
     assert lines[3].split() == ["not", "found", "“it", "is", "12”"]
 
@@ -47,7 +47,7 @@ def test_checks_and_violations_are_told_by_their_answer_and_their_severity() -> 
 
 
 def test_evidence_without_findings_is_shown_by_itself() -> None:
-    assert shown({"evidence": [quote("hello", None, verified=True)]})[0].split() == ["before", "turn", "0", "“hello”"]
+    assert shown({"evidence": [quote("hello", None, verified=True)]})[0].split() == ["before", "turn", "1", "“hello”"]
 
 
 def test_more_findings_than_fit_are_counted() -> None:

@@ -12,9 +12,9 @@ async def test_a_conversation_comes_before_its_turns_and_the_reward_last(store: 
     rows = list(flat_rows(store, graded.run, graded.grading))
     assert [(row.grader, row.turn, row.score) for row in rows] == [
         ("correctness", None, 2 / 3),
-        ("correctness", 0, 1.0),
         ("correctness", 1, 1.0),
-        ("correctness", 2, 0.0),
+        ("correctness", 2, 1.0),
+        ("correctness", 3, 0.0),
         ("exact", None, 1.0),
         ("reward", None, 0.5),
     ]
@@ -24,7 +24,7 @@ async def test_a_conversation_comes_before_its_turns_and_the_reward_last(store: 
 async def test_a_row_says_what_its_score_is_about(store: Store) -> None:
     graded = await keep(store, [outcome("a", trial=2, target="v2", scenario="abc")])
     (row,) = flat_rows(store, graded.run, graded.grading)
-    assert (row.run, row.grading, row.sample_id, row.target, row.trial) == ("run-1", "run-1-g1", "a", "v2", 2)
+    assert (row.run, row.grading, row.sample_id, row.target, row.trial) == ("run-1", "run-1-g1", "a", "v2", 3)
     assert (row.scenario, row.fingerprint, row.seconds, row.state) == ("abc", "f1", 1.5, "scored")
 
 

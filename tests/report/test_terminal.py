@@ -30,7 +30,7 @@ def shown(found: Summary, worst: WorstSamples = NOTHING, width: int = 120, **mor
 
 
 def test_it_ends_with_the_command_that_shows_the_worst_sample() -> None:
-    assert shown(summary(), WorstSamples([LOW], 0))[-1] == "see the worst with: viva show support-1867a4 'too low'"
+    assert shown(summary(), WorstSamples([LOW], 0))[-1] == "see the worst with: viva show support-1867a4 'too low#2'"
 
 
 def test_where_nothing_is_wrong_no_failure_is_hinted_at() -> None:
@@ -53,8 +53,8 @@ def test_equal_errors_are_one_line_and_what_is_left_out_is_counted() -> None:
     lines = shown(summary(), WorstSamples([LOST, LOW], 12))
     assert lines[3:7] == [
         "the worst samples",
-        "7 samples   error  target: no answer",
-        "too low #2   0.25  exact: said Rome",
+        "7 samples  error  target: no answer",
+        "too low#2   0.25  exact: said Rome",
         "and 12 more",
     ]
 

@@ -47,7 +47,7 @@ def test_turns_messages_calls_and_grades_stand_below_each_other() -> None:
         AIMessage(content="Two."),
     ]
     assert shown(talk(*said)).splitlines() == [
-        "── turn 0",
+        "── turn 1",
         "   system  Be kind.",
         "     user  Seats?",
         "           Please.",
@@ -124,7 +124,7 @@ def test_of_a_crash_the_last_lines_are_shown() -> None:
 def test_the_error_of_one_turn_stands_at_that_turn() -> None:
     turns = [Score(turn=0, value=1), Score(turn=1, state="error", failure=ODD_ANSWER, reason="no verdict")]
     text = shown(outcome(grades={"judge": per_turn(turns)}, said=["a", "b"]))
-    second = text.partition("── turn 1")[2]
+    second = text.partition("── turn 2")[2]
     assert "judge: no verdict\n      I think that it is fine." in second
     assert second.rstrip().endswith("error  judge  1 of 2 turns could not be graded")
     assert text.count("no verdict") == 1

@@ -43,7 +43,7 @@ async def test_what_could_not_be_scored_comes_before_with_no_score_of_its_own(st
 
 async def test_with_turns_the_reason_is_that_of_the_lowest_turn(store: Store) -> None:
     graded = await keep(store, [outcome(grades={"correctness": capitals()})])
-    assert worst(store, graded.grading).shown[0].why == "correctness, turn 2: turn 2"
+    assert worst(store, graded.grading).shown[0].why == "correctness, turn 3: turn 2"
 
 
 async def test_there_are_no_more_than_asked_for_and_the_others_are_counted(store: Store) -> None:

@@ -77,7 +77,7 @@ def matching(store: Store, wanted: str) -> list[int]:
         ("goal>=0.5 target:b2", [4]),
         ("goal=0.5 goal!=0.1", [3, 4]),
         ("worst<0.25", [1, 5]),
-        ("reward<0.5 trial:1", [1, 3, 5]),
+        ("reward<0.5 trial:2", [1, 3, 5]),
         ("turns>=4", [4, 5]),
         ("seconds<1", [0, 1]),
         ("sample:sample-3", [3]),

@@ -62,7 +62,7 @@ def test_one_author_has_one_label_in_a_place_and_the_log_keeps_what_it_said_befo
     assert set_label(held, RUN, label(verdict="pass", created_at=6.0)) == label(note="at first sight")
     assert labels_of(held, RUN, KEY) == [label(verdict="pass", created_at=6.0)]
     second, first = entries(held).entries
-    assert (first.actor, first.action, first.subject) == ("Ida", "label.set", f"{RUN}/sample-1#0")
+    assert (first.actor, first.action, first.subject) == ("Ida", "label.set", f"{RUN}/sample-1#1")
     assert first.detail is not None
     assert (first.detail["verdict"], first.detail["note"]) == ("fail", "at first sight")
     assert second.detail is not None

@@ -10,6 +10,7 @@ import typer
 
 from vivavoce.cli.output import StoreOption, files, notes, out, print_json, store_of
 from vivavoce.errors import UsageError
+from vivavoce.records.counting import conversation_label, to_number, turn_label
 from vivavoce.records.label import Label, LabelAgreement
 from vivavoce.report.csv_file import cell
 from vivavoce.report.html.labelling import check_question
@@ -64,8 +65,15 @@ def _write(labels: Iterable[Label], to: Literal["jsonl", "csv"]) -> bool:
         if to == "jsonl":
             print_json(strict_json(label))
         else:
-            writer.writerow([cell(value) if isinstance(value, str) else value for _, value in label])
+            writer.writerow([_cell(name, value) for name, value in label])
     return any_label
+
+
+def _cell(name: str, value: object) -> object:
+    """Return a value as a cell for people, who count turns and trials from 1."""
+    if isinstance(value, int) and name in ("trial", "turn"):
+        return to_number(value)
+    return cell(value) if isinstance(value, str) else value
 
 
 def _tell(found: LabelAgreement) -> None:
@@ -79,8 +87,10 @@ def _tell(found: LabelAgreement) -> None:
         interval = f"95 % interval {number(found.low)} to {number(found.high)}"
         lines.append(f"agreement {number(found.agreement)}, κ {number(found.kappa)}, {interval}")
     for one in found.disagreements:
-        turn = "" if one.label.turn is None else f" turn {one.label.turn}"
+        turn = "" if one.label.turn is None else f" {turn_label(one.label.turn)}"
         kind = "too lenient" if one.lenient else "too strict"
-        lines.append(f"{kind}  {one.label.sample_id}#{one.label.trial}{turn}  {one.label.note or ''}".rstrip())
+        lines.append(
+            f"{kind}  {conversation_label(one.label.sample_id, one.label.trial)}{turn}  {one.label.note or ''}".rstrip()
+        )
     for line in lines:
         out().print(line, soft_wrap=True, markup=False, highlight=False)

@@ -17,18 +17,25 @@ from vivavoce.report.terminal import label, run_report
 from vivavoce.report.text import count
 from vivavoce.report.transcript import conversation
 from vivavoce.report.worst import worst
+from vivavoce.store.conversation_names import named_conversation
+from vivavoce.store.naming import no_conversation
 from vivavoce.store.store import Store
 
 
 def command(
     run: Annotated[str, typer.Argument(help="A run: its name, its start or its end, or 'latest'.")] = "latest",
-    sample: Annotated[str | None, typer.Argument(help="One of its samples.", show_default=False)] = None,
+    sample: Annotated[
+        str | None, typer.Argument(help="One of its samples, or SAMPLE#2 for its second trial.", show_default=False)
+    ] = None,
     *,
     grading: Annotated[str | None, typer.Option(help="A set of scores; the newest unless named.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Show the summary of a run, or with a sample the whole conversation with the grades of each turn."""
+    """Show the summary of a run, or with a sample the whole conversation with the grades of each turn.
+
+    Turns and trials count from 1; --json prints records, in which they count from 0.
+    """
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         scores = opened.grading(found.id, grading)
@@ -56,10 +63,14 @@ def _show_run(graded: GradedRun, as_json: bool, options: list[str]) -> None:
         console.print(f"go on with: viva run --resume {run.id}")
 
 
-def _show_sample(store: Store, run: Run, grading: Grading, sample: str, as_json: bool) -> None:
-    outcomes = list(store.outcomes(grading.id, sample_id=sample))
-    if not outcomes:
+def _show_sample(store: Store, run: Run, grading: Grading, name: str, as_json: bool) -> None:
+    sample, trial = named_conversation(store, run.id, name)
+    held = list(store.outcomes(grading.id, sample_id=sample))
+    if not held:
         raise NotFound("sample", sample, within=f"run {run.id}", known=_some_ids(store, grading))
+    outcomes = [one for one in held if trial in (None, one.attempt.key.trial)]
+    if not outcomes:
+        raise no_conversation(run.id, sample, None, trial, (one.attempt.key for one in held))
     for outcome in outcomes:
         if as_json:
             print_json(json.dumps(json.loads(strict_json(sample_data(outcome))), indent=2))

@@ -25,6 +25,7 @@ from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.cli.run import report_run
 from vivavoce.errors import UsageError
 from vivavoce.penelope.result import read_test
+from vivavoce.records.counting import to_number
 from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, TurnEnded
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.trajectory import Trajectory, Turn
@@ -145,7 +146,7 @@ class _Watcher:
     async def on(self, event: Event) -> None:
         """Take one event."""
         if isinstance(event, AttemptStarted) and event.key.trial and not self._quiet:
-            self._console.print(f"── trial {event.key.trial}", style="dim")
+            self._console.print(f"── trial {to_number(event.key.trial)}", style="dim")
         elif isinstance(event, TurnEnded) and not self._quiet:
             self._console.print(exchange(self._without_keys(event.turn)))
         elif isinstance(event, AttemptEnded):

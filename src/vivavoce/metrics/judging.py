@@ -30,6 +30,7 @@ from vivavoce.models.default_judge import DefaultJudge
 from vivavoce.models.homemade import ModelLike
 from vivavoce.models.model import Model, ModelReply, Request, identity_of
 from vivavoce.pacing.waiting import wait_for
+from vivavoce.records.counting import turn_span
 from vivavoce.records.failure import shorten
 from vivavoce.records.score import Evidence, Finding, FindingState, Score
 from vivavoce.records.usage import charge, total
@@ -128,7 +129,7 @@ class JudgedMetric(BaseMultiTurnMetric):
 
     judged = True
     template: ClassVar[str]
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     needs: ClassVar[tuple[str, ...]] = ()
     of_assistant: ClassVar[bool] = False
     """Whether only what the assistant says and does is judged, so that without any of it there is nothing to judge."""
@@ -468,8 +469,7 @@ def judge_hash() -> str:
 
 def _focus(piece: Piece) -> Wording:
     """Return which turns are judged, in words."""
-    start, end = piece.last - piece.judged, piece.last - 1
-    return Wording(f"turn {end}" if start == end else f"turns {start} to {end}")
+    return Wording(turn_span(range(piece.last - piece.judged, piece.last)))
 
 
 def _piece(verdict: Verdict, piece: Piece) -> dict[str, Any]:

@@ -85,7 +85,7 @@ class PairwiseJudge:
     template, as text or as a path, and `blocks` are parts of it by name. Conversations are shown whole, never cut.
     """
 
-    version = "1"
+    version = "2"
 
     def __init__(
         self,

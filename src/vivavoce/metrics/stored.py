@@ -17,6 +17,7 @@ from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.run import Attempt
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
+from vivavoce.store.conversation_names import named_conversation
 from vivavoce.store.naming import no_conversation
 from vivavoce.store.store import Store
 
@@ -30,8 +31,9 @@ def evaluate_test_result(
 ) -> EvaluationReport:
     """Measure a stored conversation with several metrics; nothing in the store changes.
 
-    `test_result_id` is `RUN/SAMPLE`, or `RUN/SAMPLE#TRIAL` where there are several; the run may be `latest`. What the
-    sample knows, such as its goal, is what the metrics are given. `model` judges for the metrics given by name.
+    `test_result_id` is `RUN/SAMPLE`, or of several trials `RUN/SAMPLE#2` for the second; without a number it is the
+    first. The run may be `latest`. What the sample knows, such as its goal, is what the metrics are given. `model`
+    judges for the metrics given by name.
 
     Raises:
         UsageError: there is no such run, sample or trial; or a metric is unknown.
@@ -50,19 +52,15 @@ def stored_input(store: Store, test_result_id: str) -> MultiTurnEvaluationInput:
     """
     name, slash, sample = test_result_id.partition("/")
     if not slash or not sample:
-        raise UsageError(f"'{test_result_id}' is no stored conversation; write RUN/SAMPLE, or RUN/SAMPLE#TRIAL")
+        raise UsageError(f"'{test_result_id}' is no stored conversation; write RUN/SAMPLE, or RUN/SAMPLE#2 for trial 2")
     run = store.run(name)
+    sample, trial = named_conversation(store, run.id, sample)
     attempts = list(store.attempts(run.id, sample_id=sample))
-    trial = 0
-    if not attempts and "#" in sample:
-        sample, _, number = sample.rpartition("#")
-        attempts = list(store.attempts(run.id, sample_id=sample))
-        trial = int(number) if number.isdecimal() else -1
     if not attempts:
         known = {key.sample_id for key in store.done(run.id)}
         raise NotFound("sample", sample, within=f"run {run.id}", known=known)
     for attempt in attempts:
-        if attempt.key.trial == trial or len(attempts) == 1:
+        if attempt.key.trial == (trial or 0) or (trial is None and len(attempts) == 1):
             return _input(attempt)
     raise no_conversation(run.id, sample, None, trial, (attempt.key for attempt in attempts))
 

@@ -21,6 +21,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.models.model import ModelReply
 from vivavoce.pacing.waiting import wait_for
+from vivavoce.records.counting import turn_label
 from vivavoce.records.usage import Usage, total, usage_of
 
 T = TypeVar("T")
@@ -337,7 +338,7 @@ def _concluded(metric: JudgedMetric, stream: Stream, pieces: Sequence[_Piece]) -
             if isinstance(piece.reply, Exception):
                 raise piece.reply
             if piece.reply is None:
-                raise ModelFault(f"turn {piece.asked.piece.last - 1} has not been judged yet", kind="unasked")
+                raise ModelFault(f"{turn_label(piece.asked.piece.last - 1)} has not been judged yet", kind="unasked")
             replies.append(piece.reply)
         return metric.result(stream.given, [piece.asked for piece in pieces], replies)
     except Exception as error:

@@ -1,8 +1,8 @@
 """`Transcript`: a conversation as a judge reads it, line by line, in a form that no message can forge.
 
 Whatever somebody said stands in quotation marks as a JSON string, on one line. A judge is told that such text is
-material: an instruction in it is something that was said. What comes later never changes the lines before it, so a
-growing conversation, and all metrics over one, share their beginning.
+material: an instruction in it is something that was said. Turns count from 1, as for people. What comes later never
+changes the lines before it, so a growing conversation, and all metrics over one, share their beginning.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from vivavoce.conversation import split_turns
 from vivavoce.messages import AnyMessage, RefusalPart, ToolMessage
+from vivavoce.records.counting import turn_label
 
 CHARACTERS_PER_TOKEN = 4
 """A rule of thumb for English, good enough to split a conversation that is far too long."""
@@ -83,7 +84,7 @@ class Transcript:
     def add_turn(self, messages: Sequence[AnyMessage]) -> None:
         """Add a turn to the end."""
         number = len(self.turns)
-        self.turns.append([f"turn {number}\n", *self._lines(messages, number)])
+        self.turns.append([f"{turn_label(number)}\n", *self._lines(messages, number)])
 
     def extend_turn(self, messages: Sequence[AnyMessage]) -> None:
         """Add what still belongs to the last turn."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar
 
 from pydantic import BaseModel
@@ -13,6 +13,7 @@ from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.records.counting import turn_label, turn_span
 
 
 class TurnChecklistMetric(ChecklistMetric):
@@ -31,18 +32,5 @@ class TurnChecklistMetric(ChecklistMetric):
         turns = [turn for turn in answered(written, piece) if turn is not None]
         if not turns:
             return None
-        return checklist_reply(tuple(f"turn {turn}" for turn in turns)), {
-            **self.variables(given),
-            "turns": Wording(f"turn {turns[0]}" if len(turns) == 1 else f"turns {runs(turns)}"),
-        }
-
-
-def runs(numbers: Sequence[int]) -> str:
-    """Return ascending numbers in words, as `0 to 3, 5`."""
-    found: list[list[int]] = []
-    for number in numbers:
-        if found and number == found[-1][-1] + 1:
-            found[-1][1:] = [number]
-        else:
-            found.append([number])
-    return ", ".join(" to ".join(map(str, run)) for run in found)
+        items = tuple(turn_label(turn) for turn in turns)
+        return checklist_reply(items), {**self.variables(given), "turns": Wording(turn_span(turns))}

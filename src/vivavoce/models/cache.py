@@ -14,6 +14,7 @@ from vivavoce.messages import HumanMessage
 from vivavoce.models.model import Model, ModelReply, Request, Schema, identity_of
 from vivavoce.models.recording import decode_reply, encode_reply, reply_key
 from vivavoce.models.structured import read_structured
+from vivavoce.records.counting import to_number
 from vivavoce.records.reply import StoredReply
 from vivavoce.records.usage import Usage, usage_of
 
@@ -168,5 +169,5 @@ def not_recorded(name: str, request: Request) -> ModelFault:
     said = [message.text for message in request.messages if isinstance(message, HumanMessage)]
     words = " ".join(said[-1].split()) if said else ""
     shown = words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
-    trial = f" (trial {request.trial})" if request.trial else ""
+    trial = f" (trial {to_number(request.trial)})" if request.trial else ""
     return ModelFault(f"no recorded reply of {name} to {shown!r}{trial}", kind="not_recorded")

@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from vivavoce.errors import Blame
+from vivavoce.records.counting import turn_label
 from vivavoce.records.failure import Failure
 from vivavoce.records.usage import Usage
 
@@ -168,7 +169,7 @@ def mean_of_turns(turns: Sequence[Score], threshold: float = PASSING, **more: An
     broken = [turn for turn in counted if turn.state == "error"]
     if broken:
         first = broken[0]
-        place = f"turn {(first.turn or 0) + 1}: {first.reason}"
+        place = f"{turn_label(first.turn)}: {first.reason}"
         reason = f"{len(broken)} of {len(counted)} turns could not be graded; {place}"
         return Score(state="error", reason=reason, failure=first.failure, turns=tuple(turns), **more)
     if not values:

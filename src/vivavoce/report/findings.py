@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from rich.text import Text
 
+from vivavoce.records.counting import turn_label
 from vivavoce.records.score import Evidence, FindingState, Score
 from vivavoce.report.tables import Labelled
 from vivavoce.report.text import one_line, safe
@@ -29,7 +30,7 @@ def findings(score: Score) -> Iterator[Labelled]:
 
 def _evidence(evidence: Sequence[Evidence]) -> Iterator[Labelled]:
     for one in evidence[:SHOWN]:
-        place = ("before turn 0" if one.turn is None else f"turn {one.turn}") if one.verified else "not found"
+        place = turn_label(one.turn) if one.verified else "not found"
         style = "dim" if one.verified else "bold yellow"
         shown = f"call {one.text}" if one.kind == "call" else f"“{one.text}”"
         yield Labelled(Text(f"{place:>24}  ", style=style), Text(one_line(shown, _WIDTH), style="dim"))

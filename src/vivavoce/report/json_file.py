@@ -1,4 +1,4 @@
-"""A graded run as JSON: one document, or one line for each conversation."""
+"""A graded run as JSON, one document or a line for each conversation; turns and trials count from 0, as in records."""
 
 from __future__ import annotations
 

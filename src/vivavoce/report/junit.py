@@ -17,6 +17,7 @@ from typing import TextIO
 from xml.etree.ElementTree import Element, SubElement, tostring
 from xml.sax.saxutils import quoteattr
 
+from vivavoce.records.counting import conversation_label, to_number
 from vivavoce.records.failure import shorten
 from vivavoce.records.run import Attempt, Outcome
 from vivavoce.records.score import Score
@@ -103,7 +104,8 @@ class _Suite:
 
 def _graded(case: Element, attempt: Attempt, said: Score) -> Element:
     properties = SubElement(case, "properties")
-    known = {"sample_id": attempt.key.sample_id, "trial": attempt.key.trial, "state": said.state, "score": said.value}
+    sample, trial = attempt.key.sample_id, to_number(attempt.key.trial)
+    known = {"sample_id": sample, "trial": trial, "state": said.state, "score": said.value}
     for name, value in known.items():
         if value is not None:
             SubElement(properties, "property", name=name, value=_legal(str(value)))
@@ -146,7 +148,7 @@ def _result(case: Element, tag: str, kind: str, message: str, text: str | None) 
 
 
 def _title(attempt: Attempt) -> str:
-    return attempt.key.sample_id + (f" #{attempt.key.trial + 1}" if attempt.key.trial else "")
+    return conversation_label(attempt.key.sample_id, attempt.key.trial)
 
 
 def _evidence(said: Score) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
+from vivavoce.records.counting import conversation_label
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.reasons import explained
 from vivavoce.report.text import count, inert, one_line
@@ -92,7 +93,7 @@ def _grader(one: GraderSummary) -> list[str]:
 def _sample(one: Worst) -> str:
     if one.group is not None:
         return one.group
-    return code(one.key.sample_id) + (f" trial {one.key.trial + 1}" if one.key.trial else "")
+    return code(conversation_label(one.key.sample_id, one.key.trial))
 
 
 def number(value: float | None) -> str:

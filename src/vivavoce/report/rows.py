@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from vivavoce.records.counting import to_number
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, Grading, Outcome, Run
 from vivavoce.records.score import Score, State
@@ -15,7 +16,8 @@ from vivavoce.store.store import Store
 class FlatRow(NamedTuple):
     """One score with everything that says what it is about; the fields are the columns of tables.
 
-    `turn` counts from 0 and is None for the whole conversation. The grader `reward` is the reward of the sample.
+    `trial` and `turn` count from 1, for people read tables; `turn` is None for the whole conversation. The grader
+    `reward` is the reward of the sample.
     `ground_truth` is text as it is, and JSON text where it is anything else. `seconds` is how long the target took for
     the conversation, or for the turn. `blame`, `failure_kind` and `failure_message` are None unless something failed.
     """
@@ -65,9 +67,9 @@ def _row(run: Run, grading: Grading, attempt: Attempt, name: str, said: Score, s
         grading=grading.id,
         sample_id=attempt.key.sample_id,
         target=attempt.key.target,
-        trial=attempt.key.trial,
+        trial=to_number(attempt.key.trial),
         grader=name,
-        turn=said.turn,
+        turn=None if said.turn is None else to_number(said.turn),
         state=said.state,
         score=said.value,
         passed=said.passed,

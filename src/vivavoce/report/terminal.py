@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from vivavoce.records.counting import conversation_label
 from vivavoce.report.reasons import explained
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.text import count, one_line, safe
@@ -124,7 +125,7 @@ def _worst_cells(one: Worst) -> list[Text]:
 
 def label(key: tuple[str, str, int]) -> str:
     """Return how an attempt is called: its sample, and its trial where it is not the first."""
-    return safe(key[0]) + (f" #{key[2] + 1}" if key[2] else "")
+    return safe(conversation_label(key[0], key[2]))
 
 
 def verdict_lines(summary: Summary) -> Iterator[RenderableType]:
@@ -142,7 +143,8 @@ def verdict_lines(summary: Summary) -> Iterator[RenderableType]:
 
 def _hint(worst: WorstSamples, run_id: str, options: Sequence[str]) -> Text:
     """Return the command that shows the worst sample, or any where nothing went badly."""
-    sample = worst.shown[0].key.sample_id if worst.shown else None
+    first = worst.shown[0].key if worst.shown else None
+    sample = first and conversation_label(first.sample_id, first.trial)
     words = [run_id, *(["--"] if sample is not None and sample.startswith("-") else []), sample or "SAMPLE"]
     command = shlex.join(["viva", "show", *options, *map(safe, words)])
     return Text(f"see {'the worst' if worst.shown else 'a conversation'} with: {command}", style="dim")

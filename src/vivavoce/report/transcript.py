@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from vivavoce.messages import AIMessage, AnyMessage, AudioPart, ContentPart, FilePart, ImagePart, RefusalPart
+from vivavoce.records.counting import turn_label
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, State
@@ -51,7 +52,7 @@ class _Transcript:
             yield from _message(message)
         for turn in talk.turns:
             seconds = "" if turn.seconds is None else f" · {turn.seconds:.2f} s"
-            yield Text(f"── turn {turn.index}{seconds}", style="dim")
+            yield Text(f"── {turn_label(turn.index)}{seconds}", style="dim")
             yield from thoughts(talk.test, turn.index)
             for message in turn.messages:
                 yield from _message(message)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
+from vivavoce.records.counting import turn_label
 from vivavoce.records.run import AttemptKey, ErrorRow, Grading, Outcome, ScoreRow
 from vivavoce.records.score import Score
 from vivavoce.report.text import one_line
@@ -102,7 +103,7 @@ def why(name: str, said: Score) -> str:
         return one_line(f"{name}: {said.failure}", WIDTH)
     if scores := [(turn.value, turn) for turn in said.turns or () if turn.value is not None]:
         value, lowest = min(scores, key=lambda one: one[0])
-        return one_line(f"{name}, turn {lowest.turn}: {lowest.reason or f'scored {value:.3g}'}", WIDTH)
+        return one_line(f"{name}, {turn_label(lowest.turn)}: {lowest.reason or f'scored {value:.3g}'}", WIDTH)
     plain = said.state if said.value is None else f"scored {said.value:.3g}"
     return one_line(f"{name}: {said.reason or plain}", WIDTH)
 

@@ -157,7 +157,7 @@ def _compared(term: Compares, within: Within) -> Condition:
         return d.attempt_id.in_(select(s.attempt_id).where(_named(term.name, within), compare(s.value, term.value)))
     match term.name:
         case "trial":
-            return _attempts(within, compare(attempts.c.trial * 1.0, term.value))
+            return _attempts(within, compare(attempts.c.trial + 1.0, term.value))
         case "worst":
             return compare(d.lowest, term.value)
         case "turns":

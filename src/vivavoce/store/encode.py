@@ -15,6 +15,7 @@ from pydantic_core import PydanticSerializationError, to_json, to_jsonable_pytho
 
 from vivavoce.errors import StoreError
 from vivavoce.messages import AnyMessage, dump_messages
+from vivavoce.records.counting import conversation_label
 from vivavoce.records.failure import Failure
 from vivavoce.records.redaction import NO_KEYS, SHORTEST, Keys
 from vivavoce.records.run import Attempt, AttemptKey, Outcome
@@ -98,7 +99,7 @@ class Entry:
     @property
     def title(self) -> str:
         """What a person calls it."""
-        return f"sample '{self.key.sample_id}' ({self.key.target}, trial {self.key.trial + 1})"
+        return f"sample '{conversation_label(self.key.sample_id, self.key.trial)}' ({self.key.target})"
 
     def escaped(self, escape: Callable[[str], str]) -> Entry:
         """Return it with every plain text escaped in this way."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
 from vivavoce.errors import NotFound
+from vivavoce.records.counting import conversation_name, to_number
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey
 from vivavoce.store.audit import note
@@ -51,7 +52,7 @@ class LabelPlace:
     @property
     def subject(self) -> str:
         """What the audit log calls the conversation."""
-        return f"{self.run_id}/{self.key.sample_id}#{self.key.trial}"
+        return f"{self.run_id}/{conversation_name(self.key.sample_id, self.key.trial)}"
 
 
 def set_label(store: Store, run_id: str, label: Label) -> Label | None:
@@ -234,7 +235,7 @@ def _attempt(connection: Connection, place: LabelPlace, *, hold: bool = True) ->
             place.run_id, key.sample_id, key.target or None, key.trial, keys_of(connection, place.run_id, key.sample_id)
         )
     if place.turn is not None and not _has_turn(connection, found, place.turn):
-        raise NotFound("turn", str(place.turn), within=f"sample '{key.sample_id}' of run {place.run_id}")
+        raise NotFound("turn", str(to_number(place.turn)), within=f"sample '{key.sample_id}' of run {place.run_id}")
     return found
 
 

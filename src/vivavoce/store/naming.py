@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from sqlalchemy import Column, ColumnElement, Connection, Table, func, or_, select
 
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.records.counting import to_number
 from vivavoce.records.run import AttemptKey
 from vivavoce.store.database import spelled
 from vivavoce.store.decode import AnyRow
@@ -63,7 +64,9 @@ def no_conversation(
     if target is not None and target not in targets:
         return NotFound("target", target, within=within, known=targets)
     trials = sorted({key.trial for key in keys if target in (None, key.target)})
-    return NotFound("trial", str(trial), within=within, hint=f"; its trials are {', '.join(map(str, trials))}")
+    numbers = ", ".join(str(to_number(one)) for one in trials)
+    number = "" if trial is None else str(to_number(trial))
+    return NotFound("trial", number, within=within, hint=f"; its trials are {numbers}")
 
 
 def _are(number: int, word: str) -> str:

@@ -21,7 +21,7 @@ def test_an_answer_that_says_nearly_the_same_again_is_found_with_both_turns() ->
     assert result.score == pytest.approx(1 / 3)
     assert result.details["repeats"] == [{"turn": 2, "of": 0, "similarity": 1.0}]
     assert [found.turn for found in result.evidence] == [2]
-    assert "turn 2 that of turn 0" in str(result.reasoning)
+    assert "turn 3 that of turn 1" in str(result.reasoning)
 
 
 def test_the_earlier_message_that_is_nearest_is_named() -> None:

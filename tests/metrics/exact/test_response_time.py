@@ -24,7 +24,7 @@ def test_the_time_of_a_turn_ends_with_its_last_answer() -> None:
     result = ResponseTimeMetric().evaluate(LOGGED)
     assert result.score == 2.0
     assert result.details["seconds"] == [3.0, 1.0]
-    assert "slowest: turn 0" in str(result.reasoning)
+    assert "slowest: turn 1" in str(result.reasoning)
 
 
 def test_what_the_run_measured_goes_before_timestamps() -> None:

@@ -128,10 +128,10 @@ def test_turn_by_turn_each_is_named_and_sees_those_before_it_alone(name: str) ->
     assert result.state == "scored"
     asked = [request.messages[-1].text for request in model.requests]
     assert len(asked) == 3
-    for turn, text in enumerate(asked):
+    for turn, text in enumerate(asked, 1):
         said, _, task = text.partition("\n\n")
         assert f" turn {turn}; what stands before is context" in task
-        assert said.count("\nturn ") == turn + 1
+        assert said.count("\nturn ") == turn
         assert asked[-1].startswith(said)
 
 

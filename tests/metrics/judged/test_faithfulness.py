@@ -28,17 +28,23 @@ def reply(*claims: dict[str, Any]) -> dict[str, Any]:
     return {"claims": list(claims), "reasoning": "Looked up.", "confidence": 0.9}
 
 
-SUPPORTED = claim(0, "supported", "costs 5 euros a month")
+SUPPORTED = claim(1, "supported", "costs 5 euros a month")
 
 
 def test_each_turn_counts_once_however_much_is_claimed_in_it() -> None:
-    mixed = [claim(2, "contradicted", "120.50"), claim(2, "unsupported"), claim(2, "partly", "c0")]
+    mixed = [claim(3, "contradicted", "120.50"), claim(3, "unsupported"), claim(3, "partly", "c0")]
     result = FaithfulnessMetric(ScriptedModel([reply(SUPPORTED, *mixed)])).evaluate(CONVERSATION)
     assert result.score == pytest.approx((1 + 0.5 / 3) / 2)
     assert result.passed is False
     assert [turn["turn"] for turn in result.extra["by_turn"]] == [0, 2]
     assert [one.state for one in result.findings] == ["pass", "fail", "fail", "partial"]
     assert [(one.turn, one.verified) for one in result.evidence] == [(0, True), (2, True), (2, True)]
+
+
+def test_a_turn_that_the_judge_counts_from_1_is_kept_from_0() -> None:
+    result = FaithfulnessMetric(ScriptedModel([reply(SUPPORTED)])).evaluate(CONVERSATION)
+    assert [one["turn"] for one in result.details["claims"]] == [0]
+    assert result.evidence[0].turn == 0
 
 
 def test_what_is_all_supported_passes() -> None:
@@ -50,7 +56,7 @@ def test_the_judge_is_told_which_turns_have_findings() -> None:
     model = ScriptedModel([reply(SUPPORTED)])
     FaithfulnessMetric(model).evaluate(CONVERSATION)
     asked = model.requests[0].messages[1].text
-    assert "findings of their own: [0, 2]" in asked
+    assert "findings of their own: [1, 3]" in asked
     assert 'retrieved: "The giro costs 5 euros a month."' in asked
 
 
@@ -77,10 +83,10 @@ def test_without_findings_in_view_nobody_is_asked(shown: Shown, conversation: li
 @pytest.mark.parametrize(
     "wrong",
     [
-        reply(claim(1, "unsupported")),
-        reply(claim(7, "unsupported")),
-        reply(claim(0, "supported")),
-        reply(claim(0, "probably", "5 euros")),
+        reply(claim(2, "unsupported")),
+        reply(claim(8, "unsupported")),
+        reply(claim(1, "supported")),
+        reply(claim(1, "probably", "5 euros")),
         {**reply(SUPPORTED), "confidence": 7},
         {"claims": [SUPPORTED]},
     ],
@@ -92,7 +98,7 @@ def test_a_verdict_out_of_shape_is_an_error(wrong: dict[str, Any]) -> None:
 
 
 def test_pieces_are_joined_turn_by_turn_and_those_without_findings_cost_nothing() -> None:
-    model = ScriptedModel([reply(SUPPORTED), reply(claim(2, "unsupported"))])
+    model = ScriptedModel([reply(SUPPORTED), reply(claim(3, "unsupported"))])
     result = FaithfulnessMetric(model, scope="turn").evaluate(CONVERSATION)
     assert (result.score, len(model.requests)) == (0.5, 2)
     assert [(one.kind, one.verdict, one.turn) for one in result.findings] == [

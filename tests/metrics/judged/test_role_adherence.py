@@ -22,12 +22,12 @@ def verdict(answers: dict[str, str], *evidence: str) -> dict[str, Any]:
     return {"checks": checks, "reasoning": "So it is.", "confidence": 0.8}
 
 
-KEPT = verdict({"turn 0": "yes", "turn 1": "yes"})
+KEPT = verdict({"turn 1": "yes", "turn 2": "yes"})
 
 
 @pytest.mark.parametrize(("last", "score", "passed"), [("yes", 1.0, True), ("no", 0.5, False)])
 def test_the_score_is_the_share_of_the_turns_in_character(last: str, score: float, passed: bool) -> None:
-    judge = ScriptedModel([verdict({"turn 0": "yes", "turn 1": last}, "that makes 9,000 euros", "I am a priest")])
+    judge = ScriptedModel([verdict({"turn 1": "yes", "turn 2": last}, "that makes 9,000 euros", "I am a priest")])
     result = RoleAdherenceMetric(model=judge, role="a librarian").evaluate(CONVERSATION)
     assert (result.score, result.passed) == (score, passed)
     assert [(one.turn, one.verified) for one in result.evidence] == [(1, True), (None, False)]
@@ -60,5 +60,5 @@ def test_another_role_is_another_fingerprint() -> None:
 
 
 def test_a_turn_left_out_is_an_error() -> None:
-    judge = ScriptedModel([verdict({"turn 0": "yes"})])
+    judge = ScriptedModel([verdict({"turn 1": "yes"})])
     assert RoleAdherenceMetric(model=judge, role="a librarian").evaluate(CONVERSATION).state == "error"

@@ -29,8 +29,8 @@ def reply(*requests: dict[str, Any]) -> dict[str, Any]:
     return {"requests": list(requests), "reasoning": "Looked up.", "confidence": 0.9}
 
 
-RIGHT, WRONG = request(0, True, True, "does the giro cost"), request(1, False, True, "Roses are red")
-LEFT, REFUSED = request(2, True, False, "cannot help"), request(1, False, False)
+RIGHT, WRONG = request(1, True, True, "does the giro cost"), request(2, False, True, "Roses are red")
+LEFT, REFUSED = request(3, True, False, "cannot help"), request(2, False, False)
 
 
 def metric(*replies: dict[str, Any], **options: Any) -> TopicAdherenceMetric:
@@ -39,7 +39,7 @@ def metric(*replies: dict[str, Any], **options: Any) -> TopicAdherenceMetric:
 
 @pytest.mark.parametrize(("mode", "score"), [("f1", 0.8), ("precision", 2 / 3), ("recall", 1.0)])
 def test_the_score_is_what_the_mode_says(mode: Mode, score: float) -> None:
-    again = request(2, True, True)
+    again = request(3, True, True)
     result = metric(reply(RIGHT, WRONG, again), mode=mode).evaluate(CONVERSATION)
     assert (result.score, result.passed) == (pytest.approx(score), score >= 0.7)
     assert (result.details["precision"], result.details["recall"]) == (pytest.approx(2 / 3), 1.0)
@@ -80,8 +80,14 @@ def test_without_topics_nobody_is_asked() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [reply(request(3, True, True)), reply({**RIGHT, "on_topic": "yes"}), reply({"turn": 0}), {"requests": [RIGHT]}],
-    ids=["no such turn", "no bool", "half a request", "incomplete"],
+    [
+        reply(request(0, True, True)),
+        reply(request(4, True, True)),
+        reply({**RIGHT, "on_topic": "yes"}),
+        reply({"turn": 0}),
+        {"requests": [RIGHT]},
+    ],
+    ids=["turn 0", "no such turn", "no bool", "half a request", "incomplete"],
 )
 def test_a_verdict_out_of_shape_is_an_error(wrong: dict[str, Any]) -> None:
     assert metric(wrong).evaluate(CONVERSATION).state == "error"
@@ -89,10 +95,9 @@ def test_a_verdict_out_of_shape_is_an_error(wrong: dict[str, Any]) -> None:
 
 def test_pieces_are_counted_together() -> None:
     result = metric(reply(RIGHT), reply(WRONG), reply(LEFT), scope="turn").evaluate(CONVERSATION)
-    assert (result.score, [one.verdict for one in result.findings]) == (
-        0.5,
-        ["answered", "off topic, answered", "not answered"],
-    )
+    verdicts = ["answered", "off topic, answered", "not answered"]
+    assert (result.score, [one.verdict for one in result.findings]) == (0.5, verdicts)
+    assert [one.turn for one in result.findings] == [0, 1, 2]
 
 
 def test_topics_and_mode_are_checked() -> None:

@@ -23,21 +23,21 @@ def verdict(answers: dict[str, str], *evidence: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("last", "score", "passed"), [("yes", 1.0, True), ("partly", 0.75, True), ("no", 0.5, False)])
 def test_the_score_is_the_share_of_the_answered_turns(last: str, score: float, passed: bool) -> None:
-    judge = ScriptedModel([verdict({"turn 0": "yes", "turn 2": last}, "Bananas are yellow")])
+    judge = ScriptedModel([verdict({"turn 1": "yes", "turn 3": last}, "Bananas are yellow")])
     result = TurnRelevancyMetric(model=judge).evaluate(CONVERSATION)
     assert (result.score, result.passed) == (score, passed)
     assert [(one.turn, one.verified) for one in result.evidence] == [(2, True)]
-    assert "turns 0, 2.\n" in judge.requests[0].messages[-1].text
+    assert "turns 1, 3.\n" in judge.requests[0].messages[-1].text
 
 
 @pytest.mark.parametrize(
     "answers",
     [
         {},
-        {"turn 0": "yes"},
-        {"turn 0": "yes", "turn 1": "yes", "turn 2": "yes"},
-        {"turn 0": "yes", "turn 3": "yes"},
-        {"turn 0": "yes", "turn 2": "irrelevant"},
+        {"turn 1": "yes"},
+        {"turn 1": "yes", "turn 2": "yes", "turn 3": "yes"},
+        {"turn 1": "yes", "turn 4": "yes"},
+        {"turn 1": "yes", "turn 3": "irrelevant"},
     ],
 )
 def test_a_turn_left_out_or_invented_is_an_error(answers: dict[str, str]) -> None:
@@ -46,13 +46,13 @@ def test_a_turn_left_out_or_invented_is_an_error(answers: dict[str, str]) -> Non
 
 
 def test_turn_by_turn_the_turns_without_an_answer_cost_no_call() -> None:
-    judge = ScriptedModel([verdict({"turn 0": "yes"}), verdict({"turn 2": "no"})])
+    judge = ScriptedModel([verdict({"turn 1": "yes"}), verdict({"turn 3": "no"})])
     result = TurnRelevancyMetric(model=judge, scope="turn").evaluate(CONVERSATION)
     assert result.score == 0.5
     assert [(turn.turn, turn.raw) for turn in result.turns or ()] == [(0, 1.0), (2, 0.0)]
     asked = judge.requests[1].messages[-1].text
-    assert "relevant in turn 2; what stands before is context.\n" in asked
-    assert 'spelled as in "turn 0": turn 2.\n' in asked
+    assert "relevant in turn 3; what stands before is context.\n" in asked
+    assert 'spelled as in "turn 1": turn 3.\n' in asked
 
 
 def test_where_no_turn_is_answered_nothing_is_scored() -> None:

@@ -49,7 +49,7 @@ def test_the_verdict_the_intervals_and_the_worst_samples_are_shown(empty: Store)
     assert samples == ["bad", "s0", "s1", "s2", "s3"]
     assert len(samples) == SHOWN
     assert "no answer within 5 s" in page.text
-    assert "tone: turn 0 of 1 not passed" in page.text
+    assert "tone: turn 1 of 1 not passed" in page.text
 
 
 def test_where_all_is_well_no_sample_is_shown(empty: Store) -> None:

@@ -72,7 +72,7 @@ def test_the_verdict_the_metrics_the_samples_and_the_conversations_are_in_it(emp
     assert rows == ["#s1", "#s2"]
     assert page.text.index("broken") < page.text.index("refused")
     assert [found["class"] for tag, found in page.tags if tag == "mark"] == ["ev bad"]
-    assert {"s2-t0", "s2-t1", "s2-m0", "s2-m1-t1", "s2-ev-a"} <= set(page.having("id"))
+    assert {"s2-t1", "s2-t2", "s2-m0", "s2-m1-t2", "s2-ev-a"} <= set(page.having("id"))
     assert ("details", {"class": "tool"}) in page.tags
 
 
@@ -141,10 +141,10 @@ def test_of_a_long_conversation_the_first_turns_are_in_it(empty: Store) -> None:
     grades = {"goal": Score(value=0.0, extra={"evidence": [lost]}), "tone": per_turn(*[0.0] * 450)}
     keep(empty, [outcome("long", turns, grades)])
     page = sound(written(empty))
-    assert "Turns 0 to 199 of 450 are in this file, counted from 0. All of them: viva view run-1" in page.text
+    assert "Turns 1 to 200 of 450 are in this file. All of them: viva view run-1" in page.text
     assert "question 199" in page.text
     assert "question 200" not in page.text
-    assert "turn 300 c300" in page.text
+    assert "turn 301 c300" in page.text
 
 
 def test_a_run_that_is_not_over_says_so(empty: Store) -> None:

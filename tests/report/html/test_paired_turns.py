@@ -57,7 +57,7 @@ def test_evidence_is_found_on_its_side_under_names_of_its_own() -> None:
     assert pair.b is not None
     assert not pair.same, "the words of both sides stay on the page, as each is evidence"
     assert (pair.a.marks[0].quotes[0].anchor, pair.b.marks[0].quotes[0].anchor) == ("a-ev-a", "b-ev-a")
-    assert (pair.a.state, pair.b.marks[0].id) == ("fail", "b-m0-t0")
+    assert (pair.a.state, pair.b.marks[0].id) == ("fail", "b-m0-t1")
 
 
 def test_of_a_long_conversation_a_part_is_shown() -> None:

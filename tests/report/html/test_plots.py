@@ -36,7 +36,7 @@ def test_a_strip_counts_the_turns_that_it_does_not_draw() -> None:
     partial: list[State] = ["part"] * LONGEST_STRIP
     drawn = strip(["pass", "fail", *partial])
     assert (len(drawn.strokes), drawn.more) == (LONGEST_STRIP, 2)
-    assert drawn.label.startswith("Turns: 0 pass, 1 fail, 2 partial")
+    assert drawn.label.startswith("Turns: 1 pass, 2 fail, 3 partial")
     assert drawn.label.endswith("and 2 more")
 
 

@@ -180,7 +180,7 @@ def talks(*marks: Sequence[float]) -> list[list[Outcome]]:
 def test_two_conversations_stand_side_by_side_and_part_where_their_marks_do(empty: Store, url: str) -> None:
     two(empty, *talks((1.0, 1.0, 1.0), (1.0, 0.0, 0.0)))
     read = page(url, "/compare/samples?a=run-a&b=run-b&sample_a=s")
-    assert "The two part at turn 1" in read.text
+    assert "The two part at turn 2" in read.text
     assert read.text.count("First diverging turn") == 1
     assert read.text.count("say 0") == 1, "the same words are shown once"
     assert "Fail g 0.00: as told 1" in read.text
@@ -191,10 +191,10 @@ def test_two_conversations_stand_side_by_side_and_part_where_their_marks_do(empt
 def test_a_long_conversation_is_shown_in_parts(empty: Store, url: str) -> None:
     two(empty, *talks([1.0] * 230, [1.0] * 229 + [0.0]))
     path = "/compare/samples?a=run-a&b=run-b&sample_a=s"
-    first, second = page(url, path), page(url, f"{path}&from=200")
+    first, second = page(url, path), page(url, f"{path}&from=201")
     assert len([tag for tag, _ in first.tags if tag == "article"]) == 200
     assert len([tag for tag, _ in second.tags if tag == "article"]) == 30
-    assert any(link.endswith("from=229#t229") for link in first.having("href"))
+    assert any(link.endswith("from=230#t230") for link in first.having("href"))
 
 
 def test_from_one_flip_the_next_is_a_key_away(empty: Store, url: str) -> None:
@@ -212,7 +212,7 @@ def test_of_several_trials_the_one_that_differs_most_is_shown(empty: Store, url:
     two(empty, a, b)
     path = "/compare/samples?a=run-a&b=run-b&sample_a=s"
     assert "after 1" in page(url, path).text
-    assert "after 2" in page(url, f"{path}&trial=2").text
+    assert "after 2" in page(url, f"{path}&trial=3").text
     assert get(f"{url}{path}&trial=7").status == 404
     assert get(f"{url}{path}&sample_b=nobody").status == 404
 

@@ -113,9 +113,9 @@ def test_the_neighbours_and_the_failing_ones_are_a_link_away(empty: Store, url: 
 
 def test_trials_of_a_sample_lead_to_each_other(empty: Store, url: str) -> None:
     keep(empty, [outcome("s", [turn(0, f"trial {i}")], trial=i, position=i) for i in range(3)])
-    page = read(url, "/runs/run-1/samples/s?trial=1")
+    page = read(url, "/runs/run-1/samples/s?trial=2")
     assert "User trial 1" in page.text
-    assert [href for href in page.having("href") if "trial=2" in href] != []
+    assert [href for href in page.having("href") if "trial=3" in href] != []
 
 
 @pytest.mark.parametrize("sample", ["a/b", "..", ".", "?x=1&y#z", "ü%2F", "run", "two\nlines"])
@@ -142,9 +142,9 @@ def test_a_long_conversation_comes_in_parts_and_links_find_their_turn(empty: Sto
     assert "the next 200 turns" in page.text
     assert len(gzip.compress(first.body)) < 150_000
     hrefs = page.having("href")
-    assert any(href.endswith("from=999#t999") for href in hrefs)
-    assert any(href.endswith("from=450#t450") for href in hrefs)
-    third = read(url, "/runs/run-1/samples/long?from=450")
+    assert any(href.endswith("from=1000#t1000") for href in hrefs)
+    assert any(href.endswith("from=451#t451") for href in hrefs)
+    third = read(url, "/runs/run-1/samples/long?from=451")
     assert {"t400", "t450", "t599", "ev-a"} <= set(third.having("id"))
     last = read(url, "/runs/run-1/samples/long?from=99999")
     assert {"t999", "m1-t999"} <= set(last.having("id"))

@@ -187,7 +187,7 @@ def test_the_page_of_a_conversation_shows_marks_beside_those_of_the_judge(store:
     post(f"{url}/label", **fields, grader="goal", verdict="pass", note="<b>fine</b>")
     sent = post(f"{url}/label", **fields, grader="apart", turn="0", verdict="fail")
     assert sent.headers["location"].startswith(f"/runs/{RUN}/samples/sample-1?")
-    assert sent.headers["location"].endswith("#t0")
+    assert sent.headers["location"].endswith("#t1")
     page = get(url + sent.headers["location"].partition("#")[0])
     told = Elements(page.text).text
     assert "the judge says Fail, 0.00: too strict" in told

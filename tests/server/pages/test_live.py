@@ -22,7 +22,7 @@ def test_a_conversation_has_what_was_said_and_what_became_of_it() -> None:
         [news("held", "a"), news("turn", "a", turn=0, messages=said), news("graded", "a", scores=scores)], "run-1", "g2"
     )
     assert (one.name, one.state, one.over, one.said) == ("a", "fail", True, [(0, said[0])])
-    assert one.link == "/runs/run-1/samples/a?trial=0&target=bot&grading=g2"
+    assert one.link == "/runs/run-1/samples/a?trial=1&target=bot&grading=g2"
 
 
 def test_those_that_are_held_have_a_place_before_those_that_are_over(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.choice import chosen
 from vivavoce.metrics.exact.speakers import SPEAKERS, Said, Speaker, said
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
+from vivavoce.records.counting import turn_label
 
 _DENSE = "\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_DENSE}]|[^\W{_DENSE}]+")
@@ -66,7 +67,9 @@ class RepetitionMetric(ExactMetric):
         repeats = self._repeats(long)
         told = f"{len(repeats)} of {len(long)} messages of the {self.speaker} repeat an earlier one"
         if repeats:
-            told += ": " + ", ".join(f"turn {where['turn']} that of turn {where['of']}" for _, where in repeats[:5])
+            told += ": " + ", ".join(
+                f"{turn_label(where['turn'])} that of {turn_label(where['of'])}" for _, where in repeats[:5]
+            )
         evidence = [one.quote() for one, _ in repeats]
         return Measured(len(repeats) / len(long), told, evidence, {"repeats": [where for _, where in repeats]})
 

@@ -12,6 +12,7 @@ from vivavoce.metrics.exact.choice import chosen
 from vivavoce.metrics.exact.summary import STATISTICS, Statistic, summary
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.records.counting import turn_label
 
 
 class ResponseTimeMetric(ExactMetric):
@@ -47,7 +48,7 @@ class ResponseTimeMetric(ExactMetric):
             return Measured(None, "no turn has a time, neither measured nor by timestamps")
         score = summary(known, self.statistic)
         slowest = part.first + times.index(max(known))
-        told = f"{self.statistic} of {len(known)} of {len(times)} turns: {score:.3g} s; slowest: turn {slowest}"
+        told = f"{self.statistic} of {len(known)} of {len(times)} turns: {score:.3g} s; slowest: {turn_label(slowest)}"
         return Measured(score, told, details={"seconds": times})
 
 

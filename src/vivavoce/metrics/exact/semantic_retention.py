@@ -12,6 +12,7 @@ from vivavoce.metrics.exact.embedded import EmbeddedMetric, similarity
 from vivavoce.metrics.exact.speakers import Said, numbered
 from vivavoce.metrics.measuring import Measured, MeasuringOptions, Part
 from vivavoce.models.embedder import EmbedderLike, Vector
+from vivavoce.records.counting import turn_label
 
 
 class SemanticRetentionMetric(EmbeddedMetric):
@@ -63,7 +64,7 @@ class SemanticRetentionMetric(EmbeddedMetric):
             return Measured(None, "no answer comes after the first turn")
         farthest, least = min(answers, key=lambda answer: answer[1])
         details: dict[str, Any] = {"answers": [{"turn": one.turn, "nearness": near} for one, near in answers]}
-        told = f"{len(answers)} answers, the farthest of {least:.2f} in turn {farthest.turn}"
+        told = f"{len(answers)} answers, the farthest of {least:.2f} in {turn_label(farthest.turn)}"
         return Measured(fmean(near for _, near in answers), told, [farthest.quote()], details)
 
 

@@ -13,6 +13,7 @@ from vivavoce.metrics.exact.embedded import EmbeddedMetric, similarity
 from vivavoce.metrics.exact.speakers import Said
 from vivavoce.metrics.measuring import Measured, MeasuringOptions, Part
 from vivavoce.models.embedder import EmbedderLike
+from vivavoce.records.counting import turn_label
 
 
 class TopicDriftMetric(EmbeddedMetric):
@@ -54,7 +55,7 @@ class TopicDriftMetric(EmbeddedMetric):
             "steps": steps,
             "from_start": [_distance(vectors[0], vector) for vector in vectors[1:]],
         }
-        told = f"{len(steps)} steps, the longest of {max(steps):.2f} to turn {turns[longest].turn}"
+        told = f"{len(steps)} steps, the longest of {max(steps):.2f} to {turn_label(turns[longest].turn)}"
         return Measured(fmean(steps), told, [turns[longest].quote()], details)
 
 

@@ -16,6 +16,7 @@ from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
+from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.score import FindingState
 
 Support = Literal["supported", "partly", "unsupported", "contradicted"]
@@ -29,7 +30,7 @@ STATES: Mapping[Support, FindingState] = {
 
 
 class Claim(BaseModel):
-    """One claim of the assistant."""
+    """One claim of the assistant; the judge counts turns from 1."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,7 +67,7 @@ class FaithfulnessReply(BaseModel):
 
 @lru_cache(256)
 def faithfulness_reply(turns: frozenset[int]) -> type[FaithfulnessReply]:
-    """Return the class of an answer about the claims of these turns."""
+    """Return the class of an answer about the claims of these turns, by their numbers."""
     shape = create_model("FaithfulnessReply", __base__=FaithfulnessReply)
     shape.asked = turns
     return shape
@@ -118,14 +119,15 @@ class FaithfulnessMetric(JudgedMetric):
         """Return the class of an answer about the turns of a piece that have findings, and these turns."""
         del given
         turns = [turn for turn in answered(written, piece) if turn is not None and _has_findings(written, turn)]
-        return (faithfulness_reply(frozenset(turns)), {"turns": turns}) if turns else None
+        numbers = [to_number(turn) for turn in turns]
+        return (faithfulness_reply(frozenset(numbers)), {"turns": numbers}) if turns else None
 
     def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
         """Return the mean over the turns."""
         reply = asked.shape.model_validate(answer, strict=True)
         assert isinstance(reply, FaithfulnessReply)
         claims = [
-            asked.finding("claim", one.claim, one.support, STATES[one.support], one.evidence, one.turn)
+            asked.finding("claim", one.claim, one.support, STATES[one.support], one.evidence, to_index(one.turn))
             for one in reply.claims
         ]
         turns = _by_turn(reply.claims)
@@ -151,8 +153,8 @@ def _has_findings(written: Transcript, turn: int) -> bool:
 
 
 def _by_turn(claims: Sequence[Claim]) -> list[dict[str, Any]]:
-    """Return the score of each turn that has claims."""
+    """Return the score of each turn that has claims, by its index."""
     worth: dict[int, list[float]] = {}
     for claim in claims:
-        worth.setdefault(claim.turn, []).append(WORTH[claim.support])
+        worth.setdefault(to_index(claim.turn), []).append(WORTH[claim.support])
     return [{"turn": turn, "score": sum(of) / len(of), "claims": len(of)} for turn, of in sorted(worth.items())]

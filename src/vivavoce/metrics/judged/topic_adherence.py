@@ -17,6 +17,7 @@ from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
+from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.score import Finding, FindingState
 
 Mode = Literal["f1", "precision", "recall"]
@@ -30,7 +31,7 @@ VERDICTS: Mapping[tuple[bool, bool], tuple[str, FindingState]] = {
 
 
 class UserRequest(BaseModel):
-    """One request of the user."""
+    """One request of the user; the judge counts turns from 1."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -62,7 +63,7 @@ class TopicReply(BaseModel):
 
 @lru_cache(256)
 def topic_reply(turns: range) -> type[TopicReply]:
-    """Return the class of an answer about the requests of these turns."""
+    """Return the class of an answer about the requests of these turns, by their numbers."""
     shape = create_model("TopicReply", __base__=TopicReply)
     shape.asked = turns
     return shape
@@ -128,7 +129,7 @@ class TopicAdherenceMetric(JudgedMetric):
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
         """Return the class of an answer about the turns of a piece, and the topics; None where it has no turns."""
         del written
-        turns = range(piece.last - piece.judged, piece.last)
+        turns = range(to_number(piece.last - piece.judged), to_number(piece.last))
         return (topic_reply(turns), {"topics": self._topics(given)}) if turns else None
 
     def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
@@ -163,7 +164,7 @@ class TopicAdherenceMetric(JudgedMetric):
 def _found(asked: Asked, request: UserRequest) -> Finding:
     verdict, state = VERDICTS[request.on_topic, request.answered]
     answers = request.model_dump(include={"on_topic", "answered"})
-    return asked.finding("request", request.request, verdict, state, request.evidence, request.turn, answers)
+    return asked.finding("request", request.request, verdict, state, request.evidence, to_index(request.turn), answers)
 
 
 def adherence(requests: Sequence[tuple[bool, bool]]) -> dict[str, float | None]:

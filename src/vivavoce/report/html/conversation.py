@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from vivavoce.records.counting import to_number
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score
@@ -129,7 +130,7 @@ def _places(link: Link, first: int, prefix: str) -> Link:
 
     def place_of(turn: int) -> str | None:
         page = "" if first <= turn < first + SHOWN else link(turn)
-        return None if page is None else f"{page}#{prefix}t{turn}"
+        return None if page is None else f"{page}#{prefix}t{to_number(turn)}"
 
     return place_of
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from vivavoce.records.counting import to_number
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Finding as ScoreFinding
@@ -73,7 +74,7 @@ def turn_grades(outcome: Outcome) -> TurnGrades:
     found: dict[int, list[tuple[str, str, Score]]] = {}
     for number, (name, score) in enumerate(outcome.scores.items()):
         for turn in score.turns or ():
-            found.setdefault(turn.turn or 0, []).append((f"m{number}-t{turn.turn}", name, turn))
+            found.setdefault(turn.turn or 0, []).append((f"m{number}-t{to_number(turn.turn or 0)}", name, turn))
     return found
 
 

@@ -84,7 +84,7 @@ class Strip:
 def strip(states: Sequence[State]) -> Strip:
     """Return the strip of a conversation."""
     shown = states[:LONGEST_STRIP]
-    told = ", ".join(f"{turn} {WORDS[state].lower()}" for turn, state in enumerate(shown))
+    told = ", ".join(f"{turn} {WORDS[state].lower()}" for turn, state in enumerate(shown, 1))
     more = len(states) - len(shown)
     label = f"Turns: {told}" + (f", and {more} more" if more else "")
     return Strip([(STEP * (i + 0.5), one) for i, one in enumerate(shown)], STEP * len(shown), more, label)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import cast
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from vivavoce.records.counting import conversation_label, to_number
 from vivavoce.report.html import wording
 from vivavoce.report.html.marks import WORDS
 from vivavoce.report.text import one_line, safe
@@ -21,7 +22,8 @@ STATIC = Path(__file__).parent / "static"
 def environment() -> Environment:
     """Return the templates; nothing of a request ever names one.
 
-    In them `alone` says that the page is a file, which no server stands behind.
+    In them `alone` says that the page is a file, which no server stands behind. Turns and trials are those of records;
+    the filter `number` gives what a person reads.
     """
     found = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -30,17 +32,19 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    cast("dict[str, object]", found.globals).update(words=WORDS, alone=False)
-    found.filters |= {
+    cast("dict[str, object]", found.globals).update(words=WORDS, alone=False, label_of=conversation_label)
+    filters: dict[str, Callable[..., object]] = {
         "brief": one_line,
         "clock": wording.clock,
         "date": wording.date,
         "day": wording.day,
         "percent": wording.percent,
+        "number": to_number,
         "score": wording.score,
         "shown": safe,
         "span": wording.span,
     }
+    cast("dict[str, object]", found.filters).update(filters)
     return found
 
 

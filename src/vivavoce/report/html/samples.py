@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vivavoce.records.counting import to_number
 from vivavoce.report.html.plots import Strip, strip
 from vivavoce.report.text import one_line, safe
 from vivavoce.store.listing import SampleEntry, ScoreEntry, TurnScore
@@ -63,7 +64,7 @@ def _why(entry: SampleEntry) -> str:
 
 
 def _said(one: ScoreEntry) -> str:
-    bad = [str(turn.turn) for turn in one.turns if _state(turn) == "fail"]
+    bad = [str(to_number(turn.turn)) for turn in one.turns if _state(turn) == "fail"]
     if bad:
         turns = f"turn{'s' * (len(bad) > 1)} {', '.join(bad[:12])}{'…' * (len(bad) > 12)} of {len(one.turns)}"
         return f"{one.name}: {turns} not passed"

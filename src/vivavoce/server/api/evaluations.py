@@ -15,6 +15,7 @@ from vivavoce.messages import Messages
 from vivavoce.metrics.evaluation import EvaluationReport, evaluate_conversation, evaluate_given
 from vivavoce.metrics.stored import stored_input
 from vivavoce.pacing.waiting import wait_for
+from vivavoce.records.counting import conversation_name
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.job_requests import Metrics, check_metrics
@@ -46,7 +47,7 @@ class ConversationToJudge(Judged):
 
 
 class StoredToJudge(Judged):
-    """A stored conversation; `trial` is needed where there are several."""
+    """A stored conversation; `trial`, from 0, is needed where there are several."""
 
     trial: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
 
@@ -69,7 +70,7 @@ async def evaluate_test_result(request: Request, run: str, sample: str, given: S
     judge = request.app.state.allowed.judge(given.judge)
     if "/" in run or not sample:
         raise NotFound("run", run)
-    name = f"{run}/{sample}" if given.trial is None else f"{run}/{sample}#{given.trial}"
+    name = f"{run}/{sample if given.trial is None else conversation_name(sample, given.trial)}"
 
     def measure() -> EvaluationReport:
         stored = stored_input(request.app.state.store, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias, cast, get_args
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
 
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, Field
@@ -249,7 +249,7 @@ def _flips(
     grading, name = (sides.grading_b, target.target_b) if worse else (sides.grading_a, target.target_a)
     ids = [one.sample_b if worse else one.sample_a for one in some]
     why, about = reasons_of(store, grading, name, shown.name, ids), titles(store, grading.run_id, name, ids)
-    where = {
+    where: dict[str, Any] = {
         **sides.named,
         "target_a": target.target_a,
         "target_b": target.target_b,

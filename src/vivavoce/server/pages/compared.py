@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import Field
 
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.report.compare import Flip
 from vivavoce.report.html.paired_turns import SHOWN, paired_turns
@@ -28,11 +29,12 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 class NamedSamples(Named):
-    """Which samples besides; the second is called as the first unless it is named."""
+    """Which samples besides, and from which turn on; the second is called as the first unless it is named."""
 
     sample_a: str
     sample_b: str = ""
-    trial: int | None = Field(default=None, ge=0, lt=2**31)
+    trial: int | None = Field(default=None, ge=1, lt=2**31)
+    first: int = Field(default=1, ge=1, lt=2**31, alias="from")
 
 
 @router.get("/compare/samples")
@@ -47,8 +49,8 @@ def compare_samples(request: Request, named: Annotated[NamedSamples, Query()]) -
     asked = _Asked(store, comparisons, sides, named.sample_a, sample_b, named.grader or None, named.only or None)
     ones = _outcomes(store, sides.a, sides.grading_a, named.sample_a, named.target_a)
     others = _outcomes(store, sides.b, sides.grading_b, sample_b, named.target_b)
-    both = _chosen(ones, others, named.trial)
-    return page("side_by_side.html", _values(asked, both, _trials(ones, others), named.first))
+    both = _chosen(ones, others, None if named.trial is None else to_index(named.trial))
+    return page("side_by_side.html", _values(asked, both, _trials(ones, others), to_index(named.first)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +63,11 @@ class _Asked:
     grader: str | None
     only: str | None
 
-    def link(self, **changed: str | int | None) -> str:
+    def link(self, *, trial: int | None = None, turn: int | None = None, **changed: str | None) -> str:
         """Return the address of this page with something changed."""
         kept = {**self.sides.named, "sample_a": self.sample_a, "sample_b": self.sample_b}
-        return compared_samples(**{**kept, "grader": self.grader, "only": self.only, **changed})
+        named = {**kept, "grader": self.grader, "only": self.only, **changed}
+        return compared_samples(trial=trial, turn=turn, **named)
 
 
 def _outcomes(store: Store, run: Run, grading: Grading, sample: str, target: str) -> list[Outcome]:
@@ -133,7 +136,7 @@ def _values(asked: _Asked, both: tuple[Outcome, Outcome], trials: Sequence[int],
     trial = both[0].attempt.key.trial
 
     def page_from(turn: int | None) -> str | None:
-        return None if turn is None or not 0 <= turn < longest else asked.link(trial=trial, **{"from": turn})
+        return None if turn is None or not 0 <= turn < longest else asked.link(trial=trial, turn=turn)
 
     here = talk.parting is None or first <= talk.parting < first + SHOWN
     return {
@@ -143,7 +146,7 @@ def _values(asked: _Asked, both: tuple[Outcome, Outcome], trials: Sequence[int],
         "talk": talk,
         "whole": compare_page(**asked.sides.named, grader=asked.grader),
         "trials": [(one, asked.link(trial=one), one == trial) for one in trials] if len(trials) > 1 else [],
-        "parting": (f"#t{talk.parting}" if here else f"{page_from(talk.parting)}#t{talk.parting}"),
+        "parting": _anchor(talk.parting, "" if here else page_from(talk.parting)),
         "before": page_from(first - SHOWN),
         "after": page_from(first + SHOWN),
         "first": first,
@@ -153,17 +156,22 @@ def _values(asked: _Asked, both: tuple[Outcome, Outcome], trials: Sequence[int],
     }
 
 
+def _anchor(turn: int | None, page: str | None) -> str | None:
+    """Return where a turn stands on a page."""
+    return None if turn is None else f"{page or ''}#t{to_number(turn)}"
+
+
 def _head(asked: _Asked, side: str, outcome: Outcome) -> dict[str, object]:
     """Return what stands above a side."""
     run, named = (asked.sides.a, "grading_a") if side == "A" else (asked.sides.b, "grading_b")
     key, talk = outcome.attempt.key, outcome.attempt.trajectory
-    query = {"target": key.target, "grading": asked.sides.named[named]}
+    grading = asked.sides.named[named]
     return {
         "side": side,
         "run": run,
-        "run_link": run_page(run.id, grading=asked.sides.named[named]),
+        "run_link": run_page(run.id, grading=grading),
         "key": key,
-        "link": sample_page(run.id, key.sample_id, trial=key.trial, **query),
+        "link": sample_page(run.id, key.sample_id, trial=key.trial, target=key.target, grading=grading),
         "turns": len(talk.turns),
         "failure": talk.failure,
     }

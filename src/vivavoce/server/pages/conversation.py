@@ -8,13 +8,15 @@ from typing import Annotated, cast
 
 from fastapi import APIRouter, Query, Request, Response
 
+from vivavoce.records.counting import to_index
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.report.html.conversation import conversation as shown
 from vivavoce.server.pages.label import second_marker
-from vivavoce.server.pages.links import run_page, sample_data, sample_page
+from vivavoce.server.pages.links import FirstTurn, TrialNumber, run_page, sample_data, sample_page
 from vivavoce.server.pages.neighbours import neighbours
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.store.conversation_names import named_conversation
 from vivavoce.store.listing import SampleEntry
 from vivavoce.store.naming import no_conversation
 from vivavoce.store.store import Store
@@ -27,25 +29,26 @@ def conversation(
     request: Request,
     run: str,
     sample: str,
-    trial: int | None = None,
+    trial: TrialNumber | None = None,
     target: str | None = None,
     grading: str | None = None,
-    first: Annotated[int, Query(alias="from", ge=0)] = 0,
+    first: FirstTurn = 1,
     named: Annotated[str | None, Query(alias="id")] = None,
 ) -> Response:
     """Show one conversation; turns are shown from `from`, `id` gives a name that no path can hold."""
     store = cast("Store", request.app.state.store)
     found = store.run(run)
     scores = store.grading(found.id, grading)
-    sample = sample if named is None else named
+    sample, in_name = named_conversation(store, found.id, sample if named is None else named)
+    held = in_name if trial is None else to_index(trial)
     outcomes = list(store.outcomes(scores.id, sample_id=sample))
     chosen = [
-        one for one in outcomes if trial in (None, one.attempt.key.trial) and target in (None, one.attempt.key.target)
+        one for one in outcomes if held in (None, one.attempt.key.trial) and target in (None, one.attempt.key.target)
     ]
     if not chosen:
         raise no_conversation(found.id, sample, target, trial, (one.attempt.key for one in outcomes))
     asked = _Asked(store, found, scores, grading is not None)
-    values = _values(asked, chosen[0], outcomes, first)
+    values = _values(asked, chosen[0], outcomes, to_index(first))
     return page("conversation.html", {**values, "second": second_marker(request, found, chosen[0])})
 
 
@@ -62,20 +65,20 @@ class _Asked:
         """Return what an address says besides the sample and the trial."""
         return {"target": key.target, "grading": self.grading.id if self.named else None}
 
-    def link(self, entry: Outcome | SampleEntry | None, **query: int | None) -> str | None:
-        """Return the address of a conversation of the run."""
+    def link(self, entry: Outcome | SampleEntry | None, turn: int | None = None) -> str | None:
+        """Return the address of a conversation of the run, or of its part that begins with a turn."""
         if entry is None:
             return None
         key = entry.attempt.key if isinstance(entry, Outcome) else entry
         named = AttemptKey(key.sample_id, key.target, key.trial)
-        return sample_page(self.run.id, key.sample_id, trial=key.trial, **self.chosen(named), **query)
+        return sample_page(self.run.id, key.sample_id, trial=key.trial, turn=turn, **self.chosen(named))
 
 
 def _values(asked: _Asked, outcome: Outcome, siblings: Sequence[Outcome], first: int) -> dict[str, object]:
     attempt = outcome.attempt
     around = neighbours(asked.store, asked.grading.id, attempt.position)
     return {
-        **shown(outcome, lambda turn: asked.link(outcome, **{"from": turn}), first),
+        **shown(outcome, lambda turn: asked.link(outcome, turn), first),
         "section": "runs",
         "run": asked.run,
         "json_link": sample_data(asked.run.id, attempt.key.sample_id, attempt.key.trial, **asked.chosen(attempt.key)),

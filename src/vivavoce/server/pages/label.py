@@ -11,6 +11,7 @@ from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.report.html.conversation import SHOWN as TURNS
@@ -31,7 +32,7 @@ from vivavoce.report.html.labelling import (
 from vivavoce.report.html.marks import Mark, whole_marks
 from vivavoce.server.label_queue import Asked, LabelQueue, LabelQueues, Order, said_in
 from vivavoce.server.pages.forms import Form, form_key
-from vivavoce.server.pages.links import label_item, label_page, sample_page
+from vivavoce.server.pages.links import FirstTurn, label_item, label_page, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import user_of
@@ -93,7 +94,7 @@ def end(request: Request, queue: str) -> Response:
 
 
 @router.get("/label/{queue}/{place}")
-def item(request: Request, queue: str, place: int, first: Annotated[int, Query(alias="from", ge=0)] = 0) -> Response:
+def item(request: Request, queue: str, place: int, first: FirstTurn = 1) -> Response:
     """Show one conversation of a queue and the question; what the judge says is left out where it is to be hidden."""
     found, key = _at(request, queue, place)
     said = said_in(_store(request), found.asked)
@@ -102,7 +103,7 @@ def item(request: Request, queue: str, place: int, first: Annotated[int, Query(a
     hidden = found.asked.blind and label is None
     bare = Outcome(attempt=outcome.attempt, scores={})
     values = {
-        **conversation(bare, lambda turn: label_item(found.id, place, **{"from": turn}), first),
+        **conversation(bare, lambda turn: label_item(found.id, place, turn), to_index(first)),
         **_around(request, found, place, said),
         "now": label,
         "judge": None if hidden else _judge(outcome, found.asked.grader),
@@ -132,14 +133,14 @@ def mark(request: Request, queue: str, place: int, form: Form) -> Response:
 def beside(request: Request, form: Form) -> Response:
     """Keep, or take back, what somebody says on the page of a conversation, and return there."""
     store = _store(request)
-    key = AttemptKey(form.get("sample", ""), form.get("target", ""), _number(form.get("trial", "0")))
-    turn = _number(form["turn"]) if form.get("turn") else None
+    key = AttemptKey(form.get("sample", ""), form.get("target", ""), _index(form.get("trial", "1")))
+    turn = _index(form["turn"]) if form.get("turn") else None
     stands = LabelPlace(store.run(form.get("run", "")).id, key, turn, form.get("grader", ""), user_of(request).name)
     if form.get("action") == "undo":
         remove_label(store, stands)
     else:
         set_label(store, stands.run_id, _label(stands, form, blind=False))
-    part, anchor = (None, "second") if turn is None else (turn // TURNS * TURNS or None, f"t{turn}")
+    part, anchor = (None, "second") if turn is None else (turn // TURNS * TURNS or None, f"t{to_number(turn)}")
     return RedirectResponse(f"{_page_of(stands.run_id, key, part)}#{anchor}", 303)
 
 
@@ -248,13 +249,14 @@ def _label(place: LabelPlace, form: Mapping[str, str], *, blind: bool) -> Label:
 
 
 def _page_of(run_id: str, key: AttemptKey, first: int | None = None) -> str:
-    return sample_page(run_id, key.sample_id, trial=key.trial, target=key.target, **{"from": first})
+    return sample_page(run_id, key.sample_id, trial=key.trial, turn=first, target=key.target)
 
 
-def _number(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or len(text) > 9:
-        raise UsageError("this is no number of a turn or a trial")
-    return int(text)
+def _index(text: str) -> int:
+    """Return the turn or trial of a record whose number a form gives."""
+    if not text.isascii() or not text.isdecimal() or len(text) > 9 or int(text) < 1:
+        raise UsageError("this is not the number of a turn or a trial, which count from 1")
+    return to_index(int(text))
 
 
 def _queues(request: Request) -> LabelQueues:

@@ -1,10 +1,23 @@
-"""The addresses of pages; whatever a name holds, it stays one part of the path."""
+"""The addresses of pages; whatever a name holds, it stays one part of the path.
+
+In addresses of pages turns and trials count from 1, as on the pages; those of the API count as records do, from 0.
+"""
 
 from __future__ import annotations
 
+from typing import Annotated
 from urllib.parse import quote, urlencode
 
+from fastapi import Query
+
+from vivavoce.records.counting import to_number
+
 Value = str | int | None
+
+FirstTurn = Annotated[int, Query(alias="from", ge=1, lt=2**31)]
+"""The number of the turn that a part of a conversation begins with, as `from` in an address."""
+TrialNumber = Annotated[int, Query(ge=1, lt=2**31)]
+"""The number of a trial in an address."""
 
 
 def run_page(run: str, **query: Value) -> str:
@@ -12,8 +25,12 @@ def run_page(run: str, **query: Value) -> str:
     return f"/runs/{_part(run)}{_query(query)}"
 
 
-def sample_page(run: str, sample: str, **query: Value) -> str:
-    """Return the address of a conversation; a name that no path can hold, as `..`, is given in the query."""
+def sample_page(run: str, sample: str, *, trial: int | None = None, turn: int | None = None, **query: Value) -> str:
+    """Return the address of a conversation, or of its part that begins with a turn.
+
+    A name that no path can hold, as `..`, is given in the query.
+    """
+    query = {**_numbers(trial, turn), **query}
     if sample.strip(".") == "" or "\n" in sample:
         return f"/runs/{_part(run)}/samples/-{_query({'id': sample, **query})}"
     return f"/runs/{_part(run)}/samples/{_part(sample)}{_query(query)}"
@@ -29,9 +46,9 @@ def compare_page(**query: Value) -> str:
     return f"/compare{_query(query)}"
 
 
-def compared_samples(**query: Value) -> str:
-    """Return the address of two conversations side by side."""
-    return f"/compare/samples{_query(query)}"
+def compared_samples(*, trial: int | None = None, turn: int | None = None, **query: Value) -> str:
+    """Return the address of two conversations side by side, or of their part that begins with a turn."""
+    return f"/compare/samples{_query({**query, **_numbers(trial, turn)})}"
 
 
 def comparison_data(**query: Value) -> str:
@@ -84,9 +101,14 @@ def label_page(**query: Value) -> str:
     return f"/label{_query(query)}"
 
 
-def label_item(queue: str, place: int | None, **query: Value) -> str:
+def label_item(queue: str, place: int | None, turn: int | None = None) -> str:
     """Return the address of a place in a queue of conversations to label, counted from 1; without one, of its end."""
-    return f"/label/{_part(queue)}/{'end' if place is None else place}{_query(query)}"
+    return f"/label/{_part(queue)}/{'end' if place is None else place}{_query(_numbers(None, turn))}"
+
+
+def _numbers(trial: int | None, turn: int | None) -> dict[str, Value]:
+    given = {"trial": trial, "from": turn}
+    return {name: to_number(index) for name, index in given.items() if index is not None}
 
 
 def _part(name: str) -> str:

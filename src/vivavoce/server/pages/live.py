@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from vivavoce.records.counting import conversation_label
 from vivavoce.records.run import AttemptKey, Run
 from vivavoce.report.text import safe
 from vivavoce.server.job_record import JobEvent, Said
@@ -44,7 +45,7 @@ class Conversation:
     @property
     def name(self) -> str:
         """What it is called: its sample, and which trial of it where there are several."""
-        return safe(self.key.sample_id) + (f" #{self.key.trial + 1}" if self.key.trial else "")
+        return safe(conversation_label(self.key.sample_id, self.key.trial))
 
     @property
     def state(self) -> Standing:

@@ -100,7 +100,7 @@ class Talks {
     this.left.delete(key);
     this.count();
     this.rows.set(key, row);
-    const name = clean(news.sample_id) + (news.trial ? ` #${news.trial + 1}` : "");
+    const name = clean(news.sample_id) + (news.trial ? `#${news.trial + 1}` : "");
     row.querySelector("h3 a").textContent = name;
     row.querySelector("h3 small").textContent = clean(news.target);
     row.querySelector(".now").append(copy("st-live"));
@@ -132,7 +132,7 @@ class Talks {
     row.classList.add("over");
     row.querySelector(".now").replaceChildren(copy(`st-${worst(states)}`));
     const { run, grading } = this.list.dataset;
-    const asked = new URLSearchParams({ id: news.sample_id, trial: news.trial, target: news.target, ...(grading && { grading }) });
+    const asked = new URLSearchParams({ id: news.sample_id, trial: news.trial + 1, target: news.target, ...(grading && { grading }) });
     if (run) row.querySelector("h3 a").href = `/runs/${encodeURIComponent(run)}/samples/-?${asked}`;
     row.querySelector(".scores").replaceChildren(...news.scores.slice(0, KEPT).map((score, i) => {
       const line = copy("score");
