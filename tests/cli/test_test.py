@@ -120,7 +120,6 @@ def test_json_holds_hostile_text_unharmed(viva: Viva, tmp_path: Path) -> None:
         (("--fact", "=1042"), "--fact =1042: write it as"),
         (("--strategy", "crescend"), "did you mean 'crescendo'"),
         (("--metric", "safty"), "did you mean 'safety'"),
-        (("--metric", "safety"), "graders.safety.metric: 'safety' needs a judge, and none is named"),
         (("--target", "nowhere.py:reply"), "nowhere.py"),
         (("--graph", "no.yaml"), "no.yaml"),
         (("--goal", " "), "the goal is empty"),
@@ -133,6 +132,13 @@ def test_what_cannot_be_used_is_one_line_and_no_test(viva: Viva, more: tuple[str
     assert complaint in done.stderr
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
+
+
+def test_a_metric_without_a_judge_is_one_line_and_no_test(viva: Viva) -> None:
+    without = V1[: V1.index("--judge")] + V1[V1.index("--judge") + 2 :]
+    done = viva(*without, "--metric", "safety")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("graders.safety.metric: 'safety' needs a judge, and none is named: write model:")
 
 
 def test_without_a_tester_it_is_said_how_to_name_one(viva: Viva) -> None:

@@ -202,7 +202,7 @@ def test_the_judge_is_the_one_that_is_given_else_that_of_the_environment_else_th
 ) -> None:
     def judge(**options: Any) -> str | None:
         model = PenelopeAgent(ScriptedModel([], "tester"), **options).goal_metric.model
-        return model and model.name
+        return None if model is None else model.name
 
     assert judge() == "tester"
     monkeypatch.setenv("VIVAVOCE_JUDGE", "http://localhost:1/v1#m")
