@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from typing import Any
 
 from vivavoce.messages import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
-from vivavoce.records.score import Score, failed, skipped
+from vivavoce.records.score import Finding, Score, failed, skipped
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.records.usage import Usage
 from vivavoce.store.store import Store
@@ -27,7 +28,7 @@ def grading(grading_id: str = GRADING, run_id: str = RUN, created_at: float = 10
 
 
 def outcome(number: int, position: int = 0) -> Outcome:
-    """Return an outcome that its number decides: a tool call, usage, and both kinds of grades in it."""
+    """Return an outcome that its number decides: a tool call, usage, and both kinds of scores in it."""
     call = ToolCall(id="c1", name="seats", args={"flight": number})
     turns = [
         Turn(index=0, messages=[HumanMessage(content=f"Flight {number}?"), AIMessage(tool_calls=[call])], seconds=0.5),
@@ -40,7 +41,7 @@ def outcome(number: int, position: int = 0) -> Outcome:
     ]
     talk = Trajectory(opening=[SystemMessage(content="Be kind.")], turns=turns, session_id="s", seconds=1.5)
     held = attempt(number, talk, position=position)
-    return Outcome(attempt=held, scores=grades(number), reward=Score(value=0.5, extra={"w": 1}))
+    return Outcome(attempt=held, scores=scores(number), reward=Score(name="reward", value=0.5, extra={"w": 1}))
 
 
 def attempt(number: int, talk: Trajectory, target: str = "bot", position: int = 0) -> Attempt:
@@ -54,20 +55,30 @@ def attempt(number: int, talk: Trajectory, target: str = "bot", position: int = 
     )
 
 
-def grades(number: int) -> dict[str, Score]:
-    turn = Score(turn=0, value=1, reason="as asked", submission="2", ground_truth=[number, {"a": None}])
+def scores(number: int) -> dict[str, Score]:
+    turn = score("exact", turn=0, value=1, reason="as asked", submission="2", ground_truth=[number, {"a": None}])
+    seen = Finding(kind="criterion", what="asks for the date", verdict="not met", state="fail", turn=0)
+    judged = score("judge", value=0.25, raw=2, reason="too short", submission="2", findings=(seen,), confidence=0.5)
     return {
-        "exact": Score(value=1, extra={"turns_total": 1}, turns=(turn,)),
-        "judge": Score(value=0.25, reason="too short", submission="2", usage=Usage(calls=1)),
+        "exact": score("exact", value=1, extra={"odd": 1}, turns=(turn,)),
+        "judge": judged.model_copy(update={"usage": Usage(calls=1)}),
     }
+
+
+def score(name: str, **known: Any) -> Score:
+    """Return a score of a grader as it is read from a store: with its name and its fingerprint."""
+    return Score(name=name, fingerprint=FINGERPRINTS[name], **known)
 
 
 def unfortunate(number: int) -> Outcome:
     """Return an outcome in which everything went wrong."""
     turn = Turn(index=0, messages=[HumanMessage(content="Hello?")], failure=BROKEN)
-    talk = Trajectory(turns=(turn,), failure=BROKEN, state={})
-    results = {"exact": failed(BROKEN, per_turn_grades=[]), "judge": skipped("no judge")}
-    return Outcome(attempt=attempt(number, talk), scores=results, reward=Score(state="error", failure=BROKEN))
+    talk = Trajectory(turns=[turn], failure=BROKEN, state={})
+    results = {
+        "exact": failed(BROKEN, name="exact", fingerprint="f1", turns=()),
+        "judge": skipped("no judge", name="judge", fingerprint="f2"),
+    }
+    return Outcome(attempt=attempt(number, talk), scores=results, reward=failed(BROKEN, name="reward"))
 
 
 def begun(path: object) -> Store:

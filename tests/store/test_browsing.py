@@ -70,7 +70,8 @@ def matching(store: Store, wanted: str) -> list[int]:
         ("-state:error", [0, 1, 3, 4]),
         ("state:skipped", [0, 2, 4]),
         ("state:scored", [0, 1, 2, 3, 4, 5]),
-        ("state:partial", [0, 1, 3, 4]),
+        ("state:fail", [0, 1, 3, 4]),
+        ("state:partial", None),
         ("state:pass", []),
         ("goal<0.5", [1, 5]),
         ("-goal<0.5", [0, 2, 3, 4]),
@@ -164,17 +165,17 @@ async def test_a_sample_comes_with_its_scores_and_without_what_was_said(filled: 
     assert "Question" not in entry.model_dump_json()
 
 
-async def test_a_metric_says_itself_which_of_its_scores_pass(store: Store) -> None:
-    said = [(0.75, True), (1.0, False), (0.75, None), (1.0, None), (0.0, None), (1.0, "as agreed")]
+async def test_a_score_says_itself_whether_it_passes_and_1_does_where_it_does_not(store: Store) -> None:
+    said = [(0.75, True), (1.0, False), (0.75, None), (1.0, None), (0.0, None), (None, None)]
     async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
         for number, (score, passed) in enumerate(said):
-            grade = Score(value=score, extra={} if passed is None else {"passed": passed})
+            grade = failed(BROKEN) if score is None else Score(value=score, passed=passed)
             await writer.put(Outcome(attempt=outcome(number, 1.0).attempt, scores={"goal": grade}))
-    found = {state: matching(store, f"state:{state}") for state in ("pass", "partial", "fail", "error")}
-    assert found == {"pass": [0, 3], "partial": [2], "fail": [1, 4], "error": [5]}
+    found = {state: matching(store, f"state:{state}") for state in ("pass", "fail", "error")}
+    assert found == {"pass": [0, 3], "fail": [1, 2, 4], "error": [5]}
     shown = list_samples(store, GRADING).samples
-    assert [one.standing for one in shown] == ["pass", "fail", "part", "pass", "fail", "error"]
-    assert [one.scores[0].passed for one in shown] == [True, False, None, None, None, None]
+    assert [one.standing for one in shown] == ["pass", "fail", "fail", "pass", "fail", "error"]
+    assert [one.scores[0].passed for one in shown] == [True, False, False, True, False, None]
 
 
 async def test_a_grading_that_is_made_later_has_its_own_standings(filled: Store) -> None:

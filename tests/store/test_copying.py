@@ -57,7 +57,7 @@ async def grade_again(store: Store) -> None:
     store.add_grading(cases.grading("again", created_at=2000))
     async with store.writer(RUN, "again", FINGERPRINTS) as writer:
         for key in store.done(RUN):
-            await writer.put_scores(key, cases.grades(7), None)
+            await writer.put_scores(key, cases.scores(7), None)
 
 
 @pytest.fixture

@@ -16,9 +16,9 @@ from .cases import BROKEN, FINGERPRINTS, GRADING, RUN
 
 GRADES = {
     0: Score(value=1.0),
-    1: Score(value=0.9),  # a full score passes, unless the grade says otherwise
-    2: Score(value=0.6, extra={"passed": True}),
-    3: Score(value=1.0, extra={"passed": False}),
+    1: Score(value=0.9),  # 1 passes, unless the score says otherwise
+    2: Score(value=0.6, passed=True),
+    3: Score(value=1.0, passed=False),
     4: failed(BROKEN),
     5: skipped("no judge"),
 }

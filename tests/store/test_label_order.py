@@ -29,8 +29,8 @@ def numbers(keys: Sequence[AttemptKey]) -> list[int]:
     return [int(key.sample_id.removeprefix("sample-")) for key in keys]
 
 
-def graded(score: float, **metadata: Any) -> Score:
-    return Score(value=score, extra=metadata)
+def graded(score: float, passed: bool | None = None, **extra: Any) -> Score:
+    return Score(value=score, passed=passed, extra=extra)
 
 
 def test_scores_near_to_where_passing_begins_come_first(store: Store) -> None:

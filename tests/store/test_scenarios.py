@@ -39,7 +39,11 @@ def test_scores_are_by_grader_and_attempt_without_those_of_turns(store: Store) -
     put(store, [outcome(1)])
     found = scenario_scores(store, grading())
     (number,) = found.attempts
-    assert found.scores == {"exact": {number: 1.0}, "judge": {number: 0.25}, "reward": {number: 0.5}}
+    assert found.scores == {
+        "exact": {number: (1.0, True)},
+        "judge": {number: (0.25, False)},
+        "reward": {number: (0.5, False)},
+    }
     assert not any(found.unscored.values())
 
 

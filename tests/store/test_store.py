@@ -193,19 +193,19 @@ async def test_scores_are_those_of_whole_conversations(store: Store) -> None:
         await writer.put(unfortunate(2))
     one, two = (AttemptKey(f"sample-{number}", "bot", 0) for number in (1, 2))
     assert list(store.scores(GRADING)) == [
-        ScoreRow(one, "grade", "exact", "scored", 1.0),
-        ScoreRow(one, "grade", "judge", "scored", 0.25),
-        ScoreRow(one, "reward", "reward", "scored", 0.5),
-        ScoreRow(two, "grade", "exact", "error", None),
-        ScoreRow(two, "grade", "judge", "skipped", None),
-        ScoreRow(two, "reward", "reward", "error", None),
+        ScoreRow(one, "grade", "exact", "scored", 1.0, True),
+        ScoreRow(one, "grade", "judge", "scored", 0.25, False),
+        ScoreRow(one, "reward", "reward", "scored", 0.5, False),
+        ScoreRow(two, "grade", "exact", "error", None, None),
+        ScoreRow(two, "grade", "judge", "skipped", None, None),
+        ScoreRow(two, "reward", "reward", "error", None, None),
     ]
     assert list(store.turn_scores(GRADING, "exact")) == [(one, 0, "scored", 1.0)]
     assert list(store.turn_scores(GRADING, "judge")) == []
 
 
 async def test_an_attempt_with_errors_is_told_once_with_what_broke_first(store: Store) -> None:
-    unjudged = outcome(2).model_copy(update={"grades": {"judge": failed(BROKEN), "other": failed(BROKEN)}})
+    unjudged = outcome(2).model_copy(update={"scores": {"judge": failed(BROKEN), "other": failed(BROKEN)}})
     async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
         for one in (outcome(1), unjudged, unfortunate(3)):
             await writer.put(one)

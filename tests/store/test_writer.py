@@ -83,7 +83,7 @@ async def test_regrading_adds_scores_beside_the_old_ones(store: Store) -> None:
     async with new_writer(store) as writer:
         await writer.put(outcome(1))
     store.add_grading(cases.grading("again", created_at=2000))
-    better = {"exact": Score(value=0, reason="stricter")}
+    better = {"exact": Score(name="exact", value=0, reason="stricter")}
     async with store.writer(RUN, "again", {}) as writer:
         await writer.put_scores(outcome(1).attempt.key, better, None)
     assert list(store.outcomes(GRADING)) == [outcome(1)]
@@ -93,7 +93,7 @@ async def test_regrading_adds_scores_beside_the_old_ones(store: Store) -> None:
 async def test_grades_of_an_attempt_that_is_not_there_are_refused_and_the_others_kept(store: Store) -> None:
     writer = new_writer(store)
     await writer.put(outcome(1))
-    await writer.put_scores(AttemptKey("sample-9", "bot", 2), cases.grades(9), None)
+    await writer.put_scores(AttemptKey("sample-9", "bot", 2), cases.scores(9), None)
     await writer.put(outcome(2))
     with pytest.raises(StoreError, match=r"sample 'sample-9#3' \(bot\) is refused: the run has no such attempt"):
         await writer.close()
@@ -117,7 +117,7 @@ async def test_an_attempt_that_is_stored_twice_is_refused_and_the_others_kept(st
 async def test_an_outcome_that_cannot_be_written_is_refused_at_once(store: Store) -> None:
     circle: dict[str, object] = {}
     circle["self"] = circle
-    bad = outcome(1).model_copy(update={"grades": {"exact": Score(value=1, extra=circle)}})
+    bad = outcome(1).model_copy(update={"scores": {"exact": Score(value=1, extra=circle)}})
     async with new_writer(store) as writer:
         with pytest.raises(StoreError, match=r"sample 'sample-1' .* cannot be stored: Circular reference"):
             await writer.put(bad)

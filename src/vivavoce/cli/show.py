@@ -58,7 +58,7 @@ def _show_run(graded: GradedRun, as_json: bool, options: list[str]) -> None:
     sets = len(store.gradings(run.id))
     more = f" · {grading.id}, one of {sets} sets of scores" if sets > 1 else ""
     console.print(f"{run.id} · {run.status} · {count(summary.attempts, 'conversation')}{more}", style="bold")
-    console.print(run_report(summary, worst(store, grading), run.id, options=options))
+    console.print(run_report(summary, worst(store, grading), run.id, options, passed_added=grading.passed_added))
     if run.status != "finished":
         console.print(f"go on with: viva run --resume {run.id}")
 

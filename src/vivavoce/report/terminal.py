@@ -15,6 +15,12 @@ from vivavoce.report.text import count, one_line, safe
 from vivavoce.report.worst import Worst, WorstSamples
 from vivavoce.run.summary import AgreementSummary, GraderSummary, Summary
 
+PASSED_ADDED = (
+    "Whether the scores passed was added when the store was upgraded: "
+    "from a score of 1, unless the metric said otherwise."
+)
+"""What is said of scores that were made before each of them said whether it passes."""
+
 STYLES: dict[str, str] = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
 
 _TARGET = Column("target", rank=1)
@@ -40,13 +46,17 @@ def interval(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{low:.3f} … {high:.3f}"
 
 
-def run_report(summary: Summary, worst: WorstSamples, run_id: str, options: Sequence[str] = ()) -> Group:
+def run_report(
+    summary: Summary, worst: WorstSamples, run_id: str, options: Sequence[str] = (), *, passed_added: bool = False
+) -> Group:
     """Return everything the end of a run says, and with which command to see a conversation.
 
-    `options` are what that command needs to find the same scores, such as `--store` and its value.
+    `options` are what that command needs to find the same scores, such as `--store` and its value; `passed_added` is
+    that of the grading.
     """
     parts: list[RenderableType] = [summary_table(summary), *trial_lines(summary), *tester_lines(summary)]
     parts += [agreement_line(found) for found in summary.agreement]
+    parts += [Text(PASSED_ADDED)] if passed_added else []
     if worst.shown:
         parts += [Text(), Text("the worst samples", style="bold"), worst_table(worst.shown)]
     if worst.more:

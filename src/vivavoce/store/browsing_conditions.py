@@ -118,7 +118,7 @@ def _has(term: Has, within: Within) -> Condition:
         case "state" if value == "skipped":
             return d.skips > 0
         case "state":
-            return d.state == ("part" if value == "partial" else value)
+            return d.state == value
         case "tag":
             places = (func.strpos if within.postgresql else func.instr)(d.tags, tagged(value))
             return func.coalesce(places, 0) > 0

@@ -7,7 +7,7 @@ In a column of plain text a lone surrogate is escaped for good, and in PostgreSQ
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -19,7 +19,7 @@ from vivavoce.records.counting import conversation_label
 from vivavoce.records.failure import Failure
 from vivavoce.records.redaction import NO_KEYS, SHORTEST, Keys
 from vivavoce.records.run import Attempt, AttemptKey, Outcome
-from vivavoce.records.score import Score, State
+from vivavoce.records.score import Evidence, Finding, Score, State
 from vivavoce.records.trajectory import Trajectory, Turn
 
 Row = tuple[Any, ...]
@@ -209,8 +209,8 @@ class Encoder:
             passed=None if score.passed is None else int(score.passed),
             raw=json_text(score.raw),
             confidence=score.confidence,
-            findings=json_text(score.findings) if score.findings else None,
-            other_evidence=json_text(score.other_evidence) if score.other_evidence else None,
+            findings=_list(score.findings),
+            other_evidence=_list(score.other_evidence),
             settings=json_text(score.settings) if score.settings else None,
         )
 
@@ -245,6 +245,11 @@ def _turn(turn: Turn) -> TurnRow:
         json_text(turn.usage),
         _failure(turn.failure),
     )
+
+
+def _list(found: Sequence[Finding | Evidence]) -> str | None:
+    """Return records as JSON text; as plain data, for those of pydantic write a number without a value as null."""
+    return json_text([one.model_dump() for one in found]) if found else None
 
 
 def _failure(failure: Failure | None) -> str | None:

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from vivavoce.report.html.marks import WORDS, State
+from vivavoce.report.html.marks import WORDS
 from vivavoce.report.html.wording import score
+from vivavoce.store.standing import Standing
 
 STEP = 15
 """Pixels that a turn takes in a strip."""
@@ -75,13 +76,13 @@ def range_plot(
 class Strip:
     """One stroke for each turn: the middle of each, in pixels, and its state; `more` turns are not drawn."""
 
-    strokes: list[tuple[float, State]]
+    strokes: list[tuple[float, Standing]]
     width: int
     more: int
     label: str
 
 
-def strip(states: Sequence[State]) -> Strip:
+def strip(states: Sequence[Standing]) -> Strip:
     """Return the strip of a conversation."""
     shown = states[:LONGEST_STRIP]
     told = ", ".join(f"{turn} {WORDS[state].lower()}" for turn, state in enumerate(shown, 1))

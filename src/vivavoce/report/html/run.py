@@ -5,7 +5,7 @@ from __future__ import annotations
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.headline import headline
 from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
-from vivavoce.report.terminal import agreement_line, tester_lines
+from vivavoce.report.terminal import PASSED_ADDED, agreement_line, tester_lines
 from vivavoce.report.text import safe
 from vivavoce.run.summary import Summary
 
@@ -18,7 +18,7 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
     gates = gates_of(grading)
     scale = scale_of(summary, gates)
     running = run.status == "running"
-    lines = [*tester_lines(summary), *map(agreement_line, summary.agreement)]
+    lines = [one.plain for one in (*tester_lines(summary), *map(agreement_line, summary.agreement))]
     return {
         "run": run,
         "grading": grading,
@@ -30,7 +30,7 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
         "metrics": metrics(summary, scale, gates, provisional=running),
         "several": len({one.target for one in summary.graders}) > 1,
         "targets": sorted({safe(one.target) for one in summary.graders}),
-        "lines": [one.plain for one in lines],
+        "lines": [*lines, PASSED_ADDED] if grading.passed_added else lines,
         "trials": [one for one in summary.graders if one.pass_hat],
         "most_trials": max((max(one.pass_hat) for one in summary.graders if one.pass_hat), default=0),
         "description": run.spec.get("description"),

@@ -65,10 +65,10 @@ async function repeat(selector, act) {
 
 const stateOf = (score) => {
   if (score.state === "error") return "error";
-  if (score.value === null) return "skip";
-  return score.value >= 1 ? "pass" : score.value <= 0 ? "fail" : "part";
+  if (score.state === "skipped" || (score.passed ?? null) === null) return "skip";
+  return score.passed ? "pass" : "fail";
 };
-const worst = (states) => ["error", "fail", "part", "pass", "skip"].find((one) => states.includes(one)) ?? "skip";
+const worst = (states) => ["error", "fail", "pass", "skip"].find((one) => states.includes(one)) ?? "skip";
 
 class Talks {
   constructor(list) {
