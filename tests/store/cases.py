@@ -9,7 +9,7 @@ from typing import Any
 from vivavoce.messages import AIMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
-from vivavoce.records.score import Finding, Score, failed, skipped
+from vivavoce.records.score import Evidence, Finding, Score, failed, skipped
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.records.usage import Usage
 from vivavoce.store.store import Store
@@ -57,7 +57,8 @@ def attempt(number: int, talk: Trajectory, target: str = "bot", position: int = 
 
 def scores(number: int) -> dict[str, Score]:
     turn = score("exact", turn=0, value=1, reason="as asked", submission="2", ground_truth=[number, {"a": None}])
-    seen = Finding(kind="criterion", what="asks for the date", verdict="not met", state="fail", turn=0)
+    said = Evidence(text="Flight", turn=0, verified=True)
+    seen = Finding(kind="criterion", what="names the day", verdict="not met", state="fail", turn=0, evidence=(said,))
     judged = score("judge", value=0.25, raw=2, reason="too short", submission="2", findings=(seen,), confidence=0.5)
     return {
         "exact": score("exact", value=1, extra={"odd": 1}, turns=(turn,)),
