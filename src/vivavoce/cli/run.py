@@ -30,7 +30,7 @@ from vivavoce.report.text import count, one_line
 from vivavoce.report.worst import worst
 from vivavoce.run.check import check_suite
 from vivavoce.run.opening import open_run, reopen_run
-from vivavoce.run.output import check_folder, check_output, output_of
+from vivavoce.run.output import check_output, output_of
 from vivavoce.run.plan import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.store.store import Store
@@ -96,8 +96,6 @@ def command(
             "--resume goes on as the run began; of the other options only --errors, --max-calls, --max-cost, "
             "--max-errors, -o and -q go with it"
         )
-    if output is not None:
-        check_folder(output)
     if dry_run and suite is not None:
         replaced = read_target(target) if target else None
         forecast = check_suite(load_suite(existing(suite), replaced), options, keys_needed=True)
@@ -119,8 +117,7 @@ def command(
         else:
             assert suite is not None
             run = open_run(existing(suite), options, target=target, store=opened, listeners=listeners)
-        if output is None:
-            check_output(run.suite)
+        check_output(run.suite, output)
         with progress:
             result = asyncio.run(interruptible(run, progress))
         report_run(opened, result, output or output_of(run.suite), ["--store", store] if store else [])

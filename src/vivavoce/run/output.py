@@ -15,12 +15,14 @@ def output_of(suite: Suite) -> Path | None:
     return suite.base / named if named else None
 
 
-def check_output(suite: Suite) -> None:
-    """Check that the folder that a suite names can be written.
+def check_output(suite: Suite, instead: Path | None = None) -> None:
+    """Check that the folder that a suite names can be written, or another one that is named `instead`.
 
     Raises:
         UsageError: it cannot; with its place in the suite.
     """
+    if instead is not None:
+        return check_folder(instead)
     folder = output_of(suite)
     try:
         if folder is not None:
