@@ -20,8 +20,9 @@ def main(path: str, model: str) -> None:
     """Print each verdict and the success rate with its 95 % interval."""
     result = judge(Path(path), model)
     for outcome in result.outcomes():
-        grade = outcome.grades["goal_achievement"]
-        print(f"{outcome.attempt.key.sample_id}: {grade.metadata.get('score', grade.state)}  {grade.rationale}")
+        score = outcome.scores["goal_achievement"]
+        verdict = score.raw if score.state == "scored" else score.state
+        print(f"{outcome.attempt.key.sample_id}: {verdict}  {score.reason}")
     found = result.summary.grader("goal_achievement")
     if found.pass_rate is None:
         print(f"nothing was scored: {found.errors} errors, {found.skipped} skipped")

@@ -34,7 +34,4 @@ class PromiseMetric(BaseMultiTurnMetric):
         if not answers:
             return self.skipped("nobody answers")
         share = sum(any(word in answer for word in PROMISES) for answer in answers) / len(answers)
-        passed = self.config.passes(share)
-        return MetricResult(
-            score=share, details={"is_successful": passed, "reasoning": f"{share:.0%} of answers promise"}
-        )
+        return MetricResult(score=share, reason=f"{share:.0%} of answers promise")

@@ -18,8 +18,8 @@ def main(model: str) -> None:
     result = agent.execute_test(reply, goal="The customer learns the monthly price of two kinds of insurance")
     print(f"Goal achieved: {result.goal_achieved}, after {result.turns_used} turns")
     print(f"Stopped: {result.stop_reason}")
-    for criterion in result.evaluation["goal_achievement"].details["criteria"]:
-        print(f"- {criterion['outcome']}: {'met' if criterion['met'] else 'not met'}")
+    for finding in result.evaluation["goal_achievement"].findings:
+        print(f"- {finding.what}: {finding.verdict}")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ class Own(BaseMultiTurnMetric):
     def __init__(
         self, measure: Callable[[MultiTurnEvaluationInput], MetricResult], name: str = "own", **config: Any
     ) -> None:
-        super().__init__(MetricConfig(name=name, **{"maximum": None, **config}))
+        super().__init__(MetricConfig.model_validate({"name": name, "maximum": None, **config}))
         self.measure = measure
 
     def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
@@ -71,7 +71,8 @@ def saying(**result: Any) -> Callable[[MultiTurnEvaluationInput], MetricResult]:
 def test_the_configuration_of_a_metric_of_your_own_decides_what_passes(
     kind: type[Own], score: float | str, config: dict[str, Any], value: float, passed: bool
 ) -> None:
-    result = kind(saying(score=score), **{"maximum": 1.0, **config}).evaluate(CONVERSATION)
+    ranged: dict[str, Any] = {"maximum": 1.0, **config}
+    result = kind(saying(score=score), **ranged).evaluate(CONVERSATION)
     assert (result.score, result.value, result.passed) == (score, pytest.approx(value), passed)
     assert result.details["is_successful"] is passed
 

@@ -11,7 +11,8 @@ import pytest
 from stage import Bot, BotSession, agent, judge, player, say, simple
 from vivavoce.errors import UsageError
 from vivavoce.messages import FilePart, HumanMessage
-from vivavoce.metrics import CoherenceMetric, GoalAchievementJudge
+from vivavoce.metrics import BaseMultiTurnMetric, CoherenceMetric, GoalAchievementJudge, MetricConfig, MetricResult
+from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.penelope import EndpointTarget, PenelopeAgent
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.penelope.tools.analyze import AnalyzeTool
@@ -62,6 +63,37 @@ def test_the_simple_goal_can_be_chosen() -> None:
     assert (result.goal_achieved, result.turns_used) == (True, 2)
     assert result.evaluation["goal_achievement"].details["turn_count"] == 2
     assert "[MET] c0: " in result.findings
+
+
+class Rated(BaseMultiTurnMetric):
+    """Gives a number, and leaves it to its configuration what that is worth and whether it passes."""
+
+    def __init__(self, name: str, score: float) -> None:
+        super().__init__(MetricConfig(name=name, threshold=0.5))
+        self.score = score
+
+    def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+        return MetricResult(score=self.score)
+
+
+@pytest.mark.parametrize(("score", "achieved"), [(0.9, True), (0.4, False)])
+def test_a_goal_metric_of_your_own_is_achieved_from_its_threshold_on(score: float, achieved: bool) -> None:
+    made = PenelopeAgent(player(), goal_metric=Rated("mine", score), max_turns=1)
+    result = made.execute_test(Bot(), goal="Learn")
+    assert (result.goal_achieved, result.target_passed) == (achieved, achieved)
+    assert result.evaluation["goal_achievement"].value == score
+
+
+@pytest.mark.parametrize(("score", "passed"), [(0.0, False), (0.9, True)])
+def test_a_guard_of_your_own_passes_from_its_threshold_on(score: float, passed: bool) -> None:
+    result = agent(player(), judge(True), guard_metrics=[Rated("safe", score)]).execute_test(Bot(), goal="Learn")
+    assert (result.evaluation["safe"].passed, result.target_passed) == (passed, passed)
+    assert result.all_metrics_passed() is passed
+
+
+def test_the_quality_is_that_of_a_metric_of_your_own() -> None:
+    made = agent(player(), judge(True), evaluation_metrics=[Rated("worst", 0.0), Rated("fair", 0.5)])
+    assert made.execute_test(Bot(), goal="Learn").get_quality_score() == 0.25
 
 
 def test_older_names_of_options_mean_the_same() -> None:

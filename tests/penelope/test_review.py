@@ -45,16 +45,18 @@ def review(*faults: dict[str, Any], ended_by: str = "limit", **options: Any) -> 
 
 def test_a_tester_without_fault_passes() -> None:
     result = review()
-    assert (result.name, result.score, result.passed, result.details["faults"]) == ("tester_review", True, True, [])
+    assert (result.name, result.score, result.passed, result.findings) == ("tester_review", True, True, ())
 
 
 @pytest.mark.parametrize("kind", QUOTES)
 def test_a_decisive_fault_with_a_quote_of_the_user_fails_it(kind: str) -> None:
     result = review(fault(kind, QUOTES[kind]))
     assert (result.score, result.passed) == (False, False)
-    (found,) = result.details["faults"]
-    assert (found["kind"], found["dismissed"], found["evidence"][0]["verified"]) == (kind, None, True)
-    assert review(fault(kind, QUOTES[kind], decisive=False)).passed is True
+    (found,) = result.findings
+    assert (found.kind, found.what, found.state, found.blame) == ("tester fault", "It did.", "fail", "tester")
+    assert (found.data["kind"], found.data["dismissed"], found.evidence[0].verified) == (kind, None, True)
+    slight = review(fault(kind, QUOTES[kind], decisive=False))
+    assert (slight.passed, slight.findings[0].state) == (True, "partial")
 
 
 def test_the_turn_of_a_fault_is_that_of_the_whole_conversation() -> None:
@@ -74,7 +76,7 @@ def test_the_turn_of_a_fault_is_that_of_the_whole_conversation() -> None:
 def test_a_fault_that_the_user_s_words_do_not_show_does_not_count(evidence: list[str], why: str) -> None:
     result = review(fault("invented_fact", *evidence))
     assert result.passed is True
-    assert [one["dismissed"] for one in result.details["faults"]] == [why]
+    assert [(one.state, one.data["dismissed"]) for one in result.findings] == [("skip", why)]
 
 
 def test_stopping_early_counts_only_where_the_tester_did_stop() -> None:
@@ -82,7 +84,7 @@ def test_stopping_early_counts_only_where_the_tester_did_stop() -> None:
     assert review(early, ended_by="tester").passed is False
     result = review(early, ended_by="limit")
     assert result.passed is True
-    assert result.details["faults"][0]["dismissed"] == "the tester did not end this conversation"
+    assert result.findings[0].data["dismissed"] == "the tester did not end this conversation"
 
 
 def test_the_judge_reads_the_brief_and_is_asked_about_leaving_only_where_the_tester_left() -> None:
@@ -95,7 +97,7 @@ def test_the_judge_reads_the_brief_and_is_asked_about_leaving_only_where_the_tes
 
 def test_in_pieces_one_decisive_fault_is_enough_and_leaving_belongs_to_the_last() -> None:
     result = review(fault("stopped_early"), ended_by="tester", tokens=1, overlap=0)
-    dismissed = [one["dismissed"] for one in result.details["faults"]]
+    dismissed = [one.data["dismissed"] for one in result.findings]
     assert dismissed == ["the tester did not end this conversation", None]
     assert (result.score, result.passed) == (False, False)
 

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from vivavoce.metrics.judged.goal import CRITERION, PROHIBITION
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.judging import CONTRACT, GOAL
 from vivavoce.penelope.stopping import Stop, TestStatus
 from vivavoce.penelope.verdict import Verdict, decide
 from vivavoce.records.failure import Failure
+from vivavoce.records.score import Finding
 
 from .states import state, turn
 
@@ -26,10 +28,16 @@ NOBODY = MetricResult(name=GOAL, score=None, state="skipped", reasoning="needs a
 
 
 def contract(*met: bool) -> MetricResult:
-    criteria: list[Any] = [
-        {"outcome": f"o{i}", "met": one, "evidence": [], "kind": "other"} for i, one in enumerate(met)
-    ]
-    return MetricResult(name=CONTRACT, score="x", passed=all(met), details={"criteria": criteria})
+    findings = tuple(
+        Finding(
+            kind=PROHIBITION if i else CRITERION,
+            what=f"o{i}",
+            verdict="met" if one else "not met",
+            state="pass" if one else "fail",
+        )
+        for i, one in enumerate(met)
+    )
+    return MetricResult(name=CONTRACT, score="x", passed=all(met), findings=findings)
 
 
 def verdict(goal: MetricResult, stop: Stop = LIMIT, test: TestState | None = None, **more: MetricResult) -> Verdict:

@@ -106,11 +106,11 @@ def suite(metric: str, gate: Row | None = None, **more: Any) -> Path:
 
 
 def grades(result: RunResult) -> dict[str, Score]:
-    return {outcome.attempt.key.sample_id: outcome.grades["it"] for outcome in result.outcomes()}
+    return {outcome.attempt.key.sample_id: outcome.scores["it"] for outcome in result.outcomes()}
 
 
 def values(result: RunResult) -> dict[str, float | None]:
-    return {name: grade.score for name, grade in grades(result).items()}
+    return {name: grade.value for name, grade in grades(result).items()}
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_the_judge_is_that_of_the_suite_else_its_own_else_that_of_the_environmen
     run_suite(suite("polite.yaml"))
     run_suite(suite("safety"))
     assert asked() == ["judge", "judge", "own", "own", "default", "default"]
-    assert grades(run_suite(suite("own.py:mine")))["ann"].rationale == "mine"
+    assert grades(run_suite(suite("own.py:mine")))["ann"].reason == "mine"
     assert len(asked()) == 6
 
 
@@ -252,7 +252,7 @@ def test_a_scope_gives_grades_of_turns_and_is_counted_in_forecast_and_budget(
     assert check_suite(load_suite(path)).verdicts == 3
     assert run_suite(path, RunOptions(max_calls=2)).summary.attempts == 1
     result = run_suite(path, RunOptions(max_calls=3))
-    turns = {name: [(t.turn, t.score) for t in g.per_turn_grades or ()] for name, g in grades(result).items()}
+    turns = {name: [(t.turn, t.value) for t in g.turns or ()] for name, g in grades(result).items()}
     assert turns == {"ann": [(0, 1.0)], "bob": [(0, 1.0), (1, 0.0)]}
     assert len(server.requests) == 3
 
@@ -275,7 +275,8 @@ def test_a_limit_does_not_go_with_a_judge_that_has_its_own_budget() -> None:
         ({"value": 0.25}, "pass"),
         ({"value": 0.3}, "fail"),
         ({"aggregation": "accuracy", "value": 50, "pass_threshold": 0.5}, "pass"),
-        ({"aggregation": "accuracy", "value": 50}, "fail"),
+        ({"aggregation": "accuracy", "value": 50}, "pass"),
+        ({"aggregation": "accuracy", "value": 50, "pass_threshold": 0.6}, "fail"),
         ({"aggregation": "max", "op": "eq", "value": 0.5}, "pass"),
     ],
 )
@@ -288,7 +289,7 @@ def test_categories_are_their_rank_in_a_gate(gate: Row, verdict: str, model: str
 def test_a_count_with_a_threshold_passes_or_not(model: str) -> None:
     result = run_suite(suite("turn_count", {"metric_key": "it", "value": 0.5}, config={"threshold": 1}))
     assert values(result) == {"ann": 1.0, "bob": 0.0}
-    assert grades(result)["bob"].metadata["score"] == 2.0
+    assert grades(result)["bob"].raw == 2.0
     assert result.summary.verdict == "pass"
 
 
@@ -300,7 +301,7 @@ async def test_grading_again_asks_the_metric_again(model: str, server: LoopbackS
         other = await Regrade(store, run, suite("own.py:Mild", model=model, scope="turn")).execute()
         replayed = await Regrade(store, run, options=RunOptions(replay=True)).execute()
     assert values(again) == values(replayed) == {"ann": 1.0, "bob": 0.0}
-    assert [len(grade.per_turn_grades or ()) for grade in grades(other).values()] == [1, 2]
+    assert [len(grade.turns or ()) for grade in grades(other).values()] == [1, 2]
 
 
 def prints(metric: str, **more: Any) -> str:
