@@ -46,7 +46,7 @@ async def test_each_turn_is_graded_against_its_own_truth() -> None:
     result = await grader().grade(asked(["Paris", "Berlin", "Rome"]), held(*CAPITALS))
     assert result.value == pytest.approx(2 / 3)
     assert result.reason == "2/3 turns passed"
-    turns = result.turns or ()
+    turns = list(result.turns or ())
     assert [(turn.value, turn.passed) for turn in turns] == [(1.0, True), (1.0, True), (0.0, False)]
     assert (turns[2].turn, turns[2].submission, turns[2].ground_truth) == (2, "Madrid", "Rome")
     assert turns[2].reason == "does not contain 'Rome'"

@@ -195,7 +195,7 @@ async def test_without_passing_categories_the_best_one_passes(level: str, passed
 @pytest.mark.parametrize("own", [{}, {"passed": True}, {"details": {"is_successful": True}}, {"value": 0.6}])
 async def test_a_threshold_of_the_suite_goes_before_what_a_metric_says_of_passing(own: dict[str, Any]) -> None:
     metric = Says(MetricResult(score=0.6, **own), MetricConfig(name="says", threshold=0.9))
-    result = await graded(metric_grader("says", metric, decided=True))
+    result = await graded(metric_grader("says", metric, by_threshold=True))
     assert (result.value, result.passed) == (0.6, False)
 
 

@@ -15,7 +15,7 @@ from vivavoce.samples.sample import Sample
 
 
 def case(**test: Any) -> Case:
-    told = {
+    told: dict[str, Any] = {
         "status": "success",
         "goal_achieved": True,
         "target_passed": True,

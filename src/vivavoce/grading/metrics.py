@@ -22,14 +22,14 @@ from vivavoce.samples.sample import Sample
 
 @dataclass(frozen=True, slots=True)
 class MetricScore:
-    """The score of a metric for a case; `decided` by a threshold of the suite, whatever a metric says of passing.
+    """The score of a metric for a case; `by_threshold` it passes by the metric's threshold, whatever else it says.
 
     Raises:
         UsageError: the scores of the metric have no highest value, and nothing says which ones pass.
     """
 
     metric: BaseMultiTurnMetric
-    decided: bool = False
+    by_threshold: bool = False
 
     def __post_init__(self) -> None:
         config = self.metric.config
@@ -54,22 +54,27 @@ class MetricScore:
             got = shorten(repr(result.raw), 80)
             message = f"{self.metric.name} gave {got}, which is not a score of the kind it states"
             return failed(Failure(blame="grader", kind="format", message=message), usage=result.usage)
-        if self.decided and result.raw is not None:
+        if self.by_threshold and result.raw is not None:
             return result.model_copy(update={"passed": self.metric.config.passes(result.raw)})
         return result
 
 
 def metric_grader(
-    name: str, metric: BaseMultiTurnMetric, label: str | None = None, written_in: str = "", *, decided: bool = False
+    name: str,
+    metric: BaseMultiTurnMetric,
+    label: str | None = None,
+    written_in: str = "",
+    *,
+    by_threshold: bool = False,
 ) -> Grader:
     """Return a metric as a grader of whole conversations; `written_in` is all that its file says, if it has one.
 
-    Where `decided`, the threshold of the metric goes before what the metric itself says of passing.
+    With `by_threshold` a score passes by the threshold of the metric, whatever else the metric says of passing.
 
     Raises:
         UsageError: nothing says which of its scores pass.
     """
-    measuring = MetricScore(metric, decided)
+    measuring = MetricScore(metric, by_threshold)
     asked = [one for one in asking(metric) if one.model is not None]
     each_turn = sum(_calls(one) for one in asked if not _is_whole(one))
     return Grader(

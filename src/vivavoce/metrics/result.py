@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from vivavoce.records.failure import Failure
 from vivavoce.records.score import Evidence as Evidence
-from vivavoce.records.score import Raw, Score, decided
+from vivavoce.records.score import Raw, Score, with_passed
 
 ERROR = "error"
 """What `score` is where nothing could be measured: a word that is no number and no category."""
@@ -88,7 +88,7 @@ class MetricResult(Score):
         if not isinstance(data, Mapping):
             return data
         typed = _typed(cast("Mapping[str, Any]", data))
-        return typed if typed.get("raw") is not None else decided(typed)
+        return typed if typed.get("raw") is not None else with_passed(typed)
 
     @property
     def score(self) -> Raw | None:

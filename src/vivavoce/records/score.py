@@ -121,7 +121,7 @@ class Score(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _decide(cls, data: Any) -> Any:
-        return decided(cast("dict[str, Any]", data)) if isinstance(data, dict) else data
+        return with_passed(cast("dict[str, Any]", data)) if isinstance(data, dict) else data
 
     @field_validator("raw", mode="before")
     @classmethod
@@ -141,7 +141,7 @@ class Score(BaseModel):
         return self
 
 
-def decided(fields: dict[str, Any]) -> dict[str, Any]:
+def with_passed(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a score with whether it passes, where nobody has said so."""
     value, state = fields.get("value"), fields.get("state", "scored")
     if fields.get("passed") is None and isinstance(value, int | float) and state == "scored":

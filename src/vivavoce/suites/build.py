@@ -209,8 +209,10 @@ class Builder:
                     f"'{spec.metric}' needs a judge, and none is named: write model: in the grader, set "
                     "VIVAVOCE_JUDGE, or give --judge where the command takes it"
                 )
-            decided = spec.threshold is not None
-            return metric_grader(name, made, spec.display_name, written_in(spec, self.suite.base), decided=decided)
+            by_threshold = spec.threshold is not None
+            return metric_grader(
+                name, made, spec.display_name, written_in(spec, self.suite.base), by_threshold=by_threshold
+            )
         return None
 
     def _opened(self, model: str | Model, spec: JudgeSpec) -> Model:
