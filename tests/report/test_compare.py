@@ -54,9 +54,21 @@ async def test_a_flip_says_both_scores_and_why_the_side_that_failed_did(store: S
     assert (better.sample_b, better.score_a, better.score_b, better.why) == ("b", 0.0, 1.0, "exact: why")
 
 
-async def test_the_threshold_decides_what_a_flip_is(store: Store) -> None:
-    a, b = exact({"a": 0.75, "b": 1.0}), exact({"a": 0.25, "b": 0.75})
-    grader = only(await compared(store, a, b, threshold=0.5))
+async def test_a_flip_is_a_score_that_passed_on_one_side_whatever_its_value(store: Store) -> None:
+    a = exact({"a": grade(0.75, passed=True), "b": 1.0, "c": grade(1.0, passed=False), "d": 0.25})
+    b = exact({"a": grade(0.75, passed=False), "b": grade(0.5, passed=True), "c": grade(0.5, passed=True), "d": 0.75})
+    grader = only(await compared(store, a, b))
+    assert [flip.sample_a for flip in grader.worsened] == ["a"]
+    assert [flip.sample_a for flip in grader.improved] == ["c"]
+    assert grader.passed == 1
+
+
+async def test_a_scenario_passes_when_every_trial_with_a_score_does(store: Store) -> None:
+    passed, missed = grade(0.75, passed=True), grade(0.75, passed=False)
+    a = [outcome("a", {"exact": one}, trial=i) for i, one in enumerate([passed, failed(BROKEN_JUDGE)])]
+    b = [outcome("a", {"exact": one}, trial=i) for i, one in enumerate([passed, missed])]
+    grader = only(await compared(store, a, b))
+    assert (grader.mean_a, grader.mean_b) == (0.75, 0.75)
     assert [flip.sample_a for flip in grader.worsened] == ["a"]
 
 

@@ -53,21 +53,15 @@ async def test_the_document_holds_the_run_its_summary_and_every_sample(store: St
     assert (found["summary"]["verdict"], found["summary"]["graders"][0]["mean"]) == ("pass", 0.625)
     assert [sample["sample_id"] for sample in found["samples"]] == ["a", "b"]
     first = found["samples"][0]
-    assert (first["sample"]["input"], first["grades"]["exact"]["score"]) == ("Hi", 1.0)
+    assert (first["sample"]["input"], first["scores"]["exact"]["value"]) == ("Hi", 1.0)
     assert first["trajectory"]["turns"][0]["messages"][0]["content"] == "Hi"
 
 
 async def test_the_grades_of_turns_are_there_once(store: Store) -> None:
     graded = await keep(store, [outcome("a", {"correctness": capitals()})])
-    found = document(graded)["samples"][0]["grades"]["correctness"]
-    assert [turn["score"] for turn in found["per_turn_grades"]] == [1.0, 1.0, 0.0]
-    assert found["metadata"] == {"turns_passed": 2, "turns_total": 3}
-
-
-async def test_what_a_grader_itself_wrote_under_that_name_stays(store: Store) -> None:
-    own = capitals().model_copy(update={"metadata": {"per_turn_grades": "mine"}})
-    graded = await keep(store, [outcome("a", {"correctness": own})])
-    assert document(graded)["samples"][0]["grades"]["correctness"]["metadata"] == {"per_turn_grades": "mine"}
+    found = document(graded)["samples"][0]["scores"]["correctness"]
+    assert [(turn["value"], turn["passed"]) for turn in found["turns"]] == [(1.0, True), (1.0, True), (0.0, False)]
+    assert (found["passed"], found["extra"]) == (False, {})
 
 
 async def test_a_run_without_conversations_is_a_document_too(store: Store) -> None:
@@ -75,5 +69,5 @@ async def test_a_run_without_conversations_is_a_document_too(store: Store) -> No
 
 
 async def test_a_number_that_is_none_does_not_break_the_document(store: Store) -> None:
-    graded = await keep(store, [outcome(grades={"exact": grade(1, metadata={"x": float("nan")})})])
-    assert document(graded)["samples"][0]["grades"]["exact"]["metadata"] == {"x": "NaN"}
+    graded = await keep(store, [outcome(grades={"exact": grade(1, extra={"x": float("nan")})})])
+    assert document(graded)["samples"][0]["scores"]["exact"]["extra"] == {"x": "NaN"}

@@ -22,6 +22,7 @@ async def test_the_table_holds_the_flat_rows_with_their_types(store: Store, tmp_
     assert [FlatRow(**row) for row in found.to_pylist()] == list(flat_rows(store, graded.run, graded.grading))
     types = {field.name: str(field.type) for field in found.schema}
     assert (types["score"], types["turn"], types["trial"], types["rationale"]) == ("double", "int32", "int32", "string")
+    assert types["passed"] == "bool"
 
 
 async def test_half_a_character_is_written_as_its_escape(store: Store, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from vivavoce.records.run import AttemptKey, Verdict
-from vivavoce.report.terminal import run_report
+from vivavoce.report.terminal import PASSED_ADDED, run_report
 from vivavoce.report.worst import Worst, WorstSamples
 from vivavoce.run.summary import GraderSummary, Summary
 
@@ -91,6 +91,11 @@ def test_in_a_narrow_window_the_figures_stay_on_one_line() -> None:
         ["exact", "20", "0", "0", "0.500"],
     ]
     assert max(map(len, lines)) <= 50
+
+
+def test_scores_of_an_upgraded_store_say_where_their_passing_comes_from() -> None:
+    assert PASSED_ADDED in shown(summary(), passed_added=True)
+    assert PASSED_ADDED not in shown(summary())
 
 
 def test_no_line_ends_with_blanks() -> None:

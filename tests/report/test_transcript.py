@@ -90,7 +90,7 @@ def test_the_failure_of_the_target_is_told_once_with_whose_fault_it_was_and_what
     turns = [Score(turn=i, state="error", failure=TIMEOUT, reason=TIMEOUT.message) for i in range(2)]
     reward = Score(state="error", reason=f"exact: {TIMEOUT.message}", failure=TIMEOUT)
     found = talk(HumanMessage(content="Hi"), failure=TIMEOUT)
-    found = found.model_copy(update={"grades": {"exact": per_turn(turns), "judge": failed(TIMEOUT)}, "reward": reward})
+    found = found.model_copy(update={"scores": {"exact": per_turn(turns), "judge": failed(TIMEOUT)}, "reward": reward})
     text = shown(found)
     assert text.count("target: no answer within 5 s\n      <html>\n") == 1
     assert text.count("no answer within 5 s") == text.count("<html>") == 1

@@ -9,7 +9,7 @@ from rich.text import Text
 from vivavoce.records.counting import turn_label
 from vivavoce.records.score import Evidence, FindingState, Score
 from vivavoce.report.tables import Labelled
-from vivavoce.report.text import one_line, safe
+from vivavoce.report.text import one_line
 
 SHOWN = 12
 """Findings of one score that are shown."""
@@ -20,7 +20,7 @@ _STYLES: Mapping[FindingState, str] = {"pass": "green", "partial": "yellow", "fa
 def findings(score: Score) -> Iterator[Labelled]:
     """Yield a line for each finding of a score, each followed by its evidence; then what the score rests on besides."""
     for one in score.findings[:SHOWN]:
-        word = safe(one.verdict or one.kind).replace("_", " ")
+        word = one_line(one.verdict or one.kind, _WIDTH).replace("_", " ")
         yield Labelled(Text(f"      {word:>14}  ", style=_STYLES[one.state]), Text(one_line(one.what, _WIDTH)))
         yield from _evidence(one.evidence)
     if len(score.findings) > SHOWN:

@@ -10,7 +10,7 @@ from vivavoce.report.rows import FlatRow, flat_rows
 from vivavoce.report.strict_json import encodable
 from vivavoce.samples.frames import write_parquet
 
-TYPES = {"trial": "int32", "turn": "int32", "score": "double", "seconds": "double"}
+TYPES = {"trial": "int32", "turn": "int32", "score": "double", "passed": "bool", "seconds": "double"}
 """Arrow's types of the columns that are not text."""
 
 

@@ -4,12 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vivavoce.records.score import Evidence
 from vivavoce.report.html.evidence import Quote, Register
 
 
 def quoted(*texts: str, bad: bool = True) -> tuple[Register, list[Quote]]:
     register = Register()
-    found = [{"text": text, "turn": 0, "verified": True} for text in texts]
+    found = [Evidence(text=text, turn=0, verified=True) for text in texts]
     return register, register.enter(found, "m0", bad=bad)
 
 

@@ -25,7 +25,8 @@ def label(**more: Any) -> Label:
     [
         ("pass", Score(value=1.0), "the judge says Pass, 1.00: they agree"),
         ("fail", Score(value=1.0), "the judge says Pass, 1.00: too lenient"),
-        ("pass", Score(value=0.5), "the judge says Partial, 0.50: too strict"),
+        ("pass", Score(value=0.5), "the judge says Fail, 0.50: too strict"),
+        ("pass", Score(value=0.5, passed=True), "the judge says Pass, 0.50: they agree"),
         ("unsure", Score(value=0.0), "the judge says Fail, 0.00"),
         ("pass", failed(BROKEN), "the judge gave no score: error"),
     ],

@@ -15,14 +15,14 @@ import pytest
 from server.pages.cases import BROKEN, Elements, called, everywhere, keep, outcome, per_turn, turn
 from server.pages.hostile import TEXTS
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Score, failed
+from vivavoce.records.score import Evidence, Score, failed
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html import one_file
 from vivavoce.report.html.one_file import write_html
 from vivavoce.report.text import safe
 from vivavoce.store.store import Store
 
-QUOTE = {"text": "no refund, ever", "turn": 1, "verified": True}
+QUOTE = Evidence(text="no refund, ever", turn=1, verified=True)
 OURS = {
     *("html", "head", "meta", "title", "link", "style", "body", "header", "main", "section", "article", "aside"),
     *("footer", "details", "summary", "a", "div", "span", "p", "pre", "h1", "h2", "h3", "h4", "ol", "ul", "li", "dl"),
@@ -61,7 +61,7 @@ def ladder(count: int) -> list[Outcome]:
 
 
 def test_the_verdict_the_metrics_the_samples_and_the_conversations_are_in_it(empty: Store) -> None:
-    judged = Score(value=0.0, reason="It refused.", extra={"evidence": [QUOTE]})
+    judged = Score(value=0.0, reason="It refused.", other_evidence=(QUOTE,))
     turns = [turn(0, "Hello", *called("look", '{"order": 7}', "paid"), "Hi"), turn(1, "Money!", "No refund, ever.")]
     refused = outcome("refused", turns, {"goal": judged, "tone": per_turn(1.0, 0.0)}, position=0)
     keep(empty, [refused, outcome("broken", grades={"goal": failed(BROKEN)}, position=1, failure=BROKEN)])
@@ -137,8 +137,8 @@ def test_large_conversations_end_the_file_sooner(empty: Store, monkeypatch: pyte
 
 def test_of_a_long_conversation_the_first_turns_are_in_it(empty: Store) -> None:
     turns = [turn(i, f"question {i}", *called("look", "{}", "x"), f"answer {i}") for i in range(450)]
-    lost = {"text": "c300", "kind": "call", "turn": 300, "verified": True}
-    grades = {"goal": Score(value=0.0, extra={"evidence": [lost]}), "tone": per_turn(*[0.0] * 450)}
+    lost = Evidence(text="c300", kind="call", turn=300, verified=True)
+    grades = {"goal": Score(value=0.0, other_evidence=(lost,)), "tone": per_turn(*[0.0] * 450)}
     keep(empty, [outcome("long", turns, grades)])
     page = sound(written(empty))
     assert "Turns 1 to 200 of 450 are in this file. All of them: viva view run-1" in page.text

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from server.pages.cases import called, outcome, per_turn, turn
-from vivavoce.records.score import Score
+from vivavoce.records.score import Evidence, Score
 from vivavoce.report.html.paired_turns import SHOWN, paired_turns, parting_turn
 
 
@@ -46,8 +46,8 @@ def test_what_the_user_says_alike_is_said_once() -> None:
 
 
 def test_evidence_is_found_on_its_side_under_names_of_its_own() -> None:
-    proof = {"evidence": [{"text": "good day", "turn": 0, "verified": True}]}
-    grade = Score(value=0.0, turns=(Score(turn=0, value=0.0, extra=proof),))
+    proof = Evidence(text="good day", turn=0, verified=True)
+    grade = Score(value=0.0, turns=(Score(turn=0, value=0.0, other_evidence=(proof,)),))
     a, b = (
         outcome("a", [turn(0, "hi", "good day")], {"g": grade}),
         outcome("a", [turn(0, "hi", "good day")], {"g": grade}),

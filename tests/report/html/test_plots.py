@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.report.html.marks import State
 from vivavoce.report.html.plots import LONGEST_STRIP, Scale, range_plot, spark, strip
+from vivavoce.store.standing import Standing
 
 SHARE = st.floats(0, 1)
 
@@ -33,10 +33,10 @@ def test_without_a_mean_there_is_no_plot_and_without_an_interval_only_a_point() 
 
 
 def test_a_strip_counts_the_turns_that_it_does_not_draw() -> None:
-    partial: list[State] = ["part"] * LONGEST_STRIP
-    drawn = strip(["pass", "fail", *partial])
+    skipped: list[Standing] = ["skip"] * LONGEST_STRIP
+    drawn = strip(["pass", "fail", *skipped])
     assert (len(drawn.strokes), drawn.more) == (LONGEST_STRIP, 2)
-    assert drawn.label.startswith("Turns: 1 pass, 2 fail, 3 partial")
+    assert drawn.label.startswith("Turns: 1 pass, 2 fail, 3 skipped")
     assert drawn.label.endswith("and 2 more")
 
 

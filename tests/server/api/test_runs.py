@@ -169,6 +169,6 @@ def test_the_turns_of_a_conversation_come_in_pages_with_their_grades(server: str
     first = TurnPage.model_validate_json(get(f"{url}?limit=1").body)
     rest = TurnPage.model_validate_json(get(f"{url}?after={first.next}").body)
     assert [[one.turn.index, one.turn.messages[0].text] for one in (*first.turns, *rest.turns)] == [[0, "a"], [1, "b"]]
-    assert [one.grades["each"].score for one in (*first.turns, *rest.turns)] == [0.25, 0.75]
+    assert [one.scores["each"].value for one in (*first.turns, *rest.turns)] == [0.25, 0.75]
     assert rest.next is None
     assert get(f"{url}?target=other").status == 404

@@ -11,7 +11,7 @@ from typing import Any
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
-from vivavoce.records.score import Score, failed
+from vivavoce.records.score import Evidence, Finding, Score, failed
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.records.usage import Usage
 from vivavoce.run.summary import summarise, tally
@@ -84,16 +84,16 @@ def per_turn(*scores: float, why: str = "as told") -> Score:
 
 def everywhere(text: str) -> Outcome:
     """Return an outcome that has a text in every field that holds one."""
-    found = {"text": text, "turn": 0, "verified": True}
-    lost = {"text": f"{text} never said", "turn": None, "verified": False}
-    metadata = {
-        text: text,
-        "criteria": [{"outcome": text, "met": False, "evidence": [found, lost]}],
-        "checks": [{"item": text, "answer": text, "evidence": [found]}],
-        "violations": [{"what": text, "severity": text}],
-    }
+    found = Evidence(text=text, turn=0, verified=True)
+    lost = Evidence(text=f"{text} never said")
+    seen = (
+        Finding(kind="criterion", what=text, verdict="not met", state="fail", evidence=(found, lost)),
+        Finding(kind="check", what=text, verdict=text, state="partial", evidence=(found,), data={text: text}),
+        Finding(kind=text, what=text, verdict="", state="fail"),
+    )
     failure = Failure(blame="judge", kind=text, message=text, exception=text, evidence=text)
-    told = Score(turn=0, value=0.5, reason=text, submission=text, ground_truth=text, extra=metadata)
+    more: dict[str, Any] = {"reason": text, "submission": text, "raw": text, "findings": seen, "extra": {text: text}}
+    told = Score(turn=0, value=0.5, ground_truth=text, **more)
     step = {
         "assistant_message": {"tool_calls": [{"function": {"name": text}}]},
         "tool_message": {"content": text},
@@ -111,9 +111,9 @@ def everywhere(text: str) -> Outcome:
     }
     one = turn(0, text, *called(text, text, text), text, usage=Usage(input_tokens=3, calls=1), failure=failure)
     grades = {
-        text: Score(value=0.25, reason=text, submission=text, extra=metadata, turns=(told,)),
+        text: Score(value=0.25, turns=(told,), settings={text: text}, **more),
         f"{text}!": failed(failure.model_copy(update={"message": f"{text}?"})),
-        "whole": Score(value=0.0, reason=text, extra={"evidence": [found, lost]}),
+        "whole": Score(value=0.0, reason=text, other_evidence=(found, lost)),
     }
     reward = Score(value=0.5, reason=text, extra={text: text})
     held = outcome(text, [one], grades, target=text, reward=reward, opening=[SystemMessage(content=text)], test=test)

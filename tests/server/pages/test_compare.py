@@ -222,7 +222,7 @@ def test_what_strangers_wrote_stays_a_text(empty: Store, url: str, text: str) ->
     spec = {"description": text, "gate": {"metric_key": text, "value": 0.5}}
     better = everywhere(text)
     grades = {**better.scores, text: Score(value=1.0)}
-    keep(empty, [better.model_copy(update={"grades": grades})], "run-a", at=1, suite=text, spec=spec)
+    keep(empty, [better.model_copy(update={"scores": grades})], "run-a", at=1, suite=text, spec=spec)
     keep(empty, [everywhere(text)], "run-b", at=2, suite=text, spec=spec)
     sample = quote(text, safe="")
     pages = [

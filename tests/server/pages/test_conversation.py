@@ -66,7 +66,7 @@ def test_evidence_is_marked_where_it_stands_and_leads_to_its_mark_and_back(empty
 def test_a_failure_is_told_once_with_its_cause(empty: Store, url: str) -> None:
     grades = {
         "a": failed(BROKEN),
-        "b": failed(BROKEN, per_turn_grades=[Score(turn=0, state="error", failure=BROKEN)]),
+        "b": failed(BROKEN, turns=(failed(BROKEN, turn=0),)),
     }
     keep(empty, [outcome("bad", [turn(0, "Hello", failure=BROKEN)], grades, failure=BROKEN)])
     page = read(url, "/runs/run-1/samples/bad")

@@ -7,6 +7,7 @@ import pytest
 
 from vivavoce.records.run import AttemptKey, Grading, Run
 from vivavoce.records.score import TESTER_ERROR, Score, failed
+from vivavoce.report.terminal import PASSED_ADDED
 from vivavoce.store.store import Store
 
 from ..live import get
@@ -136,3 +137,10 @@ def test_a_run_that_was_killed_is_interrupted_and_not_running(empty: Store, url:
     assert "Interrupted" in Elements(get(url).text).text
     with empty.claimed("killed"):
         assert "Running" in Elements(get(url).text).text
+
+
+def test_scores_of_an_upgraded_store_say_where_their_passing_comes_from(empty: Store, url: str) -> None:
+    keep(empty, [outcome()])
+    assert PASSED_ADDED not in Elements(get(f"{url}/runs/run-1").text).text
+    empty.update_grading(empty.grading("run-1").model_copy(update={"passed_added": True}))
+    assert PASSED_ADDED in Elements(get(f"{url}/runs/run-1").text).text
