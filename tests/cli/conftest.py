@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from vivavoce.cli.main import main
-from vivavoce.settings import settings
 
 Viva = Callable[..., subprocess.CompletedProcess[str]]
 COLUMNS = "120"
@@ -31,12 +30,10 @@ def _run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
         for name, value in {"COLUMNS": COLUMNS, **environment}.items():
             patch.setenv(name, value)
-        settings.cache_clear()
         try:
             main(list(arguments))
         except SystemExit as ended:
             code = ended.code
-    settings.cache_clear()
     assert isinstance(code, int)
     return subprocess.CompletedProcess(["viva", *arguments], code, _text(out), _text(err))
 

@@ -21,6 +21,7 @@ import pytest
 
 from server.live import get, serving
 from vivavoce.errors import UsageError
+from vivavoce.grading.result import metadata_of
 from vivavoce.metrics import FunctionMetric, evaluate_test_result
 from vivavoce.metrics.transcript import transcript
 from vivavoce.records.run import AttemptKey, Outcome
@@ -153,9 +154,9 @@ def test_junit(exported: Callable[[str], str]) -> None:
 def test_records_count_from_0(exported: Callable[[str], str], store: Store, tmp_path: Path) -> None:
     first, second = (Outcome.model_validate_json(line) for line in exported("jsonl").splitlines())
     assert (first.attempt.key.trial, second.attempt.key.trial) == (0, 1)
-    grades = second.grades["echo"].per_turn_grades or []
-    assert [(one.turn, one.score) for one in grades] == [(0, 1.0), (1, 1.0), (2, 0.0)]
-    assert [one["turn"] for one in second.grades["echo"].metadata["per_turn_grades"]] == [0, 1, 2]
+    echo = second.scores["echo"]
+    assert [(one.turn, one.value) for one in echo.turns or ()] == [(0, 1.0), (1, 1.0), (2, 0.0)]
+    assert [one["turn"] for one in metadata_of(echo)["per_turn_grades"]] == [0, 1, 2]
     run = store.run("latest")
     export(store, run, store.grading(run.id), "letta", tmp_path / "letta")
     lines = "".join(file.read_text("utf-8") for file in (tmp_path / "letta").rglob("*.jsonl"))

@@ -23,6 +23,7 @@ from vivavoce.report.csv_file import write_csv
 from vivavoce.report.github import write_github
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.conversation import conversation
+from vivavoce.report.html.marks import Mark
 from vivavoce.report.html.samples import line
 from vivavoce.report.json_file import write_jsonl
 from vivavoce.report.junit import write_junit
@@ -34,7 +35,7 @@ from vivavoce.run.result import RunResult
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.store.browsing import list_samples
 from vivavoce.store.browsing_scores import list_scores
-from vivavoce.store.standing import standing_of, worst_of
+from vivavoce.store.standing import Standing, standing_of, worst_of
 from vivavoce.store.store import Store
 
 SUITE = """\
@@ -186,7 +187,7 @@ def test_lists_say_the_same(graded: GradedRun, truth: Answers) -> None:
     found: Answers = {}
     for entry in list_samples(graded.store, graded.grading.id).samples:
         found |= {(entry.sample_id, entry.trial, one.name): one.passed for one in entry.scores}
-        states = [standing_of(one.state, one.passed) for one in entry.scores]
+        states: list[Standing] = [standing_of(one.state, one.passed) for one in entry.scores]
         assert entry.standing == ("error" if entry.failure else worst_of(states))
         assert line(entry, "", ()).state == entry.standing
     assert found == truth
@@ -274,8 +275,9 @@ def test_the_page_of_a_conversation_says_the_same(run: RunResult, truth: Answers
     states = {"pass": True, "fail": False, "error": None, "skip": None}
     for outcome in run.outcomes():
         key = outcome.attempt.key
-        page: Mapping[str, Any] = conversation(outcome, lambda turn: None)
-        assert {mark.name: states[mark.state] for mark in page["marks"]} == {
+        page: dict[str, Any] = conversation(outcome, lambda turn: None)
+        marks: list[Mark] = page["marks"]
+        assert {mark.name: states[mark.state] for mark in marks} == {
             name: truth[key.sample_id, key.trial, name] for name, _ in _named(outcome)
         }
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.reasons import explained
 from vivavoce.store.store import Store
 
 from .cases import TIMEOUT, keep, outcome
@@ -18,7 +19,7 @@ async def test_a_run_that_was_killed_is_inconclusive_with_what_it_has(store: Sto
     summary = graded.summary()
     assert not graded.ended
     assert (summary.verdict, summary.attempts, summary.failed_attempts) == ("inconclusive", 2, 1)
-    assert (summary.grader("exact").scored, summary.explained) == (1, ["unfinished after 2 conversations"])
+    assert (summary.grader("exact").scored, explained(summary)) == (1, ["unfinished after 2 conversations"])
 
 
 async def test_the_verdict_of_an_interrupted_run_is_that_of_its_record(store: Store) -> None:
@@ -27,9 +28,9 @@ async def test_the_verdict_of_an_interrupted_run_is_that_of_its_record(store: St
     grading = ended.grading.model_copy(update={"verdict": "inconclusive"})
     summary = GradedRun(store, run, grading).summary()
     assert summary.verdict == "inconclusive"
-    assert summary.explained == [
+    assert explained(summary) == [
         "interrupted after 1 conversation",
-        "so far: pass · exact: avg_score ≥ 0.5, got 1",
+        "so far: pass · exact: mean must be ≥ 0.5; it is 1",
     ]
 
 
@@ -38,4 +39,4 @@ async def test_a_run_that_was_killed_when_it_went_on_is_counted_anew(store: Stor
     run = ended.run.model_copy(update={"status": "running"})
     async with store.writer(run.id, ended.grading.id, {}) as writer:
         await writer.put(outcome("b"))
-    assert GradedRun(store, run, ended.grading).summary().explained == ["unfinished after 2 conversations"]
+    assert explained(GradedRun(store, run, ended.grading).summary()) == ["unfinished after 2 conversations"]

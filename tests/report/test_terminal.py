@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from vivavoce.records.run import AttemptKey, Verdict
+from vivavoce.records.reason import Reason, Verdict
+from vivavoce.records.run import AttemptKey
 from vivavoce.report.terminal import PASSED_ADDED, run_report
 from vivavoce.report.worst import Worst, WorstSamples
 from vivavoce.run.summary import GraderSummary, Summary
@@ -17,10 +18,9 @@ LOW = Worst(AttemptKey("too low", "bot", 1), 0.25, "exact: said Rome")
 LOST = Worst(AttemptKey("lost", "bot", 0), None, "target: no answer", "7 samples")
 
 
-def summary(
-    verdict: Verdict | None = "pass", reasons: tuple[str, ...] = ("pass · exact: fine",), n: int = 20
-) -> Summary:
-    return Summary(attempts=n, failed_attempts=0, graders=[EXACT], verdict=verdict, reasons=list(reasons))
+def summary(verdict: Verdict | None = "pass", reasons: tuple[str, ...] = ("exact: fine",), n: int = 20) -> Summary:
+    told = [Reason(verdict=verdict or "inconclusive", code="sentence", text=one) for one in reasons]
+    return Summary(attempts=n, failed_attempts=0, graders=[EXACT], verdict=verdict, reasons=told)
 
 
 def shown(found: Summary, worst: WorstSamples = NOTHING, width: int = 120, **more: Any) -> list[str]:
@@ -63,8 +63,8 @@ def test_equal_errors_are_one_line_and_what_is_left_out_is_counted() -> None:
     ("verdict", "said"),
     [
         (None, ["no gate: nothing can fail"]),
-        ("pass", ["PASS", "  because"]),
-        ("inconclusive", ["INCONCLUSIVE", "  because"]),
+        ("pass", ["PASS", "  pass · because"]),
+        ("inconclusive", ["INCONCLUSIVE", "  inconclusive · because"]),
     ],
 )
 def test_the_verdict_has_its_reasons(verdict: Verdict | None, said: list[str]) -> None:

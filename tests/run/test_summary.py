@@ -2,33 +2,46 @@ from __future__ import annotations
 
 import pytest
 
+from vivavoce.errors import UsageError
 from vivavoce.grading.gates import Gate, SimpleGate, Threshold
-from vivavoce.records.run import AttemptKey, ScoreRow, Verdict
-from vivavoce.run.summary import Summary, summarise, tally
+from vivavoce.records.reason import Verdict
+from vivavoce.records.run import AttemptKey, ScoreRow
+from vivavoce.records.score import State
+from vivavoce.report.reasons import explained
+from vivavoce.run.summary import ErrorLimit, Summary, summarise, tally
 
 EASY = SimpleGate("exact", Threshold("avg_score", "gte", 0.5))
 
 
-def summary(*scores: tuple[str, float | None], gate: Gate | None = None, target: str = "bot") -> Summary:
+def summary(
+    *scores: tuple[str, float | None], gate: Gate | None = None, target: str = "bot", limit: ErrorLimit | None = None
+) -> Summary:
     """Return the summary of scores by grader, where None is an error."""
     rows = [
-        ScoreRow(AttemptKey(str(i), target, 0), "grade", name, "error" if value is None else "scored", value)
+        row(AttemptKey(str(i), target, 0), name, "error" if value is None else "scored", value)
         for i, (name, value) in enumerate(scores)
     ]
-    return summarise(tally(rows), attempts=len(rows), failed=0, gate=gate)
+    errors = sum(value is None for _, value in scores)
+    return summarise(tally(rows), attempts=len(rows), failed=0, gate=gate, errors=errors, limit=limit)
+
+
+def row(key: AttemptKey, name: str, state: State, value: float | None) -> ScoreRow:
+    """Return a grade that passes from 1 on."""
+    return ScoreRow(key, "grade", name, state, value, None if value is None else value >= 1)
 
 
 @pytest.mark.parametrize("gate", [None, EASY])
 def test_a_grader_that_scored_nothing_because_of_errors_leaves_the_run_inconclusive(gate: Gate | None) -> None:
     found = summary(("exact", 1.0), ("judge", None), ("judge", None), gate=gate)
     assert found.verdict == "inconclusive"
-    assert found.reasons[-1] == "inconclusive · judge: nothing was scored (2 errors)"
-    assert ("pass · exact: avg_score ≥ 0.5, got 1" in found.reasons) == (gate is not None)
+    told = explained(found)
+    assert "inconclusive · judge: nothing was scored (2 errors)" in told
+    assert ("pass · exact: mean must be ≥ 0.5; it is 1" in told) == (gate is not None)
 
 
 def test_what_the_gate_says_of_such_a_grader_is_not_said_twice() -> None:
     found = summary(("exact", None), ("exact", None), ("other", 1.0), gate=EASY)
-    assert found.reasons == ["inconclusive · exact: nothing was scored (2 errors)"]
+    assert explained(found) == ["inconclusive · exact: nothing was scored (2 errors)"]
 
 
 @pytest.mark.parametrize(("scores", "verdict"), [([], "inconclusive"), ([("exact", None)], "inconclusive")])
@@ -38,34 +51,63 @@ def test_where_nothing_at_all_was_scored_nothing_is_decided(
 ) -> None:
     found = summary(*scores, gate=gate)
     assert found.verdict == verdict
-    assert "nothing was scored" in found.reasons[0]
+    assert found.reasons[0].code == "nothing_scored"
 
 
 def test_a_run_in_which_everything_was_skipped_has_decided_nothing() -> None:
-    rows = [ScoreRow(AttemptKey("a", "bot", 0), "grade", "exact", "skipped", None)]
+    rows = [row(AttemptKey("a", "bot", 0), "exact", "skipped", None)]
     found = summarise(tally(rows), attempts=1, failed=0, gate=None)
-    assert (found.verdict, found.reasons) == ("inconclusive", ["inconclusive · nothing was scored"])
+    assert (found.verdict, explained(found)) == ("inconclusive", ["inconclusive · nothing was scored"])
 
 
 def test_with_several_targets_the_silent_one_is_named() -> None:
     rows = [
-        ScoreRow(AttemptKey("a", "v1", 0), "grade", "exact", "scored", 1.0),
-        ScoreRow(AttemptKey("a", "v2", 0), "grade", "exact", "error", None),
+        row(AttemptKey("a", "v1", 0), "exact", "scored", 1.0),
+        row(AttemptKey("a", "v2", 0), "exact", "error", None),
     ]
     found = summarise(tally(rows), attempts=2, failed=1, gate=None)
-    assert found.reasons == ["inconclusive · v2: exact: nothing was scored (1 error)"]
+    assert explained(found) == ["inconclusive · v2: exact: nothing was scored (1 error)"]
 
 
-def test_some_errors_without_a_gate_decide_nothing() -> None:
-    found = summary(("exact", 1.0), ("exact", None))
+def test_without_a_gate_and_without_errors_there_is_nothing_to_decide() -> None:
+    found = summary(("exact", 1.0), ("exact", 0.0))
     assert (found.verdict, found.reasons) == (None, [])
+
+
+def test_an_error_without_a_gate_leaves_the_run_inconclusive() -> None:
+    found = summary(("exact", 1.0), ("exact", None))
+    assert (found.verdict, found.error_attempts) == ("inconclusive", 1)
+    assert explained(found) == ["inconclusive · 1 conversation ended with an error or a missing score; none may"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "errors", "verdict"), [("1", 1, "pass"), ("1", 2, "inconclusive"), ("25%", 1, "pass"), ("25%", 2, None)]
+)
+def test_as_many_errors_as_allowed_do_not_change_the_result(limit: str, errors: int, verdict: Verdict | None) -> None:
+    scores = [("exact", 1.0)] * (4 - errors) + [("exact", None)] * errors
+    gated = summary(*scores, gate=SimpleGate("exact", Threshold("min", "gte", 1.0)), limit=ErrorLimit(limit))
+    assert gated.verdict == (verdict or "inconclusive")
+    without = summary(*scores, limit=ErrorLimit(limit))
+    assert without.verdict == (None if verdict == "pass" else "inconclusive")
+
+
+def test_more_errors_than_allowed_do_not_hide_that_a_gate_fails() -> None:
+    found = summary(("exact", 0.0), ("exact", None), ("exact", None), gate=EASY, limit=ErrorLimit("1"))
+    assert found.verdict == "fail"
+    assert [one.code for one in found.reasons] == ["threshold", "errors"]
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.5", "%", "101%", "none"])
+def test_a_limit_of_errors_is_a_number_or_a_percentage(text: str) -> None:
+    with pytest.raises(UsageError, match="a number or a percentage"):
+        ErrorLimit(text)
 
 
 def test_a_run_that_is_stopped_keeps_its_figures_and_decides_nothing() -> None:
     found = summary(("exact", 1.0), gate=EASY).stopped_by("interrupted", 1_200)
     assert (found.verdict, found.grader("exact").mean) == ("inconclusive", 1.0)
-    assert found.explained == [
+    assert explained(found) == [
         "interrupted after 1 of 1,200 conversations",
-        "so far: pass · exact: avg_score ≥ 0.5, got 1",
+        "so far: pass · exact: mean must be ≥ 0.5; it is 1",
     ]
     assert Summary.model_validate_json(found.model_dump_json()) == found
