@@ -49,7 +49,6 @@ def test_every_question_has_its_own_answer(store: Store, both: tuple[Grading, Gr
     comparisons = Comparisons()
     assert comparisons.compare(store, a, b).run_a == "a"
     assert comparisons.compare(store, b, a).run_a == "b"
-    assert comparisons.compare(store, a, b, threshold=0.5).threshold == 0.5
     whys = [comparisons.compare(store, a, b, reasons=told) for told in (True, False)]
     assert [bool(one.targets[0].graders[0].worsened[0].why) for one in whys] == [True, False]
     with pytest.raises(UsageError, match="no target 'none'"):

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, cast
 
 from pydantic import Field, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from vivavoce.records.failure import Failure
 from vivavoce.records.score import Evidence as Evidence
@@ -72,7 +73,7 @@ class MetricResult(Score):
     `score` and `details` alone takes what is typed from them, so that a metric of your own may return that.
     """
 
-    about: About = Field(default=About(), exclude=True, repr=False)
+    about: SkipJsonSchema[About] = Field(default=About(), exclude=True, repr=False)
 
     def __init__(self, *, score: Raw | None = None, details: Mapping[str, Any] | None = None, **typed: Any) -> None:
         if score is not None:

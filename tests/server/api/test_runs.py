@@ -100,7 +100,6 @@ def test_what_is_not_there_is_not_found(server: str, path: str) -> None:
         "runs/latest/samples/kind/-1",
         "comparisons?a=latest",
         "runs/latest/scores?state=x",
-        "comparisons?a=latest&b=latest&threshold=nan",
     ],
 )
 def test_what_is_wrong_is_told(server: str, path: str) -> None:

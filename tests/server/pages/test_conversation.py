@@ -6,25 +6,30 @@ from typing import Any
 import pytest
 
 from vivavoce.messages import SystemMessage
-from vivavoce.records.score import Score, failed
+from vivavoce.records.score import Evidence, Finding, Score, failed
 from vivavoce.records.usage import Usage
 from vivavoce.store.store import Store
 
 from ..live import get
 from .cases import BROKEN, Elements, called, keep, outcome, per_turn, turn
 
-QUOTE = {"text": "no refund, ever", "turn": 1, "verified": True}
-TOOL = {"text": '"state": "paid"', "turn": 1, "verified": True}
-LOST = {"text": "sorry about that", "turn": None, "verified": False}
-CALL = {"text": "c0", "kind": "call", "turn": 1, "verified": True}
+QUOTE = Evidence(text="no refund, ever", turn=1, verified=True)
+TOOL = Evidence(text='"state": "paid"', turn=1, verified=True)
+LOST = Evidence(text="sorry about that", turn=None, verified=False)
+CALL = Evidence(text="c0", kind="call", turn=1, verified=True)
 
 
 def judged() -> Score:
-    criteria = [
-        {"outcome": "the money is paid back", "met": False, "evidence": [QUOTE, TOOL, LOST]},
-        {"outcome": "it is polite", "met": True, "evidence": [CALL]},
-    ]
-    return Score(value=0.0, reason="It refused.", extra={"criteria": criteria}, usage=Usage(calls=1, cost=0.25))
+    paid = Finding(
+        kind="criterion",
+        what="the money is paid back",
+        verdict="not met",
+        state="fail",
+        turn=1,
+        evidence=(QUOTE, TOOL, LOST),
+    )
+    polite = Finding(kind="criterion", what="it is polite", verdict="met", state="pass", evidence=(CALL,))
+    return Score(value=0.0, reason="It refused.", findings=(paid, polite), usage=Usage(calls=1, cost=0.25))
 
 
 def read(url: str, path: str) -> Elements:
@@ -132,7 +137,7 @@ def test_a_sample_may_have_any_name(empty: Store, url: str, sample: str) -> None
 
 def test_a_long_conversation_comes_in_parts_and_links_find_their_turn(empty: Store, url: str) -> None:
     turns = [turn(i, f"question {i}", *called("look", "{}", "x"), f"answer {i}") for i in range(1000)]
-    grade = Score(value=0.0, extra={"evidence": [{"text": "c450", "kind": "call", "turn": 450, "verified": True}]})
+    grade = Score(value=0.0, other_evidence=(Evidence(text="c450", kind="call", turn=450, verified=True),))
     keep(empty, [outcome("long", turns, {"goal": grade, "tone": per_turn(*([1.0] * 999), 0.0)})])
     first = get(f"{url}/runs/run-1/samples/long")
     page = Elements(first.text)

@@ -16,7 +16,7 @@ def news(kind: str, sample: str, **more: Any) -> JobEvent:
 
 
 def test_a_conversation_has_what_was_said_and_what_became_of_it() -> None:
-    scores = [ScoreEntry(kind="grade", name="goal", state="scored", value=0.0)]
+    scores = [ScoreEntry(kind="grade", name="goal", state="scored", value=0.5, passed=False)]
     said = [Said(role="assistant", text="hello")]
     (one,) = conversations(
         [news("held", "a"), news("turn", "a", turn=0, messages=said), news("graded", "a", scores=scores)], "run-1", "g2"

@@ -13,13 +13,13 @@ from .cases import keep, outcome
 
 GRADES = [
     Score(value=0.0),
-    Score(value=0.8, extra={"passed": True}),
+    Score(value=0.8, passed=True),
     Score(value=1.0),
     Score(state="skipped", reason="nothing to say"),
-    Score(value=1.0, extra={"passed": False}),
+    Score(value=1.0, passed=False),
     Score(value=0.5),
 ]
-"""By position: fail, pass from 0.7 on, pass, skipped, a full score that does not pass, partial."""
+"""By position: fail, pass from 0.7 on, pass, skipped, a full score that does not pass, fail."""
 
 
 @pytest.mark.parametrize(
