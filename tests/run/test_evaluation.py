@@ -163,6 +163,17 @@ def test_metrics_come_by_name_by_class_name_and_made_with_options(model: str) ->
     assert (spec["safety"]["model"], spec["strict"]["model"], spec["said"].get("model")) == (model, model, None)
 
 
+def test_the_metric_says_which_of_its_scores_pass_whatever_their_value() -> None:
+    labels = CategoricalScore(categories=("cold", "polite", "chatty"), passing=("polite",))
+    for label, value, passed in (("cold", 0.0, False), ("polite", 0.5, True), ("chatty", 1.0, False)):
+        reply = {"reasoning": "So it is.", "evidence": list[str](), "confidence": 1.0, "label": label}
+        tone = PromptMetric(ScriptedModel([reply], label), name="tone", prompt="How is it?", score=labels)
+        result = evaluate(rows(1), [tone])
+        (one,) = (outcome.scores["tone"] for outcome in result.outcomes())
+        assert (one.raw, one.value, one.passed) == (label, value, passed)
+        assert result.summary.grader("tone").pass_rate == float(passed)
+
+
 @pytest.mark.parametrize(
     ("metrics", "complaint"),
     [
@@ -172,10 +183,6 @@ def test_metrics_come_by_name_by_class_name_and_made_with_options(model: str) ->
         ([SafetyMetric], "got the class SafetyMetric; make one of it"),
         ([said], "a metric is given as such or by its name; got function"),
         (["turn_count"], "turn_count has no highest score and needs a threshold"),
-        (
-            [PromptMetric(name="p", prompt="x", score=CategoricalScore(categories=("a", "b"), passing=("a",)))],
-            "p: the categories that pass must be the best ones",
-        ),
     ],
 )
 def test_metrics_that_cannot_be_used_are_told_before_anything_is_recorded(metrics: list[Any], complaint: str) -> None:
