@@ -56,7 +56,7 @@ def test_two_runs_of_a_suite_are_exported_in_the_same_order_that_of_the_dataset(
         assert viva("run", "suite.yaml", "--trials", "2", "--max-concurrent", "10").returncode == 0
         rows = csv.DictReader(viva("export", "--format", "csv").stdout.splitlines())
         exports.append([(row["sample_id"], row["trial"]) for row in rows])
-    assert exports == [[(f"id-{i}", trial) for i in range(20) for trial in "01"]] * 2
+    assert exports == [[(f"id-{i}", trial) for i in range(20) for trial in "12"]] * 2
 
 
 def test_resuming_keeps_the_order(viva: Viva) -> None:
@@ -198,3 +198,15 @@ def test_what_only_reads_loads_nothing_of_what_runs(viva: Viva, tmp_path: Path) 
     loaded = set(done.stderr.split())
     assert not loaded & {"scipy", "numpy", "aiohttp", "jinja2", "jsonschema", "rapidfuzz", "ruamel", "alembic"}
     assert not loaded & {"vivavoce.suites.spec", "vivavoce.run.suite_run", "vivavoce.targets.target"}
+
+
+def test_a_trial_is_shown_by_its_name_and_one_that_is_not_there_is_told(viva: Viva) -> None:
+    assert viva("run", "suite.yaml", "--trials", "2").returncode == 0
+    assert viva("show", "latest", "id-3#2").stdout.startswith("id-3#2 · ")
+    for name, said in {
+        "id-3#3": "its trials are 1, 2",
+        "id-3#0": "the first is 'id-3#1'",
+        "id-x#1": "no sample",
+    }.items():
+        done = viva("show", "latest", name)
+        assert (done.returncode, said in done.stderr) == (2, True)
