@@ -236,7 +236,7 @@ def look(reader: Reader) -> None:
     measure(reader, "conversation, first of 20,000", 50, same(f"{one}/sample-00000"))
     measure(reader, "conversation, middle of 20,000", 50, same(f"{one}/sample-10000"))
     measure(reader, "conversation of 1,000 turns", 200, same("/runs/long/samples/sample-00000"))
-    measure(reader, "  from turn 800", 200, same("/runs/long/samples/sample-00000?from=800"))
+    measure(reader, "  from turn 801", 200, same("/runs/long/samples/sample-00000?from=801"))
     for path in ("/compare", "/compare?a=run-0001&b=run-0009", "/trends", "/trends?suite=suite+3", "/label", "/jobs"):
         measure(reader, path, 50, same(path))
     measure(reader, "/compare of two of 20,000", 500, same("/compare?a=large-a&b=large-b"), 5)

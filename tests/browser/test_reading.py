@@ -16,7 +16,7 @@ def test_from_the_list_to_the_turn_that_went_wrong(page: Page, url: str) -> None
     page.locator(".samples .row").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("question-before-yes")
     expect(page.get_by_label("Marks for turn 2")).to_contain_text("which is not a yes")
-    page.get_by_label("Verdict").first.get_by_role("link", name="Turn 1").click()
+    page.get_by_label("Verdict").first.get_by_role("link", name="Turn 2").click()
     assert page.url.endswith("#t2")
     page.get_by_role("link", name="Next failing").click()
     expect(page.get_by_role("heading", level=1)).not_to_have_text("question-before-yes")

@@ -53,7 +53,7 @@ def test_release_1_of_the_support_bot_passes() -> None:
     assert not grades(rows, "error")
     assert not grades(rows, "scored", "0.0")
     skipped = {(sample, turn) for sample, turn, _ in grades(rows, "skipped")}
-    assert skipped == {("plain-refund", "0"), ("too-late", "1")}
+    assert skipped == {("plain-refund", "1"), ("too-late", "2")}
 
 
 @pytest.fixture(scope="module")
@@ -65,17 +65,17 @@ def release_2(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
 
 
 def test_every_fault_of_release_2_is_found_in_its_turn(release_2: list[Row]) -> None:
-    forgot_the_number = {("change-of-topic", turn, grader) for turn in "34" for grader in ("answers", "tools")}
-    wrong_amount = {("correction", "2", grader) for grader in ("answers", "tools")}
-    paid_unasked = {("question-before-yes", "1", grader) for grader in ("answers", "tools", "asks_first")}
-    nothing_left_to_pay = {("question-before-yes", "2", grader) for grader in ("answers", "tools")}
+    forgot_the_number = {("change-of-topic", turn, grader) for turn in "45" for grader in ("answers", "tools")}
+    wrong_amount = {("correction", "3", grader) for grader in ("answers", "tools")}
+    paid_unasked = {("question-before-yes", "2", grader) for grader in ("answers", "tools", "asks_first")}
+    nothing_left_to_pay = {("question-before-yes", "3", grader) for grader in ("answers", "tools")}
     found = of_turns(grades(release_2, "scored", "0.0"))
     assert found == forgot_the_number | wrong_amount | paid_unasked | nothing_left_to_pay
 
 
 def test_the_crash_of_release_2_is_an_error_of_the_target(release_2: list[Row]) -> None:
     crashed = [row for row in release_2 if row["state"] == "error" and row["turn"]]
-    assert {(row["sample_id"], row["turn"]) for row in crashed} == {("not-arrived-yet", "1")}
+    assert {(row["sample_id"], row["turn"]) for row in crashed} == {("not-arrived-yet", "2")}
     assert {(row["blame"], row["failure_kind"], row["score"]) for row in crashed} == {("target", "crash", "")}
 
 
@@ -104,7 +104,7 @@ def test_the_demo_fails_when_release_1_fails_or_release_2_passes(always: str, ru
 def test_a_fresh_suite_fails_in_one_turn_and_passes_once_the_bot_is_mended(tmp_path: Path) -> None:
     viva("init", "exam")
     viva("run", "exam/suite.yaml", exits=1)
-    assert of_turns(grades(newest(), "scored", "0.0")) == {("remembers-the-name", "2", "answers")}
+    assert of_turns(grades(newest(), "scored", "0.0")) == {("remembers-the-name", "3", "answers")}
     bot = tmp_path / "exam" / "bot.py"
     bot.write_text(bot.read_text().replace("name_in(messages[-1:])", "name_in(messages)"))
     viva("run", "exam/suite.yaml")
