@@ -56,7 +56,7 @@ def test_a_judge_that_breaks_is_an_error_of_its_metric_and_no_score(store: Store
 
 
 def test_a_stored_conversation_is_measured_again(server: str) -> None:
-    for sample, turns in (("kind", 2.0), ("a/b", 1.0), ("a%2Fb%230", 1.0)):
+    for sample, turns in (("kind", 2.0), ("a/b", 1.0), ("a%2Fb%231", 1.0)):
         url = f"{server}/api/v1/test-results/latest/{sample}/evaluations"
         found = Evaluated.model_validate_json(send("POST", url, {"metrics": ["turn_count"]}).body)
         assert found.results["turn_count"].score == turns
