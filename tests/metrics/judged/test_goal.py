@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import ModelFault, UsageError
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.testing import ScriptedModel
+from vivavoce.testing.scripted import Scripted
 
 CONVERSATION = [
     {"role": "user", "content": "Cancel order 7, please."},
@@ -176,3 +177,40 @@ def test_where_everything_is_met_the_level_is_one_that_passes(said: str) -> None
         ScriptedModel([verdict(*BOTH, level=said)]), categories=levels, passing_categories="passed"
     )
     assert judge.evaluate(CONVERSATION, goal=GOAL).score == "passed"
+
+
+INVENTED = (criterion("cancelled", True, "c0"), criterion("refund told", True, "Your refund is on its way."))
+DENIED = (criterion("cancelled", True, "c0"), criterion("refund told", False))
+
+
+def test_an_outcome_that_is_met_on_an_invented_quote_is_asked_about_once_more() -> None:
+    judge = ScriptedModel([verdict(*INVENTED), verdict(*DENIED)])
+    result = GoalAchievementJudge(model=judge).evaluate(CONVERSATION, goal=GOAL)
+    assert (result.score, result.passed) == ("partially_achieved", False)
+    first, second = judge.requests
+    assert (first.messages, first.schema) == (second.messages, second.schema)
+    assert first.trial != second.trial
+
+
+@pytest.mark.parametrize("second", [verdict(*INVENTED), ModelFault("down", kind="network")])
+def test_where_the_goal_hangs_on_an_invented_quote_there_is_no_score(second: Scripted) -> None:
+    judge = GoalAchievementJudge(model=ScriptedModel([verdict(*INVENTED), second]))
+    result = judge.evaluate(CONVERSATION, goal=GOAL)
+    assert (result.state, result.value, result.passed) == ("error", None, None)
+    assert result.failure
+    assert (result.failure.blame, result.failure.kind) == ("judge", "evidence")
+    assert "hangs on a quote that is not in the conversation: 'Your refund is on its way.'" in result.failure.message
+
+
+def test_an_invented_quote_that_changes_nothing_is_named_and_the_score_stands() -> None:
+    reply = verdict(*INVENTED, criterion("a voucher is sent", False))
+    result = GoalAchievementJudge(model=ScriptedModel([reply, reply])).evaluate(CONVERSATION, goal=GOAL)
+    assert (result.score, result.passed) == ("partially_achieved", False)
+    assert [one.text for one in result.evidence if not one.verified] == ["Your refund is on its way."]
+
+
+def test_silence_reaches_no_goal_and_no_judge_is_asked() -> None:
+    judge = ScriptedModel([])
+    result = GoalAchievementJudge(model=judge).evaluate([{"role": "user", "content": "Thanks, all done!"}], goal=GOAL)
+    assert (result.score, result.value, result.passed, judge.requests) == ("not_achieved", 0.0, False, [])
+    assert result.reason == "the assistant says and does nothing in this conversation"

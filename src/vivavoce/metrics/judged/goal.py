@@ -186,7 +186,9 @@ class GoalAchievementJudge(JudgedMetric):
         return super().question(given, written, piece) if written.answered else None
 
     def unasked(self, given: MultiTurnEvaluationInput) -> MetricResult:
-        """Return the lowest level, for silence reaches no goal."""
+        """Return the lowest level, for silence reaches no goal; without a turn to judge by itself it is skipped."""
+        if self.scope != "conversation":
+            return super().unasked(given)
         level = self.categories[0]
         value, passed = self.config.scored(level)
         return MetricResult(
