@@ -56,8 +56,9 @@ def reply(message):
 GRADERS = """\
 def proof(sample, submission):
     wrong = submission == "WRONG"
-    evidence = [{"text": "WRONG", "kind": "quote", "turn": 2, "verified": True}] if wrong else []
-    return {"score": 0.0 if wrong else 1.0, "rationale": "seen", "metadata": {"evidence": evidence}}
+    evidence = [{"text": "WRONG", "kind": "quote", "turn": 2, "verified": True}]
+    found = {"kind": "violation", "what": "a slip", "verdict": "seen", "state": "fail", "turn": 2, "evidence": evidence}
+    return {"score": 0.0 if wrong else 1.0, "rationale": "seen", "findings": [found] if wrong else []}
 """
 NAME, FAULT = "refund#2", "echo, turn 3"
 
@@ -178,9 +179,9 @@ def test_pages_and_the_api(store: Store) -> None:
         assert "WRONG" not in get(f"{url}/runs/{run}/samples/refund?trial=1").text
         assert get(f"{url}/runs/{run}/samples/refund?trial=0").status == 422
         record = get(f"{url}/api/v1/runs/{run}/samples/refund/1").json()
-        assert [one["turn"] for one in record["grades"]["echo"]["per_turn_grades"]] == [0, 1, 2]
+        assert [one["turn"] for one in record["scores"]["echo"]["turns"]] == [0, 1, 2]
         missing = get(f"{url}/api/v1/runs/{run}/samples/refund/2")
-        assert (missing.status, "no sample 'refund#3'" in missing.text) == (404, True)
+        assert (missing.status, "its trials are 1, 2" in missing.text) == (404, True)
 
 
 def test_two_conversations_side_by_side(store: Store) -> None:

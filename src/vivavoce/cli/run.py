@@ -59,9 +59,7 @@ def command(
     replay: ReplayOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and say what would be called.")] = False,
     resume: Annotated[str | None, typer.Option(help="Go on with this run; do only what is left.")] = None,
-    errors: Annotated[
-        bool, typer.Option("--errors", help="With --resume: also try again what ended in an error.")
-    ] = False,
+    errors: Annotated[bool, typer.Option("--errors", help="With --resume: try what had an error again.")] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write letta-evals files here.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; the summary only.")] = False,
     store: StoreOption = None,
@@ -84,22 +82,10 @@ def command(
         cache=not no_cache,
         replay=replay,
     )
-    if suite is not None and resume is not None:
-        raise UsageError("name a suite to run, or a run to go on with, not both")
-    if suite is None and resume is None:
-        raise UsageError("name a suite to run, or a run to go on with: viva run suite.yaml, viva run --resume RUN")
-    limits = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors)
-    if errors and resume is None:
-        raise UsageError("--errors goes with --resume RUN: it tries again what ended in an error")
-    if resume is not None and (options != limits or target is not None or dry_run):
-        raise UsageError(
-            "--resume goes on as the run began; of the other options only --errors, --max-calls, --max-cost, "
-            "--max-errors, -o and -q go with it"
-        )
+    going_on = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors)
+    _check_choice(suite, resume, errors=errors, fresh=options != going_on or target is not None or dry_run)
     if dry_run and suite is not None:
-        replaced = read_target(target) if target else None
-        forecast = check_suite(load_suite(existing(suite), replaced), options, keys_needed=True)
-        out().print(forecast_line(forecast))
+        _forecast(suite, target, options)
         return
     with Store.open(store_of(store)) as opened:
         progress = RunProgress(notes())
@@ -122,6 +108,26 @@ def command(
             result = asyncio.run(interruptible(run, progress))
         report_run(opened, result, output or output_of(run.suite), ["--store", store] if store else [])
     raise typer.Exit(result.exit_code)
+
+
+def _forecast(suite: Path, target: str | None, options: RunOptions) -> None:
+    replaced = read_target(target) if target else None
+    out().print(forecast_line(check_suite(load_suite(existing(suite), replaced), options, keys_needed=True)))
+
+
+def _check_choice(suite: Path | None, resume: str | None, *, errors: bool, fresh: bool) -> None:
+    """Refuse options that do not go together; `fresh` says that there are some which only a new run takes."""
+    if suite is not None and resume is not None:
+        raise UsageError("name a suite to run, or a run to go on with, not both")
+    if suite is None and resume is None:
+        raise UsageError("name a suite to run, or a run to go on with: viva run suite.yaml, viva run --resume RUN")
+    if errors and resume is None:
+        raise UsageError("--errors goes with --resume RUN: it tries again what ended in an error")
+    if resume is not None and fresh:
+        raise UsageError(
+            "--resume goes on as the run began; of the other options only --errors, --max-calls, --max-cost, "
+            "--max-errors, -o and -q go with it"
+        )
 
 
 def _skipped(store: Store, result: RunResult) -> Iterator[str]:

@@ -39,7 +39,6 @@ from vivavoce.user_code import source_of
 GIVEN = frozenset(("goal", "instructions", "context", "reference", "must", "must_not", "focus", "so_far"))
 """What every prompt may ask for: the fields of the input, the turn that is judged, and what earlier pieces showed."""
 
-
 ANALYSIS = "analysis"
 """What of the context may change while a conversation grows."""
 
@@ -473,12 +472,8 @@ def _focus(piece: Piece) -> Wording:
 
 
 def _piece(verdict: Verdict, piece: Piece) -> dict[str, Any]:
-    return {
-        "first_turn": piece.last - piece.judged,
-        "last_turn": piece.last - 1,
-        "score": verdict.score,
-        "reasoning": verdict.reasoning,
-    }
+    place = {"first_turn": piece.last - piece.judged, "last_turn": piece.last - 1}
+    return {**place, "score": verdict.score, "reasoning": verdict.reasoning}
 
 
 def _early(given: MultiTurnEvaluationInput) -> dict[str, Any] | None:
@@ -502,5 +497,4 @@ def _renamed(config: MetricConfig, options: JudgingOptions) -> MetricConfig:
 
 def _complaint(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}, got {first['input']!r}"[:300]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}, got {first['input']!r}"[:300]
