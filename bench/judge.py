@@ -97,9 +97,9 @@ def stored(rows: Iterator[dict[str, Any]], address: str) -> tuple[RunResult, Bas
         result = evaluate(rows, [metric], max_concurrent=AT_A_TIME, store=f"{folder}/store.db")
         seen: Counter[str] = Counter()
         for outcome in result.outcomes():
-            grade = outcome.grades[metric.name]
+            score = outcome.scores[metric.name]
             seen[f"id {outcome.attempt.key.sample_id}"] += 1
-            seen[f"error: {grade.failure.kind}" if grade.failure else f"{grade.state} {grade.score}"] += 1
+            seen[f"error: {score.failure.kind}" if score.failure else f"{score.state} {score.value}"] += 1
     return result, metric, seen
 
 

@@ -28,7 +28,7 @@ from replay import WORDS
 from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
-from vivavoce.records.score import Score, failed
+from vivavoce.records.score import Score, failed, mean_of_turns
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.run.summary import Summary, summarise, tally
 from vivavoce.store.store import Store
@@ -71,11 +71,10 @@ def outcome(draw: random.Random, number: int, turns: int = 2) -> Outcome:
     )
     goal = min(1.0, round(draw.random() * 1.4, 2))
     said = " ".join(draw.choices(WORDS, k=20))
-    judged = failed(BROKEN) if number % 50 == 3 else Score(score=goal, rationale=said, metadata={"score": goal})
-    each = [Score(turn=turn, score=float(draw.random() < 0.95)) for turn in range(turns)]
-    polite = Score(score=sum(one.score or 0.0 for one in each) / turns, per_turn_grades=each)
-    reward = Score(state="error", failure=BROKEN) if judged.state == "error" else Score(score=goal)
-    return Outcome(attempt=attempt, grades={"goal": judged, "polite": polite}, reward=reward)
+    judged = failed(BROKEN) if number % 50 == 3 else Score(value=goal, raw=goal, reason=said)
+    polite = mean_of_turns([Score(turn=turn, value=float(draw.random() < 0.95)) for turn in range(turns)])
+    reward = failed(BROKEN) if judged.state == "error" else Score(value=goal)
+    return Outcome(attempt=attempt, scores={"goal": judged, "polite": polite}, reward=reward)
 
 
 def add(

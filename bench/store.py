@@ -51,9 +51,9 @@ def outcomes(run: int) -> Iterator[Outcome]:
             started_at=1.0,
             position=number,
         )
-        rationale = " ".join(draw.choices(WORDS, k=20))
-        grades = {"goal": Score(score=draw.random(), rationale=rationale), "exact": Score(score=1)}
-        yield Outcome(attempt=attempt, grades=grades)
+        reason = " ".join(draw.choices(WORDS, k=20))
+        scores = {"goal": Score(value=draw.random(), reason=reason), "exact": Score(value=1)}
+        yield Outcome(attempt=attempt, scores=scores)
 
 
 async def write(store: Store, runs: range) -> float:
