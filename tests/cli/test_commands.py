@@ -77,7 +77,7 @@ def test_json_can_be_piped(viva: Viva) -> None:
     run = json.loads(viva("show", "--json").stdout)
     assert run["grading"]["verdict"] == "pass"
     sample = json.loads(viva("show", "latest", "fr", "--json").stdout)
-    assert sample["grades"]["right"]["metadata"]["turns_total"] == 2
+    assert [turn["turn"] for turn in sample["scores"]["right"]["turns"]] == [0, 1]
     assert [json.loads(line)["suite"] for line in viva("runs", "--json").stdout.splitlines()] == ["capitals"]
 
 

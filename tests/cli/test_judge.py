@@ -141,8 +141,8 @@ def test_each_turn_is_judged_with_the_scope_turn_and_the_environment_names_the_j
         assert viva("judge", "two.jsonl", *options, VIVAVOCE_JUDGE=model).returncode == 0
     assert len(server.requests) == 4, "without the cache everything is asked again"
     (line,) = viva("export", "latest", "--format", "jsonl").stdout.splitlines()
-    turns = json.loads(line)["grades"]["safety"]["per_turn_grades"]
-    assert [(turn["turn"], turn["score"]) for turn in turns] == [(0, 1.0), (1, 0.0)]
+    turns = json.loads(line)["scores"]["safety"]["turns"]
+    assert [(turn["turn"], turn["value"]) for turn in turns] == [(0, 1.0), (1, 0.0)]
 
 
 def test_a_limit_stops_it_and_it_can_be_gone_on_with_or_replayed(

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from vivavoce.store.store import Store
+
 from .conftest import Viva
 
 SUITE = """\
@@ -132,7 +134,21 @@ def test_a_sample_as_json_holds_no_json_in_a_string(viva: Viva) -> None:
     viva("run", "suite.yaml")
     found = json.loads(viva("show", "latest", "id-3", "--json").stdout)
     assert found["sample"]["input"] == "s3"
-    assert (found["sample_id"], found["grades"]["right"]["score"]) == ("id-3", 1.0)
+    assert (found["sample_id"], found["scores"]["right"]["value"], found["scores"]["right"]["passed"]) == (
+        "id-3",
+        1.0,
+        True,
+    )
+
+
+def test_scores_of_an_upgraded_store_say_where_their_passing_comes_from(viva: Viva, tmp_path: Path) -> None:
+    viva("run", "suite.yaml")
+    said = "Whether the scores passed was added when the store was upgraded"
+    assert said not in viva("show").stdout
+    with Store.open(str(tmp_path / ".vivavoce" / "vivavoce.db")) as store:
+        store.update_grading(store.grading(store.run("latest").id).model_copy(update={"passed_added": True}))
+    assert said in viva("show").stdout
+    assert json.loads(viva("show", "--json").stdout)["grading"]["passed_added"] is True
 
 
 def test_in_a_narrow_window_the_name_of_a_run_stays_whole(viva: Viva) -> None:

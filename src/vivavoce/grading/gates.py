@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from vivavoce.records.reason import Aggregation, Bound, Code, Condition, Operator, Reason, Verdict
+from vivavoce.records.score import PASSING
 from vivavoce.stats.intervals import mean_interval, percentile
 
 _COMPARE: dict[Operator, Callable[[float, float], bool]] = {
@@ -52,7 +53,8 @@ class GateResult:
 class Threshold:
     """What every simple condition compares: an aggregate of scores, by an operator, with a value.
 
-    `accuracy` counts the scores that pass, or with a `pass_threshold` of the gate's own, those on its side of it.
+    `accuracy` counts the scores that pass, or with a `pass_threshold` or `pass_op` of the gate's own, those on the side
+    of it that it names.
     """
 
     aggregation: Aggregation
@@ -79,9 +81,10 @@ class Threshold:
 
     def _passing(self, scores: Scores) -> Sequence[bool]:
         threshold = self.pass_threshold
-        if threshold is None:
+        if threshold is None and self.pass_op == "gte":
             return scores.passed
-        return [_COMPARE[self.pass_op](value, threshold) for value in scores.values]
+        limit = PASSING if threshold is None else threshold
+        return [_COMPARE[self.pass_op](value, limit) for value in scores.values]
 
     def _mean(self, values: list[float], clusters: Sequence[str]) -> float | None:
         if self.on == "mean":
