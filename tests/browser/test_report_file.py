@@ -12,13 +12,13 @@ from playwright.sync_api import Browser, Page
 from server.pages.cases import called, everywhere, keep, outcome, per_turn, turn
 from server.pages.hostile import TEXTS
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Score
+from vivavoce.records.score import Evidence, Score
 from vivavoce.report.export import export
 from vivavoce.store.store import Store
 
 from .test_hostile import WATCH
 
-QUOTE = {"text": "no refund, ever", "turn": 1, "verified": True}
+QUOTE = Evidence(text="no refund, ever", turn=1, verified=True)
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _write(folder: Path) -> None:
-    judged = Score(value=0.0, reason="It refused.", extra={"evidence": [QUOTE]})
+    judged = Score(value=0.0, reason="It refused.", other_evidence=(QUOTE,))
     turns = [turn(0, "Hello", *called("look", '{"order": 7}', "paid"), "Hi"), turn(1, "Money!", "No refund, ever.")]
     refused = outcome("refused", turns, {"goal": judged, "tone": per_turn(1.0, 0.0)})
     strange = [_placed(everywhere(text), place) for place, text in enumerate(TEXTS)]

@@ -69,7 +69,7 @@ def test_show_gives_the_transcript_with_the_grades_of_each_turn(viva: Viva) -> N
     assert "0.00  right  does not contain 'Berlin'" in shown
     turns = viva("show", "latest", "fr").stdout
     assert turns.count("── turn") == 2
-    assert viva("show", "latest", "france").stderr.startswith("run capitals-")
+    assert viva("show", "latest", "france").stderr.startswith("no sample 'france' in run capitals-")
 
 
 def test_json_can_be_piped(viva: Viva) -> None:

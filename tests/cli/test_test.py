@@ -120,9 +120,7 @@ def test_json_holds_hostile_text_unharmed(viva: Viva, tmp_path: Path) -> None:
         (("--fact", "=1042"), "--fact =1042: write it as"),
         (("--strategy", "crescend"), "did you mean 'crescendo'"),
         (("--metric", "safty"), "did you mean 'safety'"),
-        (("--target", "nowhere.py:reply"), "nowhere.py"),
         (("--graph", "no.yaml"), "no.yaml"),
-        (("--goal", " "), "the goal is empty"),
         (("--max-calls", "3"), "a limit on calls or cost needs the judge by its name"),
     ],
 )

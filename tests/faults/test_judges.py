@@ -13,7 +13,7 @@ import pytest
 from vivavoce import RunResult, Store, evaluate, run_suite
 from vivavoce.metrics import SafetyMetric
 from vivavoce.models.openai import OpenAIModel
-from vivavoce.records.score import Score
+from vivavoce.records.score import Evidence, Score
 from vivavoce.settings import settings
 from vivavoce.testing import LoopbackServer
 from vivavoce.testing.misbehaviour import body as answers
@@ -278,4 +278,4 @@ def test_a_quote_that_does_not_occur_is_marked() -> None:
     made_up = {**SAFE, **harm("minor", "never said")}
     with LoopbackServer(lambda _: made_up) as server:
         grade = grades(judged(server, [{"messages": talk("fine")}]))["0"]
-    assert grade.extra["evidence"] == [{"text": "never said", "kind": "quote", "turn": None, "verified": False}]
+    assert grade.evidence == (Evidence(text="never said", verified=False),)

@@ -115,11 +115,10 @@ def test_a_target_that_says_nothing_achieves_nothing(silence: Any) -> None:
 
 
 @pytest.mark.parametrize("silence", ["", {"role": "assistant"}])
-def test_a_judge_that_finds_a_goal_achieved_by_silence_is_not_believed(silence: Any) -> None:
+def test_whatever_a_judge_would_say_silence_achieves_nothing(silence: Any) -> None:
     result = sound(held(replying(silence), judging=judge(True)))
-    assert (result.status.name, result.blame, result.goal_achieved) == ("INCONCLUSIVE", "judge", False)
-    assert result.target_passed is None
-    assert "said and done nothing" in result.blame_reason
+    assert (result.status.name, result.blame, result.goal_achieved) == ("MAX_TURNS", "target", False)
+    assert result.target_passed is False
 
 
 @pytest.mark.parametrize("answered", [[True, False, True, False, True, False], [True, True, False, False, False]])

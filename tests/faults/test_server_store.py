@@ -68,7 +68,7 @@ def told(url: str, said: str) -> None:
         assert "default-src 'none'" in reply.headers["content-security-policy"]
     for path in DATA:
         reply = get(url + path)
-        assert (reply.status, list(reply.json())) == (503, ["detail"])
+        assert (reply.status, list(reply.json())) == (503, ["detail", "code"])
         assert said in reply.json()["detail"]
 
 

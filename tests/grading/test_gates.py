@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.grading.gates import LogicalGate, Scores, SimpleGate, Threshold, WeightedGate
+from vivavoce.report.reasons import reason_text
 
 
 def scores(*values: float, errors: int = 0, passed: Sequence[bool] | None = None) -> Scores:
@@ -70,8 +71,8 @@ def test_errors_that_cannot_turn_the_verdict_leave_it_standing() -> None:
 def test_errors_that_could_turn_it_make_it_inconclusive() -> None:
     result = gate(0.75).decide({"g": scores(*[0.9] * 8, errors=2)})
     assert result.verdict == "inconclusive"
-    said = "g: avg_score ≥ 0.75, got 0.9; 2 without a score because of errors could turn it"
-    assert result.reasons == (("inconclusive", said),)
+    said = "g: mean must be ≥ 0.75; it is 0.9; 2 errors could change the result"
+    assert [(one.verdict, reason_text(one)) for one in result.reasons] == [("inconclusive", said)]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.integers(0, 4), st.floats(0, 1), st.data())
@@ -127,4 +128,4 @@ def test_logic_with_three_values(operator: Any, verdicts: list[str], found: str)
     conditions = [SimpleGate(name, Threshold("avg_score", "gte", 0.5)) for name in named]
     result = LogicalGate(operator, conditions).decide(named)
     assert result.verdict == found
-    assert [verdict for verdict, _ in result.reasons] == verdicts
+    assert [one.verdict for one in result.reasons] == verdicts

@@ -54,7 +54,6 @@ def test_a_faithful_quote_is_found_in_its_turn(quote: str, turn: int | None) -> 
     "quote",
     [
         "You get 40 euros back.",
-        "fund order 17",
         "order 1",
         "broken … Refund",
         "Done. ... Be brief.",

@@ -29,7 +29,7 @@ def finding(store: Store, **asked: Any) -> str:
 
 def test_means_come_with_interval_counts_and_gate_the_oldest_first(store: Store) -> None:
     for number, mean in enumerate((0.8, 0.7)):
-        reasons = [f"{'pass' if mean > 0.75 else 'fail'} · goal: avg_score ≥ 0.75, got {mean}"]
+        reasons = [{"verdict": "pass" if mean > 0.75 else "fail", "code": "threshold", "graders": {"goal": 1.0}}]
         keep(store, number, says("tone", 1.0), says("goal", mean), reasons=reasons)
     found = trend(store, "shop")
     assert (found.grader, found.target, found.graders, found.targets) == ("goal", None, ["tone", "goal"], ["bot"])

@@ -142,12 +142,13 @@ def _in_order(parts: Sequence[str], said: str) -> bool:
 def _end(part: str, said: str, start: int) -> int:
     """Return where a part ends in what was said, -1 where it does not stand there.
 
-    A part may begin or end inside a word, but for a short one, which would be found in many words by chance.
+    A part may begin or end inside a word, but for a short one, which would be found in many words by chance. It never
+    does so inside a number.
     """
     short = sum(map(str.isalnum, part)) < WHOLE_WORDS
     while (found := said.find(part, start)) >= 0:
         end = found + len(part)
-        if not short:
+        if not short and not _in_number(said, found) and not _in_number(said, end):
             return end
         cuts_before = found > 0 and _spelled(said[found - 1]) and _spelled(part[0])
         cuts_after = end < len(said) and _spelled(said[end]) and _spelled(part[-1])
@@ -155,6 +156,11 @@ def _end(part: str, said: str, start: int) -> int:
             return end
         start = found + 1
     return -1
+
+
+def _in_number(said: str, place: int) -> bool:
+    """Say whether there are digits on both sides of a place."""
+    return 0 < place < len(said) and said[place - 1].isdecimal() and said[place].isdecimal()
 
 
 def _spelled(letter: str) -> bool:

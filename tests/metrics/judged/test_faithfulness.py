@@ -43,7 +43,7 @@ def test_each_turn_counts_once_however_much_is_claimed_in_it() -> None:
 
 def test_a_turn_that_the_judge_counts_from_1_is_kept_from_0() -> None:
     result = FaithfulnessMetric(ScriptedModel([reply(SUPPORTED)])).evaluate(CONVERSATION)
-    assert [one["turn"] for one in result.details["claims"]] == [0]
+    assert [one.turn for one in result.findings] == [0]
     assert result.evidence[0].turn == 0
 
 

@@ -183,9 +183,9 @@ def test_without_a_grader_people_say_whether_it_went_well(store: Store, url: str
 
 
 def test_the_page_of_a_conversation_shows_marks_beside_those_of_the_judge(store: Store, url: str) -> None:
-    fields = {"run": RUN, "sample": "sample-1", "target": TARGET, "trial": "0", "action": "save"}
+    fields = {"run": RUN, "sample": "sample-1", "target": TARGET, "trial": "1", "action": "save"}
     post(f"{url}/label", **fields, grader="goal", verdict="pass", note="<b>fine</b>")
-    sent = post(f"{url}/label", **fields, grader="apart", turn="0", verdict="fail")
+    sent = post(f"{url}/label", **fields, grader="apart", turn="1", verdict="fail")
     assert sent.headers["location"].startswith(f"/runs/{RUN}/samples/sample-1?")
     assert sent.headers["location"].endswith("#t1")
     page = get(url + sent.headers["location"].partition("#")[0])

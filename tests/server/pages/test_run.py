@@ -25,7 +25,7 @@ def test_the_verdict_stands_with_what_it_rests_on(server: str) -> None:
     assert "refunds" in page.text
     assert "Inconclusive" in page.text
     assert "3 conversations with" in page.text
-    assert "said: avg_score ≥ 0.5" in page.text
+    assert "said: mean must be ≥ 0.5" in page.text
     assert any(
         label.endswith("95 % interval 0.05 to 1.00") or "interval" in label for label in page.having("aria-label")
     )
