@@ -52,11 +52,10 @@ def test_a_metric_without_an_upper_end_has_no_place_in_the_mean() -> None:
 def test_where_no_quality_was_scored_the_default_stands() -> None:
     contract = measured(CONTRACT, 0.0)
     unscored = result(GOAL_MET, contract, BROKEN)
-    assert unscored.get_quality_score() is None, "a metric that broke is no perfect one"
-    assert result().get_quality_score() == 1.0
+    assert (unscored.get_quality_score(), unscored.get_quality_score(default=0.0)) == (None, None)
+    assert (result().get_quality_score(), result().get_quality_score(default=0.0)) == (1.0, 0.0)
     for found in (result(), unscored):
-        assert found.get_mean_confidence() == 1.0
-        assert (found.get_quality_score(default=0.0), found.get_mean_confidence(default=0.3)) == (0.0, 0.3)
+        assert (found.get_mean_confidence(), found.get_mean_confidence(default=0.3)) == (1.0, 0.3)
 
 
 @pytest.mark.parametrize(
