@@ -35,6 +35,13 @@ def test_the_goal_is_reached_when_every_criterion_is_met_and_the_judge_agrees(
     assert result.details["disagreements"] == (["goal_achieved"] if says and not expected else [])
 
 
+def test_silence_reaches_no_goal_and_no_judge_is_asked() -> None:
+    model = ScriptedModel([])
+    result = SimpleGoalEvaluator(model).evaluate([TALK[0], {"role": "assistant", "content": ""}], goal="Learn it")
+    assert (result.state, result.score, result.value, result.passed) == ("scored", False, 0.0, False)
+    assert result.reason == "the assistant says and does nothing in this conversation"
+
+
 def test_turns_and_criteria_are_counted_in_code() -> None:
     result = judged(simple(True, False, turn_count=7, all_criteria_met=True))
     assert (result.details["turn_count"], result.details["all_criteria_met"]) == (2, False)

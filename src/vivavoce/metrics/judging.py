@@ -32,12 +32,14 @@ from vivavoce.models.model import Model, ModelReply, Request, identity_of
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.counting import turn_span
 from vivavoce.records.failure import shorten
-from vivavoce.records.score import Evidence, Finding, FindingState, Score
+from vivavoce.records.score import Evidence, Finding, FindingState, Raw, Score
 from vivavoce.records.usage import charge, total
 from vivavoce.user_code import source_of
 
 GIVEN = frozenset(("goal", "instructions", "context", "reference", "must", "must_not", "focus", "so_far"))
 """What every prompt may ask for: the fields of the input, the turn that is judged, and what earlier pieces showed."""
+
+SILENT = "the assistant says and does nothing in this conversation"
 
 ANALYSIS = "analysis"
 """What of the context may change while a conversation grows."""
@@ -191,7 +193,7 @@ class JudgedMetric(BaseMultiTurnMetric):
         if not any(message.role in ("user", "assistant") for message in given.messages):
             return "nobody says anything in this conversation" if given.messages else "the conversation is empty"
         if self.of_assistant and not any(acts(message) for message in given.messages):
-            return "the assistant says and does nothing in this conversation"
+            return SILENT
         return None
 
     def unmet(self, given: MultiTurnEvaluationInput) -> str | None:
@@ -217,6 +219,21 @@ class JudgedMetric(BaseMultiTurnMetric):
         """Return the result for a conversation of which nothing has to be asked."""
         del given
         return self.skipped(self.nothing, fingerprint=self.fingerprint)
+
+    def silent(self, given: MultiTurnEvaluationInput, raw: Raw, extra: Mapping[str, Any] | None = None) -> MetricResult:
+        """Return the score `raw` of a conversation in which the assistant says and does nothing: no judge is asked."""
+        value, passed = self.config.scored(raw)
+        return MetricResult(
+            name=self.name,
+            raw=raw,
+            value=value,
+            passed=passed,
+            reason=SILENT,
+            confidence=1.0,
+            extra=dict(extra or {}),
+            fingerprint=self.fingerprint,
+            about=About(self.config.score_type, len(given.messages), given.goal),
+        )
 
     def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
         """Judge a conversation."""

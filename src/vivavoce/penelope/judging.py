@@ -14,7 +14,6 @@ from vivavoce.metrics.judging import ANALYSIS, JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.streaming import Stream, measure_whole
-from vivavoce.metrics.transcript import acts
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.pacing.waiting import is_cancelled
 from vivavoce.penelope.context import GoalProgress, Measured, TestState
@@ -155,7 +154,7 @@ class Judges:
                 given.model_copy(update={"goal": goal, "must": context.must, "must_not": context.must_not})
             )
         result = await measure_whole(metric, stream)
-        return _believed(await self._second_opinion(result, given), metric, given) if name == GOAL else result
+        return await self._second_opinion(result, given) if name == GOAL else result
 
     async def _second_opinion(self, result: MetricResult, given: MultiTurnEvaluationInput) -> MetricResult:
         """Ask the simple question where the judge's answer to the goal metric could not be read; the result says so."""
@@ -193,14 +192,6 @@ async def _together(asked: Sequence[Coroutine[Any, Any, MetricResult]]) -> list[
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
-
-
-def _believed(result: MetricResult, metric: BaseMultiTurnMetric, given: MultiTurnEvaluationInput) -> MetricResult:
-    """Return what is said of the goal, but for a goal that is called achieved where the target did nothing at all."""
-    if not result.passed or any(one.role == "tool" or acts(one) for one in given.messages):
-        return result
-    said = "the goal is called achieved, and the target has said and done nothing"
-    return metric.failed(ModelFault(said, kind="format", evidence=result.reasoning), usage=result.usage)
 
 
 def progress_of(result: MetricResult) -> GoalProgress:

@@ -10,6 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.conversation import split_turns
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict
+from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.penelope.prompts import HERE
@@ -65,6 +68,16 @@ class SimpleGoalEvaluator(JudgedMetric):
             score_type="binary",
         )
         super().__init__(config, model, **{"prompt": HERE / self.template, **options})
+
+    def question(
+        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+    ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
+        """Return the class of an answer about a piece; None where the assistant says and does nothing at all."""
+        return super().question(given, written, piece) if written.answered else None
+
+    def unasked(self, given: MultiTurnEvaluationInput) -> MetricResult:
+        """Return no, for silence reaches no goal."""
+        return self.silent(given, False)
 
     def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
         """Return the class of an answer."""

@@ -15,7 +15,7 @@ from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
-from vivavoce.metrics.result import About, MetricResult
+from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.asking import ask_all
@@ -189,19 +189,7 @@ class GoalAchievementJudge(JudgedMetric):
         """Return the lowest level, for silence reaches no goal; without a turn to judge by itself it is skipped."""
         if self.scope != "conversation":
             return super().unasked(given)
-        level = self.categories[0]
-        value, passed = self.config.scored(level)
-        return MetricResult(
-            name=self.name,
-            raw=level,
-            value=value,
-            passed=passed,
-            reason="the assistant says and does nothing in this conversation",
-            confidence=1.0,
-            extra=self._levels(),
-            fingerprint=self.fingerprint,
-            about=About(self.config.score_type, len(given.messages), given.goal),
-        )
+        return self.silent(given, self.categories[0], self._levels())
 
     def conclude(self, verdict: Verdict) -> Verdict:
         """Return the verdict, unless whether it passes hangs on evidence that is nowhere in the conversation.
