@@ -50,6 +50,7 @@ def test_nothing_runs_and_nothing_is_fetched(page: Page, hostile: str) -> None:
     assert page.evaluate("hits") == 0
 
 
+@pytest.mark.refused_filters
 def test_a_hostile_filter_is_typed_and_stays_a_text(page: Page, hostile: str) -> None:
     page.add_init_script(WATCH)
     page.goto(f"{hostile}/runs/run-0")

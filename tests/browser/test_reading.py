@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 
@@ -22,6 +23,7 @@ def test_from_the_list_to_the_turn_that_went_wrong(page: Page, url: str) -> None
     expect(page.get_by_role("heading", level=1)).not_to_have_text("question-before-yes")
 
 
+@pytest.mark.refused_filters
 def test_a_filter_that_cannot_be_read_is_told_while_typing(page: Page, url: str) -> None:
     page.goto(f"{url}/runs/latest")
     page.get_by_label("Filter samples").fill("stat:error")

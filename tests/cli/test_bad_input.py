@@ -71,7 +71,7 @@ BAD_SUITES = {
         "reward: {kind: weighted, weights: {right: .inf}}\ngate:",
         "reward.weights: weights are finite numbers; got right: inf",
     ),
-    "weight that is no number": (
+    "weight that is not a number": (
         "{kind: simple, metric_key: right,",
         "{kind: weighted_average, weights: {right: .nan},",
         "gate.weights: weights are finite numbers; got right: nan",

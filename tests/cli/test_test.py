@@ -114,6 +114,20 @@ def test_json_holds_hostile_text_unharmed(viva: Viva, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("target", "goal", "complaint"),
+    [("nowhere.py:reply", GOAL, "nowhere.py"), ("bot_v1.py:reply", " ", "the goal is empty")],
+)
+def test_a_target_that_is_not_there_and_an_empty_goal_are_one_line_and_no_test(
+    viva: Viva, target: str, goal: str, complaint: str
+) -> None:
+    played = ("--tester", "customer.py:customer", "--judge", "customer.py:examiner")
+    done = viva("test", "--target", target, "--goal", goal, *played)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
     ("more", "complaint"),
     [
         (("--fact", "1042"), "--fact 1042: write it as 'order number=1042'"),

@@ -124,7 +124,7 @@ def test_a_job_that_ends_its_server_each_time_is_given_up(tmp_path: Path) -> Non
     file.write_text(json.dumps({**kept, "starts": 10}))
     with serve(tmp_path) as (process, client):
         left = client.job(record.id).wait()
-    assert (left.status, "broke off 10 times" in (left.detail or "")) == ("interrupted", True)
+    assert (left.status, "stopped 10 times during this job" in (left.detail or "")) == ("interrupted", True)
     assert json.loads(file.read_text())["request"] is None
 
 

@@ -43,6 +43,7 @@ def checker(messages: list[AnyMessage]) -> Checker:
         ('refund {"order": 17}', 0),
         ("取消我的汽车", 1),
         ("I must not do", 1),
+        ("fund order 17", 0),
     ],
 )
 def test_a_faithful_quote_is_found_in_its_turn(quote: str, turn: int | None) -> None:

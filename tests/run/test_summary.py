@@ -69,6 +69,41 @@ def test_with_several_targets_the_silent_one_is_named() -> None:
     assert explained(found) == ["inconclusive · v2: exact: nothing was scored (1 error)"]
 
 
+def passing(sample: str, value: float, passed: bool, trial: int = 0) -> ScoreRow:
+    """Return a score whose passing is not a matter of its value."""
+    return ScoreRow(AttemptKey(sample, "bot", trial), "grade", "g", "scored", value, passed)
+
+
+def test_the_pass_rate_counts_the_scores_that_pass_whatever_their_value() -> None:
+    rows = [passing("a", 0.25, True), passing("b", 0.99, False), passing("c", 1.0, False)]
+    rows.append(row(AttemptKey("d", "bot", 0), "g", "error", None))
+    found = summarise(tally(rows), attempts=4, failed=0, gate=SimpleGate("g", Threshold("accuracy", "gte", 30)))
+    assert found.grader("g").pass_rate == pytest.approx(1 / 3)
+    said = "inconclusive · g: pass rate must be ≥ 30%; it is 33.33%; 1 error could change the result"
+    assert explained(found) == [said]
+
+
+def test_a_trial_succeeds_where_its_score_passes() -> None:
+    rows = [passing("a", 0.5, passed, trial) for trial, passed in enumerate((True, False, True))]
+    found = summarise(tally(rows), attempts=3, failed=0, gate=None).grader("g")
+    assert (found.pass_at[2], found.pass_hat[2]) == (pytest.approx(1), pytest.approx(1 / 3))
+
+
+def test_a_gate_with_a_threshold_of_its_own_counts_by_that_and_leaves_the_pass_rate() -> None:
+    rows = [passing("a", 0.25, True), passing("b", 0.75, False)]
+    gate = SimpleGate("g", Threshold("accuracy", "gte", 50, pass_threshold=0.5))
+    found = summarise(tally(rows), attempts=2, failed=0, gate=gate)
+    assert (found.verdict, explained(found)) == ("pass", ["pass · g: pass rate must be ≥ 50%; it is 50%"])
+    assert found.grader("g").pass_rate == 0.5
+
+
+def test_a_gate_that_counts_what_lies_below_still_counts_that() -> None:
+    rows = [passing("a", 0.25, False), passing("b", 0.75, True), passing("c", 1.0, True)]
+    gate = SimpleGate("g", Threshold("accuracy", "lte", 50, pass_op="lt"))
+    found = summarise(tally(rows), attempts=3, failed=0, gate=gate)
+    assert explained(found) == ["fail · g: pass rate must be ≤ 50%; it is 66.67%"]
+
+
 def test_without_a_gate_and_without_errors_there_is_nothing_to_decide() -> None:
     found = summary(("exact", 1.0), ("exact", 0.0))
     assert (found.verdict, found.reasons) == (None, [])

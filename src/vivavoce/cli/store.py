@@ -45,8 +45,8 @@ def command(
 
     A store is a file, or a database: postgresql://user@host/database. gc deletes finished runs with everything that
     belongs to them, and the replies of models that are older than every run that is left; a run that may be resumed,
-    or is worked on, stays. copy leaves the store it reads as it is, and adds to the other what that lacks; broken off,
-    it is begun again with the same command. audit lists labels, deletions and tokens, the newest first.
+    or is worked on, stays. copy leaves the store it reads as it is, and adds to the other what that lacks; a copy that
+    was stopped is completed by the same command. audit lists labels, deletions and tokens, the newest first.
     """
     if what != "copy" and source is not None:
         raise UsageError(f"viva store {what} takes no store as an argument; name it with --store {Place(source)}")

@@ -130,7 +130,7 @@ class Grader:
             fingerprint=self.fingerprint,
             usage=usage if usage.calls else None,
         )
-        return whole if trajectory.failure is None else _broken_off(whole, trajectory.failure)
+        return whole if trajectory.failure is None else _ended_early(whole, trajectory.failure)
 
     async def _turn(self, sample: Sample, index: int, trajectory: Trajectory) -> tuple[Score, str]:
         if index >= len(trajectory.turns):
@@ -145,7 +145,7 @@ _NEVER_HELD = Failure(blame="environment", kind="missing", message="the recordin
 _EMPTY = Score(value=0.0, reason="empty submission: the extractor found nothing")
 
 
-def _broken_off(whole: Score, failure: Failure) -> Score:
+def _ended_early(whole: Score, failure: Failure) -> Score:
     """Return the score of a conversation that ended in an error: no turn that was graded makes up for the rest.
 
     A grader that has nothing to grade in any turn still does not apply.

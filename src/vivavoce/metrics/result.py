@@ -15,7 +15,7 @@ from vivavoce.records.score import Evidence as Evidence
 from vivavoce.records.score import Raw, Score, with_passed
 
 ERROR = "error"
-"""What `score` is where nothing could be measured: a word that is no number and no category."""
+"""What `score` is where nothing could be measured: a word, neither a number nor a category."""
 
 Prompt = Callable[[], str]
 

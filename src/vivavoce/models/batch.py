@@ -183,10 +183,10 @@ class ImportReport:
 def import_responses(path: str | os.PathLike[str], replies: KeptReplies, model: str) -> ImportReport:
     """Keep the answers of a file that a batch service returned, all or none.
 
-    `model` is the judge as it was named for the export. A refusal, an answer that was cut off or is no JSON object, and
-    a request that failed are not kept: asked again, they are exported again. Whether an answer matches its schema shows
-    when it is used; one that does not is exported again too. An answer that differs from one that was imported before
-    replaces it, for it is a correction. A second import of the same file changes nothing.
+    `model` is the judge as it was named for the export. A refusal, an answer that was cut off or is not a JSON
+    object, and a request that failed are not kept: asked again, they are exported again. Whether an answer matches its
+    schema shows when it is used; one that does not is exported again too. An answer that differs from one that was
+    imported before replaces it, for it is a correction. A second import of the same file changes nothing.
 
     Raises:
         UsageError: the file cannot be read, a line is no response or belongs to another model, or two lines contradict

@@ -22,7 +22,7 @@ class KeptJob(BaseModel):
 
     `request` is there as long as the job is to go on by itself after a restart: until it is over, or cancelled. Of the
     key and of the whole request only hashes are kept, and the conversations of an evaluation are in a file beside it.
-    `store` is where its runs are. `starts` counts how often in a row work on it was begun and broke off without one
+    `store` is where its runs are. `starts` counts how often in a row work on it was begun and stopped without one
     more conversation being kept; `calls` and `cost` are what it has used of its limits, to the second.
     """
 

@@ -224,7 +224,7 @@ class Jobs:
         if record.status != "interrupted":
             self._finish(job, **record.model_dump(include={"status", "detail", "verdict", "done"}))
         elif starts >= MOST_STARTS:
-            why = f"the server broke off {starts} times at this job; to try again, resume it or ask for it anew"
+            why = f"the server stopped {starts} times during this job; to try again, resume it or ask for it anew"
             self._finish(job, status="interrupted", detail=why, done=record.done)
         else:
             job.update(status="waiting", detail=None, done=record.done)

@@ -285,7 +285,7 @@ class Store:
     def copy_to(self, target: Store, tell: Listener) -> Copied:
         """Copy every run, label and reply that another store lacks; `tell` hears how far it is.
 
-        A copy that was broken off, or is older, is completed by another. Attempts get new numbers and nothing else.
+        A copy that was stopped, or is older, is completed by another. Attempts get new numbers and nothing else.
 
         Raises:
             UsageError: another run has the id of one of ours.

@@ -84,7 +84,7 @@ class LettaTurn:
 
         Raises:
             RateLimited: the model behind the agent asked to slow down.
-            TargetFault: the turn failed, waits for an approval, or broke off in the middle. It is never retryable:
+            TargetFault: the turn failed, waits for an approval, or stopped in the middle. It is never retryable:
                 the agent has stored the user's message, and asking again would store it twice.
         """
         try:
@@ -98,7 +98,7 @@ class LettaTurn:
             raise TargetFault(f"the agent waits for somebody to approve its call of {tools}", kind="approval")
         if self._stop is None:
             said = "\n".join(message.pretty_repr() for message in self._messages)
-            raise TargetFault("the answer broke off before the end of the turn", kind="format", evidence=shorten(said))
+            raise TargetFault("the answer ended before the end of the turn", kind="format", evidence=shorten(said))
         return Reply(self._messages, self.usage)
 
     def _think(self, event: Event) -> None:

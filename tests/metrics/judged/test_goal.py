@@ -202,6 +202,12 @@ def test_where_the_goal_hangs_on_an_invented_quote_there_is_no_score(second: Scr
     assert "hangs on a quote that is not in the conversation: 'Your refund is on its way.'" in result.failure.message
 
 
+def test_a_second_answer_of_another_shape_is_an_error_of_the_judge() -> None:
+    judge = GoalAchievementJudge(model=ScriptedModel([verdict(*INVENTED), {"nonsense": True}]))
+    result = judge.evaluate(CONVERSATION, goal=GOAL)
+    assert (result.state, result.value, result.failure and result.failure.kind) == ("error", None, "format")
+
+
 def test_an_invented_quote_that_changes_nothing_is_named_and_the_score_stands() -> None:
     reply = verdict(*INVENTED, criterion("a voucher is sent", False))
     result = GoalAchievementJudge(model=ScriptedModel([reply, reply])).evaluate(CONVERSATION, goal=GOAL)

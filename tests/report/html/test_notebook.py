@@ -43,7 +43,7 @@ def test_the_verdict_the_intervals_and_the_worst_samples_are_shown(empty: Store)
     low = [outcome(f"s{i}", [turn(0, "Hi")], {"tone": per_turn(i / 10)}, position=i) for i in range(9)]
     keep(empty, [*low, outcome("bad", grades={"tone": failed(BROKEN)}, position=9, failure=BROKEN)])
     page = Elements(graded_html(graded(empty)))
-    assert "support No gate 10 conversations, 1 of them broke off; viva view run-1" in page.text
+    assert "support No gate 10 conversations, 1 of them ended with an error; viva view run-1" in page.text
     assert re.search(r"tone 0\.400 0\.\d\d to 0\.\d\d not gated 0\.0% 9 1 0", page.text)
     samples = re.findall(r"ask (\w+)", page.text)
     assert samples == ["bad", "s0", "s1", "s2", "s3"]
