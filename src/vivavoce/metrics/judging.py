@@ -23,6 +23,7 @@ from vivavoce.metrics.options import read_options
 from vivavoce.metrics.pieces import Piece, cut
 from vivavoce.metrics.prompts import HERE, Prompt, Wording, read_prompt
 from vivavoce.metrics.result import About, MetricResult
+from vivavoce.metrics.silence import SILENT
 from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, acts, quoted, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.asking import ask_all
@@ -32,14 +33,12 @@ from vivavoce.models.model import Model, ModelReply, Request, identity_of
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.counting import turn_span
 from vivavoce.records.failure import shorten
-from vivavoce.records.score import Evidence, Finding, FindingState, Raw, Score
+from vivavoce.records.score import Evidence, Finding, FindingState, Score
 from vivavoce.records.usage import charge, total
 from vivavoce.user_code import source_of
 
 GIVEN = frozenset(("goal", "instructions", "context", "reference", "must", "must_not", "focus", "so_far"))
 """What every prompt may ask for: the fields of the input, the turn that is judged, and what earlier pieces showed."""
-
-SILENT = "the assistant says and does nothing in this conversation"
 
 ANALYSIS = "analysis"
 """What of the context may change while a conversation grows."""
@@ -198,8 +197,7 @@ class JudgedMetric(BaseMultiTurnMetric):
 
     def unmet(self, given: MultiTurnEvaluationInput) -> str | None:
         """Say what of `needs` is not known."""
-        missing = next((name for name in self.needs if not getattr(given, name)), None)
-        return missing and f"needs a {missing}, and none is given"
+        return next((f"needs a {name}, and none is given" for name in self.needs if not getattr(given, name)), None)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return one verdict of those about the pieces of a conversation: their mean, by the turns they are about."""
@@ -219,21 +217,6 @@ class JudgedMetric(BaseMultiTurnMetric):
         """Return the result for a conversation of which nothing has to be asked."""
         del given
         return self.skipped(self.nothing, fingerprint=self.fingerprint)
-
-    def silent(self, given: MultiTurnEvaluationInput, raw: Raw, extra: Mapping[str, Any] | None = None) -> MetricResult:
-        """Return the score `raw` of a conversation in which the assistant says and does nothing: no judge is asked."""
-        value, passed = self.config.scored(raw)
-        return MetricResult(
-            name=self.name,
-            raw=raw,
-            value=value,
-            passed=passed,
-            reason=SILENT,
-            confidence=1.0,
-            extra=dict(extra or {}),
-            fingerprint=self.fingerprint,
-            about=About(self.config.score_type, len(given.messages), given.goal),
-        )
 
     def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
         """Judge a conversation."""

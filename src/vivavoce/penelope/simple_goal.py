@@ -12,6 +12,7 @@ from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.silence import score_of_silence
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
@@ -77,7 +78,7 @@ class SimpleGoalEvaluator(JudgedMetric):
 
     def unasked(self, given: MultiTurnEvaluationInput) -> MetricResult:
         """Return no, for silence reaches no goal."""
-        return self.silent(given, False)
+        return score_of_silence(self, given, False)
 
     def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
         """Return the class of an answer."""

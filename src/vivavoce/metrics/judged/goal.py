@@ -16,6 +16,7 @@ from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdic
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.silence import score_of_silence
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.asking import ask_all
@@ -189,7 +190,7 @@ class GoalAchievementJudge(JudgedMetric):
         """Return the lowest level, for silence reaches no goal; without a turn to judge by itself it is skipped."""
         if self.scope != "conversation":
             return super().unasked(given)
-        return self.silent(given, self.categories[0], self._levels())
+        return score_of_silence(self, given, self.categories[0], self._levels())
 
     def conclude(self, verdict: Verdict) -> Verdict:
         """Return the verdict, unless whether it passes hangs on evidence that is nowhere in the conversation.
