@@ -23,7 +23,7 @@ import asyncio
 
 async def reply(messages):
     open("asked", "a").write("x")
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(%s)
     return "hi"
 """
 SUITE = """\
@@ -54,7 +54,7 @@ def serve(folder: Path, *arguments: str, **environment: str) -> Generator[tuple[
 
 
 def test_ctrl_c_ends_it_in_good_order_and_the_job_goes_on_in_the_next_one(tmp_path: Path) -> None:
-    (tmp_path / "bot.py").write_text(BOT)
+    (tmp_path / "bot.py").write_text(BOT % 0.05)
     rows = ", ".join(f"{{id: s{n}, input: hello, ground_truth: hi}}" for n in range(60))
     (tmp_path / "slow.yaml").write_text(SUITE % rows)
     with serve(tmp_path) as (process, url), Client(url) as client:
@@ -71,6 +71,19 @@ def test_ctrl_c_ends_it_in_good_order_and_the_job_goes_on_in_the_next_one(tmp_pa
         again = client.job(job.id).wait()
     assert (again.status, again.done, again.run) == ("finished", 60, ended.run)
     assert len((tmp_path / "asked").read_text()) == 60
+
+
+def test_who_follows_a_job_hears_of_its_end_also_where_the_last_answer_takes_its_time(tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text(BOT % 1.5)
+    (tmp_path / "slow.yaml").write_text(SUITE % "{id: a, input: hello, ground_truth: hi}, {id: b, input: hello}")
+    with serve(tmp_path) as (process, url), Client(url) as client:
+        events = client.submit("suite", suite="slow.yaml").events()
+        while next(events).kind != "started":
+            pass
+        process.send_signal(signal.SIGINT)
+        ended = list(events)[-1].job
+        assert ended is not None
+        assert (ended.status, ended.done) == ("interrupted", 1)
 
 
 def test_a_token_is_asked_for_where_one_is_set(tmp_path: Path) -> None:

@@ -21,6 +21,9 @@ router = APIRouter(prefix="/api/v1", tags=["jobs"], route_class=StrictRoute, res
 PING = 15
 """Seconds of silence after which a stream says that it is still there."""
 
+FAREWELL = 60
+"""Seconds that a stream has to tell of the end of its job when the server ends, which first ends its jobs."""
+
 _MORE = {409: {"model": Problem, "description": "The key was used for another request."}, 429: {"model": Problem}}
 
 
@@ -73,7 +76,10 @@ async def events(
     """Tell what happened in a job and what happens, until it is over."""
     told = last_event_id or ""
     seen = int(told) if told.isascii() and told.isdigit() and len(told) < 16 else after
-    return EventSourceResponse(_stream(_jobs(request).get(job), seen), ping=PING, headers={"x-accel-buffering": "no"})
+    stream = _stream(_jobs(request).get(job), seen)
+    return EventSourceResponse(
+        stream, ping=PING, shutdown_grace_period=FAREWELL, headers={"x-accel-buffering": "no"}
+    )
 
 
 async def _stream(job: Job, seen: int) -> AsyncIterator[ServerSentEvent]:
