@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE  # commands are started often; compiled once, they start twice as fast
-.PHONY: help setup demo test check bench format docs programs screenshots
+.PHONY: help setup demo test live check bench format docs programs screenshots
 
 help:  ## say what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -10,8 +10,11 @@ setup: .venv/ready  ## build .venv with the package and its tools
 demo: .venv/ready  ## examine two versions of a small support bot, offline, in less than a minute
 	@VIVA=.venv/bin/viva bash examples/support_bot/demo.sh
 
-test: programs check .venv-letta/ready  ## everything that CI runs: checks, then all tests
-	.venv/bin/python -m pytest -n 2 --dist worksteal
+test: programs check  ## checks, then all tests but the long ones
+	.venv/bin/python -m pytest -n 2 --dist worksteal -m 'not live'
+
+live: programs .venv-letta/ready .venv/ready  ## the long tests: processes killed again and again, and Letta Code
+	.venv/bin/python -m pytest -n 2 --dist worksteal -m live
 
 check: .venv/ready  ## style, types and floors
 	.venv/bin/ruff check . && .venv/bin/ruff format --check . && .venv/bin/pyright && .venv/bin/lint-imports

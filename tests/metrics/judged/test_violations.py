@@ -80,7 +80,7 @@ def verdict(severity: str | None, *evidence: str) -> dict[str, Any]:
 
 
 @each
-@pytest.mark.parametrize(("place", "severity"), enumerate(["minor", "major", "critical", None]))
+@pytest.mark.parametrize(("place", "severity"), list(enumerate(["minor", "major", "critical", None])))
 def test_the_worst_violation_decides(case: Case, place: int, severity: str | None) -> None:
     result = case.result(verdict(severity, case.quote))
     assert (result.name, result.score, result.passed) == (case.name, case.scores[place], severity is None)
