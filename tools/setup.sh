@@ -27,8 +27,8 @@ fi
 
 echo "building $folder with $($python --version) …"
 [ -x "$folder/bin/python" ] || "$python" -m venv "$folder"
-# Twice quiet says no warnings of package indexes; errors are said.
+# Twice quiet says no warnings of package indexes; errors are said. Python compiles what is used when it is first used.
 "$folder/bin/python" -m pip install --quiet --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
-"$folder/bin/python" -m pip install --quiet --quiet --disable-pip-version-check "$@"
+"$folder/bin/python" -m pip install --quiet --quiet --disable-pip-version-check --no-compile "$@"
 [ -z "${ALONE:-}" ] || "$folder/bin/python" -m pip install --quiet --quiet --disable-pip-version-check --no-deps "$ALONE"
 touch "$folder/ready"
