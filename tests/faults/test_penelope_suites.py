@@ -20,6 +20,7 @@ from stage import say, verdict
 from vivavoce import RunResult, run_suite
 from vivavoce.errors import UsageError
 from vivavoce.penelope.result import TestResult, read_test
+from vivavoce.records.trajectory import Trajectory
 from vivavoce.run.plan import RunOptions
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
@@ -81,9 +82,14 @@ def write(server: LoopbackServer, pause: float = 0.0, **changed: Any) -> None:
     Path("bot.py").write_text(BOT.format(pause=pause))
 
 
+def led_in(talk: Trajectory) -> TestResult:
+    assert talk.test is not None
+    return read_test(talk.test, talk)
+
+
 def ends_of(result: RunResult) -> dict[str, TestResult]:
     talks = {outcome.attempt.key.sample_id: outcome.attempt.trajectory for outcome in result.outcomes()}
-    return {name: sound(read_test(talk.test or {}, talk)) for name, talk in talks.items()}
+    return {name: sound(led_in(talk)) for name, talk in talks.items()}
 
 
 def test_every_row_has_its_own_end_and_none_is_a_wrong_success(server: LoopbackServer) -> None:
@@ -138,7 +144,7 @@ def test_trials_are_asked_apart(server: LoopbackServer) -> None:
     result = run_suite("suite.yaml", RunOptions(trials=3))
     outcomes = list(result.outcomes())
     assert [outcome.attempt.key.trial for outcome in outcomes] == [0, 1, 2]
-    assert all((one.attempt.trajectory.test or {})["status"] == "success" for one in outcomes)
+    assert all(led_in(one.attempt.trajectory).status == "success" for one in outcomes)
     assert sum(request.body["model"] == "tester" for request in server.requests) == 6
 
 
@@ -163,7 +169,7 @@ def held(store: str) -> tuple[Any, dict[str, Any]]:
         found: dict[str, Any] = {}
         for outcome in opened.outcomes(grading.id):
             talk = outcome.attempt.trajectory
-            test = sound(read_test(talk.test or {}, talk))
+            test = sound(led_in(talk))
             assert outcome.attempt.key.sample_id not in found, "a test is there twice"
             found[outcome.attempt.key.sample_id] = lasting(test.model_dump(mode="json"))
         return (run.status, grading.verdict), found

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kept import kept_test
 from vivavoce.errors import GraderFault
 from vivavoce.grading.extractors import View
 from vivavoce.grading.graders import Case
@@ -21,14 +22,14 @@ def case(**test: Any) -> Case:
         "target_passed": True,
         "stop_reason": "the goal is achieved",
         "stopped_by": "goal_achieved",
-        "evaluation": {"goal_achievement": {"state": "scored", "reason": "Done."}},
+        "evaluation": {"goal_achievement": {"value": 1.0, "reason": "Done."}},
         "criteria": [
             {"text": "greet", "must": True, "met": True, "evidence": [{"text": "Hi.", "turn": 0, "verified": True}]},
             {"text": "swear", "must": False, "met": False, "evidence": []},
         ],
         **test,
     }
-    return Case(Sample(id="s", goal="g"), "", View([], None, [], {k: v for k, v in told.items() if v is not None}))
+    return Case(Sample(id="s", goal="g"), "", View([], None, [], kept_test(**told)))
 
 
 def test_a_goal_that_is_reached_scores_one_with_the_judge_s_reason() -> None:
@@ -38,6 +39,8 @@ def test_a_goal_that_is_reached_scores_one_with_the_judge_s_reason() -> None:
         "status": "success",
         "stopped_by": "goal_achieved",
         "stop_reason": "the goal is achieved",
+        "blame_reason": "",
+        "usage": {},
     }
     assert [(one.kind, one.what, one.verdict, one.state) for one in grade.findings] == [
         ("criterion", "greet", "met", "pass"),

@@ -12,7 +12,7 @@ from vivavoce.messages import SystemMessage
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.judging import CONTRACT, GOAL
 from vivavoce.penelope.result import TestResult, dump_test, read_test
-from vivavoce.penelope.stopping import TestStatus
+from vivavoce.records.test import TestStatus
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage
 
@@ -101,7 +101,9 @@ def test_a_test_comes_back_from_what_its_trajectory_holds() -> None:
     found = result(GOAL_MET, opening=[SystemMessage(content="Be kind.")], end_time=datetime.now(UTC))
     found = found.model_copy(update={"discarded": [result()]})
     exchanges = [one.exchange for one in found.history]
-    plain = json.loads(json.dumps(dump_test(found)))
-    assert "exchange" not in json.dumps(plain["history"])
-    talk = Trajectory(opening=found.opening, turns=exchanges, test=plain)
-    assert read_test(plain, talk) == found
+    kept = dump_test(found)
+    assert (kept.opening, [turn.exchange for turn in kept.history]) == ([], [None] * len(exchanges))
+    talk = Trajectory(opening=found.opening, turns=exchanges, test=kept)
+    again = Trajectory.model_validate_json(talk.model_dump_json())
+    assert again.test is not None
+    assert read_test(again.test, again) == found

@@ -17,12 +17,12 @@ from vivavoce.penelope.stopping import (
     RepetitionCondition,
     Stop,
     StoppingCondition,
-    TestStatus,
     conditions,
     first_stop,
 )
 from vivavoce.penelope.turn import Step
 from vivavoce.records.failure import Failure
+from vivavoce.records.test import TestStatus
 from vivavoce.records.usage import Usage
 
 from .states import DOWN, state, turn

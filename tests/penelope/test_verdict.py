@@ -10,10 +10,11 @@ from vivavoce.metrics.judged.goal import CRITERION, PROHIBITION
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.judging import CONTRACT, GOAL
-from vivavoce.penelope.stopping import Stop, TestStatus
+from vivavoce.penelope.stopping import Stop
 from vivavoce.penelope.verdict import Verdict, decide
 from vivavoce.records.failure import Failure
 from vivavoce.records.score import Finding
+from vivavoce.records.test import TestStatus
 
 from .states import state, turn
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from vivavoce.messages import AIMessage, ToolMessage
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.result import Criterion, TestResult
-from vivavoce.penelope.stopping import TestStatus
 from vivavoce.penelope.turn import Step, Turn
 from vivavoce.penelope.view import html, line, text
+from vivavoce.records.test import TestStatus
 
 from .states import DOWN, state, turn
 

@@ -14,6 +14,7 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, select, text
 
+from kept import kept_test, kept_turn
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, skipped
@@ -386,7 +387,9 @@ def test_a_migration_that_is_killed_half_way_leaves_the_older_schema(
 
 
 async def test_what_a_tester_leaves_is_kept(address: str) -> None:
-    told = {"status": "success", "history": [{"reasoning": "Grüße 🎓 \x00"}]}
+    older = {"score": "met", "reasoning": "Grüße", "details": {"is_successful": True, "evidence": ["Hi"]}}
+    told = kept_test(history=[kept_turn(reasoning="Grüße 🎓 \x00")], evaluation={"goal": older})
+    assert (told.evaluation["goal"].raw, told.evaluation["goal"].passed) == ("met", True)
     held = cases.outcome(1)
     talk = held.attempt.trajectory.model_copy(update={"test": told})
     held = held.model_copy(update={"attempt": held.attempt.model_copy(update={"trajectory": talk})})

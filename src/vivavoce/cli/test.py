@@ -153,7 +153,7 @@ class _Watcher:
             talk = self._without_keys(event.outcome.attempt.trajectory)
             if talk.test is None and talk.failure is not None:
                 self._console.print(one_line(str(talk.failure), 400))
-            for line in ending(talk.test):
+            for line in ending(talk.test) if talk.test else ():
                 self._console.print(line)
 
     def _without_keys(self, record: _Record) -> _Record:

@@ -21,6 +21,7 @@ from vivavoce.grading.options import Pattern, check_parameters, read_options
 from vivavoce.messages import AnyMessage, ToolMessage
 from vivavoce.metrics.transcript import transcript as quoted_lines
 from vivavoce.plugins import Registry, is_file_reference, load_object
+from vivavoce.records.test import Test
 from vivavoce.records.trajectory import assistant_texts, tool_calls, tool_results
 
 
@@ -34,7 +35,7 @@ class View:
     turns: Sequence[Sequence[AnyMessage]]
     state: Mapping[str, Any] | None = None
     seconds: Sequence[float | None] = ()
-    test: Mapping[str, Any] | None = None
+    test: Test | None = None
 
     @property
     def messages(self) -> list[AnyMessage]:

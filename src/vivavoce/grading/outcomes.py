@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from vivavoce.errors import GraderFault
 from vivavoce.grading.graders import Case
 from vivavoce.records.failure import Failure
 from vivavoce.records.score import TESTER_ERROR, Finding, Score, failed
+from vivavoce.records.test import Criterion, Test
 
-_KEPT = ("status", "stopped_by", "stop_reason", "blame", "blame_reason", "usage")
+_KEPT = {"status", "stopped_by", "stop_reason", "blame", "blame_reason", "usage"}
 """What of a test is kept with its score."""
 
 
 def goal_achieved(case: Case) -> Score:
     """Score 1 when the tester reached its goal; a test that went wrong by the tester's own fault is an error."""
     test = _test(case)
-    goal: Mapping[str, Any] = test["evaluation"].get("goal_achievement", {})
-    if goal.get("state") != "scored":
+    goal = test.evaluation.get("goal_achievement")
+    if goal is None or goal.state != "scored":
         return _undecided(test)
-    why = goal.get("reason") or goal.get("reasoning") or test["stop_reason"]  # older tests have its reasoning
-    return _grade(test, bool(test["goal_achieved"]), str(why))
+    return _grade(test, test.goal_achieved, goal.reason or test.stop_reason)
 
 
 def target_passed(case: Case) -> Score:
@@ -30,38 +27,35 @@ def target_passed(case: Case) -> Score:
     For a goal that the target should withstand it is 1 when the goal was not reached.
     """
     test = _test(case)
-    passed = test.get("target_passed")
-    if passed is None:
+    if test.target_passed is None:
         return _undecided(test)
-    return _grade(test, bool(passed), str(test.get("blame_reason") or test["stop_reason"]))
+    return _grade(test, test.target_passed, test.blame_reason or test.stop_reason)
 
 
-def _grade(test: Mapping[str, Any], passed: bool, why: str) -> Score:
-    extra = {name: test[name] for name in _KEPT if test.get(name) is not None}
-    if not passed and test.get("blame") == "tester":
+def _grade(test: Test, passed: bool, why: str) -> Score:
+    extra = test.model_dump(mode="json", include=_KEPT, exclude_none=True)
+    if not passed and test.blame == "tester":
         failure = Failure(blame="tester", kind=TESTER_ERROR, message=f"the tester erred: {why}")
         return failed(failure, extra=extra)
-    return Score(value=float(passed), reason=why, findings=tuple(map(_finding, test["criteria"])), extra=extra)
+    return Score(value=float(passed), reason=why, findings=tuple(map(_finding, test.criteria)), extra=extra)
 
 
-def _finding(criterion: Mapping[str, Any]) -> Finding:
-    met = bool(criterion["met"])
+def _finding(criterion: Criterion) -> Finding:
     return Finding(
-        kind="criterion" if criterion["must"] else "prohibition",
-        what=criterion["text"],
-        verdict="met" if met else "not met",
-        state="pass" if met else "fail",
-        evidence=criterion["evidence"],
+        kind="criterion" if criterion.must else "prohibition",
+        what=criterion.text,
+        verdict="met" if criterion.met else "not met",
+        state="pass" if criterion.met else "fail",
+        evidence=criterion.evidence,
     )
 
 
-def _undecided(test: Mapping[str, Any]) -> Score:
-    why = str(test.get("blame_reason") or test["stop_reason"])
-    blame: Any = test.get("blame") or "judge"
-    return failed(Failure(blame=blame, kind="inconclusive", message=why), extra={"status": test["status"]})
+def _undecided(test: Test) -> Score:
+    failure = Failure(blame=test.blame or "judge", kind="inconclusive", message=test.blame_reason or test.stop_reason)
+    return failed(failure, extra={"status": test.status})
 
 
-def _test(case: Case) -> Mapping[str, Any]:
+def _test(case: Case) -> Test:
     if case.view.test is None:
         raise GraderFault("no tester led this conversation; use driver: penelope", kind="options")
     return case.view.test

@@ -10,12 +10,11 @@ from typing import Any, cast
 from pydantic import Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
+from vivavoce.records.design_names import ERROR as ERROR
+from vivavoce.records.design_names import score_fields
 from vivavoce.records.failure import Failure
 from vivavoce.records.score import Evidence as Evidence
 from vivavoce.records.score import Raw, Score, with_passed
-
-ERROR = "error"
-"""What `score` is where nothing could be measured: a word, neither a number nor a category."""
 
 Prompt = Callable[[], str]
 
@@ -88,7 +87,10 @@ class MetricResult(Score):
         """Read the design document's names; the metric decides from a raw score whether it passes."""
         if not isinstance(data, Mapping):
             return data
-        typed = _typed(cast("Mapping[str, Any]", data))
+        named = cast("Mapping[str, Any]", data)
+        typed, details = score_fields(named), cast("Mapping[str, Any]", named.get("details") or {})
+        if "score_type" in details:
+            typed.setdefault("about", About(score_type=details["score_type"]))
         return typed if typed.get("raw") is not None else with_passed(typed)
 
     @property
@@ -133,39 +135,7 @@ class MetricResult(Score):
 
 
 _CRITERIA = ("criterion", "prohibition")
-_OLDER = {"score": "raw", "reasoning": "reason", "error": "failure", "evidence": "other_evidence"}
-_REPEATED = frozenset(
-    ("score", "score_type", "is_successful", "confidence", "reasoning", "evidence", "error", "exception_type")
-)
-"""Details that a score holds elsewhere."""
 
 
 def _kind(raw: Raw | None) -> str:
     return "binary" if isinstance(raw, bool) else "categorical" if isinstance(raw, str) else "numeric"
-
-
-def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a score from those of the design document, where they are not given as such."""
-    typed = {_OLDER.get(name, name): value for name, value in data.items() if name != "details"}
-    details = cast("Mapping[str, Any]", data.get("details") or {})
-    if typed.get("raw") == ERROR:
-        if typed.setdefault("state", "error") != "error":
-            raise ValueError(f"the score 'error' has state 'error'; got {typed['state']}")
-        typed["raw"] = None
-        if typed.get("failure") is None:
-            message = str(details.get("error") or details.get("reasoning") or "the metric gave no reason")
-            kind = details.get("exception_type")
-            typed["failure"] = Failure(blame="judge", kind="crash", message=message, exception=kind)
-    elif details.get("is_successful") is not None and typed.get("raw") is not None:
-        typed.setdefault("passed", details["is_successful"])
-    for older, name in (("confidence", "confidence"), ("reasoning", "reason")):
-        if details.get(older) is not None:
-            typed.setdefault(name, details[older])
-    if "other_evidence" not in typed and details.get("evidence"):
-        typed["other_evidence"] = [{"text": one} if isinstance(one, str) else one for one in details["evidence"]]
-    extra = {name: value for name, value in details.items() if name not in _REPEATED}
-    if extra:
-        typed["extra"] = {**extra, **typed.get("extra", {})}
-    if "score_type" in details:
-        typed.setdefault("about", About(score_type=details["score_type"]))
-    return typed

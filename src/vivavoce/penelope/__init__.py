@@ -28,11 +28,11 @@ if TYPE_CHECKING:
         TargetDownCondition,
         TesterDownCondition,
         TesterLeftCondition,
-        TestStatus,
         TimeoutCondition,
     )
     from vivavoce.penelope.tools.tool import tool
     from vivavoce.penelope.turn import Step, Turn
+    from vivavoce.records.test import TestStatus
     from vivavoce.targets.endpoint import EndpointTarget
     from vivavoce.targets.target import Target
 
@@ -58,7 +58,7 @@ _EXPORTS = {
     "TestContext": "vivavoce.penelope.context",
     "TestResult": "vivavoce.penelope.result",
     "TestState": "vivavoce.penelope.context",
-    "TestStatus": "vivavoce.penelope.stopping",
+    "TestStatus": "vivavoce.records.test",
     "TesterDownCondition": "vivavoce.penelope.stopping",
     "TesterLeftCondition": "vivavoce.penelope.stopping",
     "TimeoutCondition": "vivavoce.penelope.stopping",

@@ -16,7 +16,7 @@ from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.context import TestContext, TestState
 from vivavoce.penelope.judging import Judges, Panel
 from vivavoce.penelope.result import TestResult, TurnMetrics
-from vivavoce.penelope.stopping import Limits, Stop, StoppingCondition, TestStatus, TimeoutCondition, conditions
+from vivavoce.penelope.stopping import Limits, Stop, StoppingCondition, TimeoutCondition, conditions
 from vivavoce.penelope.strategies.openings import Openings
 from vivavoce.penelope.strategies.strategy import Strategy
 from vivavoce.penelope.tester import Tester
@@ -25,6 +25,7 @@ from vivavoce.penelope.tools.tool import Tool
 from vivavoce.penelope.turn_loop import OnTurn, TurnLoop
 from vivavoce.penelope.verdict import Verdict, decide
 from vivavoce.records.failure import Failure, failure_of
+from vivavoce.records.test import TestStatus
 from vivavoce.records.usage import Usage
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.lane import Lane

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -16,24 +16,13 @@ from vivavoce.messages import AnyMessage, StoredMessages
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.judging import CONTRACT, GOAL
-from vivavoce.penelope.stopping import TestStatus
 from vivavoce.penelope.turn import Step, Turn
 from vivavoce.penelope.view import html, line, text
 from vivavoce.records.failure import Failure
-from vivavoce.records.score import Evidence
+from vivavoce.records.test import Criterion as Criterion
+from vivavoce.records.test import Test, TestStatus
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage
-
-
-class Criterion(BaseModel):
-    """Something that the target must do (`met` when it did), or must not (`met` when it never did)."""
-
-    model_config = ConfigDict(frozen=True)
-
-    text: str
-    must: bool
-    met: bool
-    evidence: tuple[Evidence, ...] = ()
 
 
 class TurnMetrics(BaseModel):
@@ -162,14 +151,15 @@ class TestResult(BaseModel):
         return html(self)
 
 
-def dump_test(result: TestResult) -> dict[str, Any]:
-    """Return a test as plain data without the exchanges, which its trajectory holds."""
-    without = {"history": {"__all__": {"exchange"}}, "opening": True, "discarded": True}
-    plain = result.model_dump(mode="json", exclude=without, exclude_none=True)
-    return {**plain, "discarded": [one.model_dump(mode="json", exclude_none=True) for one in result.discarded]}
+def dump_test(result: TestResult) -> Test:
+    """Return a test without the exchanges and the opening, which its trajectory holds."""
+    without = {"history": {"__all__": {"exchange"}}, "opening": True}
+    return Test.model_validate(result.model_dump(mode="json", exclude=without, exclude_none=True))
 
 
-def read_test(test: Mapping[str, Any], trajectory: Trajectory) -> TestResult:
+def read_test(test: Test, trajectory: Trajectory) -> TestResult:
     """Return the test of a trajectory, from what `dump_test` left of it."""
-    history = [{**turn, "exchange": exchange} for turn, exchange in zip(test["history"], trajectory.turns, strict=True)]
-    return TestResult.model_validate({**test, "history": history, "opening": trajectory.opening})
+    plain = test.model_dump(mode="json", exclude_none=True)
+    turns = zip(plain["history"], trajectory.turns, strict=True)
+    history = [{**turn, "exchange": exchange} for turn, exchange in turns]
+    return TestResult.model_validate({**plain, "history": history, "opening": trajectory.opening})

@@ -10,28 +10,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from itertools import takewhile
 from typing import ClassVar
 
 from vivavoce.errors import Blame, TestingFault
 from vivavoce.penelope.context import GoalProgress, TestState
 from vivavoce.records.failure import shorten
-
-
-class TestStatus(StrEnum):
-    """How a test ended. Only `SUCCESS` says that the goal was achieved, `INCONCLUSIVE` that nobody knows."""
-
-    __test__ = False
-
-    SUCCESS = "success"
-    FAILURE = "failure"
-    IMPOSSIBLE = "impossible"
-    MAX_TURNS = "max_turns"
-    TIMEOUT = "timeout"
-    ERROR = "error"
-    INCONCLUSIVE = "inconclusive"
-    ABORTED = "aborted"
+from vivavoce.records.test import TestStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from vivavoce.metrics.judged.goal import CRITERION, PROHIBITION
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.judging import CONTRACT, GOAL
-from vivavoce.penelope.result import Criterion
-from vivavoce.penelope.stopping import Stop, TestStatus
+from vivavoce.penelope.stopping import Stop
+from vivavoce.records.test import Criterion, TestStatus
 
 
 @dataclass(frozen=True, slots=True)

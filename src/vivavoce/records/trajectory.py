@@ -9,23 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.messages import AIMessage, AnyMessage, StoredMessages, ToolCall, ToolMessage
 from vivavoce.records.failure import Failure
+from vivavoce.records.test import Test
+from vivavoce.records.turn import Turn as Turn
 from vivavoce.records.usage import Usage
-
-
-class Turn(BaseModel):
-    """One exchange: the user's message and everything up to the next one.
-
-    `started_at` is seconds since the epoch and `seconds` how long the target took, both None when unknown.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    index: int
-    messages: StoredMessages
-    started_at: float | None = None
-    seconds: float | None = None
-    usage: Usage | None = None
-    failure: Failure | None = None
 
 
 class Trajectory(BaseModel):
@@ -41,7 +27,7 @@ class Trajectory(BaseModel):
     turns: list[Turn] = Field(default_factory=lambda: list[Turn]())
     session_id: str | None = None
     state: dict[str, Any] | None = None
-    test: dict[str, Any] | None = None
+    test: Test | None = None
     failure: Failure | None = None
     seconds: float | None = None
 

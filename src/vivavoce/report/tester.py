@@ -2,70 +2,51 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Iterator
 
 from rich.text import Text
 
+from vivavoce.records.test import Step, Test
 from vivavoce.report.tables import Labelled
 from vivavoce.report.text import count, one_line
-
-Test = Mapping[str, Any]
-"""A test as its trajectory holds it, see `penelope.result.dump_test`."""
 
 
 def thoughts(test: Test | None, index: int) -> Iterator[Labelled]:
     """Yield why the tester said what it said in a turn, counted from 0, and the steps that it took before."""
-    turns = _listed(test, "history")
-    if index >= len(turns):
+    if test is None or index >= len(test.history):
         return
-    for step in _listed(turns[index], "steps"):
+    turn = test.history[index]
+    for step in turn.steps:
         yield _step(step)
-    if why := turns[index].get("reasoning"):
-        yield Labelled(Text("   tester  ", style="dim"), Text(one_line(str(why), 300), style="dim italic"))
+    if turn.reasoning:
+        yield Labelled(Text("   tester  ", style="dim"), Text(one_line(turn.reasoning, 300), style="dim italic"))
 
 
-def ending(test: Test | None) -> Iterator[Labelled]:
+def ending(test: Test) -> Iterator[Labelled]:
     """Yield how a test ended: its status, why it stopped, whose fault it is, what had to happen and did not."""
-    if test is None:
-        return
-    for step in _listed(test, "unfinished"):
+    for step in test.unfinished:
         yield _step(step)
-    passed = {True: "target passed", False: "target failed"}.get(cast("bool", test.get("target_passed")), "undecided")
-    style = "green" if test.get("target_passed") else "red" if test.get("target_passed") is False else "yellow"
-    yield Labelled(Text("     test  ", style="bold"), Text(f"{test['status']} · {passed}", style=style))
-    yield Labelled(Text("  stopped  ", style="dim"), Text(one_line(str(test.get("stop_reason", "")), 400)))
-    if blame := test.get("blame"):
-        said = f"{blame}: {test.get('blame_reason', '')}"
-        yield Labelled(Text("    blame  ", style="dim"), Text(one_line(said, 400)))
-    for one in _listed(test, "criteria"):
-        kept = "kept" if one.get("met") else "not kept"
-        said = f"{'must' if one.get('must') else 'must not'}: {one.get('text')}: {kept}"
-        yield Labelled(Text("     rule  ", style="dim"), Text(one_line(said, 300)))
-    if earlier := _listed(test, "discarded"):
-        said = f"{count(len(earlier), 'earlier attempt')} discarded: {earlier[0].get('blame_reason', '')}"
-        yield Labelled(Text("    again  ", style="dim"), Text(one_line(said, 300)))
+    passed = {True: "target passed", False: "target failed", None: "undecided"}[test.target_passed]
+    style = {True: "green", False: "red", None: "yellow"}[test.target_passed]
+    yield Labelled(Text("     test  ", style="bold"), Text(f"{test.status} · {passed}", style=style))
+    yield Labelled(Text("  stopped  ", style="dim"), Text(one_line(test.stop_reason, 400)))
+    if test.blame:
+        blame = f"{test.blame}: {test.blame_reason}"
+        yield Labelled(Text("    blame  ", style="dim"), Text(one_line(blame, 400)))
+    for one in test.criteria:
+        rule = f"{'must' if one.must else 'must not'}: {one.text}: {'kept' if one.met else 'not kept'}"
+        yield Labelled(Text("     rule  ", style="dim"), Text(one_line(rule, 300)))
+    if test.discarded:
+        earlier = f"{count(len(test.discarded), 'earlier attempt')} discarded: {test.discarded[0].blame_reason}"
+        yield Labelled(Text("    again  ", style="dim"), Text(one_line(earlier, 300)))
 
 
-def _step(step: Test) -> Labelled:
-    calls: list[Any] = step["assistant_message"].get("tool_calls") or []
-    name = calls[0]["function"]["name"] if calls else "words"
-    refused = " (refused)" if step.get("refused") else ""
-    said = f"{name}{refused}: {_result(step['tool_message'].get('content') or '')}"
-    return Labelled(Text("     step  ", style="dim"), Text(one_line(said, 300), style="dim"))
+def _step(step: Step) -> Labelled:
+    refused = " (refused)" if step.refused else ""
+    line = f"{step.tool_name or 'words'}{refused}: {_result(step)}"
+    return Labelled(Text("     step  ", style="dim"), Text(one_line(line, 300), style="dim"))
 
 
-def _result(content: str) -> str:
-    try:
-        told = json.loads(content)
-    except ValueError:
-        return content
-    if not isinstance(told, dict):
-        return content
-    fields = cast("dict[str, Any]", told)
-    return str(fields.get("error") or fields.get("output"))
-
-
-def _listed(thing: Test | None, name: str) -> list[dict[str, Any]]:
-    return cast("list[dict[str, Any]]", (thing or {}).get(name) or [])
+def _result(step: Step) -> str:
+    result = step.tool_result
+    return str(result["error"] or result["output"])

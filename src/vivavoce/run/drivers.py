@@ -16,9 +16,9 @@ from vivavoce.errors import Fault, UsageError
 from vivavoce.messages import AnyMessage
 from vivavoce.penelope.agent import PenelopeAgent
 from vivavoce.penelope.result import TestResult, dump_test
-from vivavoce.penelope.stopping import TestStatus
 from vivavoce.penelope.turn import Turn as TesterTurn
 from vivavoce.records.failure import Failure, failure_of
+from vivavoce.records.test import TestStatus
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.spec import TesterSpec

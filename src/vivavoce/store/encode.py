@@ -178,7 +178,7 @@ class Encoder:
             json_text(talk.state),
             _failure(talk.failure),
             _usage(talk),
-            json_text(talk.test),
+            None if talk.test is None else json_text(talk.test.model_dump(mode="json", exclude_none=True)),
         )
 
     def _scores(self, scores: Mapping[str, Score], reward: Score | None) -> Iterator[ScoreCells]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from html.parser import HTMLParser
 from typing import Any
 
+from kept import kept_step, kept_test, kept_turn
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
@@ -94,21 +95,20 @@ def everywhere(text: str) -> Outcome:
     failure = Failure(blame="judge", kind=text, message=text, exception=text, evidence=text)
     more: dict[str, Any] = {"reason": text, "submission": text, "raw": text, "findings": seen, "extra": {text: text}}
     told = Score(turn=0, value=0.5, ground_truth=text, **more)
-    step = {
-        "assistant_message": {"tool_calls": [{"function": {"name": text}}]},
-        "tool_message": {"content": text},
-        "refused": True,
-    }
-    test = {
-        "status": text,
-        "target_passed": False,
-        "stop_reason": text,
-        "blame": text,
-        "blame_reason": text,
-        "history": [{"reasoning": text, "steps": [step], "evaluation": text}],
-        "unfinished": [step],
-        "criteria": [{"text": text, "must": True, "met": False}],
-    }
+    step = kept_step(text, text, refused=True)
+    test = kept_test(
+        target_passed=False,
+        stop_reason=text,
+        stopped_by=text,
+        blame="target",
+        blame_reason=text,
+        context={text: text},
+        history=[kept_turn(reasoning=text, steps=[step], evaluation=text)],
+        unfinished=[step],
+        findings=[text],
+        criteria=[{"text": text, "must": True, "met": False}],
+        metadata={text: text},
+    )
     one = turn(0, text, *called(text, text, text), text, usage=Usage(input_tokens=3, calls=1), failure=failure)
     grades = {
         text: Score(value=0.25, turns=(told,), settings={text: text}, **more),

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
 import gzip
-from typing import Any
 
 import pytest
 
+from kept import kept_test, kept_turn
 from vivavoce.messages import SystemMessage
 from vivavoce.records.score import Evidence, Finding, Score, failed
 from vivavoce.records.usage import Usage
@@ -81,16 +81,16 @@ def test_a_failure_is_told_once_with_its_cause(empty: Store, url: str) -> None:
 
 
 def test_what_the_tester_thought_and_how_its_test_ended(empty: Store, url: str) -> None:
-    test: dict[str, Any] = {
-        "status": "impossible",
-        "target_passed": False,
-        "stop_reason": "nothing was reached",
-        "blame": "target",
-        "blame_reason": "it refused",
-        "criteria": [{"text": "be rude", "must": False, "met": True}],
-        "history": [{"reasoning": "to see whether it pays", "steps": [], "evaluation": "not yet paid"}],
-        "discarded": [{}],
-    }
+    test = kept_test(
+        status="impossible",
+        target_passed=False,
+        stop_reason="nothing was reached",
+        blame="target",
+        blame_reason="it refused",
+        criteria=[{"text": "be rude", "must": False, "met": True}],
+        history=[kept_turn(reasoning="to see whether it pays", evaluation="not yet paid")],
+        discarded=[kept_test()],
+    )
     keep(empty, [outcome("kind", [turn(0, "Hello", "Hi")], test=test)])
     text = read(url, "/runs/run-1/samples/kind").text
     for said in ("Target failed impossible", "nothing was reached", "Blame: target: it refused", "must not: be rude"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -11,6 +11,7 @@ from vivavoce.records.counting import to_number
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score
+from vivavoce.records.test import Test
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage
 from vivavoce.report.html.evidence import Register
@@ -24,7 +25,7 @@ from vivavoce.report.html.marks import (
     whole_marks,
 )
 from vivavoce.report.html.plots import strip
-from vivavoce.report.html.transcript import Part, Shown, Thought, Writer, judged, listed, steps, thoughts
+from vivavoce.report.html.transcript import Part, Shown, Thought, Writer, judged, steps, thoughts
 from vivavoce.report.html.wording import dollars, span
 from vivavoce.report.text import safe
 from vivavoce.store.standing import RANK, Standing, worst_of
@@ -174,20 +175,15 @@ class _Ending:
     discarded: int
 
 
-def _ending(test: Mapping[str, Any] | None) -> _Ending | None:
+def _ending(test: Test | None) -> _Ending | None:
     if test is None:
         return None
-    blame = f"{test['blame']}: {test.get('blame_reason', '')}" if test.get("blame") else ""
-    rules = [
-        (bool(one.get("met")), safe(f"{'must' if one.get('must') else 'must not'}: {one.get('text')}"))
-        for one in listed(test, "criteria")
-    ]
     return _Ending(
-        status=safe(str(test.get("status", ""))),
-        passed=test.get("target_passed"),
-        stopped=safe(str(test.get("stop_reason", ""))),
-        blame=safe(blame),
-        rules=rules,
-        unfinished=steps(listed(test, "unfinished")),
-        discarded=len(listed(test, "discarded")),
+        status=safe(test.status),
+        passed=test.target_passed,
+        stopped=safe(test.stop_reason),
+        blame=safe(f"{test.blame}: {test.blame_reason}") if test.blame else "",
+        rules=[(one.met, safe(f"{'must' if one.must else 'must not'}: {one.text}")) for one in test.criteria],
+        unfinished=steps(test.unfinished),
+        discarded=len(test.discarded),
     )

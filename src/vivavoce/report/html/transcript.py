@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from vivavoce.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+from vivavoce.records.test import Step, Test
 from vivavoce.records.trajectory import Turn, tool_results
 from vivavoce.report.html.evidence import Piece, Quote, Register
 from vivavoce.report.html.marks import Mark, State
@@ -141,43 +142,33 @@ class Writer:
         )
 
 
-def listed(data: Mapping[str, Any], name: str) -> Sequence[Mapping[str, Any]]:
-    """Return the objects of a list in the record of a test."""
-    value = data.get(name)
-    items = cast("list[Any]", value) if isinstance(value, list) else []
-    return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, Mapping)]
-
-
-def thoughts(test: Mapping[str, Any] | None, index: int) -> list[Thought]:
+def thoughts(test: Test | None, index: int) -> list[Thought]:
     """Return what the tester did and thought before it spoke in a turn, counted from 0."""
-    turns = listed(test or {}, "history")
-    if index >= len(turns):
+    if test is None or index >= len(test.history):
         return []
-    found = steps(listed(turns[index], "steps"))
-    if why := turns[index].get("reasoning"):
-        found.append(Thought("tester", safe(str(why))))
+    turn = test.history[index]
+    found = steps(turn.steps)
+    if turn.reasoning:
+        found.append(Thought("tester", safe(turn.reasoning)))
     return found
 
 
-def judged(test: Mapping[str, Any] | None, index: int) -> str:
+def judged(test: Test | None, index: int) -> str:
     """Return what the judge of the goal said after a turn, counted from 0; nothing where it said the same before."""
-    turns = listed(test or {}, "history")
-    said = [str(turn.get("evaluation") or "") for turn in turns[max(index - 1, 0) : index + 1]]
-    return safe(said[-1]) if said and (index == 0 or said[-1] != said[0]) and index < len(turns) else ""
+    if test is None or index >= len(test.history):
+        return ""
+    before, after = (test.history[at].evaluation for at in (max(index - 1, 0), index))
+    return safe(after or "") if index == 0 or after != before else ""
 
 
-def steps(taken: Iterable[Mapping[str, Any]]) -> list[Thought]:
+def steps(taken: Iterable[Step]) -> list[Thought]:
     """Return the steps that a tester took, each with what came of it."""
     return [_step(step) for step in taken]
 
 
-def _step(step: Mapping[str, Any]) -> Thought:
-    asked: Mapping[str, Any] = step.get("assistant_message") or {}
-    calls = listed(asked, "tool_calls")
-    called: Mapping[str, Any] = (calls[0].get("function") or {}) if calls else {}
-    name = str(called.get("name", "call")) if calls else "words"
-    came: Mapping[str, Any] = step.get("tool_message") or {}
-    return Thought(safe(name) + (" (refused)" if step.get("refused") else ""), one_line(str(came.get("content")), 300))
+def _step(step: Step) -> Thought:
+    refused = " (refused)" if step.refused else ""
+    return Thought(safe(step.tool_name or "words") + refused, one_line(step.tool_message.text, 300))
 
 
 def _short(arguments: str) -> str:

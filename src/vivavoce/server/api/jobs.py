@@ -77,9 +77,7 @@ async def events(
     told = last_event_id or ""
     seen = int(told) if told.isascii() and told.isdigit() and len(told) < 16 else after
     stream = _stream(_jobs(request).get(job), seen)
-    return EventSourceResponse(
-        stream, ping=PING, shutdown_grace_period=FAREWELL, headers={"x-accel-buffering": "no"}
-    )
+    return EventSourceResponse(stream, ping=PING, shutdown_grace_period=FAREWELL, headers={"x-accel-buffering": "no"})
 
 
 async def _stream(job: Job, seen: int) -> AsyncIterator[ServerSentEvent]:

@@ -1,0 +1,167 @@
+"""`Test`: what a tester that led a conversation leaves of it, besides the messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from functools import cached_property
+from typing import Annotated, Any, ClassVar, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from vivavoce.errors import Blame
+from vivavoce.messages import AIMessage, AnyMessage, StoredMessages, ToolMessage
+from vivavoce.records.design_names import score_fields
+from vivavoce.records.failure import Failure
+from vivavoce.records.score import Evidence, Score
+from vivavoce.records.turn import Turn
+from vivavoce.records.usage import Usage
+
+
+class TestStatus(StrEnum):
+    """How a test ended. Only `SUCCESS` says that the goal was achieved, `INCONCLUSIVE` that nobody knows."""
+
+    __test__ = False
+
+    SUCCESS = "success"
+    FAILURE = "failure"
+    IMPOSSIBLE = "impossible"
+    MAX_TURNS = "max_turns"
+    TIMEOUT = "timeout"
+    ERROR = "error"
+    INCONCLUSIVE = "inconclusive"
+    ABORTED = "aborted"
+
+
+class Step(BaseModel):
+    """One call of a tool inside a turn; `refused` says that it was not carried out, and the tool message says why."""
+
+    model_config = ConfigDict(frozen=True)
+
+    assistant_message: AIMessage
+    tool_message: ToolMessage
+    reasoning: str = ""
+    refused: bool = False
+
+    @property
+    def tool_name(self) -> str:
+        """The tool that was called, empty where none was."""
+        calls = self.assistant_message.tool_calls
+        return calls[0].name if calls else ""
+
+    @cached_property
+    def tool_arguments(self) -> dict[str, Any]:
+        """What it was called with; empty where that is not a JSON object, see `arguments_valid`."""
+        return _arguments(self.assistant_message) or {}
+
+    @property
+    def arguments_valid(self) -> bool:
+        """Whether the arguments are a JSON object."""
+        return _arguments(self.assistant_message) is not None
+
+    @cached_property
+    def tool_result(self) -> dict[str, Any]:
+        """What the tool returned: `success`, `output` and `error`."""
+        try:
+            value = json.loads(self.tool_message.text)
+        except ValueError:
+            value = self.tool_message.text
+        if isinstance(value, dict) and "success" in value:
+            return {"output": None, "error": None, **cast("dict[str, Any]", value)}
+        return {"success": not self.refused, "output": value, "error": None}
+
+
+class TesterTurn(Step):
+    """One exchange with the target as the tester led it, and the steps that it took before, counted from 1.
+
+    `assistant_message` is the tester's call of `send_message_to_target`, `tool_message` what it was told of the reply.
+    `evaluation` is the reasoning of the judge of the goal, where it
+    judged this turn. `fresh` marks the first turn of a new session, and `forgotten` one that was taken back: a later
+    message was sent as if this one had never been.
+    """
+
+    turn_number: int
+    timestamp: datetime
+    evaluation: str | None = None
+    retrieval_context: list[str | dict[str, Any]] | None = None
+    steps: list[Step] = Field(default_factory=list[Step])
+    fresh: bool = False
+    forgotten: bool = False
+
+
+class KeptTurn(TesterTurn):
+    """One exchange as it is kept: `exchange` is None where the trajectory holds it."""
+
+    exchange: Turn | None = None
+
+
+class Criterion(BaseModel):
+    """Something that the target must do (`met` when it did), or must not (`met` when it never did)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    must: bool
+    met: bool
+    evidence: tuple[Evidence, ...] = ()
+
+
+def _score(data: Any) -> Any:
+    return score_fields(cast("Mapping[str, Any]", data)) if isinstance(data, Mapping) else data
+
+
+KeptScore = Annotated[Score, BeforeValidator(_score)]
+"""A score, also as older stores hold those of a test: under the names of the design document."""
+
+
+class TurnScores(BaseModel):
+    """What metrics said when a turn was over; `turn` counts from 1."""
+
+    model_config = ConfigDict(frozen=True)
+
+    turn: int
+    results: dict[str, KeptScore]
+
+
+class Test(BaseModel):
+    """How a test went, as it is kept with the conversation that it led.
+
+    `context` is what the test was about, as the tester was given it. `opening` and the exchanges of `history` are those
+    of the trajectory and stand here only for `discarded` tries, which the tester itself spoilt. The other fields are
+    those of `penelope.TestResult`.
+    """
+
+    __test__: ClassVar[bool] = False
+    model_config = ConfigDict(frozen=True)
+
+    status: TestStatus
+    goal_achieved: bool
+    target_passed: bool | None = None
+    stop_reason: str = ""
+    stopped_by: str = ""
+    context: dict[str, Any]
+    opening: StoredMessages = Field(default_factory=lambda: list[AnyMessage]())
+    history: list[KeptTurn] = Field(default_factory=list[KeptTurn])
+    unfinished: list[Step] = Field(default_factory=list[Step])
+    findings: list[str] = Field(default_factory=list[str])
+    evaluation: dict[str, KeptScore] = Field(default_factory=dict[str, Score])
+    criteria: list[Criterion] = Field(default_factory=list[Criterion])
+    metrics_history: list[TurnScores] = Field(default_factory=list[TurnScores])
+    blame: Blame | None = None
+    blame_reason: str = ""
+    failure: Failure | None = None
+    review: KeptScore | None = None
+    usage: dict[str, Usage] = Field(default_factory=dict[str, Usage])
+    metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
+    start_time: datetime | None = None
+    end_time: datetime | None = None
+    discarded: list[Test] = Field(default_factory=lambda: list[Test]())
+
+
+def _arguments(message: AIMessage) -> dict[str, Any] | None:
+    try:
+        return message.tool_calls[0].args if message.tool_calls else {}
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,25 @@
+"""One exchange of a conversation: what was said to the target, and everything it did."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from vivavoce.messages import StoredMessages
+from vivavoce.records.failure import Failure
+from vivavoce.records.usage import Usage
+
+
+class Turn(BaseModel):
+    """One exchange: the user's message and everything up to the next one.
+
+    `started_at` is seconds since the epoch and `seconds` how long the target took, both None when unknown.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    index: int
+    messages: StoredMessages
+    started_at: float | None = None
+    seconds: float | None = None
+    usage: Usage | None = None
+    failure: Failure | None = None
