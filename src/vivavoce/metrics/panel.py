@@ -129,8 +129,8 @@ def _is_number(score: object) -> TypeIs[float]:
     return isinstance(score, int | float) and not isinstance(score, bool)
 
 
-def _rank(score: bool | float | str, config: MetricConfig) -> tuple[float, str]:
-    return config.normalised(score) or 0.0, str(score)
+def _rank(score: bool | float | str, config: MetricConfig) -> tuple[bool, float, str]:
+    return *config.goodness(score), str(score)
 
 
 def _says(result: MetricResult, majority: Majority, config: MetricConfig) -> bool:

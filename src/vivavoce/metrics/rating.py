@@ -21,7 +21,8 @@ class RatingMetric(JudgedMetric):
     """A judged metric whose answer is a score with its reasoning and evidence.
 
     The score is what its configuration says: a number from `minimum` to `maximum`, one of `categories`, or a yes or no.
-    Pieces of a conversation count by their turns where the score is a number; else the worst piece decides.
+    Pieces of a conversation count by their turns where the score is a number; else the worst piece decides: of those
+    that fail, where there are any, the one with the lowest value.
     """
 
     @cached_property
@@ -59,4 +60,4 @@ class RatingMetric(JudgedMetric):
         if self.config.score_type == "numeric":
             return super().merge(verdicts)
         scores = [verdict.score for verdict in verdicts if verdict.score is not None]
-        return merged(min(scores, key=lambda score: self.config.normalised(score) or 0.0), verdicts)
+        return merged(min(scores, key=self.config.goodness), verdicts)
