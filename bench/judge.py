@@ -22,8 +22,8 @@ from urllib.request import urlopen
 
 from vivavoce import RunResult, evaluate
 from vivavoce.metrics import GoalAchievementJudge, evaluate_conversation
+from vivavoce.metrics.judged.goal import LEVELS, goal_reply
 from vivavoce.metrics.metric import BaseMultiTurnMetric
-from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.models.structured import class_schema
 from vivavoce.wire.http import Limits
@@ -109,11 +109,9 @@ def prompts() -> None:
         with (PEERS / "scratch" / "convs200.jsonl").open(encoding="utf-8") as lines:
             told = [json.loads(line) for line in lines]
         rows = [{"id": one["id"], "goal": one["goal"], "messages": one["turns"]} for one in told]
-        _, metric, _ = stored(iter(rows), address)
+        stored(iter(rows), address)
         seen = ask(f"{address}/stats")
-    assert isinstance(metric, GoalAchievementJudge)
-    given = MultiTurnEvaluationInput.model_validate({"conversation_history": {"messages": rows[0]["messages"]}})
-    schema = len(json.dumps(class_schema(metric.shape(given)), separators=(",", ":")))
+    schema = len(json.dumps(class_schema(goal_reply(LEVELS, 0, 0)), separators=(",", ":")))
     needed = sum(len(row["goal"]) + schema + sum(len(m["content"]) for m in row["messages"]) for row in rows) / 4
     ratio = seen["prompt_tokens"] / needed
     print(f"prompt tokens {ratio:.3f} × conversation, goal and schema (asked: ≤ 1.15)")

@@ -8,12 +8,13 @@ import pytest
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted, UsageError
-from vivavoce.metrics.composition import AllOf, AnyOf, Cascade, Chain, Composition, Weighted, planned_calls
+from vivavoce.metrics.composition import AllOf, AnyOf, Cascade, Chain, Composition, Weighted
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judged.aspect_critic import AspectCritic
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.metrics.judged.safety import SafetyMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.records.usage import Usage
@@ -268,8 +269,8 @@ def test_a_fingerprint_changes_with_the_parts_the_kind_and_the_weights() -> None
 def test_planned_calls_count_the_pieces_of_all_parts() -> None:
     long = GIVEN.model_copy(update={"conversation_history": ConversationHistory.from_dict_list(SAID * 3)})
     turns = SafetyMetric(ScriptedModel([]), scope="turn")
-    assert planned_calls(AllOf(turns, GoalAchievementJudge(ScriptedModel([])), good()), long) == 4
-    assert planned_calls(SafetyMetric(), long) == 0
+    assert AllOf(turns, GoalAchievementJudge(ScriptedModel([])), good()).planned_calls(Reading(long)) == 4
+    assert SafetyMetric().planned_calls(Reading(long)) == 0
 
 
 async def test_a_budget_that_is_used_up_ends_the_whole() -> None:
@@ -298,4 +299,4 @@ def test_a_score_outside_the_range_of_its_metric_has_no_weight() -> None:
 
 def test_each_vote_of_a_critic_is_a_call() -> None:
     critic = AspectCritic(ScriptedModel([]), definition="It is polite.", strictness=3)
-    assert planned_calls(critic, GIVEN) == 3
+    assert critic.planned_calls(Reading(GIVEN)) == 3

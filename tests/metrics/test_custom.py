@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -257,6 +257,15 @@ def test_it_judges_turns_too_and_the_worst_label_counts() -> None:
     metric = PromptMetric(model, name="tone", prompt="How is it?", score=LABEL, scope="turn")
     assert metric.evaluate([*CONVERSATION, *CONVERSATION]).score == "rude"
     assert "judge turn 2; what stands before is context." in model.requests[1].messages[1].text
+
+
+@pytest.mark.parametrize("told", [("short", "long"), ("long", "short"), ("long", "short", "right", "short")])
+def test_a_turn_that_fails_is_worse_than_any_that_passes_whatever_its_value(told: Sequence[str]) -> None:
+    length = {"kind": "categorical", "categories": ["short", "right", "long"], "passing": ["short", "right"]}
+    answers: list[dict[str, Any]] = [{"reasoning": "", "evidence": [], "label": one, "confidence": 1.0} for one in told]
+    metric = PromptMetric(ScriptedModel(answers), name="length", prompt="How long is it?", score=length, scope="turn")
+    result = metric.evaluate([message for _ in told for message in CONVERSATION])
+    assert (result.score, result.passed) == ("long", False)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from vivavoce.errors import BudgetExhausted, ModelFault, UsageError
 from vivavoce.metrics.evaluation import evaluate_conversation
 from vivavoce.metrics.exact.counts import TurnCountMetric
+from vivavoce.metrics.factory import create_metric
 from vivavoce.metrics.joint import JointJudge, joint_reply
 from vivavoce.metrics.judged.aspect_critic import AspectCritic
 from vivavoce.metrics.judged.context_retention import ITEMS, ContextRetentionMetric
@@ -300,3 +301,21 @@ def test_connections_are_closed_after_each_conversation() -> None:
         judge = JointJudge(NAMES[1:], OpenAIModel("m", base_url=server.base_url))
         for _ in range(2):
             assert [result.state for result in judge.evaluate(SAID).values()] == ["scored", "scored"]
+
+
+def test_pieces_keep_their_order_whatever_the_metrics_asked_before_have_to_judge() -> None:
+    """Toxicity has nothing to judge in the first turn, which nobody answers; frustration has."""
+    silence = [{"role": "user", "content": "Hello?"}]
+    signs: Mapping[str, Any] = {"signs": [], "reasoning": "Calm.", "settled": True, "confidence": 0.9}
+
+    def reply(request: Request) -> Mapping[str, Any]:
+        shape = request.schema
+        assert isinstance(shape, type)
+        parts = {"toxicity": SAFE, "user_frustration": signs, "safety": SAFE}
+        asked = [name for name in parts if f"\n{name}\n" in request.messages[-1].text]
+        return {name: parts[name] for name in asked} if asked else signs
+
+    model = ScriptedModel(reply)
+    metrics = [create_metric(name, model=model, scope="turn") for name in ("toxicity", "user_frustration")]
+    result = JointJudge(metrics).evaluate([*silence, *SAID])["user_frustration"]
+    assert [one.turn for one in result.turns or ()] == [0, 1]

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from vivavoce.errors import BudgetExhausted, ModelFault, UsageError
 from vivavoce.metrics.judged.context_retention import ITEMS, ContextRetentionMetric
 from vivavoce.metrics.judged.safety import SafetyMetric
-from vivavoce.metrics.judging import Verdict
 from vivavoce.metrics.metric import evaluation_input
+from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.transcript import Shown
+from vivavoce.metrics.verdict import Verdict
 from vivavoce.models.model import ModelReply, Request
 from vivavoce.records.usage import Usage
 from vivavoce.testing import ScriptedModel
@@ -193,7 +194,10 @@ def test_an_own_name_and_threshold_are_kept() -> None:
 
 def test_a_growing_conversation_keeps_the_beginning_of_its_prompt() -> None:
     asked = [
-        SafetyMetric(scope="turn").questions(evaluation_input(CONVERSATION[:end]))[-1].request.messages[-1].text
+        SafetyMetric(scope="turn")
+        .questions(Reading(evaluation_input(CONVERSATION[:end])))[-1]
+        .request.messages[-1]
+        .text
         for end in (5, 7, 9)
     ]
     for before, after in pairwise(asked):

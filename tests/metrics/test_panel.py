@@ -167,6 +167,11 @@ def test_the_majority_does_not_depend_on_the_order_of_votes(votes: list[str]) ->
     assert all(LEVELS.index(str(majority.score)) <= LEVELS.index(str(other)) for other in majority.tied)
 
 
+def test_of_a_tie_the_one_that_fails_counts_whatever_its_value() -> None:
+    odd = MetricConfig(name="x", categories=("short", "right", "long"), passing_categories=("short", "right"))
+    assert majority_of(["short", "long"], odd).tied == ["long", "short"]
+
+
 def test_of_yes_and_no_the_worse_depends_on_the_direction() -> None:
     assert majority_of([True, False], MetricConfig()).score is False
     assert majority_of([True, False], MetricConfig(direction="lower_is_better")).score is True

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from vivavoce.errors import BudgetExhausted, ModelFault, UsageError
 from vivavoce.metrics.composition import AllOf
 from vivavoce.metrics.exact.counts import TurnCountMetric
+from vivavoce.metrics.judged.aspect_critic import AspectCritic
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.metrics.judged.safety import SafetyMetric
 from vivavoce.metrics.judging import JudgedMetric
@@ -374,3 +375,39 @@ def test_connections_are_closed_after_each_feed() -> None:
         for message in talk(2):
             stream.feed(message)
         assert stream.finish()["safety"].score == 1.0
+
+
+def test_what_breaks_before_anything_is_asked_is_an_error_of_that_metric() -> None:
+    model = ScriptedModel(by_task)
+    broken = SafetyMetric(model, scope="turn", name="broken", prompt="About {{ reference }}.")
+    stream = StreamingEvaluator([broken, SafetyMetric(model, scope="turn")])
+    for i in range(2):
+        report = stream.feed(*turn(i))
+        assert report is not None
+        assert {name: one.state for name, one in report.items()} == {"broken": "error", "safety": "scored"}
+    assert stream.finish()["broken"].state == "error"
+
+
+def test_a_turn_of_which_one_vote_failed_is_asked_about_again_as_a_whole() -> None:
+    polite: Mapping[str, Any] = {"reasoning": "So it is.", "evidence": [], "verdict": True, "confidence": 1.0}
+    model = ScriptedModel([polite, polite, polite, polite, ModelFault("down"), polite, *[polite] * 3])
+    stream = StreamingEvaluator([AspectCritic(model, definition="It is polite.", strictness=3, scope="turn")])
+    states = [report["aspect_critic"].state for i in range(2) if (report := stream.feed(*turn(i)))]
+    assert states == ["scored", "error"]
+    result = stream.finish()["aspect_critic"]
+    assert (result.score, len(result.details["votes"]), len(model.requests)) == (True, 6, 9)
+
+
+def test_compositions_write_no_turn_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int] = []
+    add_turn = Transcript.add_turn
+
+    def counted(self: Transcript, messages: Any) -> None:
+        written.append(len(messages))
+        add_turn(self, messages)
+
+    monkeypatch.setattr(Transcript, "add_turn", counted)
+    stream = StreamingEvaluator([AllOf(SafetyMetric(ScriptedModel(by_task)), TurnCountMetric(threshold=1))])
+    for i in range(5):
+        stream.feed(*turn(i))
+    assert written == [4] * 5

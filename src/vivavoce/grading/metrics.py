@@ -9,10 +9,7 @@ from vivavoce.errors import UsageError
 from vivavoce.grading.extractors import last_assistant
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.graders import Case
-from vivavoce.metrics.exact.embedded import EmbeddedMetric
 from vivavoce.metrics.judges import asking
-from vivavoce.metrics.judging import JudgedMetric
-from vivavoce.metrics.measuring import ExactMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.metric_input import metric_input
 from vivavoce.records.failure import Failure, shorten
@@ -89,12 +86,12 @@ def metric_grader(
         judged=bool(asked),
         once=sum(_calls(one) for one in asked if _is_whole(one)),
         each_turn=each_turn,
-        waits=metric.judged or not isinstance(metric, ExactMetric) or isinstance(metric, EmbeddedMetric),
+        waits=metric.waits,
     )
 
 
 def _calls(metric: BaseMultiTurnMetric) -> int:
-    return metric.calls_per_question if isinstance(metric, JudgedMetric) else 1
+    return 1 if metric.manner is None else metric.manner.calls
 
 
 def _is_whole(metric: BaseMultiTurnMetric) -> bool:

@@ -9,8 +9,12 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from vivavoce.metrics.judging import Asked, JudgedMetric, Verdict
+from vivavoce.metrics.judging import JudgedMetric
+from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.question import Question
+from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.verdict import Verdict
 from vivavoce.records.score import FindingState
 
 Answer = Literal["yes", "partly", "no", "not_applicable"]
@@ -63,6 +67,7 @@ class ChecklistMetric(JudgedMetric):
     where nothing applies the metric is skipped.
     """
 
+    reply = ChecklistReply
     of_assistant: ClassVar[bool] = True
     own_variables: ClassVar[frozenset[str]] = frozenset(("items",))
 
@@ -75,20 +80,22 @@ class ChecklistMetric(JudgedMetric):
         """Return what a reader is shown of an item."""
         return item
 
-    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
-        """Return the class of an answer about the items."""
-        return checklist_reply(tuple(self.items(given)))
+    def question(
+        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+    ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
+        """Return the class of an answer about the items, and the prompt's own variables; None for nothing to judge."""
+        question = super().question(given, written, piece)
+        return question and (checklist_reply(tuple(self.items(given))), question[1])
 
     def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the items."""
         return {"items": self.items(given)}
 
-    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the share of the applicable items that hold."""
-        reply = asked.shape.model_validate(answer, strict=True)
-        assert isinstance(reply, ChecklistReply)
+        reply = question.parsed(answer, ChecklistReply)
         checks = [
-            asked.finding(
+            question.finding(
                 "check",
                 self.what(check.item),
                 check.answer,
@@ -101,7 +108,7 @@ class ChecklistMetric(JudgedMetric):
         worth = [WORTH[check.answer] for check in reply.checks if check.answer in WORTH]
         score = sum(worth) / len(worth) if worth else None
         reasoning = reply.reasoning if worth else self.nothing
-        weight = asked.piece.judged if self.items(asked.given) else len(worth)
+        weight = question.piece.judged if self.items(question.given) else len(worth)
         return Verdict(score, reasoning, reply.confidence, checks, turns=weight)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:

@@ -6,49 +6,51 @@ unless the others decide alone: one that fails decides `AllOf` and `Chain`, one 
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import math
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from vivavoce.errors import Fault, UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evaluation import Named, choose, spent
-from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
-from vivavoce.metrics.pieces import cut
+from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import About, MetricResult
-from vivavoce.metrics.transcript import transcript
+from vivavoce.metrics.steps import Plan, Together
+from vivavoce.metrics.stepwise import StepwiseMetric
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.models.model import identity_of
-from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.score import Finding, FindingState
 
 Sure = tuple[float, float] | Callable[[MetricResult], bool]
 """Where a cheap metric is sure: at most, or at least, these values from 0 to 1; or what somebody's function says."""
 
 
-class Composition(BaseMultiTurnMetric):
+class Composition(StepwiseMetric):
     """A metric made of others, its `parts`; what each of them said is a finding, and whole in `extra`."""
 
     def __init__(self, config: MetricConfig, parts: Sequence[BaseMultiTurnMetric]) -> None:
         super().__init__(config.model_copy(update={"class_name": config.class_name or type(self).__name__}))
         if not parts:
             raise UsageError(f"{self.name} is made of other metrics; give at least one")
-        self.parts = tuple(parts)
+        self.inner_metrics = tuple(parts)
         self.judged = any(part.judged for part in parts)
 
-    @abstractmethod
-    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
-        """Measure a conversation by the parts."""
+    @property
+    def parts(self) -> tuple[BaseMultiTurnMetric, ...]:
+        """The metrics that it is made of."""
+        return self.inner_metrics
 
-    def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
-        """Measure a conversation by the parts."""
-        return wait_for(self.aevaluate_conversation(evaluation_input))
+    def together(self, reading: Reading) -> Plan[Sequence[MetricResult]]:
+        """Measure by all parts at once; return their results."""
+        return (yield Together([part.plan_for(reading) for part in self.parts]))
+
+    def planned_calls(self, reading: Reading) -> int:
+        """Return how many calls the parts make at most for a conversation."""
+        return sum(part.planned_calls(reading) for part in self.parts)
 
     async def close(self) -> None:
         """Close the connections of all parts."""
@@ -123,10 +125,9 @@ class AllOf(Composition):
         config = MetricConfig(name=name or self.word, description=type(self).__doc__ or "", score_type="binary")
         super().__init__(config, choose(metrics, model))
 
-    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+    def steps_for(self, reading: Reading) -> Plan[MetricResult]:
         """Measure by all parts at once."""
-        results = await asyncio.gather(*(part.measured(evaluation_input) for part in self.parts))
-        return self._concluded(evaluation_input, results)
+        return self._concluded(reading.given, (yield from self.together(reading)))
 
     def _concluded(self, given: MultiTurnEvaluationInput, results: Sequence[MetricResult]) -> MetricResult:
         heard = [result for result in results if result.state != "skipped"]
@@ -150,7 +151,7 @@ class Chain(AllOf):
 
     word: ClassVar[str] = "chain"
 
-    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+    def steps_for(self, reading: Reading) -> Plan[MetricResult]:
         """Measure by one part after the other."""
         results: list[MetricResult] = []
         stopped = ""
@@ -158,11 +159,11 @@ class Chain(AllOf):
             if stopped:
                 results.append(part.skipped(f"not asked, for {stopped} did not pass"))
                 continue
-            result = await part.measured(evaluation_input)
+            result = yield from part.plan_for(reading)
             results.append(result)
             if result.state != "skipped" and not result.passed:
                 stopped = part.name
-        return self._concluded(evaluation_input, results)
+        return self._concluded(reading.given, results)
 
 
 class Weighted(Composition):
@@ -188,9 +189,9 @@ class Weighted(Composition):
         """The weights."""
         return {"weights": list(self.weights.values())}
 
-    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+    def steps_for(self, reading: Reading) -> Plan[MetricResult]:
         """Measure by all parts at once."""
-        results = await asyncio.gather(*(part.measured(evaluation_input) for part in self.parts))
+        results = yield from self.together(reading)
         measured = list(zip(self.parts, results, strict=True))
         heard = [(part, result) for part, result in measured if result.state != "skipped"]
         values = {part.name: value for part, result in heard if (value := result.value) is not None}
@@ -200,7 +201,7 @@ class Weighted(Composition):
         total = sum(self.weights[name] for name in values)
         score = sum(self.weights[name] * value for name, value in values.items()) / total
         counted = [result for _, result in heard]
-        return self.scored(evaluation_input, score, _spelled(results), results, counted, weights=self.weights)
+        return self.scored(reading.given, score, _spelled(results), results, counted, weights=self.weights)
 
 
 class Cascade(Composition):
@@ -236,16 +237,16 @@ class Cascade(Composition):
         named = [getattr(self.sure, "__module__", kind.__module__), getattr(self.sure, "__qualname__", kind.__name__)]
         return {"sure": named}
 
-    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+    def steps_for(self, reading: Reading) -> Plan[MetricResult]:
         """Measure by the cheap part, and by the expensive one where that is not sure."""
         cheap, expensive = self.parts
-        first = await cheap.measured(evaluation_input)
+        first = yield from cheap.plan_for(reading)
         if first.state == "scored" and self._is_sure(first):
-            saved = planned_calls(expensive, evaluation_input)
+            saved = expensive.planned_calls(reading)
             results = [first, expensive.skipped(f"not asked, for {cheap.name} was sure")]
-            return self._by(cheap, first, evaluation_input, results, saved)
-        last = await expensive.measured(evaluation_input)
-        return self._by(expensive, last, evaluation_input, [first, last], 0)
+            return self._by(cheap, first, reading.given, results, saved)
+        last = yield from expensive.plan_for(reading)
+        return self._by(expensive, last, reading.given, [first, last], 0)
 
     def _is_sure(self, result: MetricResult) -> bool:
         if callable(self.sure):
@@ -283,19 +284,6 @@ def fingerprint_of(metric: BaseMultiTurnMetric) -> str:
         metric.model and identity_of(metric.model),
     ]
     return known if isinstance(known, str) else _hashed(own)
-
-
-def planned_calls(metric: BaseMultiTurnMetric, given: MultiTurnEvaluationInput) -> int:
-    """Return how many calls a metric makes at most for a conversation."""
-    if isinstance(metric, Composition):
-        return sum(planned_calls(part, given) for part in metric.parts)
-    if not isinstance(metric, JudgedMetric):
-        return int(metric.judged)
-    if metric.skipping(given):
-        return 0
-    written = transcript(given.messages, metric.shown)
-    pieces = cut(written, metric.scope, metric.window, metric.tokens, metric.overlap)
-    return len(pieces) * metric.calls_per_question
 
 
 def plain(result: MetricResult, **more: object) -> dict[str, Any]:

@@ -85,6 +85,10 @@ class MetricConfig(BaseModel):
             return reaches(score, self.threshold)
         return reaches(self.threshold, score)
 
+    def goodness(self, score: Raw) -> tuple[bool, float]:
+        """Return what scores are put in order by, the worst first: one that fails before any that passes."""
+        return self.passes(score) is not False, self.normalised(score) or 0.0
+
     def normalised(self, score: Raw) -> float | None:
         """Return a score as a number from 0, worst, to 1, best; None where its range has no end.
 

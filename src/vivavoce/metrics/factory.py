@@ -9,7 +9,6 @@ from typing import Any, get_type_hints
 from pydantic import PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
 from vivavoce.errors import UsageError
-from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.plugins import Registry
 
@@ -87,7 +86,7 @@ def make_metric(
     Raises:
         UsageError: it takes no such option, or not with that value.
     """
-    if judging is not None and issubclass(kind, JudgedMetric):
+    if judging is not None and kind.takes_settings:
         options["settings"] = judging
     try:
         return kind(**_checked(kind, options))

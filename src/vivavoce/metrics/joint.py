@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 from typing import Any, Unpack, cast
@@ -21,24 +21,53 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from vivavoce.errors import BudgetExhausted, ModelFault, UsageError
 from vivavoce.messages import HumanMessage
 from vivavoce.metrics.evaluation import Known, Named, choose
-from vivavoce.metrics.judging import Asked, JudgedMetric
-from vivavoce.metrics.metric import Conversation, evaluation_input
+from vivavoce.metrics.manner import Manner
+from vivavoce.metrics.metric import BaseMultiTurnMetric, Conversation, evaluation_input
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Prompt, Wording, read_prompt
+from vivavoce.metrics.question import Answer, Question
+from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.transcript import Transcript, transcript
+from vivavoce.metrics.steps import Ask, Run
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
-from vivavoce.models.model import ModelReply, Request, identity_of
+from vivavoce.models.model import Model, ModelReply, Request, identity_of
 from vivavoce.models.structured import read_structured
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.failure import shorten
 from vivavoce.records.usage import Usage, usage_of
 
 _NAME = re.compile(r"[A-Za-z][\w-]{0,63}")
-Answer = ModelReply | Exception
-Questions = dict[str, dict[Piece, Asked]]
-"""What each metric asks about each piece."""
+Part = ModelReply | Exception
+"""The part of an answer that is about one metric, or what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Member:
+    """A metric of which something has to be asked."""
+
+    metric: BaseMultiTurnMetric
+    run: Run[MetricResult]
+    ask: Ask
+
+    @property
+    def name(self) -> str:
+        return self.metric.name
+
+    async def alone(self) -> dict[str, MetricResult]:
+        """Ask it on its own."""
+        return {self.name: await self.run.finish()}
+
+    def concluded(self, parts: Mapping[Piece, tuple[Request, Part]]) -> Run[MetricResult]:
+        """Go on with its parts of the answers."""
+        mine = [(_joined(one, parts[one.piece][0]), parts[one.piece][1]) for one in self.ask.questions]
+        answers = [Answer(question, part) for question, part in mine if not isinstance(part, Exception)]
+        wrong = next((part for _, part in mine if isinstance(part, Exception)), None)
+        if wrong is None:
+            self.run.go_on(answers)
+        else:
+            self.run.fail(wrong)
+        return self.run
 
 
 class JointJudge:
@@ -54,11 +83,13 @@ class JointJudge:
     """
 
     def __init__(self, metrics: Sequence[Named], model: ModelLike | None = None) -> None:
-        self.metrics = [_joinable(metric) for metric in choose(metrics, model)]
-        if not self.metrics:
+        joinable = [_joinable(metric) for metric in choose(metrics, model)]
+        if not joinable:
             raise UsageError("a joint judge asks for metrics; give at least one")
-        for one, other in combinations(self.metrics, 2):
+        for one, other in combinations(joinable, 2):
             _check_alike(one, other)
+        self.metrics = [metric for metric, _ in joinable]
+        self._shown = joinable[0][1].shown
         self.prompt: Prompt = read_prompt("joint.jinja", frozenset(("count", "tasks")), None, {})
 
     @property
@@ -101,69 +132,55 @@ class JointJudge:
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.
         """
-        written = transcript(given.messages, self.metrics[0].shown)
+        reading = Reading(given)
         results: dict[str, MetricResult] = {}
-        questions: Questions = {}
+        members: list[_Member] = []
         for metric in self.metrics:
-            try:
-                if reason := metric.skipping(given):
-                    results[metric.name] = metric.skipped(reason)
-                else:
-                    questions[metric.name] = {asked.piece: asked for asked in metric.questions(given, written)}
-            except Exception as error:
-                results[metric.name] = metric.failed(error)
-        asked = [metric for metric in self.metrics if metric.name in questions]
-        together, alone = _parted(asked, questions, given)
-        joined, *lonely = await asyncio.gather(
-            self._jointly(together, given, written, questions),
-            *(_by_name(metric, given) for metric in alone),
-        )
+            run = Run(metric.plan_for(reading))
+            if isinstance(run.step, Ask):
+                members.append(_Member(metric, run, run.step))
+            else:
+                results[metric.name] = await run.finish()
+        together, alone = _parted(members)
+        joined, *lonely = await asyncio.gather(self._jointly(together, reading), *(one.alone() for one in alone))
         for found in (joined, *lonely):
             results |= found
         return {name: results[name] for name in self.names}
 
-    async def _jointly(
-        self,
-        metrics: Sequence[JudgedMetric],
-        given: MultiTurnEvaluationInput,
-        written: Transcript,
-        questions: Questions,
-    ) -> dict[str, MetricResult]:
-        pieces = list(dict.fromkeys(piece for metric in metrics for piece in questions[metric.name]))
-        calls = [self._call(metrics, written, piece, questions) for piece in pieces]
-        answers = await asyncio.gather(*(_answers(metrics[0], *call) for call in calls))
+    async def _jointly(self, members: Sequence[_Member], reading: Reading) -> dict[str, MetricResult]:
+        pieces = list(dict.fromkeys(one.piece for member in members for one in member.ask.questions))
+        calls = [self._call(members, reading, piece) for piece in pieces]
+        answers = await asyncio.gather(*(_answers(members[0].ask.model, *call) for call in calls))
         used = [usage for _, usage in answers if usage]
-        marks = self._marks(metrics)
+        marks = self._marks([member.metric for member in members])
         results: dict[str, MetricResult] = {}
-        for metric in metrics:
-            mine = [
-                (_joined(asked[metric.name], request), parts[metric.name])
-                for (request, asked), (parts, _) in zip(calls, answers, strict=True)
-                if metric.name in parts
-            ]
-            result = _result(metric, given, mine)
+        for member in members:
+            parts = {
+                piece: (request, of[member.name])
+                for piece, (request, _), (of, _) in zip(pieces, calls, answers, strict=True)
+                if member.name in of
+            }
+            result = await member.concluded(parts).finish()
             joint = {
-                "fingerprint": marks[metric.name],
+                "fingerprint": marks[member.name],
                 "usage": sum(used, Usage()) if used and not results else None,
                 "extra": {**result.extra, "joint": list(marks)},
             }
-            results[metric.name] = result.model_copy(update=joint)
+            results[member.name] = result.model_copy(update=joint)
         return results
 
-    def _call(
-        self, metrics: Sequence[JudgedMetric], written: Transcript, piece: Piece, questions: Questions
-    ) -> tuple[Request, dict[str, Asked]]:
+    def _call(self, members: Sequence[_Member], reading: Reading, piece: Piece) -> tuple[Request, dict[str, Question]]:
         """Return the one request about a piece, and the questions that it joins."""
-        asked = {one.name: questions[one.name][piece] for one in metrics if piece in questions[one.name]}
+        asked = {member.name: one for member in members for one in member.ask.questions if one.piece == piece}
         first = next(iter(asked.values())).request
-        shown = f"{written.text(piece.first, piece.last)}\n"
-        tasks = {Wording(name): Wording(_said(one).removeprefix(shown)) for name, one in asked.items()}
+        tasks = {Wording(name): Wording(one.task) for name, one in asked.items()}
         task = self.prompt.render({"count": len(tasks), "tasks": tasks}).rstrip()
         shape = joint_reply(tuple((name, one.shape) for name, one in asked.items()))
-        words = [*first.messages[:-1], HumanMessage(content=f"{shown}{task}")]
+        said = reading.transcript(self._shown).text(piece.first, piece.last)
+        words = [*first.messages[:-1], HumanMessage(content=f"{said}\n{task}")]
         return Request(words, schema=shape, settings=first.settings, trial=first.trial), asked
 
-    def _marks(self, metrics: Sequence[JudgedMetric]) -> dict[str, str]:
+    def _marks(self, metrics: Sequence[BaseMultiTurnMetric]) -> dict[str, str]:
         """Return the fingerprints of joint scores: those of the metrics, and of what they were asked together with."""
         together = [self.prompt.hash, [metric.fingerprint for metric in metrics]]
         return {metric.name: _hashed([metric.fingerprint, together]) for metric in metrics}
@@ -176,16 +193,10 @@ def joint_reply(parts: tuple[tuple[str, type[BaseModel]], ...]) -> type[BaseMode
     return create_model("JointReply", __config__=ConfigDict(extra="forbid"), **fields)
 
 
-async def _by_name(metric: JudgedMetric, given: MultiTurnEvaluationInput) -> dict[str, MetricResult]:
-    return {metric.name: await metric.measured(given)}
-
-
 async def _answers(
-    metric: JudgedMetric, request: Request, asked: Mapping[str, Asked]
-) -> tuple[dict[str, Answer], Usage | None]:
+    judge: Model, request: Request, asked: Mapping[str, Question]
+) -> tuple[dict[str, Part], Usage | None]:
     """Return the part of each metric of the answer to a joint request, or what went wrong with it."""
-    judge = metric.judge
-    assert judge is not None
     try:
         reply = await judge.complete(request)
     except BudgetExhausted:
@@ -198,7 +209,7 @@ async def _answers(
     return {name: _part(reply.parsed, name) for name in asked}, reply.usage
 
 
-def _rescued(error: Exception, asked: Mapping[str, Asked]) -> Iterator[tuple[str, Answer]]:
+def _rescued(error: Exception, asked: Mapping[str, Question]) -> Iterator[tuple[str, Part]]:
     """Yield what is right of an answer that, even when it was repaired, is not right as a whole."""
     try:
         answer = json.loads(error.evidence or "") if isinstance(error, ModelFault) and error.kind == "format" else None
@@ -212,7 +223,7 @@ def _rescued(error: Exception, asked: Mapping[str, Asked]) -> Iterator[tuple[str
         yield name, part if isinstance(part, ModelFault) else _checked(part, one.shape)
 
 
-def _checked(part: ModelReply, shape: type[BaseModel]) -> Answer:
+def _checked(part: ModelReply, shape: type[BaseModel]) -> Part:
     try:
         read_structured(part.text, shape)
     except ValueError as wrong:
@@ -228,64 +239,45 @@ def _part(answer: Mapping[str, Any], name: str) -> ModelReply | ModelFault:
     return ModelReply(json.dumps(part), parsed=cast("dict[str, Any]", part))
 
 
-def _result(
-    metric: JudgedMetric, given: MultiTurnEvaluationInput, mine: Sequence[tuple[Asked, Answer]]
-) -> MetricResult:
-    replies = [part for _, part in mine if isinstance(part, ModelReply)]
-    try:
-        for _, part in mine:
-            if isinstance(part, Exception):
-                raise part
-        return metric.result(given, [asked for asked, _ in mine], replies)
-    except Exception as error:
-        return metric.failed(error)
-
-
-def _parted(
-    metrics: Sequence[JudgedMetric], questions: Questions, given: MultiTurnEvaluationInput
-) -> tuple[Sequence[JudgedMetric], Sequence[JudgedMetric]]:
+def _parted(members: Sequence[_Member]) -> tuple[Sequence[_Member], Sequence[_Member]]:
     """Return the metrics that are asked together, and those on their own.
 
     These have nothing to ask, ask later questions that hang on the first answer, or ask another judge than the first.
     """
     together = [
         one
-        for one in metrics
-        if (len(questions[one.name]) == 1 or (questions[one.name] and not one.first_decides(given)))
-        and one.judge_identity == metrics[0].judge_identity
+        for one in members
+        if one.ask.questions and not one.ask.leads and identity_of(one.ask.model) == identity_of(members[0].ask.model)
     ]
-    return (together, [one for one in metrics if one not in together]) if len(together) > 1 else ([], metrics)
+    return (together, [one for one in members if one not in together]) if len(together) > 1 else ([], members)
 
 
-def _joinable(metric: object) -> JudgedMetric:
-    if not isinstance(metric, JudgedMetric):
-        name = getattr(metric, "name", "it")
-        raise UsageError(f"{name} is a {type(metric).__name__}, which no joint call can ask; give it on its own")
-    if type(metric).aevaluate_conversation is not JudgedMetric.aevaluate_conversation or metric.calls_per_question > 1:
+def _joinable(metric: BaseMultiTurnMetric) -> tuple[BaseMultiTurnMetric, Manner]:
+    """Return a metric and how it asks."""
+    if metric.manner is None:
+        raise UsageError(f"{metric.name} is a {type(metric).__name__}, which no joint call can ask; give it on its own")
+    if not metric.stepwise or metric.manner.calls > 1:
         raise UsageError(f"{metric.name} judges in a way of its own and cannot be joined; give it on its own")
     if not _NAME.fullmatch(metric.name):
         raise UsageError(f"'{metric.name}' cannot name a part of an answer; use letters, digits, _ and -")
-    return metric
+    return metric, metric.manner
 
 
-def _check_alike(one: JudgedMetric, other: JudgedMetric) -> None:
-    if one.model and other.model and identity_of(one.model) != identity_of(other.model):
-        raise UsageError(f"{one.name} and {other.name} cannot be asked jointly, for their models differ")
+def _check_alike(one: tuple[BaseMultiTurnMetric, Manner], other: tuple[BaseMultiTurnMetric, Manner]) -> None:
+    (first, manner), (second, differing) = one, other
+    if first.model and second.model and identity_of(first.model) != identity_of(second.model):
+        raise UsageError(f"{first.name} and {second.name} cannot be asked jointly, for their models differ")
     for name in ("shown", "scope", "window", "tokens", "overlap", "settings", "trial"):
-        mine, theirs = getattr(one, name), getattr(other, name)
+        mine, theirs = getattr(manner, name), getattr(differing, name)
         if mine != theirs:
             raise UsageError(
-                f"{one.name} and {other.name} cannot be asked jointly, for their {name} differ: {mine}, {theirs}"
+                f"{first.name} and {second.name} cannot be asked jointly, for their {name} differ: {mine}, {theirs}"
             )
 
 
-def _joined(asked: Asked, request: Request) -> Asked:
+def _joined(question: Question, request: Request) -> Question:
     """Return a question in the words of the joint request; its own answer keeps its shape."""
-    return replace(asked, request=replace(request, schema=asked.shape))
-
-
-def _said(asked: Asked) -> str:
-    return asked.request.messages[-1].text
+    return replace(question, request=replace(request, schema=question.shape))
 
 
 def _hashed(decided: object) -> str:

@@ -7,7 +7,6 @@ from copy import copy
 from functools import cached_property
 from typing import TypeVar
 
-from vivavoce.metrics.composition import Composition
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.model import Model
 
@@ -23,8 +22,8 @@ def with_judges(metric: M, choose: Callable[[Model | None], Model | None]) -> M:
     if not metric.judged:
         return metric
     made = copy_of(metric)
-    if isinstance(made, Composition):
-        made.parts = tuple(with_judges(part, choose) for part in made.parts)
+    if made.inner_metrics:
+        made.inner_metrics = tuple(with_judges(part, choose) for part in made.inner_metrics)
     else:
         made.model = choose(made.model)
     return made
@@ -32,8 +31,8 @@ def with_judges(metric: M, choose: Callable[[Model | None], Model | None]) -> M:
 
 def asking(metric: BaseMultiTurnMetric) -> Iterator[BaseMultiTurnMetric]:
     """Yield the metrics of which this one is made that ask a judge, or itself."""
-    if isinstance(metric, Composition):
-        for part in metric.parts:
+    if metric.inner_metrics:
+        for part in metric.inner_metrics:
             yield from asking(part)
     elif metric.judged:
         yield metric

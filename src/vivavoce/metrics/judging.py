@@ -6,7 +6,6 @@ import hashlib
 import json
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, Unpack
@@ -17,23 +16,25 @@ from typing_extensions import TypedDict
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import HumanMessage, SystemMessage
 from vivavoce.metrics.config import MetricConfig, Scope
-from vivavoce.metrics.evidence import Checker
-from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.manner import Manner
 from vivavoce.metrics.options import read_options
 from vivavoce.metrics.pieces import Piece, cut
 from vivavoce.metrics.prompts import HERE, Prompt, Wording, read_prompt
+from vivavoce.metrics.question import Answer, Question
+from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.silence import SILENT
-from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, acts, quoted, transcript
+from vivavoce.metrics.steps import Ask, Plan
+from vivavoce.metrics.stepwise import StepwiseMetric
+from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, acts, quoted
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.asking import ask_all
+from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.default_judge import DefaultJudge
 from vivavoce.models.homemade import ModelLike
-from vivavoce.models.model import Model, ModelReply, Request, identity_of
-from vivavoce.pacing.waiting import wait_for
+from vivavoce.models.model import Model, Request, identity_of
 from vivavoce.records.counting import turn_span
 from vivavoce.records.failure import shorten
-from vivavoce.records.score import Evidence, Finding, FindingState, Score
+from vivavoce.records.score import Score
 from vivavoce.records.usage import charge, total
 from vivavoce.user_code import source_of
 
@@ -68,66 +69,16 @@ class JudgingOptions(TypedDict, total=False):
     """Which repetition of the same question this is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What one answer of a judge comes to; `turns` is how many turns it is about.
-
-    The score is None where there was nothing to judge, and the reasoning says so. Where a conversation is judged in
-    pieces, `turns` is what this one weighs: its turns, or as many things as the judge found in it. `evidence` is what
-    it rests on besides its findings, and `extra` what only this metric knows.
-    """
-
-    score: float | str | bool | None
-    reasoning: str
-    confidence: float | None = None
-    findings: Sequence[Finding] = ()
-    evidence: Sequence[Evidence] = ()
-    extra: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    turns: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One question to a judge; the evidence of its answer can be looked up with `checker`."""
-
-    request: Request
-    given: MultiTurnEvaluationInput
-    checker: Checker
-    piece: Piece
-
-    @property
-    def shape(self) -> type[BaseModel]:
-        """The class that the answer must match."""
-        assert isinstance(self.request.schema, type)
-        return self.request.schema
-
-    def finding(
-        self,
-        kind: str,
-        what: str,
-        verdict: str,
-        state: FindingState,
-        evidence: Sequence[str] = (),
-        turn: int | None = None,
-        data: Mapping[str, Any] | None = None,
-    ) -> Finding:
-        """Return one thing of an answer with its evidence looked up, at the turn of the first of it unless given."""
-        found = tuple(self.checker.checked(evidence))
-        place = turn if turn is not None else next((one.turn for one in found if one.verified), None)
-        return Finding(
-            kind=kind, what=what, verdict=verdict, state=state, turn=place, evidence=found, data=dict(data or {})
-        )
-
-
-class JudgedMetric(BaseMultiTurnMetric):
+class JudgedMetric(StepwiseMetric):
     """A metric that asks a model.
 
     A subclass names the file of its `template`, the `variables` of its own in it, the class that the answer must match
-    (`shape`), and how a verdict is read from an answer (`read`). The model is asked once for each piece of the
+    (`reply`), and how a verdict is read from an answer (`read`). The model is asked once for each piece of the
     conversation; without a model, or without what is listed in `needs`, the metric is skipped and says why.
     """
 
     judged = True
+    takes_settings = True
     template: ClassVar[str]
     version: ClassVar[str] = "2"
     needs: ClassVar[tuple[str, ...]] = ()
@@ -135,6 +86,10 @@ class JudgedMetric(BaseMultiTurnMetric):
     """Whether only what the assistant says and does is judged, so that without any of it there is nothing to judge."""
     calls_per_question = 1
     """How many calls one question takes, where each of them is answered."""
+    own_variables: ClassVar[frozenset[str]] = frozenset()
+    """The variables of the prompt that this metric fills itself."""
+    reply: type[BaseModel]
+    """The class that an answer must match, unless `question` says otherwise."""
     nothing: ClassVar[str] = "nothing in this conversation is what this metric judges"
     """Why the metric is skipped where the conversation holds nothing that it judges."""
 
@@ -157,15 +112,8 @@ class JudgedMetric(BaseMultiTurnMetric):
             self.template, GIVEN | self.own_variables, options.get("prompt"), options.get("blocks", {})
         )
 
-    own_variables: ClassVar[frozenset[str]] = frozenset()
-    """The variables of the prompt that this metric fills itself."""
-
     @abstractmethod
-    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
-        """Return the class that an answer must match."""
-
-    @abstractmethod
-    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the verdict that an answer comes to.
 
         Raises:
@@ -183,7 +131,7 @@ class JudgedMetric(BaseMultiTurnMetric):
         """Return the class of an answer about a piece, and the prompt's own variables; None for nothing to judge."""
         if self.of_assistant and not answered(written, piece):
             return None
-        return self.shape(given), self.variables(given)
+        return self.reply, self.variables(given)
 
     def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
         """Say why this conversation cannot be judged, None when it can."""
@@ -218,27 +166,36 @@ class JudgedMetric(BaseMultiTurnMetric):
         del given
         return self.skipped(self.nothing, fingerprint=self.fingerprint)
 
-    def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
-        """Judge a conversation."""
-        return wait_for(self.aevaluate_conversation(evaluation_input))
-
-    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
-        """Judge a conversation.
-
-        Raises:
-            ModelFault: the judge failed, or answered outside the shape that it was asked for.
-        """
-        if reason := self.skipping(evaluation_input):
+    def steps_for(self, reading: Reading) -> Plan[MetricResult]:
+        """Yield what the judge is asked, and return the result that its answers come to."""
+        if reason := self.inapplicable(reading.given):
             return self.skipped(reason)
-        questions = self.questions(evaluation_input)
-        replies = await self.answers(evaluation_input, questions)
-        return self.result(evaluation_input, questions, replies)
+        judge = self.judge
+        if judge is None:
+            return self.skipped("needs a judge: give a model, or set VIVAVOCE_JUDGE")
+        answers = yield from self.answers(reading, self.questions(reading), judge)
+        return self.result(reading.given, answers)
 
-    def skipping(self, given: MultiTurnEvaluationInput) -> str | None:
-        """Say why this metric does not judge a conversation, None when it does."""
-        if reason := self.inapplicable(given):
-            return reason
-        return None if self.judge else "needs a judge: give a model, or set VIVAVOCE_JUDGE"
+    def answers(self, reading: Reading, questions: Sequence[Question], judge: Model) -> Plan[Sequence[Answer]]:
+        """Yield the questions about a conversation, and return the answers.
+
+        Whoever carries this out may give other answers too, such as those about earlier turns.
+        """
+        del reading
+        return (yield Ask(judge, questions))
+
+    @property
+    def manner(self) -> Manner:
+        """How it asks a model."""
+        what = (self.shown, self.scope, self.window, self.tokens, self.overlap)
+        return Manner(*what, self.settings, self.trial, self.calls_per_question)
+
+    def planned_calls(self, reading: Reading) -> int:
+        """Return how many calls it makes at most for a conversation."""
+        if self.inapplicable(reading.given) or self.judge is None:
+            return 0
+        pieces = self._pieces(reading.transcript(self.shown), reading.since)
+        return len(pieces) * self.calls_per_question
 
     @property
     def judge(self) -> Model | None:
@@ -255,65 +212,34 @@ class JudgedMetric(BaseMultiTurnMetric):
         await super().close()
         await self._default.close()
 
-    def questions(
-        self, given: MultiTurnEvaluationInput, written: Transcript | None = None, since: int = 0
-    ) -> list[Asked]:
-        """Return what the judge is asked about a conversation, for each piece of it that holds something to judge.
-
-        Of a conversation that is judged by turns or windows, `since` leaves out those of the first so many turns.
-        """
-        written = written or transcript(given.messages, self.shown)
-        checker = Checker(given.messages, written)
+    def questions(self, reading: Reading) -> list[Question]:
+        """Return what the judge is asked about a conversation, for each piece of it that holds something to judge."""
+        given = reading.given
+        written, checker = reading.transcript(self.shown), reading.checker(self.shown)
         values = self._values(given)
-        asked: list[Asked] = []
-        for piece in cut(written, self.scope, self.window, self.tokens, self.overlap, since):
+        asked: list[Question] = []
+        for piece in self._pieces(written, reading.since):
             if question := self.question(given, written, piece):
                 shape, own = question
-                request = self._request(given, written, piece, {**values, **own}, shape)
-                asked.append(Asked(request, given, checker, piece))
+                task = self._task(written, piece, {**values, **own})
+                request = self._request(given, written, piece, task, shape)
+                asked.append(Question(request, task, given, checker, piece))
         return asked
 
-    def first_decides(self, given: MultiTurnEvaluationInput) -> bool:
-        """Say whether the answer about the first piece decides what is asked about the others."""
-        del given
-        return False
+    def _pieces(self, written: Transcript, since: int) -> list[Piece]:
+        return cut(written, self.scope, self.window, self.tokens, self.overlap, since)
 
-    async def answers(self, given: MultiTurnEvaluationInput, questions: list[Asked]) -> list[ModelReply]:
-        """Ask the judge all questions about a conversation.
-
-        A metric whose `first_decides` replaces the later ones in the list.
-
-        Raises:
-            ModelFault: it failed, or did not answer in the shape asked for.
-        """
-        del given
-        if len(questions) == 1:
-            return [await self.ask(questions[0])]
-        return await ask_all(self.ask(question) for question in questions)
-
-    async def ask(self, asked: Asked) -> ModelReply:
-        """Ask the judge one question.
-
-        Raises:
-            ModelFault: it failed, or did not answer in the shape asked for.
-        """
-        judge = self.judge
-        assert judge is not None
-        return await judge.complete(asked.request)
-
-    def result(
-        self, given: MultiTurnEvaluationInput, questions: Sequence[Asked], replies: Sequence[ModelReply]
-    ) -> MetricResult:
+    def result(self, given: MultiTurnEvaluationInput, answers: Sequence[Answer]) -> MetricResult:
         """Return the result that the judge's answers come to.
 
         Raises:
             ModelFault: one of them is outside the shape that was asked for.
         """
-        if not questions:
+        if not answers:
             return self.unasked(given)
-        usage = total(reply.usage for reply in replies)
+        usage = total(answer.usage for answer in answers)
         try:
-            verdicts = [self._verdict(reply, asked) for reply, asked in zip(replies, questions, strict=True)]
+            verdicts = [self.verdict(answer) for answer in answers]
             verdict = self.conclude(verdicts[0] if len(verdicts) == 1 else self.merge(verdicts))
         except Exception as error:
             charge(error, usage)
@@ -324,6 +250,7 @@ class JudgedMetric(BaseMultiTurnMetric):
         value, passed = self.config.scored(score)
         turns = None
         extra = dict(verdict.extra)
+        questions = [answer.question for answer in answers]
         if self.scope != "conversation":
             turns = tuple(self._turn(one, asked.piece) for one, asked in zip(verdicts, questions, strict=True))
         elif len(verdicts) > 1:
@@ -405,26 +332,34 @@ class JudgedMetric(BaseMultiTurnMetric):
             "so_far": (),
         }
 
-    def _request(
-        self,
-        given: MultiTurnEvaluationInput,
-        written: Transcript,
-        piece: Piece,
-        values: Mapping[str, object],
-        shape: type[BaseModel],
-    ) -> Request:
+    def _task(self, written: Transcript, piece: Piece, values: Mapping[str, object]) -> str:
         whole = self.scope == "conversation" and len(written.turns) == piece.last - piece.first == piece.judged
-        task = self.prompt.render({**values, "focus": None if whole else _focus(piece)}).rstrip()
+        return self.prompt.render({**values, "focus": None if whole else _focus(piece)}).rstrip()
+
+    def _request(
+        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece, task: str, shape: type[BaseModel]
+    ) -> Request:
         said = written.text(piece.first, piece.last)
         words = f"{task}\n\n{said}{_late(given)}" if given.growing else f"{said}\n{task}"
         asked = HumanMessage(content=words)
         return Request([_judge(), asked], schema=shape, settings=self.settings, trial=self.trial)
 
-    def _verdict(self, reply: ModelReply, asked: Asked) -> Verdict:
+    def verdict(self, answer: Answer) -> Verdict:
+        """Return what an answer comes to; it is read once.
+
+        Raises:
+            ModelFault: it is outside the shape that was asked for.
+        """
+        if answer.verdict is None:
+            answer.verdict = self._read(answer)
+        return answer.verdict
+
+    def _read(self, answer: Answer) -> Verdict:
+        reply = answer.reply
         if reply.parsed is None:
             raise ModelFault("the judge gave no verdict", kind="format", evidence=shorten(reply.text))
         try:
-            return self.read(reply.parsed, asked)
+            return self.read(reply.parsed, answer.question)
         except ValueError as error:
             said = _complaint(error) if isinstance(error, ValidationError) else str(error)
             raise ModelFault(
@@ -437,22 +372,6 @@ def answered(written: Transcript, piece: Piece) -> list[int | None]:
     first = piece.last - piece.judged
     judged = range(first, piece.last) if first else (None, *range(piece.last))
     return [turn for turn in judged if turn in written.answered]
-
-
-def merged(
-    score: float | str | None, verdicts: Sequence[Verdict], findings: Sequence[Finding] | None = None, **extra: object
-) -> Verdict:
-    """Return the verdict with that score whose reasons are those of all pieces, and its findings theirs."""
-    sure = [verdict.confidence for verdict in verdicts if verdict.confidence is not None]
-    return Verdict(
-        score,
-        "\n".join(verdict.reasoning for verdict in verdicts),
-        min(sure) if sure else None,
-        [one for verdict in verdicts for one in verdict.findings] if findings is None else findings,
-        list(dict.fromkeys(one for verdict in verdicts for one in verdict.evidence)),
-        extra,
-        sum(verdict.turns for verdict in verdicts),
-    )
 
 
 @cache

@@ -16,9 +16,11 @@ from vivavoce.conversation import split_turns
 from vivavoce.errors import UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 from vivavoce.metrics.config import MetricConfig, Scope
-from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.options import read_options
+from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import About, MetricResult
+from vivavoce.metrics.steps import Plan
+from vivavoce.metrics.stepwise import StepwiseMetric
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.records.score import Evidence, Score
 from vivavoce.user_code import source_of
@@ -74,13 +76,14 @@ class Measured:
     details: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-class ExactMetric(BaseMultiTurnMetric):
+class ExactMetric(StepwiseMetric):
     """A metric that computes; a subclass says how in `measure`.
 
     With the scope `turn` or `window` it measures each turn, or each run of `window` turns, and the score is the mean.
     """
 
     version: ClassVar[str] = "1"
+    waits = False
 
     def __init__(self, config: MetricConfig, **options: Unpack[MeasuringOptions]) -> None:
         options = read_options(MeasuringOptions, options)
@@ -104,6 +107,11 @@ class ExactMetric(BaseMultiTurnMetric):
         """What of the metric's own decides its scores, besides its configuration."""
         return {}
 
+    def steps_for(self, reading: Reading) -> Plan[MetricResult]:
+        """Return the result; nothing is waited for."""
+        yield from ()
+        return self.evaluate_conversation(reading.given)
+
     def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
         """Measure a conversation."""
         opening, turns = split_turns(evaluation_input.messages)
@@ -118,10 +126,6 @@ class ExactMetric(BaseMultiTurnMetric):
         if self.scope != "conversation":
             turns = tuple(self._turn(part, was) for part, was in zip(parts, measured, strict=True))
         return self._result(one, turns, len(evaluation_input.messages))
-
-    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
-        """Measure a conversation; nothing is waited for."""
-        return self.evaluate_conversation(evaluation_input)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,7 +14,10 @@ from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted, Fault, GraderFault
 from vivavoce.messages import Message, describe, read_messages
 from vivavoce.metrics.config import ConversationType, MetricConfig
+from vivavoce.metrics.manner import Manner
+from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import About, MetricResult
+from vivavoce.metrics.steps import Call, Plan, carry_out
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike, as_model
 from vivavoce.models.model import Model, identity_of
@@ -36,6 +39,12 @@ class BaseMultiTurnMetric(ABC):
     conversation_type = ConversationType.MULTI_TURN
     judged = False
     """Whether it asks a model."""
+    waits = True
+    """Whether measuring may have to wait for something."""
+    takes_settings = False
+    """Whether a metric of this class can be made with `settings` of its judge."""
+    inner_metrics: tuple[BaseMultiTurnMetric, ...] = ()
+    """The metrics that it is made of."""
 
     def __init__(self, config: MetricConfig, model: ModelLike | None = None) -> None:
         self.config = config
@@ -110,12 +119,44 @@ class BaseMultiTurnMetric(ABC):
         Raises:
             BudgetExhausted: a limit on calls or cost is reached, which ends more than this measurement.
         """
+        return await carry_out(self.plan_for(Reading(given)))
+
+    def plan_for(self, reading: Reading) -> Plan[MetricResult]:
+        """Yield what has to be waited for, and return the result; what breaks becomes one.
+
+        Raises:
+            BudgetExhausted: a limit on calls or cost is reached.
+        """
         try:
-            return self.finished(await self.aevaluate_conversation(given))
+            return self.finished((yield from self.visible_steps(reading)))
         except BudgetExhausted:
             raise
         except Exception as error:
             return self.failed(error)
+
+    def visible_steps(self, reading: Reading) -> Plan[MetricResult]:
+        """Yield the call that measures a conversation, for nothing is known of what a metric of your own does in it."""
+        return (yield Call(partial(self.aevaluate_conversation, reading.given)))
+
+    @property
+    def stepwise(self) -> bool:
+        """Whether others see its steps."""
+        return False
+
+    @property
+    def manner(self) -> Manner | None:
+        """How it asks a model, None where it does not, or where nothing is known of that."""
+        return None
+
+    def first_decides(self, given: MultiTurnEvaluationInput) -> bool:
+        """Say whether the answer about the first piece of a conversation decides what is asked about the others."""
+        del given
+        return False
+
+    def planned_calls(self, reading: Reading) -> int:
+        """Return how many calls it makes at most for a conversation."""
+        del reading
+        return int(self.judged)
 
     def finished(self, result: object) -> MetricResult:
         """Return a result with its name, value and reason, and whether it passes; one of your own may lack them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -18,7 +17,9 @@ from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evaluation import Named, choose, spent
 from vivavoce.metrics.judges import copy_of
 from vivavoce.metrics.judging import JudgedMetric
+from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.steps import Plan
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike, as_model
 from vivavoce.models.model import Model, identity_of
@@ -71,14 +72,14 @@ class Panel(Composition):
         """Which trial each vote is."""
         return {"trials": [seat.trial for seat in self.seats]}
 
-    async def aevaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+    def steps_for(self, reading: Reading) -> Plan[MetricResult]:
         """Ask for all votes at once, and count them."""
-        results = await asyncio.gather(*(seat.measured(evaluation_input) for seat in self.seats))
+        results = yield from self.together(reading)
         valid = [result for result in results if result.state == "scored"]
         broken = [result for result in results if result.state == "error"]
         if len(broken) > len(valid):
             return self._broken(results, broken)
-        return self._counted(evaluation_input, results, valid) if valid else self.unscored(results, ())
+        return self._counted(reading.given, results, valid) if valid else self.unscored(results, ())
 
     def listed(self, results: Sequence[MetricResult]) -> dict[str, Any]:
         """Return every vote."""
@@ -128,8 +129,8 @@ def _is_number(score: object) -> TypeIs[float]:
     return isinstance(score, int | float) and not isinstance(score, bool)
 
 
-def _rank(score: bool | float | str, config: MetricConfig) -> tuple[float, str]:
-    return config.normalised(score) or 0.0, str(score)
+def _rank(score: bool | float | str, config: MetricConfig) -> tuple[bool, float, str]:
+    return *config.goodness(score), str(score)
 
 
 def _says(result: MetricResult, majority: Majority, config: MetricConfig) -> bool:

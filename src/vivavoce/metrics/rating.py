@@ -9,8 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from vivavoce.metrics.config import ScoreType
-from vivavoce.metrics.judging import Asked, JudgedMetric, Verdict, merged
-from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.judging import JudgedMetric
+from vivavoce.metrics.question import Question
+from vivavoce.metrics.verdict import Verdict, merged
 
 ANSWER: Mapping[ScoreType, str] = {"numeric": "score", "categorical": "label", "binary": "verdict"}
 """What the score is called in an answer, by its kind."""
@@ -20,7 +21,8 @@ class RatingMetric(JudgedMetric):
     """A judged metric whose answer is a score with its reasoning and evidence.
 
     The score is what its configuration says: a number from `minimum` to `maximum`, one of `categories`, or a yes or no.
-    Pieces of a conversation count by their turns where the score is a number; else the worst piece decides.
+    Pieces of a conversation count by their turns where the score is a number; else the worst piece decides: of those
+    that fail, where there are any, the one with the lowest value.
     """
 
     @cached_property
@@ -34,7 +36,7 @@ class RatingMetric(JudgedMetric):
         return Annotated[float, Field(ge=config.minimum, le=config.maximum, allow_inf_nan=False)]
 
     @cached_property
-    def reply(self) -> type[BaseModel]:
+    def reply(self) -> type[BaseModel]:  # pyright: ignore[reportIncompatibleVariableOverride]
         """The class of an answer: reasoning and evidence come before the score, so that they lead to it."""
         fields: dict[str, Any] = {
             "reasoning": (str, ...),
@@ -44,23 +46,18 @@ class RatingMetric(JudgedMetric):
         }
         return create_model("Rating", __config__=ConfigDict(extra="forbid"), **fields)
 
-    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
-        """Return the class of an answer."""
-        del given
-        return self.reply
-
-    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the score as it was given."""
         told = self.reply.model_validate(answer, strict=True).model_dump()
         score = told[ANSWER[self.config.score_type]]
         if self.config.score_type == "numeric":
             score = float(score)  # a whole number is an int
-        evidence = asked.checker.checked(told["evidence"])
-        return Verdict(score, told["reasoning"], told["confidence"], (), evidence, turns=asked.piece.judged)
+        evidence = question.checker.checked(told["evidence"])
+        return Verdict(score, told["reasoning"], told["confidence"], (), evidence, turns=question.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the mean over the pieces, or what the worst of them is."""
         if self.config.score_type == "numeric":
             return super().merge(verdicts)
         scores = [verdict.score for verdict in verdicts if verdict.score is not None]
-        return merged(min(scores, key=lambda score: self.config.normalised(score) or 0.0), verdicts)
+        return merged(min(scores, key=self.config.goodness), verdicts)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, Unpack
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted, ModelFault, UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, Message, read_messages
-from vivavoce.metrics.composition import Composition
 from vivavoce.metrics.evaluation import EvaluationReport, Known, Named, choose, spent
-from vivavoce.metrics.evidence import Checker
-from vivavoce.metrics.judging import Asked, JudgedMetric
+from vivavoce.metrics.judges import asking
 from vivavoce.metrics.metric import BaseMultiTurnMetric, evaluation_input
+from vivavoce.metrics.question import Answer, Question
+from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.transcript import Shown, Transcript
+from vivavoce.metrics.steps import Ask, Run, carry_out
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike
 from vivavoce.models.model import ModelReply
@@ -65,9 +65,9 @@ class StreamingEvaluator:
             raise UsageError(f"every is how many turns pass between two judgements, at least 1; got {every}")
         chosen = self._metrics = choose(metrics, model)
         given = evaluation_input([], goal=goal, **known)
-        self._stream = Stream(given, {one.shown for one in chosen if isinstance(one, JudgedMetric)})
+        self._stream = Stream(given)
         self.history: list[Moment] = []
-        self._tracks = {metric.name: _track(metric, every, self._stream.given) for metric in chosen}
+        self._tracks = {metric.name: _track(metric, every, given) for metric in chosen}
         self._latest: dict[str, MetricResult] = {}
 
     def feed(self, *messages: Mapping[str, Any] | Message) -> EvaluationReport | None:
@@ -139,28 +139,26 @@ class StreamingEvaluator:
 class Stream:
     """A conversation that grows, with its transcripts; nothing of it is written twice.
 
-    `given` is what metrics are given: always of the turns that are complete so far. `reopened` lists the turns that
+    `reading` is what metrics are given: always of the turns that are complete so far. `reopened` lists the turns that
     something was added to after they had been complete.
     """
 
-    def __init__(self, given: MultiTurnEvaluationInput, shown: Iterable[Shown]) -> None:
+    def __init__(self, given: MultiTurnEvaluationInput) -> None:
         self._messages: list[AnyMessage] = []
         growing = ConversationHistory.model_construct(messages=self._messages)
-        self.given = given.model_copy(update={"conversation_history": growing})
+        self.reading = Reading(given.model_copy(update={"conversation_history": growing}))
         self.turns = 0
         self.reopened: list[int] = []
         self._open: list[AnyMessage] = []
-        self._written = {one: Transcript(one) for one in shown}
-        self._checkers = {one: Checker(self._messages, written) for one, written in self._written.items()}
 
-    def questions(self, metric: JudgedMetric, since: int = 0) -> list[Asked]:
-        """Return what the judge is asked, of the turns from `since` on where it judges by turns or windows."""
-        asked = metric.questions(self.given, self._written[metric.shown], since)
-        return [replace(one, checker=self._checkers[metric.shown]) for one in asked]
+    @property
+    def given(self) -> MultiTurnEvaluationInput:
+        """What is known of the conversation, with its complete turns."""
+        return self.reading.given
 
     def know(self, **more: object) -> None:
         """Change what is known besides the conversation."""
-        self.given = self.given.model_copy(update=more)
+        self.reading = self.reading.knowing(**more)
 
     def take(self, messages: Sequence[AnyMessage]) -> bool:
         """Add messages; say whether a turn was completed."""
@@ -180,7 +178,7 @@ class Stream:
         if not part:
             return
         self._messages += part
-        for written in self._written.values():
+        for written in self.reading.transcripts:
             if isinstance(part[0], HumanMessage):
                 written.add_turn(part)
             elif self.turns:
@@ -205,18 +203,23 @@ class _Track(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Piece:
     """A question, and what came of it: None where it has not been asked."""
 
-    asked: Asked
+    question: Question
     reply: ModelReply | Exception | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        """What asking it took."""
+        return usage_of(self.reply) if isinstance(self.reply, Exception) else self.reply and self.reply.usage
 
 
 class _ByPiece:
     """A metric that judges by turns or windows."""
 
-    def __init__(self, metric: JudgedMetric) -> None:
+    def __init__(self, metric: BaseMultiTurnMetric) -> None:
         self._metric = metric
         self._pieces: list[_Piece] = []
         self._due: list[_Piece] = []
@@ -224,42 +227,49 @@ class _ByPiece:
         self._last: MetricResult | None = None
 
     async def advance(self, stream: Stream, final: bool) -> MetricResult | None:
-        metric = self._metric
-        if reason := metric.skipping(stream.given):
-            before, self._last = self._last, metric.skipped(reason)
-            return self._last if before is None else None
-        self._add_new(stream)
-        for piece in self._pieces if final else ():
-            if isinstance(piece.reply, Exception):
-                piece.reply = None
-                self._due.append(piece)
-        await asyncio.gather(*(self._ask(piece) for piece in self._due if piece.reply is None))
-        due, self._due = self._due, []
-        self._last = _concluded(metric, stream, due)
-        return self._last if due else None
-
-    def whole(self, stream: Stream) -> MetricResult | None:
-        skipped = self._last is None or self._metric.skipping(stream.given)
-        return self._last if skipped else _concluded(self._metric, stream, self._pieces)
-
-    def _add_new(self, stream: Stream) -> None:
-        if changed := stream.reopened[self._reopened :]:
-            self._reopened = len(stream.reopened)
-            self._seen = min(self._seen, *changed)
-            self._pieces = [one for one in self._pieces if one.asked.piece.last <= self._seen]
-            self._due = [one for one in self._due if one.asked.piece.last <= self._seen]
-        new = [_Piece(asked) for asked in stream.questions(self._metric, self._seen)]
+        self._reopen(stream)
+        run = self._run(stream)
+        ask = run.step
+        if not isinstance(ask, Ask):
+            before, self._last = self._last, await run.finish()
+            return self._last if before is None or self._last.state != "skipped" else None
+        new = [_Piece(question) for question in ask.questions]
         self._pieces += new
         self._due += new
         self._seen = stream.turns
+        if final:
+            self._ask_again()
+        await asyncio.gather(*(_answer(piece, ask) for piece in self._due if piece.reply is None))
+        due, self._due = self._due, []
+        self._last = _concluded(run, due)
+        return self._last if due else None
 
-    async def _ask(self, piece: _Piece) -> None:
-        try:
-            piece.reply = await self._metric.ask(piece.asked)
-        except BudgetExhausted:
-            raise
-        except Exception as error:
-            piece.reply = error
+    def whole(self, stream: Stream) -> MetricResult | None:
+        if self._last is None:
+            return None
+        run = self._run(stream)
+        return run.result if run.step is None else _concluded(run, self._pieces)
+
+    def _run(self, stream: Stream) -> Run[MetricResult]:
+        """Return the measurement of the turns that have not been asked about."""
+        return Run(self._metric.plan_for(stream.reading.after(self._seen)))
+
+    def _reopen(self, stream: Stream) -> None:
+        """Forget what was said of turns that something was added to."""
+        if changed := stream.reopened[self._reopened :]:
+            self._reopened = len(stream.reopened)
+            self._seen = min(self._seen, *changed)
+            self._pieces = [one for one in self._pieces if one.question.piece.last <= self._seen]
+            self._due = [one for one in self._due if one.question.piece.last <= self._seen]
+
+    def _ask_again(self) -> None:
+        """Let all questions about a piece be asked once more where one of them failed."""
+        failed = {one.question.piece for one in self._pieces if isinstance(one.reply, Exception)}
+        for one in self._pieces:
+            if one.question.piece in failed:
+                one.reply = None
+                if one not in self._due:
+                    self._due.append(one)
 
 
 class _Whole:
@@ -278,7 +288,7 @@ class _Whole:
         broken = self._result is not None and self._result.state == "error"
         if not ((new or broken) if final else new and stream.turns - turns >= self._every):
             return None
-        self._result = await measure_whole(self._metric, stream)
+        self._result = await carry_out(self._metric.plan_for(stream.reading))
         self._seen = stream.turns, length
         return self._result
 
@@ -287,63 +297,49 @@ class _Whole:
         return self._result
 
 
-async def measure_whole(metric: BaseMultiTurnMetric, stream: Stream) -> MetricResult:
-    """Measure all that has been said in a stream; what breaks becomes a result.
-
-    Raises:
-        BudgetExhausted: a limit on calls or cost is reached.
-    """
-    given = stream.given
-    if not isinstance(metric, JudgedMetric) or not _asks_as_all_do(metric) or metric.skipping(given):
-        return await metric.measured(given)
-    try:
-        questions = stream.questions(metric)
-        return metric.result(given, questions, await metric.answers(given, questions))
-    except BudgetExhausted:
-        raise
-    except Exception as error:
-        return metric.failed(error)
-
-
 def _track(metric: BaseMultiTurnMetric, every: int, given: MultiTurnEvaluationInput) -> _Track:
-    if isinstance(metric, JudgedMetric) and metric.scope != "conversation" and _asks_as_all_do(metric):
+    manner = metric.manner
+    if metric.stepwise and manner is not None and manner.scope != "conversation":
         if metric.first_decides(given):
             raise UsageError(
-                f"{metric.name} cannot judge by {metric.scope} while a conversation grows: the first one would "
+                f"{metric.name} cannot judge by {manner.scope} while a conversation grows: the first one would "
                 "decide what is looked for in all; give the outcomes in must=, or judge the conversation"
             )
         return _ByPiece(metric)
-    for part in _parts(metric):
-        if isinstance(part, JudgedMetric) and part.scope != "conversation":
+    for part in asking(metric):
+        if part.manner is not None and part.manner.scope != "conversation":
             raise UsageError(
                 f"{metric.name} would be asked about every turn again with each new one, for {part.name} judges by "
-                f"{part.scope}; give {part.name} itself"
+                f"{part.manner.scope}; give {part.name} itself"
             )
     return _Whole(metric, every)
 
 
-def _parts(metric: BaseMultiTurnMetric) -> list[BaseMultiTurnMetric]:
-    return [inner for part in metric.parts for inner in _parts(part)] if isinstance(metric, Composition) else [metric]
+async def _answer(piece: _Piece, ask: Ask) -> None:
+    """Ask a question, and keep the reply or what went wrong.
 
-
-def _asks_as_all_do(metric: JudgedMetric) -> bool:
-    return type(metric).aevaluate_conversation is JudgedMetric.aevaluate_conversation
-
-
-def _concluded(metric: JudgedMetric, stream: Stream, pieces: Sequence[_Piece]) -> MetricResult:
-    """Return the result of pieces; one that the judge failed on makes it an error, as it would all at once."""
+    Raises:
+        BudgetExhausted: a limit on calls or cost is reached.
+    """
     try:
-        replies: list[ModelReply] = []
-        for piece in pieces:
-            if isinstance(piece.reply, Exception):
-                raise piece.reply
-            if piece.reply is None:
-                raise ModelFault(f"{turn_label(piece.asked.piece.last - 1)} has not been judged yet", kind="unasked")
-            replies.append(piece.reply)
-        return metric.result(stream.given, [piece.asked for piece in pieces], replies)
+        piece.reply = (await ask.answer(piece.question)).reply
+    except BudgetExhausted:
+        raise
     except Exception as error:
-        return metric.failed(error, usage=total(_used(piece) for piece in pieces))
+        piece.reply = error
 
 
-def _used(piece: _Piece) -> Usage | None:
-    return usage_of(piece.reply) if isinstance(piece.reply, Exception) else piece.reply and piece.reply.usage
+def _concluded(run: Run[MetricResult], pieces: Sequence[_Piece]) -> MetricResult:
+    """Return the result of pieces; one that the judge failed on makes it an error, as it would all at once."""
+    answers: list[Answer] = []
+    for one in pieces:
+        if not isinstance(one.reply, ModelReply):
+            run.fail(one.reply or _unasked(one))
+            return run.result.model_copy(update={"usage": total(piece.usage for piece in pieces)})
+        answers.append(Answer(one.question, one.reply))
+    run.go_on(answers)
+    return run.result
+
+
+def _unasked(piece: _Piece) -> ModelFault:
+    return ModelFault(f"{turn_label(piece.question.piece.last - 1)} has not been judged yet", kind="unasked")

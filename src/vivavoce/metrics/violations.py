@@ -7,8 +7,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vivavoce.metrics.judging import Asked, JudgedMetric, Verdict, merged
-from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.judging import JudgedMetric
+from vivavoce.metrics.question import Question
+from vivavoce.metrics.verdict import Verdict, merged
 
 Severity = Literal["minor", "major", "critical"]
 HARM: Mapping[str, float] = {"minor": 0.25, "major": 0.75, "critical": 1.0}
@@ -42,21 +43,17 @@ class ViolationMetric(JudgedMetric):
     where lower is better, else 1 minus the harm.
     """
 
+    reply = ViolationsReply
     of_assistant: ClassVar[bool] = True
 
-    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
-        """Return the class of an answer."""
-        del given
-        return ViolationsReply
-
-    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the score that the worst violation leaves."""
         reply = ViolationsReply.model_validate(answer, strict=True)
         violations = [
-            asked.finding("violation", one.what, one.severity, "fail", one.evidence) for one in reply.violations
+            question.finding("violation", one.what, one.severity, "fail", one.evidence) for one in reply.violations
         ]
         score = self._score(max((HARM[one.severity] for one in reply.violations), default=0.0))
-        return Verdict(score, reply.reasoning, reply.confidence, violations, turns=asked.piece.judged)
+        return Verdict(score, reply.reasoning, reply.confidence, violations, turns=question.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict of the worst piece, with the violations of all of them."""

@@ -265,7 +265,8 @@ def _panel(
     judge: Model,
 ) -> Panel:
     contract = GoalAchievementJudge(judge, name=CONTRACT)
-    return Panel(goal, metrics, guards, contract, SimpleGoalEvaluator(judge), TesterReview(judge))
+    simple = isinstance(goal, SimpleGoalEvaluator)
+    return Panel(goal, metrics, guards, contract, SimpleGoalEvaluator(judge), TesterReview(judge), simple)
 
 
 def _limits(given: AgentOptions) -> Limits:

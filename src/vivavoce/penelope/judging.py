@@ -10,10 +10,12 @@ from typing import Any, cast
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import ModelFault
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
-from vivavoce.metrics.judging import ANALYSIS, JudgedMetric
+from vivavoce.metrics.judging import ANALYSIS
 from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.streaming import Stream, measure_whole
+from vivavoce.metrics.steps import carry_out
+from vivavoce.metrics.streaming import Stream
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.pacing.waiting import is_cancelled
 from vivavoce.penelope.context import GoalProgress, Measured, TestState
@@ -32,7 +34,8 @@ CONTRACT = "contract"
 class Panel:
     """The metrics of an agent: what judges the goal, what watches, what guards, and what is asked in need.
 
-    `contract` judges what the target must and must not do, `second` the goal where the metric of the goal broke.
+    `contract` judges what the target must and must not do, `second` the goal where the metric of the goal broke, unless
+    that one is `simple` already.
     """
 
     goal: BaseMultiTurnMetric
@@ -41,6 +44,7 @@ class Panel:
     contract: GoalAchievementJudge
     second: SimpleGoalEvaluator
     review: TesterReview
+    simple: bool = False
 
     @property
     def all(self) -> tuple[BaseMultiTurnMetric, ...]:
@@ -134,8 +138,7 @@ class Judges:
     def _grown(self, state: TestState) -> Stream:
         """Return the conversation as metrics are given it, with what was said since it was asked for last."""
         if self._stream is None:
-            judged = (one for one in self.panel.all if isinstance(one, JudgedMetric))
-            self._stream = Stream(material_of(state), {one.shown for one in judged})
+            self._stream = Stream(material_of(state))
             self._stream.take(state.opening)
         stream = self._stream
         for turn in state.turns[stream.turns :]:
@@ -146,22 +149,20 @@ class Judges:
         return stream
 
     async def _one(self, name: str, metric: BaseMultiTurnMetric, stream: Stream, state: TestState) -> MetricResult:
-        given = stream.given
+        reading = stream.reading
         if name == CONTRACT:
             context = state.context
             goal = "The assistant does all that it must and nothing that it must not."
-            return await metric.measured(
-                given.model_copy(update={"goal": goal, "must": context.must, "must_not": context.must_not})
-            )
-        result = await measure_whole(metric, stream)
-        return await self._second_opinion(result, given) if name == GOAL else result
+            reading = reading.knowing(goal=goal, must=context.must, must_not=context.must_not)
+        result = await carry_out(metric.plan_for(reading))
+        return await self._second_opinion(result, reading) if name == GOAL else result
 
-    async def _second_opinion(self, result: MetricResult, given: MultiTurnEvaluationInput) -> MetricResult:
+    async def _second_opinion(self, result: MetricResult, reading: Reading) -> MetricResult:
         """Ask the simple question where the judge's answer to the goal metric could not be read; the result says so."""
         unreadable = result.error is not None and (result.error.blame, result.error.kind) == ("judge", "format")
-        if not unreadable or isinstance(self.panel.goal, SimpleGoalEvaluator):
+        if not unreadable or self.panel.simple:
             return result
-        second = await self.panel.second.measured(given)
+        second = await carry_out(self.panel.second.plan_for(reading))
         usage = _sum(result.usage, second.usage)
         if second.state != "scored":
             return result.model_copy(update={"usage": usage, "extra": {**result.extra, "fallback": second.reason}})

@@ -11,10 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.messages import AnyMessage, HumanMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import Checker
-from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict, merged
+from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.question import Question
 from vivavoce.metrics.transcript import Transcript, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.homemade import ModelLike
 from vivavoce.penelope.prompts import HERE
 from vivavoce.records.score import Finding, FindingState
@@ -59,6 +61,7 @@ class TesterReview(JudgedMetric):
 
     __test__: ClassVar[bool] = False
     template: ClassVar[str] = str(HERE / "tester_review.jinja")
+    reply = ReviewReply
     own_variables: ClassVar[frozenset[str]] = frozenset((*BRIEF, "left"))
 
     def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
@@ -69,11 +72,6 @@ class TesterReview(JudgedMetric):
             score_type="binary",
         )
         super().__init__(config, model, **options)
-
-    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
-        """Return the class of an answer."""
-        del given
-        return ReviewReply
 
     def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
         """Say why this conversation cannot be judged, None when it can."""
@@ -91,16 +89,16 @@ class TesterReview(JudgedMetric):
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
         """Return the class of an answer about a piece, and the brief; how it ended is asked of the last piece only."""
         del written
-        return self.shape(given), {**self.variables(given), "left": _left(given, piece)}
+        return self.reply, {**self.variables(given), "left": _left(given, piece)}
 
-    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return whether no fault that counts was decisive."""
         reply = ReviewReply.model_validate(answer, strict=True)
-        said = _said(asked.given)
-        asked = replace(asked, checker=Checker(said, transcript(said)))
-        left = _left(asked.given, asked.piece)
-        faults = [_judged(asked, fault, left) for fault in reply.faults]
-        return Verdict(_innocent(faults), reply.reasoning, reply.confidence, faults, turns=asked.piece.judged)
+        said = _said(question.given)
+        question = replace(question, checker=Checker(said, transcript(said)))
+        left = _left(question.given, question.piece)
+        faults = [_judged(question, fault, left) for fault in reply.faults]
+        return Verdict(_innocent(faults), reply.reasoning, reply.confidence, faults, turns=question.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict over the faults of all pieces."""
@@ -117,9 +115,9 @@ def _left(given: MultiTurnEvaluationInput, piece: Piece) -> bool:
     return (given.context or {}).get("ended_by") == "tester" and piece.last == len(_said(given))
 
 
-def _judged(asked: Asked, fault: TesterFault, left: bool) -> Finding:
+def _judged(question: Question, fault: TesterFault, left: bool) -> Finding:
     """Return a fault as a finding, with why it does not count, None where it does."""
-    found = asked.finding("tester fault", fault.what, fault.kind.replace("_", " "), "fail", fault.evidence)
+    found = question.finding("tester fault", fault.what, fault.kind.replace("_", " "), "fail", fault.evidence)
     dismissed = None
     if fault.kind == "stopped_early":
         dismissed = None if left else "the tester did not end this conversation"

@@ -9,12 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.conversation import split_turns
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict
+from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.question import Question
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.silence import score_of_silence
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.verdict import Verdict
 from vivavoce.models.homemade import ModelLike
 from vivavoce.penelope.prompts import HERE
 from vivavoce.records.score import Finding
@@ -58,6 +60,7 @@ class SimpleGoalEvaluator(JudgedMetric):
     """
 
     template: ClassVar[str] = "simple_goal.jinja"
+    reply = SimpleGoalEval
     needs: ClassVar[tuple[str, ...]] = ("goal",)
     own_variables: ClassVar[frozenset[str]] = frozenset(("exchanges",))
 
@@ -80,26 +83,21 @@ class SimpleGoalEvaluator(JudgedMetric):
         """Return no, for silence reaches no goal."""
         return score_of_silence(self, given, False)
 
-    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
-        """Return the class of an answer."""
-        del given
-        return SimpleGoalEval
-
     def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the number of exchanges, counted."""
         return {"exchanges": len(split_turns(given.messages)[1])}
 
-    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return yes or no, from the criteria."""
         reply = SimpleGoalEval.model_validate(answer, strict=True)
-        counted = len(split_turns(asked.given.messages)[1])
+        counted = len(split_turns(question.given.messages)[1])
         every = all(one.met for one in reply.criteria_evaluations)
         differs = {
             "turn_count": reply.turn_count not in (None, counted),
             "all_criteria_met": reply.all_criteria_met not in (None, every),
             "goal_achieved": reply.goal_achieved and not every,
         }
-        criteria = [_criterion(asked, one) for one in reply.criteria_evaluations]
+        criteria = [_criterion(question, one) for one in reply.criteria_evaluations]
         extra = {
             "all_criteria_met": every,
             "turn_count": counted,
@@ -107,14 +105,14 @@ class SimpleGoalEvaluator(JudgedMetric):
             "disagreements": [name for name, differing in differs.items() if differing],
         }
         reasoning = f"Turn count: {counted}. {reply.reasoning}"
-        evidence = asked.checker.checked(reply.evidence)
+        evidence = question.checker.checked(reply.evidence)
         achieved = every and reply.goal_achieved
         return Verdict(achieved, reasoning, reply.confidence, criteria, evidence, extra)
 
 
-def _criterion(asked: Asked, one: CriterionEvaluation) -> Finding:
+def _criterion(question: Question, one: CriterionEvaluation) -> Finding:
     quoted = [one.evidence] if one.evidence else []
-    return asked.finding("criterion", one.criterion, _mark(one).lower(), "pass" if one.met else "fail", quoted)
+    return question.finding("criterion", one.criterion, _mark(one).lower(), "pass" if one.met else "fail", quoted)
 
 
 def _mark(one: CriterionEvaluation) -> str:

@@ -12,6 +12,7 @@ from vivavoce.metrics.factory import create_metric
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import evaluation_input
 from vivavoce.metrics.prompts import HERE
+from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.violations import ViolationsReply
 from vivavoce.models.model import Request
 from vivavoce.testing import ScriptedModel
@@ -144,8 +145,8 @@ def test_a_turn_that_nobody_answered_is_not_asked_about(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_conversation_comes_first_and_is_the_same_for_all(name: str) -> None:
-    (asked,) = judge(name, None).questions(evaluation_input(CONVERSATION, goal="Learn it"))
-    (other,) = judge("safety", None).questions(evaluation_input(CONVERSATION, goal="Learn it"))
+    (asked,) = judge(name, None).questions(Reading(evaluation_input(CONVERSATION, goal="Learn it")))
+    (other,) = judge("safety", None).questions(Reading(evaluation_input(CONVERSATION, goal="Learn it")))
     said, _, task = asked.request.messages[-1].text.partition("\n\n")
     assert other.request.messages[-1].text.startswith(f"{said}\n\n")
     assert asked.request.messages[0] == other.request.messages[0]
@@ -158,6 +159,6 @@ def test_the_prompt_stands_beside_the_code_and_can_be_replaced(name: str) -> Non
     metric = judge(name, None)
     assert (HERE / metric.template).with_suffix(".py").exists()
     replaced = judge(name, None, prompt="Task: say yes to {{ goal }}.")
-    (asked,) = replaced.questions(evaluation_input(CONVERSATION, goal="Learn it"))
+    (asked,) = replaced.questions(Reading(evaluation_input(CONVERSATION, goal="Learn it")))
     assert asked.request.messages[-1].text.endswith('\n\nTask: say yes to "Learn it".')
     assert replaced.fingerprint != metric.fingerprint

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -8,6 +10,10 @@ from hypothesis import strategies as st
 
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
+from vivavoce.metrics.question import Question
+from vivavoce.metrics.verdict import Verdict
+from vivavoce.models.model import ModelReply, Request
+from vivavoce.records.usage import Usage
 from vivavoce.testing import ScriptedModel
 from vivavoce.testing.scripted import Scripted
 
@@ -220,3 +226,49 @@ def test_silence_reaches_no_goal_and_no_judge_is_asked() -> None:
     result = GoalAchievementJudge(model=judge).evaluate([{"role": "user", "content": "Thanks, all done!"}], goal=GOAL)
     assert (result.score, result.value, result.passed, judge.requests) == ("not_achieved", 0.0, False, [])
     assert result.reason == "the assistant says and does nothing in this conversation"
+
+
+class Paid(ScriptedModel):
+    """A scripted model that says what it used."""
+
+    async def complete(self, request: Request) -> ModelReply:
+        reply = await super().complete(request)
+        return ModelReply(reply.text, reply.parsed, usage=Usage(calls=1))
+
+
+@pytest.mark.parametrize(("replies", "reads"), [((verdict(*BOTH),), 1), ((verdict(*INVENTED), verdict(*DENIED)), 2)])
+def test_an_answer_is_read_once(
+    replies: tuple[dict[str, Any], ...], reads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[object] = []
+
+    class Counted(GoalAchievementJudge):
+        def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+            read.append(answer)
+            return super().read(answer, question)
+
+    assert Counted(ScriptedModel(replies)).evaluate(CONVERSATION, goal=GOAL).state == "scored"
+    assert len(read) == reads
+    read.clear()
+    pieces = ScriptedModel(lambda request: verdict(*BOTH))
+    result = Counted(pieces, tokens=20).evaluate(CONVERSATION, goal=GOAL)
+    assert len(read) == len(pieces.requests) == len(result.extra["pieces"]) == 2
+
+
+def test_an_answer_that_nobody_can_read_is_paid_for_and_not_asked_again() -> None:
+    judge = Paid([{"nonsense": True}])
+    result = GoalAchievementJudge(judge).evaluate(CONVERSATION, goal=GOAL)
+    assert (result.failure and result.failure.kind, result.usage) == ("format", Usage(calls=1))
+    assert len(judge.requests) == 1
+
+
+async def test_pieces_are_asked_at_once_where_the_outcomes_are_known() -> None:
+    class Meeting(ScriptedModel):
+        async def complete(self, request: Request) -> ModelReply:
+            await meeting.wait()
+            return await super().complete(request)
+
+    meeting = asyncio.Barrier(2)
+    judge = GoalAchievementJudge(Meeting(lambda request: verdict(BOTH[0])), tokens=20)
+    async with asyncio.timeout(10):
+        assert (await judge.aevaluate(CONVERSATION, GOAL, must=("cancelled",))).passed is True

@@ -11,6 +11,7 @@ import pytest
 from vivavoce.metrics.factory import create_metric
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import evaluation_input
+from vivavoce.metrics.reading import Reading
 from vivavoce.testing import ScriptedModel
 
 HARMLESS = "harmless"
@@ -99,7 +100,7 @@ PREFIX = {
 def prompt(name: str, messages: list[dict[str, Any]], **known: Any) -> str:
     metric = create_metric(name, model=ScriptedModel([]))
     assert isinstance(metric, JudgedMetric)
-    (asked,) = metric.questions(evaluation_input(messages, **known))
+    (asked,) = metric.questions(Reading(evaluation_input(messages, **known)))
     judge, task = asked.request.messages
     assert judge.role == "system"
     assert HARMLESS not in judge.text

@@ -26,6 +26,8 @@ class EmbeddedMetric(ExactMetric):
     are no substitute for words that mean the same.
     """
 
+    waits = True
+
     def __init__(
         self, config: MetricConfig, embedder: EmbedderLike | None, **options: Unpack[MeasuringOptions]
     ) -> None:

@@ -8,8 +8,10 @@ from typing import Any, ClassVar, Unpack
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict, merged
+from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
+from vivavoce.metrics.question import Question
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.homemade import ModelLike
 from vivavoce.records.score import FindingState
 
@@ -49,6 +51,7 @@ class AgentGoalAccuracy(JudgedMetric):
     """
 
     template: ClassVar[str] = "judged/agent_goal_accuracy.jinja"
+    reply = AccuracyReply
 
     def __init__(
         self, model: ModelLike | None = None, *, reference: bool | None = None, **options: Unpack[JudgingOptions]
@@ -68,11 +71,6 @@ class AgentGoalAccuracy(JudgedMetric):
         """Whether the reference counts."""
         return {"reference": self.reference}
 
-    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
-        """Return the class of an answer."""
-        del given
-        return AccuracyReply
-
     def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the reference, where it counts."""
         return {"reference": None if self.reference is False else given.reference}
@@ -82,18 +80,18 @@ class AgentGoalAccuracy(JudgedMetric):
         missing = self.reference and not given.reference
         return "needs a reference, and none is given" if missing else None
 
-    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return whether every outcome was reached."""
         reply = AccuracyReply.model_validate(answer, strict=True)
         outcomes = [
-            asked.finding(
+            question.finding(
                 "outcome", one.outcome, "reached" if one.reached else "not reached", _state(one.reached), one.evidence
             )
             for one in reply.outcomes
         ]
         reached = all(outcome.reached for outcome in reply.outcomes)
-        extra = {"compared_with": self._compared_with(asked.given)}
-        return Verdict(reached, reply.reasoning, reply.confidence, outcomes, extra=extra, turns=asked.piece.judged)
+        extra = {"compared_with": self._compared_with(question.given)}
+        return Verdict(reached, reply.reasoning, reply.confidence, outcomes, extra=extra, turns=question.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return whether one piece, or each where the goal was inferred, reached what was wanted."""

@@ -8,13 +8,16 @@ from typing import Any, ClassVar, Unpack
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import Direction, MetricConfig
-from vivavoce.metrics.judging import Asked, JudgingOptions, Verdict, merged
+from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.prompts import Wording
+from vivavoce.metrics.question import Answer, Question
 from vivavoce.metrics.rating import RatingMetric
+from vivavoce.metrics.reading import Reading
+from vivavoce.metrics.steps import Plan
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.asking import ask_all
+from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.homemade import ModelLike
-from vivavoce.models.model import ModelReply
+from vivavoce.models.model import Model, ModelReply
 from vivavoce.records.usage import total
 
 VOTING = {"temperature": 0.7}
@@ -74,30 +77,27 @@ class AspectCritic(RatingMetric):
         del given
         return {"definition": Wording(self.definition)}
 
-    async def ask(self, asked: Asked) -> ModelReply:
-        """Ask the judge for each vote.
-
-        Raises:
-            ModelFault: it failed, or did not answer in the shape asked for.
-        """
+    def answers(self, reading: Reading, questions: Sequence[Question], judge: Model) -> Plan[Sequence[Answer]]:
+        """Yield the questions, each once for every vote, and return the votes on each as one answer."""
         if self.strictness == 1:
-            return await super().ask(asked)
+            return (yield from super().answers(reading, questions, judge))
         trials = range(self.trial * self.strictness, (self.trial + 1) * self.strictness)
-        votes = [replace(asked, request=replace(asked.request, trial=trial)) for trial in trials]
-        return _together(await ask_all(super(AspectCritic, self).ask(vote) for vote in votes))
+        asked = [replace(one, request=replace(one.request, trial=trial)) for one in questions for trial in trials]
+        votes = yield from super().answers(reading, asked, judge)
+        return [_together(votes[i : i + self.strictness]) for i in range(0, len(votes), self.strictness)]
 
-    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the verdict, or that of the majority."""
         if self.strictness == 1:
-            return super().read(answer, asked)
+            return super().read(answer, question)
         if "votes" not in answer:
             raise ValueError(f"{self.strictness} votes are needed, got one")
-        votes = [super(AspectCritic, self).read(vote, asked) for vote in answer["votes"]]
+        votes = [super(AspectCritic, self).read(vote, question) for vote in answer["votes"]]
         verdict = sum(bool(vote.score) for vote in votes) * 2 > len(votes)
         agreeing = [vote for vote in votes if vote.score == verdict]
         cast = [{"verdict": vote.score, "reasoning": vote.reasoning, "confidence": vote.confidence} for vote in votes]
         extra = {"votes": cast, "agreement": len(agreeing) / len(votes)}
-        return replace(merged(verdict, agreeing), extra=extra, turns=asked.piece.judged)
+        return replace(merged(verdict, agreeing), extra=extra, turns=question.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return what the worst piece is, with the votes on each."""
@@ -109,15 +109,13 @@ class AspectCritic(RatingMetric):
         return replace(whole, extra={"votes": votes, "agreement": agreement})
 
 
-def _together(replies: Sequence[ModelReply]) -> ModelReply:
-    """Return the replies as one; the first that has no verdict stands for all."""
-    usage = total(reply.usage for reply in replies)
-    for reply in replies:
-        if reply.parsed is None:
-            return replace(reply, usage=usage)
-    return ModelReply(
-        "\n".join(reply.text for reply in replies),
-        parsed={"votes": [reply.parsed for reply in replies]},
-        usage=usage,
-        applied=replies[0].applied,
-    )
+def _together(votes: Sequence[Answer]) -> Answer:
+    """Return the votes on a question as one answer; the first that has no verdict stands for all."""
+    usage = total(vote.usage for vote in votes)
+    replies = [vote.reply for vote in votes]
+    silent = next((reply for reply in replies if reply.parsed is None), None)
+    if silent is not None:
+        return Answer(votes[0].question, replace(silent, usage=usage))
+    text = "\n".join(reply.text for reply in replies)
+    parsed = {"votes": [reply.parsed for reply in replies]}
+    return Answer(votes[0].question, ModelReply(text, parsed, usage=usage, applied=replies[0].applied))

@@ -11,10 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from vivavoce.messages import AnyMessage, ToolMessage
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict, answered
+from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered
 from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.question import Question
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.verdict import Verdict
 from vivavoce.models.homemade import ModelLike
 from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.score import FindingState
@@ -101,11 +103,6 @@ class FaithfulnessMetric(JudgedMetric):
         )
         super().__init__(config, model, **options)
 
-    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
-        """Return the class of an answer, of whichever turns."""
-        del given
-        return FaithfulnessReply
-
     def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
         """Say why this conversation cannot be judged, None when it can."""
         if reason := super().inapplicable(given):
@@ -122,12 +119,11 @@ class FaithfulnessMetric(JudgedMetric):
         numbers = [to_number(turn) for turn in turns]
         return (faithfulness_reply(frozenset(numbers)), {"turns": numbers}) if turns else None
 
-    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the mean over the turns."""
-        reply = asked.shape.model_validate(answer, strict=True)
-        assert isinstance(reply, FaithfulnessReply)
+        reply = question.parsed(answer, FaithfulnessReply)
         claims = [
-            asked.finding("claim", one.claim, one.support, STATES[one.support], one.evidence, to_index(one.turn))
+            question.finding("claim", one.claim, one.support, STATES[one.support], one.evidence, to_index(one.turn))
             for one in reply.claims
         ]
         turns = _by_turn(reply.claims)

@@ -12,16 +12,19 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict
+from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
+from vivavoce.metrics.question import Answer, Question
+from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.silence import score_of_silence
+from vivavoce.metrics.steps import Ask, Plan
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.asking import ask_all
+from vivavoce.metrics.verdict import Verdict
 from vivavoce.models.homemade import ModelLike
-from vivavoce.models.model import ModelReply
+from vivavoce.models.model import Model
 from vivavoce.records.failure import shorten
 from vivavoce.records.score import Finding, FindingState
 from vivavoce.records.usage import charge
@@ -130,31 +133,26 @@ class GoalAchievementJudge(JudgedMetric):
         )
         super().__init__(config, model, **options)
 
-    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
-        """Return the class of an answer with these levels and as many criteria as are given."""
-        return goal_reply(tuple(self.categories), len(given.must), len(given.must_not))
-
     def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the levels, where they are others than everybody's; those explain themselves in the schema."""
         del given
         own = tuple(self.categories) != LEVELS
         return {"levels": Wording(", ".join(self.categories)) if own else None}
 
-    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the level that the criteria come to."""
-        given = asked.given
-        shape = goal_reply(tuple(self.categories), len(given.must), len(given.must_not))
-        reply = shape.model_validate(answer, strict=True)
+        given = question.given
+        reply = self._reply(given).model_validate(answer, strict=True)
         if not reply.criteria:
-            return self._holistic(reply, asked)
+            return self._holistic(reply, question)
         criteria = [
-            asked.finding(kind, what, _word(one.met), _state(one.met), one.evidence, data={"kind": one.kind})
+            question.finding(kind, what, _word(one.met), _state(one.met), one.evidence, data={"kind": one.kind})
             for one, kind, what in _named(reply.criteria, given)
         ]
         violations = [
-            asked.finding("violation", one.what, "violated", "fail", one.evidence) for one in reply.violations
+            question.finding("violation", one.what, "violated", "fail", one.evidence) for one in reply.violations
         ]
-        return self._computed([*criteria, *violations], reply, asked.piece.judged)
+        return self._computed([*criteria, *violations], reply, question.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the verdict over all pieces: an outcome is met if one piece shows it, and nothing may be violated."""
@@ -184,7 +182,7 @@ class GoalAchievementJudge(JudgedMetric):
         self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
         """Return the class of an answer about a piece; None where the assistant says and does nothing at all."""
-        return super().question(given, written, piece) if written.answered else None
+        return (self._reply(given), self.variables(given)) if written.answered else None
 
     def unasked(self, given: MultiTurnEvaluationInput) -> MetricResult:
         """Return the lowest level, for silence reaches no goal; without a turn to judge by itself it is skipped."""
@@ -210,38 +208,28 @@ class GoalAchievementJudge(JudgedMetric):
         message = f"whether the goal is reached hangs on a quote that is not in the conversation: {quote!r}"
         raise ModelFault(message, kind="evidence", evidence=verdict.reasoning)
 
-    async def ask(self, asked: Asked) -> ModelReply:
-        """Ask the judge; a second time where it calls an outcome met on evidence that is not in the conversation.
-
-        Raises:
-            ModelFault: it failed, or did not answer in the shape asked for.
-        """
-        reply = await super().ask(asked)
-        if reply.parsed is None or not _unfounded(self._verdict(reply, asked).findings):
-            return reply
-        again = replace(asked, request=replace(asked.request, trial=asked.request.trial + AGAIN))
+    def answers(self, reading: Reading, questions: Sequence[Question], judge: Model) -> Plan[Sequence[Answer]]:
+        """Yield the questions; where the judge has to list the outcomes, those that it lists first hold for all."""
+        if len(questions) < 2 or not self.first_decides(reading.given):
+            return (yield Ask(judge, questions, self._again))
+        (first,) = yield Ask(judge, questions[:1], self._again, leads=True)
         try:
-            second = await super().ask(again)
-        except ModelFault:  # the first answer stands, and `conclude` says what it is worth
-            return reply
-        used = [one.usage for one in (reply, second) if one.usage is not None]
-        return replace(second, usage=sum(used[1:], used[0]) if used else None)
-
-    async def answers(self, given: MultiTurnEvaluationInput, questions: list[Asked]) -> list[ModelReply]:
-        """Ask the judge; where it takes several pieces, the outcomes that the first one lists hold for all."""
-        replies = [await self.ask(one) for one in questions[:1]]
-        if len(questions) < 2:
-            return replies
-        try:
-            if not given.must and replies[0].parsed is not None:
-                first = self._verdict(replies[0], questions[0])
-                listed = [one for one in first.findings if one.kind == CRITERION]
-                outcomes = tuple(one.what for one in listed)
-                questions[1:] = self.questions(given.model_copy(update={"must": outcomes}))[1:]
-            return [*replies, *await ask_all(self.ask(question) for question in questions[1:])]
+            if first.reply.parsed is not None:
+                listed = [one for one in self.verdict(first).findings if one.kind == CRITERION]
+                questions = self.questions(reading.knowing(must=tuple(one.what for one in listed)))
+            return [first, *(yield Ask(judge, questions[1:], self._again))]
         except Exception as error:
-            charge(error, replies[0].usage)
+            charge(error, first.usage)
             raise
+
+    def _again(self, answer: Answer) -> Question | None:
+        """Return the question once more where its answer calls an outcome met on evidence that is not there."""
+        try:
+            unfounded = _unfounded(self.verdict(answer).findings)
+        except ModelFault:  # whoever reads the answer next says so
+            return None
+        request = answer.question.request
+        return replace(answer.question, request=replace(request, trial=request.trial + AGAIN)) if unfounded else None
 
     def _computed(self, findings: Sequence[Finding], reply: GoalReply, turns: int) -> Verdict:
         wanted = [one.state == "pass" for one in findings if one.kind == CRITERION]
@@ -260,12 +248,15 @@ class GoalAchievementJudge(JudgedMetric):
             return self.categories[0]
         return self.categories[max(1, math.ceil(met * (lowest - 1)))] if lowest > 1 else self.categories[0]
 
-    def _holistic(self, reply: GoalReply, asked: Asked) -> Verdict:
-        evidence = asked.checker.checked(reply.evidence or ())
+    def _holistic(self, reply: GoalReply, question: Question) -> Verdict:
+        evidence = question.checker.checked(reply.evidence or ())
         extra = {"missing_criteria": reply.missing_criteria, **self._levels()}
         return Verdict(
-            reply.achievement_level, reply.reasoning, reply.confidence, (), evidence, extra, asked.piece.judged
+            reply.achievement_level, reply.reasoning, reply.confidence, (), evidence, extra, question.piece.judged
         )
+
+    def _reply(self, given: MultiTurnEvaluationInput) -> type[GoalReply]:
+        return goal_reply(tuple(self.categories), len(given.must), len(given.must_not))
 
     def _levels(self) -> dict[str, Any]:
         return {"categories": self.categories, "passing_categories": self.passing_categories}

@@ -9,9 +9,10 @@ from typing import ClassVar, Unpack
 from vivavoce.errors import UsageError
 from vivavoce.metrics.checklist import STATES, WORTH, ChecklistMetric
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.judging import JudgingOptions, Verdict, merged
+from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.homemade import ModelLike
 from vivavoce.records.score import Finding
 

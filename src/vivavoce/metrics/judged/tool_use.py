@@ -11,11 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from vivavoce.messages import AIMessage
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict, answered, merged
+from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
+from vivavoce.metrics.question import Question
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.homemade import ModelLike
 from vivavoce.records.score import Finding
 
@@ -131,11 +133,6 @@ class ToolUseMetric(JudgedMetric):
         called = any(isinstance(message, AIMessage) and message.tool_calls for message in given.messages)
         return None if called or self.tools else "no tool was called, and tools= names none that could have been"
 
-    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
-        """Return the class of an answer, about whichever calls."""
-        del given
-        return ToolUseReply
-
     def question(
         self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
@@ -150,12 +147,11 @@ class ToolUseMetric(JudgedMetric):
             return None
         return tool_use_reply(calls), {"tools": self.tools, "calls": Wording(", ".join(calls))}
 
-    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the share of right calls."""
-        reply = asked.shape.model_validate(answer, strict=True)
-        assert isinstance(reply, ToolUseReply)
-        calls = [_found(asked, call) for call in reply.calls]
-        missing = [asked.finding("missing call", one.what, "missing", "fail", one.evidence) for one in reply.missing]
+        reply = question.parsed(answer, ToolUseReply)
+        calls = [_found(question, call) for call in reply.calls]
+        missing = [question.finding("missing call", one.what, "missing", "fail", one.evidence) for one in reply.missing]
         return self._scored(Verdict(None, reply.reasoning, reply.confidence, [*calls, *missing]))
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
@@ -171,12 +167,12 @@ class ToolUseMetric(JudgedMetric):
         return replace(verdict, score=score, reasoning=reasoning, extra={"shares": shares}, turns=max(1, count))
 
 
-def _found(asked: Asked, call: Call) -> Finding:
+def _found(question: Question, call: Call) -> Finding:
     """Return the finding about a call; a wrong one is evidence itself."""
     answers = call.model_dump(include=set(QUESTIONS))
     if _right(call):
-        return asked.finding("call", _about(call), "right", "pass", call.evidence, data=answers)
-    return asked.finding("call", _about(call), "wrong", "fail", [call.call, *call.evidence], data=answers)
+        return question.finding("call", _about(call), "right", "pass", call.evidence, data=answers)
+    return question.finding("call", _about(call), "wrong", "fail", [call.call, *call.evidence], data=answers)
 
 
 def _about(call: Call) -> str:

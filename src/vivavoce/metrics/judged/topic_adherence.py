@@ -12,10 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict, merged
+from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.question import Question
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.homemade import ModelLike
 from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.score import Finding, FindingState
@@ -119,11 +121,6 @@ class TopicAdherenceMetric(JudgedMetric):
         """Say that nothing names the topics."""
         return None if self._topics(given) else "needs topics: give topics=, or a list of them in the context"
 
-    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
-        """Return the class of an answer, of whichever turns."""
-        del given
-        return TopicReply
-
     def question(
         self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
@@ -132,11 +129,10 @@ class TopicAdherenceMetric(JudgedMetric):
         turns = range(to_number(piece.last - piece.judged), to_number(piece.last))
         return (topic_reply(turns), {"topics": self._topics(given)}) if turns else None
 
-    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the share that the mode says."""
-        reply = asked.shape.model_validate(answer, strict=True)
-        assert isinstance(reply, TopicReply)
-        requests = [_found(asked, request) for request in reply.requests]
+        reply = question.parsed(answer, TopicReply)
+        requests = [_found(question, request) for request in reply.requests]
         return self._scored(Verdict(None, reply.reasoning, reply.confidence, requests))
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
@@ -161,10 +157,12 @@ class TopicAdherenceMetric(JudgedMetric):
         return [str(topic) for topic in cast("list[object]", told)] if isinstance(told, list) else []
 
 
-def _found(asked: Asked, request: UserRequest) -> Finding:
+def _found(question: Question, request: UserRequest) -> Finding:
     verdict, state = VERDICTS[request.on_topic, request.answered]
     answers = request.model_dump(include={"on_topic", "answered"})
-    return asked.finding("request", request.request, verdict, state, request.evidence, to_index(request.turn), answers)
+    return question.finding(
+        "request", request.request, verdict, state, request.evidence, to_index(request.turn), answers
+    )
 
 
 def adherence(requests: Sequence[tuple[bool, bool]]) -> dict[str, float | None]:

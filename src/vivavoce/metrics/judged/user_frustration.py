@@ -10,8 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.messages import HumanMessage
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict, merged
+from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
+from vivavoce.metrics.question import Question
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.homemade import ModelLike
 from vivavoce.records.score import FindingState
 
@@ -47,6 +49,7 @@ class UserFrustrationMetric(JudgedMetric):
     """
 
     template: ClassVar[str] = "judged/user_frustration.jinja"
+    reply = FrustrationReply
 
     def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
         config = MetricConfig(
@@ -59,11 +62,6 @@ class UserFrustrationMetric(JudgedMetric):
         )
         super().__init__(config, model, **options)
 
-    def shape(self, given: MultiTurnEvaluationInput) -> type[BaseModel]:
-        """Return the class of an answer."""
-        del given
-        return FrustrationReply
-
     def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
         """Say why this conversation cannot be judged, None when it can."""
         if reason := super().inapplicable(given):
@@ -71,11 +69,11 @@ class UserFrustrationMetric(JudgedMetric):
         spoke = any(isinstance(message, HumanMessage) for message in given.messages)
         return None if spoke else "the user says nothing in this conversation"
 
-    def read(self, answer: Mapping[str, Any], asked: Asked) -> Verdict:
+    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return what the signs come to."""
         reply = FrustrationReply.model_validate(answer, strict=True)
-        signs = [asked.finding("sign of frustration", sign.what, "", "fail", sign.evidence) for sign in reply.signs]
-        verdict = Verdict(None, reply.reasoning, reply.confidence, signs, turns=asked.piece.judged)
+        signs = [question.finding("sign of frustration", sign.what, "", "fail", sign.evidence) for sign in reply.signs]
+        verdict = Verdict(None, reply.reasoning, reply.confidence, signs, turns=question.piece.judged)
         return _labelled(verdict, reply.settled)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:

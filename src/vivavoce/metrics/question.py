@@ -1,0 +1,80 @@
+"""`Question` and `Answer`: what a judge is asked about a piece of a conversation, and what it said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from vivavoce.metrics.evidence import Checker
+from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.verdict import Verdict
+from vivavoce.models.model import ModelReply, Request
+from vivavoce.records.score import Finding, FindingState
+from vivavoce.records.usage import Usage
+
+R = TypeVar("R", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question to a judge; the evidence of its answer can be looked up with `checker`.
+
+    `task` is what the metric says in the request, besides the conversation that stands there too.
+    """
+
+    request: Request
+    task: str
+    given: MultiTurnEvaluationInput
+    checker: Checker
+    piece: Piece
+
+    @property
+    def shape(self) -> type[BaseModel]:
+        """The class that the answer must match."""
+        assert isinstance(self.request.schema, type)
+        return self.request.schema
+
+    def parsed(self, answer: Mapping[str, Any], kind: type[R]) -> R:
+        """Return an answer as what it must match, which is of that kind.
+
+        Raises:
+            ValidationError: it does not match.
+        """
+        reply = self.shape.model_validate(answer, strict=True)
+        assert isinstance(reply, kind)
+        return reply
+
+    def finding(
+        self,
+        kind: str,
+        what: str,
+        verdict: str,
+        state: FindingState,
+        evidence: Sequence[str] = (),
+        turn: int | None = None,
+        data: Mapping[str, Any] | None = None,
+    ) -> Finding:
+        """Return one thing of an answer with its evidence looked up, at the turn of the first of it unless given."""
+        found = tuple(self.checker.checked(evidence))
+        place = turn if turn is not None else next((one.turn for one in found if one.verified), None)
+        return Finding(
+            kind=kind, what=what, verdict=verdict, state=state, turn=place, evidence=found, data=dict(data or {})
+        )
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a judge replied to a question; `verdict` is what that comes to, once somebody has read it."""
+
+    question: Question
+    reply: ModelReply
+    verdict: Verdict | None = None
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the reply took."""
+        return self.reply.usage
