@@ -180,7 +180,7 @@ def test_settings_of_the_judge_are_sent(asked: Row, sent: Row, model: str, serve
         ("goal_achievement", {"config": {"passing_categories": "best"}}, "passing_categories are some of"),
         ("own.py:Brief", {"config": {"limit": "x"}}, "option 'limit': "),
         ("own.py:polite", {"config": {"limit": 1}}, "no option 'limit'"),
-        ("own.py:polite", {"scope": "turn"}, "no option 'scope'"),
+        ("own.py:polite", {"scope": "window"}, "no option 'scope'"),
         ("own.py:brief", {"config": {"limit": 1}}, "'own.py:brief' has its options already; leave config out"),
         ("own.py:safe", {"scope": "turn"}, "has its options already; leave scope out"),
         ("polite.yaml", {"temperature": 0.5}, "'polite.yaml' has its options already; leave temperature out"),

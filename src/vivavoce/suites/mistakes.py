@@ -82,9 +82,9 @@ def _such_as(at: KeyPath, value: object) -> str:
             named = value if isinstance(value, str) and is_file_reference(value) else "bot.py:reply"
             return f", such as {{kind: function, function: {named}}}"
         case ("graders",):
-            return " of names to graders, such as {right: {kind: tool, function: contains}}"
+            return " of names to graders, such as {right: {kind: function, function: contains}}"
         case ("graders", _):
-            return ", such as {kind: tool, function: contains}"
+            return ", such as {kind: function, function: contains}"
         case ("gate", *_):
             return ", such as {kind: simple, metric_key: NAME, op: gte, value: 0.9}"
         case _:

@@ -174,11 +174,13 @@ class GraderSpec(Spec):
     """What every kind of grader shares: which part is graded, and how it is called in reports.
 
     `scope` decides whether each turn is graded or the whole conversation; without it, a sample with a truth for each
-    turn is graded turn by turn. A score passes from `threshold` on, 1 unless it is given; it decides nothing else.
+    turn is graded turn by turn. A score passes from `threshold` on, 1 unless it is given; it decides nothing else. One
+    that `scores_errors` scores what there is of a conversation that ended with an error.
     """
 
     scope: Scope | None = None
     threshold: float | None = Field(default=None, ge=0, le=1)
+    scores_errors: bool = False
     display_name: str | None = None
     extractor: str = "last_assistant"
     extractor_config: dict[str, Any] = Field(default_factory=dict)
@@ -236,19 +238,24 @@ class JudgeGraderSpec(GraderSpec, JudgeSpec):
 
 
 class MetricGraderSpec(JudgeSpec):
-    """A metric by its name, or one of your own as `file.py:name`; `config` holds its options.
+    """A metric or a grading function by its name, or one of your own as `file.py:name`; `config` holds its options.
 
-    It looks at the whole conversation; with a `scope` it judges each turn, or each window of turns, within it. Its
-    score passes on the right side of `threshold`, in the metric's own terms. A judged metric asks `model`, or the judge
-    that VIVAVOCE_JUDGE names.
+    A metric looks at the whole conversation; with a `scope` it judges each turn, or each window of turns, within it.
+    With an `extractor` it looks at the conversation as if what this picks were the answer, turn by turn where the
+    sample has a truth for each. Its score passes on the right side of `threshold`, in the metric's own terms. A judged
+    metric asks `model`, or the judge that VIVAVOCE_JUDGE names. One that `scores_errors` scores what there is of a
+    conversation that ended with an error.
     """
 
     kind: Literal["metric"]
     metric: str
     model: Address | None = None
     config: dict[str, Any] = Field(default_factory=dict)
-    scope: MetricScope = "conversation"
+    scope: MetricScope | None = None
     threshold: float | None = None
+    scores_errors: bool = False
+    extractor: str | None = None
+    extractor_config: dict[str, Any] = Field(default_factory=dict)
     display_name: str | None = None
 
 
