@@ -14,6 +14,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike, as_model
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.usage import Usage
+from vivavoce.samples.sample import Sample
 
 Named = str | Choice | BaseMultiTurnMetric
 """A metric, its name, or its name with options as a mapping: `{"metric": "fuzzy_ratio", "threshold": 0.9}`."""
@@ -28,6 +29,7 @@ class Known(TypedDict, total=False):
     must: Sequence[str]
     must_not: Sequence[str]
     turn_seconds: Sequence[float | None]
+    sample: Sample | None
 
 
 class Several(Protocol):
