@@ -144,14 +144,15 @@ class Grader:
         if trajectory.failure is None:
             return whole
         held = _held(trajectory)
-        if self.scores_errors and held.turns:
+        if self.scores_errors and whole.state == "scored":
             return _in_spite(whole, held, trajectory.failure)
         return _ended_early(whole, trajectory.failure)
 
     async def _turn(self, sample: Sample, index: int, trajectory: Trajectory) -> tuple[Score, str]:
         turn = trajectory.turns[index] if index < len(trajectory.turns) else None
         failure = (trajectory.failure or _NEVER_HELD) if turn is None else turn.failure
-        if failure is not None and self.scores_errors and trajectory.failure is not None:
+        spared = self.scores_errors and any(one.failure is None for one in trajectory.turns)
+        if failure is not None and trajectory.failure is not None and spared:
             return skipped("the conversation ended in an error before this turn was answered"), ""
         if turn is None or failure is not None:
             return failed(failure or _NEVER_HELD), ""

@@ -35,8 +35,7 @@ from vivavoce.samples.sample import Sample
 class MetricScore:
     """The score of a metric for a case; `by_threshold` it passes by the metric's threshold, whatever else it says.
 
-    With `answer` the conversation that it measures ends with the submission, in place of what was said and done after
-    the last message of the user.
+    With `answer` the submission is all that the assistant says in the conversation that it measures.
 
     Raises:
         UsageError: the scores of the metric have no highest value, and nothing says which ones pass.
@@ -77,9 +76,8 @@ class MetricScore:
 
 
 def with_answer(messages: Sequence[AnyMessage], text: str) -> list[AnyMessage]:
-    """Return a conversation up to the last message of the user, and a text as the answer to it."""
-    asked = max((place for place, message in enumerate(messages) if message.role == "user"), default=-1)
-    return [*messages[: asked + 1], AIMessage(content=text)]
+    """Return what others than the assistant and its tools say in a conversation, and a text as the answer to that."""
+    return [*(one for one in messages if one.role not in ("assistant", "tool")), AIMessage(content=text)]
 
 
 @dataclass(frozen=True, slots=True)
