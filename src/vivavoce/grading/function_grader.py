@@ -23,6 +23,7 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.plugins import is_file_reference, load_object
+from vivavoce.records.score import PASSING
 from vivavoce.user_code import source_of
 
 
@@ -92,7 +93,7 @@ class GraderMetric(BaseMultiTurnMetric):
                 name=grader.name,
                 description=description,
                 requires_ground_truth=grader.truth == "ground_truth",
-                threshold=grader.threshold,
+                threshold=PASSING if grader.threshold is None else grader.threshold,
             )
         )
         self.grader = grader

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from vivavoce.errors import Problem, did_you_mean
 from vivavoce.plugins import is_file_reference
 from vivavoce.suites.document import Document, KeyPath
-from vivavoce.suites.spec import SuiteSpec
+from vivavoce.suites.spec import WITH_OPTIONS, SuiteSpec
 from vivavoce.wire.http import holds_user
 
 _SIGNS = {">": "gt", ">=": "gte", "≥": "gte", "<": "lt", "<=": "lte", "≤": "lte", "==": "eq", "=": "eq"}
@@ -117,6 +117,8 @@ def _in_file(data: Any, loc: Sequence[str | int]) -> KeyPath:
     at: list[str | int] = []
     tagged = False
     for part in loc:
+        if part == WITH_OPTIONS:
+            continue
         here = cast("dict[str | int, Any]", data) if isinstance(data, dict) else {}
         if not tagged and here.get("kind") == part:
             tagged = True

@@ -10,8 +10,10 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     SecretStr,
+    Tag,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -368,20 +370,45 @@ class LogicalGateSpec(Spec):
 AnyGateSpec = Annotated[SimpleGateSpec | WeightedGateSpec | LogicalGateSpec, Field(discriminator="kind")]
 
 
+class TesterMetricSpec(Spec):
+    """A metric of the tester by its `name` with options, as a grader has them; the judge of the tester judges."""
+
+    metric: str
+    name: str | None = None
+    threshold: float | None = None
+    scope: MetricScope | None = None
+    config: dict[str, Any] = Field(default_factory=dict)
+    extractor: str | None = None
+    extractor_config: dict[str, Any] = Field(default_factory=dict)
+    temperature: float | None = 0.0
+    settings: SettingsOfModel = Field(default_factory=dict)
+
+
+def _form(value: Any) -> str:
+    return "name" if isinstance(value, str) else WITH_OPTIONS
+
+
+WITH_OPTIONS = "(options)"
+"""A step of the schema, not of the file: a metric that is named with options."""
+TesterMetric = Annotated[
+    Annotated[str, Tag("name")] | Annotated[TesterMetricSpec, Tag(WITH_OPTIONS)], Discriminator(_form)
+]
+
+
 class TesterSpec(JudgeSpec):
     """Who leads the conversations of `driver: penelope`, and how; a row's own persona and turns go before these.
 
     `model` is the tester, the one that VIVAVOCE_TESTER names unless it is given, as `file.py:name` for one of your own;
     what is said of a judge here holds for it. `judge` judges the goal. `test_timeout` is in seconds for a whole test,
-    `max_test_cost` in US dollars. `guards` are metrics that end a test when one does not pass; `tools` are
-    `file.py:name`.
+    `max_test_cost` in US dollars. `guards` are metrics that end a test when one does not pass; these and the
+    `goal_metric` are names, or names with options. `tools` are `file.py:name`.
     """
 
     __test__: ClassVar[bool] = False
     temperature: float | None = None
     model: Address | None = None
     judge: Address | None = None
-    goal_metric: str = "goal_achievement"
+    goal_metric: TesterMetric = "goal_achievement"
     strategy: str = "improvise"
     strategy_config: dict[str, Any] = Field(default_factory=dict)
     graph: dict[str, Any] | None = None
@@ -393,7 +420,7 @@ class TesterSpec(JudgeSpec):
     impossible_after: int = Field(default=8, ge=1)
     test_timeout: float | None = Field(default=None, gt=0)
     max_test_cost: float | None = Field(default=None, ge=0)
-    guards: list[str] = Field(default_factory=list)
+    guards: list[TesterMetric] = Field(default_factory=lambda: list[str | TesterMetricSpec]())
     analysis: bool = True
     tools: list[str] = Field(default_factory=list)
     adversarial: bool | None = None
