@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from vivavoce.grading.function_grader import FunctionGrader
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.factory import metrics
 from vivavoce.metrics.metric import BaseMultiTurnMetric
@@ -17,7 +18,7 @@ HEAD = """# The metrics
 A card for each metric that can be named. *Judged* metrics ask a model; without one they are skipped, never replaced by
 something cheaper. *Exact* ones compute. All of them take `name`, `threshold`, `scope` and `window`; judged ones also
 `model`, `settings`, `shown`, `prompt`, `blocks`, `tokens`, `overlap` and `trial`. How to use them is told in
-[the guide](../guides/metrics.md).
+[the guide](../guides/metrics.md). Every [grading function](../guides/graders.md#graders) can be named as a metric, too.
 
 What holds for every judged metric: its score is computed in code from findings with evidence, and the evidence is
 looked up in the conversation; its prompt has not been calibrated against the judgements of people, so check it on
@@ -36,9 +37,14 @@ _SHARED = {"name", "threshold", "scope", "window", "model", "self"}
 
 def metric_cards() -> str:
     """Return the page with all cards."""
-    names = metrics.names()
+    names = described()
     listed = "\n".join(f"- [`{name}`](#{name}): {_first(metrics.get(name))}" for name in names)
     return "\n".join([HEAD, listed, "", *(line for name in names for line in card(name))])
+
+
+def described() -> list[str]:
+    """Return the metrics that have a card; grading functions are described in the guide to graders."""
+    return [name for name in metrics.names() if not issubclass(metrics.get(name), FunctionGrader)]
 
 
 def card(name: str) -> Iterator[str]:

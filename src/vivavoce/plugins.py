@@ -12,7 +12,7 @@ from functools import lru_cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any, Generic, TypeVar, cast
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
@@ -36,26 +36,35 @@ def lazy(reference: str) -> Any:
 class Registry(Generic[T]):
     """Names of one kind of thing.
 
-    Built-in things are given as `module:name` and imported when first asked for; packages add theirs through
-    the entry point group `vivavoce.<kind>s`, user files through a decorator.
+    Built-in things are given as `module:name` and imported when first asked for; packages add theirs through the entry
+    point group `vivavoce.<kind>s`, and those of the `other` kinds, user files through a decorator. Where functions are
+    named too, `of_function` is the `module:name` of what makes a thing of a function and its name.
     """
 
-    def __init__(self, kind: str, builtin: Mapping[str, str]) -> None:
+    def __init__(
+        self, kind: str, builtin: Mapping[str, str], *, other: Sequence[str] = (), of_function: str | None = None
+    ) -> None:
         self.kind = kind
+        self._groups = [_group(one) for one in (kind, *other)]
         self._builtin = dict(builtin)
         self._added: dict[str, T] = {}
+        self._of_function = of_function
 
     def add(self, name: str, thing: T) -> T:
         """Register a thing under a name; a later one replaces an earlier one."""
         self._added[name] = thing
         return thing
 
+    def add_function(self, name: str, function: Callable[..., Any]) -> None:
+        """Register what is made of a function under a name."""
+        self.add(name, self._made_of(name, function))
+
     def names(self) -> list[str]:
         """Return every known name, sorted."""
         return sorted({*self._builtin, *self._added, *self._entry_points()})
 
-    def get(self, name: str) -> T:
-        """Return the thing of that name.
+    def get(self, name: str, kind: str | None = None) -> T:
+        """Return the thing of that name; `kind` is what an error calls it.
 
         Raises:
             UsageError: no such name; the message offers the closest one.
@@ -63,17 +72,27 @@ class Registry(Generic[T]):
         if name in self._added:
             return self._added[name]
         if name in self._builtin:
-            return cast("T", lazy(self._builtin[name]))
+            return self.add(name, self._thing(name, lazy(self._builtin[name])))
         if name in (points := self._entry_points()):
-            return self.add(name, points[name]())
-        raise UsageError(f"no {self.kind} '{name}'{did_you_mean(name, self.names())}")
+            return self.add(name, self._thing(name, points[name]()))
+        raise UsageError(f"no {kind or self.kind} '{name}'{did_you_mean(name, self.names())}")
 
-    def _entry_points(self) -> dict[str, Callable[[], T]]:
+    def _thing(self, name: str, found: Any) -> T:
+        return self._made_of(name, found) if isinstance(found, FunctionType) else cast("T", found)
+
+    def _made_of(self, name: str, function: Callable[..., Any]) -> T:
+        return cast("T", function) if self._of_function is None else lazy(self._of_function)(name, function)
+
+    def _entry_points(self) -> dict[str, Callable[[], Any]]:
         from importlib.metadata import entry_points  # a third of the time that importing this package takes
 
-        name = self.kind.replace(" ", "_")
-        group = f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
-        return {point.name: point.load for point in entry_points(group=f"vivavoce.{group}")}
+        return {point.name: point.load for group in self._groups for point in entry_points(group=group)}
+
+
+def _group(kind: str) -> str:
+    """Return the group of entry points of a kind of thing."""
+    name = kind.replace(" ", "_")
+    return f"vivavoce.{name[:-1]}ies" if name.endswith("y") else f"vivavoce.{name}s"
 
 
 def is_file_reference(reference: str) -> bool:

@@ -14,7 +14,7 @@ from vivavoce.testing import LoopbackServer
 
 from .conftest import Viva
 
-VERDICT = {"rationale": "It says so.", "score": 1}
+VERDICT: dict[str, Any] = {"reasoning": "It says so.", "evidence": [], "score": 1, "confidence": 1}
 
 
 def answer(body: dict[str, Any]) -> dict[str, Any]:

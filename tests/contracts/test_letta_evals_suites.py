@@ -33,8 +33,9 @@ def judge(body: dict[str, Any]) -> dict[str, Any]:
     """Give 0.8 to whoever shows a cat, and say what the rubric showed."""
     assert body["response_format"]["type"] == "json_schema"
     rubric = body["messages"][-1]["content"]
-    assert re.search(r"<<< material [0-9a-f]+\n", rubric), "nothing was put into the rubric"
-    return {"score": 0.8 if "( o.o )" in rubric or "Paris" in rubric else 0.1, "rationale": "looked at it"}
+    assert re.search(r'"[^"]', rubric), "nothing was put into the rubric"
+    score = 0.8 if "( o.o )" in rubric or "Paris" in rubric else 0.1
+    return {"reasoning": "looked at it", "evidence": [], "score": score, "confidence": 1}
 
 
 @pytest.fixture

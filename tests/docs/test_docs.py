@@ -23,8 +23,9 @@ from pydantic import BaseModel
 
 from vivavoce.cli.main import COMMANDS, load_command
 from vivavoce.grading.extractors import extractors
-from vivavoce.grading.graders import graders
+from vivavoce.grading.function_grader import FunctionGrader
 from vivavoce.grading.options import option_names
+from vivavoce.metrics.factory import metrics
 from vivavoce.samples.sample import Sample
 from vivavoce.suites import spec
 from vivavoce.suites.load import load_suite
@@ -203,10 +204,10 @@ def test_every_field_of_a_sample_is_explained() -> None:
     assert {field for field in Sample.model_fields if f"`{field}`" not in page} == set()
 
 
-@pytest.mark.parametrize("registry", [extractors, graders], ids=["extractors", "graders"])
-def test_every_extractor_and_grader_is_explained_with_its_options(registry: object) -> None:
-    assert registry is extractors or registry is graders
-    known = extractors if registry is extractors else graders
+def test_every_extractor_and_grader_is_explained_with_its_options() -> None:
+    kinds = [(name, metrics.get(name)) for name in metrics.names()]
+    functions = [(name, kind.function) for name, kind in kinds if issubclass(kind, FunctionGrader)]
+    known = [*((name, extractors.get(name)) for name in extractors.names()), *functions]
     page = (DOCS / "guides" / "graders.md").read_text() + (DOCS / "guides" / "tool-calls.md").read_text()
-    names = {name for one in known.names() for name in (one, *option_names(known.get(one)))}
+    names = {name for one, function in known for name in (one, *option_names(function))}
     assert {name for name in names if f"`{name}" not in page} == set()

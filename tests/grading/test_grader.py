@@ -12,7 +12,7 @@ import pytest
 from vivavoce.errors import BudgetExhausted, GraderFault
 from vivavoce.grading import graders as functions
 from vivavoce.grading.extractors import last_assistant
-from vivavoce.grading.grader import Grader, as_grade, user_score
+from vivavoce.grading.grader import Grader, as_grade, in_spite_of_errors, user_score
 from vivavoce.grading.graders import Case, Truth
 from vivavoce.grading.result import GradeResult
 from vivavoce.messages import AIMessage, HumanMessage, ToolCall
@@ -225,3 +225,35 @@ async def test_a_users_function_is_given_what_it_asks_for() -> None:
 
     result = await grader(user_score(nosy, {"deep": 3}, 5), "none").grade(asked("x"), held(*CAPITALS))
     assert result.reason == "s Madrid 3 3"
+
+
+BROKE = Failure(blame="target", kind="crash", message="boom")
+ENDED = "the conversation ended in an error after 2 turns: boom"
+
+
+async def test_a_grader_that_scores_errors_grades_the_turns_that_were_held_and_says_how_it_ended() -> None:
+    lenient = in_spite_of_errors(grader())
+    result = await lenient.grade(asked(["Paris", "Berlin", "Rome"]), held("Paris", "Bonn", None, failure=BROKE))
+    assert (result.state, result.value, result.passed) == ("scored", 0.5, False)
+    assert result.reason == f"1/2 turns passed; {ENDED}"
+    assert [turn.state for turn in result.turns or ()] == ["scored", "scored", "skipped"]
+
+
+async def test_it_grades_what_there_is_of_the_whole_conversation_too() -> None:
+    lenient = in_spite_of_errors(grader())
+    result = await lenient.grade(asked("Paris"), held("Rome", "Paris", None, failure=BROKE))
+    assert (result.state, result.value, result.passed) == ("scored", 1.0, True)
+    assert result.reason == f"matches; {ENDED}"
+    assert lenient.fingerprint != grader().fingerprint
+
+
+@pytest.mark.parametrize("truth", ["Paris", ["Paris"]])
+async def test_where_no_turn_was_held_to_its_end_there_is_nothing_to_score(truth: Any) -> None:
+    result = await in_spite_of_errors(grader()).grade(asked(truth, 1), held(None, failure=BROKE))
+    assert (result.state, result.failure) == ("error", BROKE)
+
+
+async def test_a_conversation_that_did_not_end_in_an_error_is_graded_as_by_any_grader() -> None:
+    for sample, talk in ((asked("Paris"), held("Paris")), (asked(["Paris", "x"], 2), held("Paris"))):
+        lenient, strict = await in_spite_of_errors(grader()).grade(sample, talk), await grader().grade(sample, talk)
+        assert lenient.model_copy(update={"fingerprint": strict.fingerprint}) == strict

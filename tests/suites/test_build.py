@@ -67,7 +67,9 @@ TALK: Row = {
 def model() -> Iterator[str]:
     Path("own.py").write_text(OWN)
     Path("talks.jsonl").write_text(json.dumps(TALK) + "\n")
-    with LoopbackServer(lambda body: {"rationale": "So it is.", "score": 0.8}) as server:
+    with LoopbackServer(
+        lambda body: {"reasoning": "So it is.", "evidence": [], "score": 0.8, "confidence": 1}
+    ) as server:
         yield f"{server.base_url}#judge"
 
 

@@ -134,6 +134,30 @@ def test_a_metric_is_named_in_every_way(metric: str, found: Row, model: str) -> 
     assert result.exit_code == 0
 
 
+def test_a_function_of_a_file_works_turn_by_turn_and_may_be_a_grading_function() -> None:
+    Path("own.py").write_text(f"{OWN}\ndef loud(sample, submission):\n    return submission.isupper()\n")
+    talk = [*TALKS[1]["messages"][:3], {"role": "assistant", "content": "NO please."}]
+    Path("talks.jsonl").write_text(json.dumps({"id": "bob", "messages": talk}) + "\n")
+    (score,) = grades(run_suite(suite("own.py:polite", scope="turn"))).values()
+    assert [(turn.turn, turn.passed) for turn in score.turns or ()] == [(0, False), (1, True)]
+    (score,) = grades(run_suite(suite("own.py:loud", extractor="pattern", extractor_config={"pattern": "NO"}))).values()
+    assert (score.value, score.submission) == (1.0, "NO")
+    (score,) = grades(run_suite(suite("own.py:polite", extractor="first_assistant"))).values()
+    assert (score.passed, score.submission) == (False, "No.")
+
+
+def test_a_grader_of_a_metric_scores_errors_where_it_is_told_to() -> None:
+    Path("bot.py").write_text("def reply(message):\n    return {'one': 'fine'}[message]\n")
+    for told, state in ((False, "error"), (True, "scored")):
+        graders = {"it": {"kind": "metric", "metric": "refusal", "scores_errors": told}}
+        data = {"name": "s", "dataset": {"rows": [{"id": "a", "input": ["one", "two"]}]}, "graders": graders}
+        data["target"] = {"kind": "function", "function": "bot.py:reply", "max_retries": 0}
+        Path("suite.yaml").write_text(json.dumps(data))
+        (score,) = grades(run_suite(Path("suite.yaml"))).values()
+        assert score.state == state
+    assert (score.value, "ended in an error after 1 turn: " in (score.reason or "")) == (1.0, True)
+
+
 def test_options_are_given_in_config(model: str, server: LoopbackServer) -> None:
     assert values(run_suite(suite("own.py:Brief", config={"limit": 5}))) == {"ann": 1.0, "bob": 1.0}
     assert values(run_suite(suite("own.py:Brief", config={"limit": 4}))) == {"ann": 0.0, "bob": 0.0}
@@ -180,7 +204,7 @@ def test_settings_of_the_judge_are_sent(asked: Row, sent: Row, model: str, serve
         ("goal_achievement", {"config": {"passing_categories": "best"}}, "passing_categories are some of"),
         ("own.py:Brief", {"config": {"limit": "x"}}, "option 'limit': "),
         ("own.py:polite", {"config": {"limit": 1}}, "no option 'limit'"),
-        ("own.py:polite", {"scope": "turn"}, "no option 'scope'"),
+        ("own.py:polite", {"scope": "window"}, "no option 'scope'"),
         ("own.py:brief", {"config": {"limit": 1}}, "'own.py:brief' has its options already; leave config out"),
         ("own.py:safe", {"scope": "turn"}, "has its options already; leave scope out"),
         ("polite.yaml", {"temperature": 0.5}, "'polite.yaml' has its options already; leave temperature out"),

@@ -51,8 +51,11 @@ def test_a_mistake_in_a_target(target: str, said: str) -> None:
 @pytest.mark.parametrize(
     ("graders", "said"),
     [
-        ("  right: contains\n", "graders.right: needs a mapping, such as {kind: tool, function: contains}"),
-        ("  - contains\n", "needs a mapping of names to graders, such as {right: {kind: tool, function: contains}}"),
+        ("  right: contains\n", "graders.right: needs a mapping, such as {kind: function, function: contains}"),
+        (
+            "  - contains\n",
+            "needs a mapping of names to graders, such as {right: {kind: function, function: contains}}",
+        ),
         ("  {}\n", "graders: is empty; it needs at least one"),
         (
             "  right: {kind: tool, function: contains, scope: trun}\n",

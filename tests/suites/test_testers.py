@@ -98,6 +98,16 @@ def test_what_the_tester_is_told_reaches_the_agent() -> None:
     assert dict(setup.settings) == {"temperature": 0.5, "top_p": 0.9}
 
 
+def test_guards_and_the_goal_may_have_options_and_be_grading_functions() -> None:
+    made = built(
+        f"{WHO}\ngoal_metric: {{metric: goal_achievement, config: {{passing_categories: [partially_achieved]}}}}\n"
+        "guards: [{metric: turn_count, name: short, threshold: 4}, ascii_printable_only]"
+    )
+    assert made.goal_metric.config.passing_categories == ("partially_achieved",)
+    guards = made.setup.panel.guards
+    assert [(one.name, one.config.threshold) for one in guards] == [("short", 4.0), ("ascii_printable_only", 1.0)]
+
+
 def test_a_strategy_may_be_a_class_of_a_file_or_a_script_of_states() -> None:
     assert built(f"{WHO}\nstrategy: people.py:Stubborn").setup.strategy.name == "stubborn"
     graph = "graph: {start: hi, nodes: {hi: {say: Hello}}}"
@@ -113,6 +123,11 @@ def test_a_strategy_may_be_a_class_of_a_file_or_a_script_of_states() -> None:
         (f"{WHO}\nstrategy_config: {{speed: 2}}", "strategy 'improvise': no option 'speed'"),
         (f"{WHO}\ngoal_metric: goal_achievment", "did you mean 'goal_achievement'"),
         (f"{WHO}\nguards: [safty]", "did you mean 'safety'"),
+        (f"{WHO}\nguards: [{{metric: safty}}]", "did you mean 'safety'"),
+        (
+            f"{WHO}\nguards: [{{metric: safety, treshold: 1}}]",
+            r"tester\.guards\.0\.treshold: unknown key; did you mean 'threshold'",
+        ),
         (f"{WHO}\ngraph: {{start: a, nodes: {{b: {{say: Hi}}}}}}", "no node 'a'"),
     ],
 )
@@ -120,7 +135,9 @@ def test_what_cannot_be_built_is_told_with_its_place(tester: str, complaint: str
     with pytest.raises(UsageError, match=complaint) as caught:
         built(tester)
     assert str(caught.value).startswith(str(Path("suite.yaml")))
-    assert ":6:1 tester" in str(caught.value) or ":7:" in str(caught.value)
+    assert (
+        ":6:1 tester" in str(caught.value) or ":7:" in str(caught.value) or ":9:29 tester.guards.0" in str(caught.value)
+    )
 
 
 def context(sample: dict[str, Any], **spec: Any) -> TestContext:

@@ -6,23 +6,25 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.suites.dataset import check_dataset
+from vivavoce.suites.named_metrics import metric_graders
 from vivavoce.suites.testing import testing_suite as suite_of  # its name begins like that of a test
 
+MEASURED = [{"metric": "safety", "model": "openai:j", "name": "safe"}, "refusal"]
 TARGET = {"kind": "function", "function": "bot.py:reply"}
 
 
 def test_a_test_is_a_suite_of_one_row_with_a_gate_on_the_target() -> None:
-    suite = suite_of(TARGET, {"goal": "Return it"}, {"model": "openai:m"}, {"safety": "openai:j", "refusal": None})
+    suite = suite_of(TARGET, {"goal": "Return it"}, {"model": "openai:m"}, metric_graders(MEASURED))
     spec = suite.spec
     assert (spec.driver, spec.dataset.rows) == ("penelope", [{"id": "test", "goal": "Return it"}])
-    assert list(spec.graders) == ["goal", "target", "safety", "refusal"]
+    assert list(spec.graders) == ["goal", "target", "safe", "refusal"]
     assert spec.gate is not None
     assert spec.gate.model_dump(include={"metric_key", "op", "value"}) == {
         "metric_key": "target",
         "op": "gte",
         "value": 1,
     }
-    assert spec.graders["safety"].model_dump()["model"] == "openai:j"
+    assert spec.graders["safe"].model_dump()["model"] == "openai:j"
     assert check_dataset(suite).samples == 1
 
 

@@ -34,18 +34,24 @@ from vivavoce.run.suite_run import SuiteRun
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.judging import judging_suite
+from vivavoce.suites.named_metrics import read_metrics
+
+Metrics = Annotated[
+    str,
+    typer.Option(
+        help="Metrics, with commas between: names, file.py:name, file.yaml, or {metric: NAME, threshold: 0.9}. "
+        "See: viva list metrics"
+    ),
+]
+ScopeOption = Annotated[Scope | None, typer.Option(help="Judge each conversation, each turn, or each window of turns.")]
 
 
 def command(
     conversations: Annotated[Path, typer.Argument(help="A JSONL, JSON, CSV or Parquet file of conversations.")],
     *,
-    metrics: Annotated[
-        str, typer.Option(help="Metrics, with commas between: names, file.py:name or file.yaml. See: viva list metrics")
-    ],
+    metrics: Metrics,
     judge: Annotated[str | None, typer.Option(help="The model that judges; VIVAVOCE_JUDGE unless named.")] = None,
-    scope: Annotated[Scope, typer.Option(help="Judge each conversation, each turn, or each window of turns.")] = (
-        "conversation"
-    ),
+    scope: ScopeOption = None,
     field: Annotated[
         list[str] | None, typer.Option(help="Where the rows keep something, as goal=metadata.wish; repeat for more.")
     ] = None,
@@ -85,7 +91,7 @@ def command(
         cache=not no_cache,
         replay=replay,
     )
-    named = [name.strip() for name in metrics.split(",") if name.strip()]
+    named = read_metrics(metrics)
     suite = judging_suite(
         existing(conversations), named, judge, scope=scope, fields=_fields(field or []), max_concurrent=max_concurrent
     )

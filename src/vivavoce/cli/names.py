@@ -11,7 +11,7 @@ from rich.text import Text
 
 from vivavoce.cli.output import out
 from vivavoce.grading.extractors import extractors
-from vivavoce.grading.graders import graders
+from vivavoce.grading.function_grader import FunctionGrader
 from vivavoce.grading.options import option_names
 from vivavoce.metrics.factory import metrics as registered_metrics
 from vivavoce.penelope.persona import built_in
@@ -29,6 +29,9 @@ from vivavoce.suites.spec import (
 )
 
 Kind = Literal["extractors", "graders", "metrics", "targets", "gates", "strategies", "personas"]
+_SCORERS = "graders and metrics"
+_TITLES: dict[str, str] = {"graders": _SCORERS, "metrics": _SCORERS}
+_ALL = tuple(dict.fromkeys(_TITLES.get(kind, kind) for kind in map(str, get_args(Kind))))
 _TARGETS = (FunctionTargetSpec, OpenAITargetSpec, HttpTargetSpec, LettaTargetSpec, LettaCodeTargetSpec)
 _GATES = (SimpleGateSpec, WeightedGateSpec, LogicalGateSpec)
 
@@ -37,7 +40,8 @@ def command(
     kind: Annotated[Kind | None, typer.Argument(help="Only these.", show_default=False)] = None,
 ) -> None:
     """List what a suite may name: extractors, graders, metrics, targets, gates, strategies and personas of testers."""
-    for title in get_args(Kind) if kind is None else (kind,):
+    wanted = _ALL if kind is None else (_TITLES.get(kind, str(kind)),)
+    for title in wanted:
         table = Table(
             title=title, title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False
         )
@@ -49,19 +53,18 @@ def command(
         out().print()
 
 
-def _rows(kind: Kind) -> list[tuple[str, str, str]]:
+def _rows(kind: str) -> list[tuple[str, str, str]]:
     if kind == "targets":
         return [_spec_row(spec) for spec in _TARGETS]
     if kind == "gates":
         return [_spec_row(spec) for spec in _GATES]
-    if kind == "metrics":
-        return [_metric_row(name) for name in registered_metrics.names()]
+    if kind == _SCORERS:
+        return [_scorer_row(name) for name in registered_metrics.names()]
     if kind == "strategies":
         return [_strategy_row(name) for name in strategies.names()]
     if kind == "personas":
         return [(name, persona.description, "") for name, persona in built_in().items()]
-    registry = extractors if kind == "extractors" else graders
-    found = [(name, registry.get(name)) for name in registry.names()]
+    found = [(name, extractors.get(name)) for name in extractors.names()]
     return [(name, _first(function.__doc__), ", ".join(option_names(function))) for name, function in found]
 
 
@@ -71,10 +74,12 @@ def _spec_row(spec: type[Spec]) -> tuple[str, str, str]:
     return kind, _first(spec.__doc__), ", ".join(name for name in fields if name != "kind")
 
 
-def _metric_row(name: str) -> tuple[str, str, str]:
+def _scorer_row(name: str) -> tuple[str, str, str]:
     found = registered_metrics.get(name)
+    if issubclass(found, FunctionGrader):
+        return name, f"{_first(found.__doc__)} (function)", ", ".join(option_names(found.function))
     asks = "judged" if found.judged else "exact"
-    return name, f"{_first(found.__doc__)} ({asks})", ", ".join(option_names(found))
+    return name, f"{_first(found.__doc__)} ({asks} metric)", ", ".join(option_names(found))
 
 
 def _strategy_row(name: str) -> tuple[str, str, str]:

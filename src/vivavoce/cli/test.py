@@ -37,6 +37,7 @@ from vivavoce.run.result import RunResult
 from vivavoce.run.suite_run import SuiteRun
 from vivavoce.store.store import Store
 from vivavoce.suites.document import read_document
+from vivavoce.suites.named_metrics import metric_graders, read_metrics
 from vivavoce.suites.target_names import read_target
 from vivavoce.suites.testing import GRADERS, testing_suite
 
@@ -59,7 +60,10 @@ Must = Annotated[list[str] | None, typer.Option(help="What the target has to do;
 MustNot = Annotated[list[str] | None, typer.Option(help="What the target must never do; repeat for more.")]
 Openings = Annotated[list[str] | None, typer.Option(help="What the tester says first, word for word; repeat for more.")]
 Graph = Annotated[Path | None, typer.Option(help="A YAML file with a script of states, in place of a strategy.")]
-Metrics = Annotated[list[str] | None, typer.Option(help="Also measure the conversation with this; repeat for more.")]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(help="Also measure the conversation: a name, or {metric: NAME, threshold: 0.9}; repeat for more."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and the conversation to standard error.")]
 
 _Record = TypeVar("_Record", Turn, Trajectory)
@@ -107,7 +111,7 @@ def command(
     script = None if graph is None else read_document(graph, kind="graph", keys="nodes and start").data
     how = {"model": tester, "judge": judge, "strategy": strategy, "graph": script, "test_timeout": timeout}
     how |= {"max_turns": max_turns, "min_turns": min_turns}
-    suite = testing_suite(read_target(target), _given(row), _given(how), dict.fromkeys(metric or [], judge))
+    suite = testing_suite(read_target(target), _given(row), _given(how), _metrics(metric or [], judge))
     options = RunOptions(
         trials=trials,
         max_concurrent=1,
@@ -122,6 +126,19 @@ def command(
         result = asyncio.run(interruptible(SuiteRun(suite, options, opened, [watcher]), RunProgress(notes())))
         _report(opened, result, as_json, quiet, ["--store", store] if store else [])
     raise typer.Exit(result.exit_code)
+
+
+def _metrics(given: list[str], judge: str | None) -> dict[str, dict[str, Any]]:
+    """Return the graders of what else is measured.
+
+    Raises:
+        UsageError: one cannot be read, two have one name, or one has the name of what a test is graded by.
+    """
+    named = [one for text in given for one in read_metrics(text)]
+    graders = metric_graders(named, **({"model": judge} if judge else {}))
+    if taken := sorted(graders.keys() & GRADERS.keys()):
+        raise UsageError(f"--metric: '{taken[0]}' is what the test itself is graded by; give the metric another name")
+    return graders
 
 
 def _report(store: Store, result: RunResult, as_json: bool, quiet: bool, options: list[str]) -> None:

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from vivavoce.errors import Fault, NotFound, UsageError
+from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport
 from vivavoce.metrics.metric import Conversation, evaluation_input
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
@@ -268,7 +269,7 @@ class AsyncClient:
     async def evaluate(
         self,
         conversation: Conversation,
-        metrics: Sequence[str],
+        metrics: Sequence[str | Choice],
         goal: str | None = None,
         *,
         judge: str | None = None,
@@ -287,7 +288,13 @@ class AsyncClient:
         return EvaluationReport(_read(answer, Evaluated).results)
 
     async def evaluate_stored(
-        self, run: str, sample: str, metrics: Sequence[str], *, trial: int | None = None, judge: str | None = None
+        self,
+        run: str,
+        sample: str,
+        metrics: Sequence[str | Choice],
+        *,
+        trial: int | None = None,
+        judge: str | None = None,
     ) -> EvaluationReport:
         """Have a stored conversation measured now; nothing in the store changes.
 

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from vivavoce.client.asynchronous import LOCAL, AsyncClient, AsyncJob
+from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.evaluation import EvaluationReport
 from vivavoce.metrics.metric import Conversation
 from vivavoce.pacing.loop_thread import LoopThread
@@ -144,7 +145,7 @@ class Client:
     def evaluate(
         self,
         conversation: Conversation,
-        metrics: Sequence[str],
+        metrics: Sequence[str | Choice],
         goal: str | None = None,
         *,
         judge: str | None = None,
@@ -154,7 +155,13 @@ class Client:
         return self._loop.run(self._client.evaluate(conversation, metrics, goal, judge=judge, **known))
 
     def evaluate_stored(
-        self, run: str, sample: str, metrics: Sequence[str], *, trial: int | None = None, judge: str | None = None
+        self,
+        run: str,
+        sample: str,
+        metrics: Sequence[str | Choice],
+        *,
+        trial: int | None = None,
+        judge: str | None = None,
     ) -> EvaluationReport:
         """Have a stored conversation measured now."""
         return self._loop.run(self._client.evaluate_stored(run, sample, metrics, trial=trial, judge=judge))

@@ -19,6 +19,7 @@ from vivavoce.grading.calling import call_user
 from vivavoce.grading.foreign import check_messages
 from vivavoce.grading.options import Pattern, check_parameters, read_options
 from vivavoce.messages import AnyMessage, ToolMessage
+from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.transcript import transcript as quoted_lines
 from vivavoce.plugins import Registry, is_file_reference, load_object
 from vivavoce.records.test import Test
@@ -116,7 +117,7 @@ def transcript(view: View) -> str:
 
 def quoted_transcript(view: View) -> str:
     """Return everything that was said and done as a judge reads it, in lines that no message can forge."""
-    return quoted_lines(view.messages).text()
+    return Wording(quoted_lines(view.messages).text())
 
 
 def memory_block(view: View, *, block_label: str) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from vivavoce.errors import BudgetExhausted, GraderFault
 from vivavoce.grading.calling import call_user
 from vivavoce.grading.extractors import Extract, View
+from vivavoce.grading.fingerprint import fingerprint
 from vivavoce.grading.foreign import check_messages, from_foreign
 from vivavoce.grading.graders import Case, Truth
 from vivavoce.grading.options import check_parameters
@@ -30,10 +31,11 @@ class Grader:
     """One named grader of a suite.
 
     `truth` says what it is measured against, and so, unless there is a `scope`, whether it works turn by turn. One that
-    is `judged` asks for `once` verdicts on a conversation and, though it sees the whole of it, for `each_turn` on each
-    turn. `accepts_empty` is for functions that look at more than the submission; the others give an empty submission 0
-    without being called. With a `threshold` a value from there on passes, whatever the function says. `unmet` says what
-    a sample lacks for the grader to apply.
+    is `judged` asks for `once` verdicts on what it is shown and, though it sees the whole of it, for `each_turn` on
+    each turn. `accepts_empty` is for functions that look at more than the submission; the others give an empty
+    submission 0 without being called. With a `threshold` a value from there on passes, whatever the function says; the
+    mean over turns passes from there on, else from `mean_passes` on. `unmet` says what a sample lacks for the grader to
+    apply. One that `scores_errors` scores what there is of a conversation that ended with an error.
     """
 
     name: str
@@ -48,8 +50,10 @@ class Grader:
     once: int = 1
     each_turn: int = 0
     threshold: float | None = None
+    mean_passes: float = PASSING
     waits: bool = False
     unmet: Callable[[Sample], str | None] | None = None
+    scores_errors: bool = False
 
     def per_turn(self, sample: Sample) -> bool:
         """Say whether this sample is graded turn by turn."""
@@ -63,7 +67,9 @@ class Grader:
         """Return how many verdicts of judges a sample takes."""
         if not self.judged:
             return 0
-        return sample.turn_count if self.per_turn(sample) else self.once + self.each_turn * sample.turn_count
+        if self.per_turn(sample):
+            return sample.turn_count * (self.once + self.each_turn)
+        return self.once + self.each_turn * sample.turn_count
 
     async def grade(self, sample: Sample, trajectory: Trajectory) -> Score:
         """Grade one conversation; whatever goes wrong comes back as a score in state `error`."""
@@ -72,17 +78,22 @@ class Grader:
         common: dict[str, Any] = {"name": self.name, "fingerprint": self.fingerprint}
         common["ground_truth"] = sample.ground_truth
         whole = sample.whole
-        if reason := self._inapplicable(sample, whole):
+        if reason := self.inapplicable(sample):
             return skipped(reason, **common)
-        if trajectory.failure is not None:
+        held = _held(trajectory) if self.scores_errors else trajectory
+        if trajectory.failure is not None and not (self.scores_errors and held.turns):
             return failed(trajectory.failure, **common)
-        seconds = [turn.seconds for turn in trajectory.turns]
-        view = View(_with_opening(trajectory), trajectory.state, seconds, trajectory.test)
+        seconds = [turn.seconds for turn in held.turns]
+        view = View(_with_opening(held), trajectory.state, seconds, trajectory.test)
         result, submission = await self._one(whole, view)
+        result = _in_spite(result, held, trajectory.failure)
         return result.model_copy(update={**common, "submission": submission})
 
-    def _inapplicable(self, sample: Sample, whole: Sample) -> str | None:
+    def inapplicable(self, sample: Sample) -> str | None:
         """Say why this grader does not apply to a sample, whatever became of the conversation."""
+        if self.per_turn(sample):
+            return None
+        whole = sample.whole
         if self.truth == "ground_truth" and sample.per_turn:
             return "the sample has a truth for each turn, and this grader looks at the whole conversation"
         if missing := _missing(self.truth, whole):
@@ -125,20 +136,32 @@ class Grader:
         usage = sum((turn.usage for turn in turns if turn.usage is not None), Usage())
         whole = mean_of_turns(
             tuple(turns),
-            PASSING if self.threshold is None else self.threshold,
+            self.mean_passes if self.threshold is None else self.threshold,
             name=self.name,
             fingerprint=self.fingerprint,
             usage=usage if usage.calls else None,
         )
-        return whole if trajectory.failure is None else _ended_early(whole, trajectory.failure)
+        if trajectory.failure is None:
+            return whole
+        held = _held(trajectory)
+        if self.scores_errors and whole.state == "scored":
+            return _in_spite(whole, held, trajectory.failure)
+        return _ended_early(whole, trajectory.failure)
 
     async def _turn(self, sample: Sample, index: int, trajectory: Trajectory) -> tuple[Score, str]:
-        if index >= len(trajectory.turns):
-            return failed(trajectory.failure or _NEVER_HELD), ""
-        turn = trajectory.turns[index]
-        if turn.failure is not None:
-            return failed(turn.failure), ""
+        turn = trajectory.turns[index] if index < len(trajectory.turns) else None
+        failure = (trajectory.failure or _NEVER_HELD) if turn is None else turn.failure
+        spared = self.scores_errors and any(one.failure is None for one in trajectory.turns)
+        if failure is not None and trajectory.failure is not None and spared:
+            return skipped("the conversation ended in an error before this turn was answered"), ""
+        if turn is None or failure is not None:
+            return failed(failure or _NEVER_HELD), ""
         return await self._one(sample, View([turn.messages], trajectory.state))
+
+
+def in_spite_of_errors(grader: Grader) -> Grader:
+    """Return a grader that scores what there is of a conversation that ended with an error, too."""
+    return replace(grader, scores_errors=True, fingerprint=fingerprint([grader.fingerprint, "scores_errors"]))
 
 
 _NEVER_HELD = Failure(blame="environment", kind="missing", message="the recording ends before this turn")
@@ -156,6 +179,20 @@ def _ended_early(whole: Score, failure: Failure) -> Score:
     reason = f"the conversation ended in an error after {graded} graded turn{'s' * (graded != 1)}: {failure.message}"
     without = {"state": "error", "value": None, "raw": None, "passed": None, "failure": failure, "reason": reason}
     return whole.model_copy(update=without)
+
+
+def _held(trajectory: Trajectory) -> Trajectory:
+    """Return a conversation with the turns that were held to their end."""
+    return trajectory.model_copy(update={"turns": [turn for turn in trajectory.turns if turn.failure is None]})
+
+
+def _in_spite(score: Score, held: Trajectory, failure: Failure | None) -> Score:
+    """Return a score that says of its conversation that it ended in an error, where it did."""
+    if failure is None or score.state != "scored":
+        return score
+    turns = len(held.turns)
+    ended = f"the conversation ended in an error after {turns} turn{'s' * (turns != 1)}: {failure.message}"
+    return score.model_copy(update={"reason": f"{score.reason}; {ended}" if score.reason else ended})
 
 
 def _with_opening(trajectory: Trajectory) -> list[list[AnyMessage]]:

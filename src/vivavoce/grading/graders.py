@@ -33,8 +33,8 @@ from vivavoce.metrics.exact.tool_calls import (
 )
 from vivavoce.metrics.exact.tool_calls import tool_call_accuracy as accuracy_of_calls
 from vivavoce.metrics.exact.tool_calls import tool_call_f1 as f1_of_calls
+from vivavoce.metrics.factory import metrics
 from vivavoce.models.json_schema import mismatch
-from vivavoce.plugins import Registry
 from vivavoce.records.score import Score, skipped
 from vivavoce.samples.sample import Sample
 
@@ -203,31 +203,29 @@ _TRUTHS: dict[str, Truth] = {
     "recorded": "conversation",
 }
 
-OF_TESTS = ("goal_achieved", "target_passed")
-"""What a tester says of its conversation, in a file of its own."""
-
-_OUTCOMES = "vivavoce.grading.outcomes"
-
-graders: Registry[Grade] = Registry(
-    "grader",
-    {name: f"{__name__}:{name}" for name in _TRUTHS} | {name: f"{_OUTCOMES}:{name}" for name in OF_TESTS},
-)
+_OF_TESTS = "vivavoce.grading.outcomes"
 
 
 def grader(function: Grade | None = None, *, name: str | None = None) -> Any:
     """Register a function as a grader, under its own name or another."""
 
     def register(found: Grade) -> Grade:
-        return graders.add(name or found.__name__, found)
+        metrics.add_function(name or found.__name__, found)
+        return found
 
     return register if function is None else register(function)
 
 
 def truth_of(function: Grade) -> Truth | None:
     """Return what a built-in grader is measured against, None for a user's function."""
-    if function.__module__ == _OUTCOMES:
+    if of_tests(function):
         return "conversation"
     return _TRUTHS.get(function.__name__) if function.__module__ == __name__ else None
+
+
+def of_tests(function: Grade) -> bool:
+    """Say whether a function reads what a tester says of the conversation that it led."""
+    return function.__module__ == _OF_TESTS
 
 
 def _verdict(passed: bool, complaint: str) -> Score:

@@ -1,19 +1,32 @@
-"""Metrics as graders."""
+"""Metrics as graders: on the conversation, on what an extractor picks from it, or on each of its turns alone."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 from vivavoce.errors import UsageError
-from vivavoce.grading.extractors import last_assistant
-from vivavoce.grading.grader import Grader
+from vivavoce.grading.extractors import Extract, build_extractor, last_assistant
+from vivavoce.grading.function_grader import GraderMetric, extractor_parts
+from vivavoce.grading.grader import Grader, Scope
 from vivavoce.grading.graders import Case
+from vivavoce.grading.standalone import graded
+from vivavoce.messages import AIMessage, AnyMessage
+from vivavoce.metrics.choice import Choice
+from vivavoce.metrics.composition import Composition
+from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judges import asking
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.metric_input import metric_input
+from vivavoce.metrics.reading import Reading
+from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.steps import Call, Plan
 from vivavoce.records.failure import Failure, shorten
-from vivavoce.records.score import Score, failed
+from vivavoce.records.score import PASSING, Score, failed
 from vivavoce.samples.sample import Sample
 
 
@@ -21,12 +34,15 @@ from vivavoce.samples.sample import Sample
 class MetricScore:
     """The score of a metric for a case; `by_threshold` it passes by the metric's threshold, whatever else it says.
 
+    With `answer` the submission is all that the assistant says in the conversation that it measures.
+
     Raises:
         UsageError: the scores of the metric have no highest value, and nothing says which ones pass.
     """
 
     metric: BaseMultiTurnMetric
     by_threshold: bool = False
+    answer: bool = False
 
     def __post_init__(self) -> None:
         config = self.metric.config
@@ -45,8 +61,10 @@ class MetricScore:
         Raises:
             BudgetExhausted: the run may make no more calls.
         """
-        messages = case.view.messages
-        result = await self.metric.measured(metric_input(case.sample, messages, case.view.seconds))
+        view, messages = case.view, case.view.messages
+        known = {"submission": case.submission, "state": view.state, "test": view.test}
+        measured = with_answer(messages, case.submission) if self.answer else messages
+        result = await self.metric.measured(metric_input(case.sample, measured, view.seconds, **known))
         if result.state == "scored" and result.value is None:
             got = shorten(repr(result.raw), 80)
             message = f"{self.metric.name} gave {got}, which is not a score of the kind it states"
@@ -54,6 +72,71 @@ class MetricScore:
         if self.by_threshold and result.raw is not None:
             return result.model_copy(update={"passed": self.metric.config.passes(result.raw)})
         return result
+
+
+def with_answer(messages: Sequence[AnyMessage], text: str) -> list[AnyMessage]:
+    """Return what others than the assistant and its tools say in a conversation, and a text as the answer to that."""
+    return [*(one for one in messages if one.role not in ("assistant", "tool")), AIMessage(content=text)]
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What a metric is shown: the text of an `extract`, None for all that was said; `parts` are what decides that."""
+
+    extract: Extract | None = None
+    scope: Scope | None = None
+    parts: Sequence[Any] = field(default_factory=tuple[Any, ...])
+
+
+class ExtractedMetric(Composition):
+    """A metric on what an extractor picks, or on each turn alone; the truth of a turn is then its reference."""
+
+    def __init__(self, metric: BaseMultiTurnMetric, extraction: Extraction) -> None:
+        super().__init__(metric.config, [metric])
+        self.extraction = extraction
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """What decides the scores besides the metric."""
+        return {"extraction": [self.extraction.scope, *self.extraction.parts]}
+
+    def grader(self, name: str, *, by_threshold: bool = False) -> Grader:
+        """Return the grader that it is under a name."""
+        (metric,) = self.parts
+        shown = self.extraction
+        measuring = MetricScore(metric, by_threshold, answer=shown.extract is not None)
+        whole = replace(metric_grader(name, metric), score=measuring.score, fingerprint=self.fingerprint)
+        mean = mean_that_passes(metric.config)
+        return replace(
+            whole, extract=shown.extract or last_assistant, truth="none", scope=shown.scope, mean_passes=mean
+        )
+
+    def steps_for(self, reading: Reading) -> Plan[MetricResult]:
+        """Measure what is picked of a conversation."""
+        return (yield Call(partial(graded, self.grader(self.name), reading.given, self.name)))
+
+
+def extracted(metric: BaseMultiTurnMetric, how: Choice, base: Path) -> ExtractedMetric:
+    """Return a metric on what the extractor of a choice picks, a file of which is beside `base`; or on single turns.
+
+    Raises:
+        UsageError: there is no such extractor, or the scope is a window.
+    """
+    name, config, scope = how.get("extractor"), how.get("extractor_config", {}), how.get("scope")
+    if scope == "window":
+        raise UsageError("a metric on single turns, or on what an extractor picks, has no windows; leave scope out")
+    extract = None if name is None else build_extractor(name, config, base)
+    parts = () if name is None else extractor_parts(name, config, base)
+    return ExtractedMetric(metric, Extraction(extract, scope, parts))
+
+
+def mean_that_passes(config: MetricConfig) -> float:
+    """Return the value from 0 to 1 from which a mean over turns passes: that of the lowest score that does."""
+    if config.score_type == "categorical":
+        passing = [config.normalised(one) for one in config.passing_categories]
+        return min((value for value in passing if value is not None), default=PASSING)
+    value = None if config.threshold is None else config.normalised(config.threshold)
+    return PASSING if value is None else value
 
 
 def metric_grader(
@@ -64,13 +147,19 @@ def metric_grader(
     *,
     by_threshold: bool = False,
 ) -> Grader:
-    """Return a metric as a grader of whole conversations; `written_in` is all that its file says, if it has one.
+    """Return a metric as a grader; `written_in` is all that its file says, if it has one.
 
-    With `by_threshold` a score passes by the threshold of the metric, whatever else the metric says of passing.
+    It looks at whole conversations, unless it is itself a grader. With `by_threshold` a score passes by the threshold
+    of the metric, whatever else the metric says of passing.
 
     Raises:
         UsageError: nothing says which of its scores pass.
     """
+    if isinstance(metric, GraderMetric):
+        return replace(metric.grader, name=name, label=label)
+    if isinstance(metric, ExtractedMetric):
+        made = metric.grader(name, by_threshold=by_threshold)
+        return replace(made, label=label, fingerprint=_fingerprint(metric, written_in))
     measuring = MetricScore(metric, by_threshold)
     asked = [one for one in asking(metric) if one.model is not None]
     each_turn = sum(_calls(one) for one in asked if not _is_whole(one))

@@ -7,18 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypedDict, Unpack
 
 from vivavoce.errors import UsageError
-from vivavoce.metrics.factory import CLASSES, make_metric
-from vivavoce.metrics.factory import metrics as registry
+from vivavoce.metrics.choice import Choice, choose_metric
 from vivavoce.metrics.metric import BaseMultiTurnMetric, Conversation, evaluation_input
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.homemade import ModelLike, as_model
-from vivavoce.models.model import Model
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.usage import Usage
+from vivavoce.samples.sample import Sample
 
-Named = str | BaseMultiTurnMetric
-"""A metric, or its name."""
+Named = str | Choice | BaseMultiTurnMetric
+"""A metric, its name, or its name with options as a mapping: `{"metric": "fuzzy_ratio", "threshold": 0.9}`."""
 
 
 class Known(TypedDict, total=False):
@@ -30,6 +29,7 @@ class Known(TypedDict, total=False):
     must: Sequence[str]
     must_not: Sequence[str]
     turn_seconds: Sequence[float | None]
+    sample: Sample | None
 
 
 class Several(Protocol):
@@ -148,7 +148,7 @@ async def evaluate_given(
         BudgetExhausted: a limit on calls or cost is reached.
     """
     judge = None if model is None else as_model(model)
-    chosen = [_made(one, judge) if isinstance(one, str) else one for one in metrics]
+    chosen = [choose_metric(one, judge) if isinstance(one, str | Mapping) else one for one in metrics]
     _check_names([name for one in chosen for name in _names(one)])
     try:
         measured = await asyncio.gather(*(_measured(one, given) for one in chosen))
@@ -165,15 +165,9 @@ def choose(metrics: Sequence[Named], model: ModelLike | None = None) -> list[Bas
         UsageError: a name is unknown, or two metrics have the same.
     """
     judge = None if model is None else as_model(model)
-    chosen = [_made(one, judge) if isinstance(one, str) else one for one in metrics]
+    chosen = [choose_metric(one, judge) if isinstance(one, str | Mapping) else one for one in metrics]
     _check_names([metric.name for metric in chosen])
     return chosen
-
-
-def _made(name: str, judge: Model | None) -> BaseMultiTurnMetric:
-    kind = registry.get(CLASSES.get(name, name))
-    options: dict[str, Any] = {"model": judge} if kind.judged else {}
-    return make_metric(kind, name, **options)
 
 
 async def _measured(one: BaseMultiTurnMetric | Several, given: MultiTurnEvaluationInput) -> Mapping[str, MetricResult]:

@@ -1,4 +1,4 @@
-"""Metrics by name: the short one, such as `goal_achievement`, or that of the class."""
+"""Metrics by name: the short one, such as `goal_achievement`, that of the class, or that of a grading function."""
 
 from __future__ import annotations
 
@@ -56,14 +56,36 @@ _EXACT = {
     "semantic_retention": "semantic_retention:SemanticRetentionMetric",
 }
 
+_FUNCTIONS = (
+    "exact_match",
+    "contains",
+    "regex_match",
+    "ascii_printable_only",
+    "json_schema",
+    "numeric",
+    "fuzzy_ratio",
+    "trajectory_match",
+    "tool_call_accuracy",
+    "tool_call_f1",
+    "recorded",
+)
+_OF_TESTS = ("goal_achieved", "target_passed")
+
 metrics: Registry[MetricClass] = Registry(
     "metric",
     {
         **{name: f"vivavoce.metrics.judged.{place}" for name, place in _JUDGED.items()},
         **{name: f"vivavoce.metrics.exact.{place}" for name, place in _EXACT.items()},
+        **{name: f"vivavoce.grading.graders:{name}" for name in _FUNCTIONS},
+        **{name: f"vivavoce.grading.outcomes:{name}" for name in _OF_TESTS},
     },
+    other=("grader",),
+    of_function="vivavoce.grading.function_grader:grading_metric",
 )
-"""Every metric that can be named; one of your own is added with `metrics.add(name, class)` or an entry point."""
+"""Everything that scores by name: metrics, and grading functions as metrics.
+
+One of your own is added with `metrics.add(name, class)`, `@grader` or an entry point.
+"""
 
 CLASSES = {place.partition(":")[2]: name for name, place in (_JUDGED | _EXACT).items()}
 """Short names by the names of classes."""
@@ -75,7 +97,16 @@ def create_metric(name: str, /, *, judging: Mapping[str, Any] | None = None, **o
     Raises:
         UsageError: there is none of that name, or it takes no such option.
     """
-    return make_metric(metrics.get(CLASSES.get(name, name)), name, judging=judging, **options)
+    return make_metric(named_metric(name), name, judging=judging, **options)
+
+
+def named_metric(name: str) -> MetricClass:
+    """Return the class of a metric, by its short name or its own.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    return metrics.get(CLASSES.get(name, name))
 
 
 def make_metric(

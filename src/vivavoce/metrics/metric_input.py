@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.messages import AnyMessage
@@ -11,9 +12,12 @@ from vivavoce.samples.sample import Sample
 
 
 def metric_input(
-    sample: Sample, messages: Sequence[AnyMessage], seconds: Sequence[float | None] = ()
+    sample: Sample, messages: Sequence[AnyMessage], seconds: Sequence[float | None] = (), **known: Any
 ) -> MultiTurnEvaluationInput:
-    """Return what a metric is given of a sample and the conversation that came of it."""
+    """Return what a metric is given of a sample and the conversation that came of it.
+
+    `known` is what else is known of it: `submission`, `state` and `test`.
+    """
     context, truth = sample.context, sample.ground_truth
     return MultiTurnEvaluationInput.model_construct(
         conversation_history=ConversationHistory.model_construct(messages=messages, conversation_id=sample.id),
@@ -24,4 +28,6 @@ def metric_input(
         must=tuple(sample.must),
         must_not=tuple(sample.must_not),
         turn_seconds=tuple(seconds),
+        sample=sample,
+        **known,
     )

@@ -72,4 +72,5 @@ def _input(attempt: Attempt) -> MultiTurnEvaluationInput:
         sample = Sample.model_validate(row if "input" in row else {**row, "messages": messages})
     except ValidationError as error:
         raise UsageError(f"sample '{attempt.key.sample_id}': {describe(error)}") from error
-    return metric_input(sample, messages, [turn.seconds for turn in attempt.trajectory.turns])
+    held = attempt.trajectory
+    return metric_input(sample, messages, [turn.seconds for turn in held.turns], state=held.state, test=held.test)

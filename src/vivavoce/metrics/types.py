@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.messages import AnyMessage, read_message
+from vivavoce.records.test import Test
+from vivavoce.samples.sample import Sample
 
 __all__ = ["ConversationHistory", "ConversationTurn", "MultiTurnEvaluationInput"]
 
@@ -33,6 +36,9 @@ class MultiTurnEvaluationInput(BaseModel):
     `goal` is what the user wanted; `instructions` how the conversation was to be led; `context` anything else a metric
     may ask for by name, such as `role` or `topics`. `reference` is what should have come out. `must` and `must_not` are
     what has to, and what must never, happen. `turn_seconds` is how long the system under test took in each turn.
+    `sample` is the row that it came of and `submission` the part of it that an extractor picked; `state` is what the
+    target remembered at the end, and `test` what a tester left that led it. All four are None where nobody knows them.
+
     A `growing` conversation is judged again when it has grown: a judge reads the task first, so that each question
     begins with all of the one before it, and what `context["analysis"]` holds last, for that changes.
     """
@@ -47,6 +53,10 @@ class MultiTurnEvaluationInput(BaseModel):
     must: tuple[str, ...] = ()
     must_not: tuple[str, ...] = ()
     turn_seconds: tuple[float | None, ...] = ()
+    sample: Sample | None = None
+    submission: str | None = None
+    state: Mapping[str, Any] | None = None
+    test: Test | None = None
     growing: bool = False
 
     @property

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 from vivavoce.errors import UsageError
 from vivavoce.grading.metrics import metric_grader
@@ -105,7 +106,7 @@ async def aevaluate(
 
     Args:
         data: a file, or rows with `messages` and whatever the metrics need of each, such as `id` and `goal`.
-        metrics: metrics, or names of them.
+        metrics: metrics, names of them, or names with options such as `{"metric": "fuzzy_ratio", "threshold": 0.9}`.
         model: the judge of the metrics that have none; that of VIVAVOCE_JUDGE unless it is given.
         name: what the run is called.
         max_concurrent: how many conversations are measured at a time.
@@ -180,7 +181,7 @@ def _chosen(metrics: Sequence[Named]) -> list[BaseMultiTurnMetric]:
 
 
 def _check_kind(metric: object) -> None:
-    if isinstance(metric, str | BaseMultiTurnMetric):
+    if isinstance(metric, str | Mapping | BaseMultiTurnMetric):
         return
     got = f"the class {metric.__name__}; make one of it" if isinstance(metric, type) else type(metric).__name__
     raise UsageError(f"a metric is given as such or by its name; got {got}")
@@ -214,16 +215,22 @@ def _suite(name: str, data: Conversations, max_concurrent: int, graders: dict[st
     return Suite(spec, Document(Path("evaluation"), {}), None)
 
 
+_RECORDED = ("threshold", "scope", "config", "extractor", "extractor_config", "temperature", "settings")
+"""What the record says of a metric that was given by name with options."""
+
+
 def _specs(
     metrics: Sequence[Named], chosen: Sequence[BaseMultiTurnMetric], judge: ModelLike | None
 ) -> dict[str, MetricGraderSpec]:
     """Return the record of the metrics; one that was given made cannot be made again from it, and its name says so."""
     specs: dict[str, MetricGraderSpec] = {}
     for given, metric in zip(metrics, chosen, strict=True):
-        named = given if isinstance(given, str) else f"({GIVEN_IN_PYTHON}: {type(metric).__name__})"
+        how: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+        named = given if isinstance(given, str) else how.get("metric", f"({GIVEN_IN_PYTHON}: {type(metric).__name__})")
         own = metric.model if metric.model is not None else judge
         model = own if isinstance(own, str) or own is None else as_model(own).name
+        said: dict[str, Any] = {one: value for one, value in how.items() if one in _RECORDED}
         specs[metric.name] = MetricGraderSpec.model_construct(
-            kind="metric", metric=named, model=model if metric.judged else None
+            kind="metric", metric=named, model=model if metric.judged else None, **said
         )
     return specs

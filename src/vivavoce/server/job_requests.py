@@ -11,8 +11,6 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
 
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.metrics.factory import CLASSES
-from vivavoce.metrics.factory import metrics as registered
 from vivavoce.penelope.strategies import strategies
 from vivavoce.records.events import Listener
 from vivavoce.records.run import Run
@@ -24,14 +22,15 @@ from vivavoce.run.suite_run import SuiteRun
 from vivavoce.samples.rows import check_samples
 from vivavoce.server.allowed import Allowed
 from vivavoce.server.job_record import JobRecord
+from vivavoce.server.requested_metrics import Metrics, RequestedMetric, as_named, check_metrics
 from vivavoce.store.store import Store
 from vivavoce.suites.document import Document
 from vivavoce.suites.judging import judging_suite
 from vivavoce.suites.load import Suite, load_suite
+from vivavoce.suites.named_metrics import metric_graders
 from vivavoce.suites.spec import TesterSpec
 from vivavoce.suites.testing import testing_suite
 
-Metrics = Annotated[list[str], Field(min_length=1, max_length=50)]
 _OF_ROW = {"goal", "instructions", "scenario", "persona", "facts", "restrictions", "must", "must_not", "input"}
 MOST_AT_ONCE = 1000
 """Conversations at a time, and trials, that a request may ask for."""
@@ -111,7 +110,7 @@ class TestJob(Asked):
     min_turns: int = Field(default=0, ge=0, le=MOST_AT_ONCE)
     tester: str | None = None
     judge: str | None = None
-    metrics: list[str] = Field(default_factory=list, max_length=50)
+    metrics: list[str | RequestedMetric] = Field(default_factory=lambda: list[str | RequestedMetric](), max_length=50)
     trials: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
 
 
@@ -225,7 +224,7 @@ class Beginning:
         if isinstance(request, EvaluationJob):
             _check_rows(request.conversations)
             _write(self.file, request.conversations)
-        suite = judging_suite(self.file, request.metrics, judge, max_concurrent=request.max_concurrent)
+        suite = judging_suite(self.file, as_named(request.metrics), judge, max_concurrent=request.max_concurrent)
         named = suite.spec.model_copy(update={"name": "evaluation"})
         return SuiteRun(replace(suite, spec=named), request.limits, self.store, self.listeners)
 
@@ -244,7 +243,7 @@ class Beginning:
             loaded.spec.target.model_dump(exclude_unset=True) | {"kind": loaded.spec.target.kind},
             row,
             self._tester(loaded, request),
-            dict.fromkeys(request.metrics, judge),
+            metric_graders(as_named(request.metrics), **({"model": judge} if judge else {})),
         )
         document = Document(loaded.base / "test", suite.document.data, replaced=set(suite.document.data))
         options = request.limits.model_copy(update={"trials": request.trials})
@@ -268,16 +267,6 @@ class Beginning:
         if model is None:
             raise UsageError("no model leads the test: name one as 'tester', or serve with VIVAVOCE_TESTER")
         return model
-
-
-def check_metrics(names: Sequence[str]) -> None:
-    """Check that metrics are registered ones: a request never names a file.
-
-    Raises:
-        UsageError: one is not.
-    """
-    for name in names:
-        registered.get(CLASSES.get(name, name))
 
 
 def _check_rows(rows: Sequence[dict[str, Any]]) -> None:

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.metrics.factory import CLASSES
-from vivavoce.metrics.factory import metrics as registered
+from vivavoce.metrics.factory import named_metric
 from vivavoce.plugins import is_file_reference
 from vivavoce.run.check import Forecast
 from vivavoce.run.plan import RunOptions, plan_of
@@ -124,7 +123,7 @@ def _asks(grader: AnyGraderSpec) -> bool:
         return False
     if not isinstance(grader, MetricGraderSpec) or is_file_reference(grader.metric):
         return True
-    return registered.get(CLASSES.get(grader.metric, grader.metric)).judged
+    return named_metric(grader.metric).judged
 
 
 def _told(problem: Problem, allowed: Allowed) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import json
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,24 +11,25 @@ from typing import Any
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.grading.extractors import Extract, build_extractor, last_assistant, quoted_transcript
+from vivavoce.grading.fingerprint import fingerprint
+from vivavoce.grading.function_grader import FunctionGrading, extractor_parts, threshold_parts
 from vivavoce.grading.gates import Gate, LogicalGate, SimpleGate, Threshold, WeightedGate
-from vivavoce.grading.grader import Grader, ScoreCase, user_score
-from vivavoce.grading.graders import OF_TESTS, graders, truth_of
-from vivavoce.grading.judge import RESERVED, VERDICT_SCHEMA, VERSION, ModelJudge
-from vivavoce.grading.metrics import metric_grader
-from vivavoce.grading.options import check_parameters, read_options
+from vivavoce.grading.grader import Grader, in_spite_of_errors
+from vivavoce.grading.metrics import MetricScore, metric_grader
+from vivavoce.grading.options import check_parameters
 from vivavoce.grading.rewards import Composer, CustomReward, WeightedReward, reward_composers
-from vivavoce.grading.rubric import Rubric, read_rubric
+from vivavoce.metrics.judged.rubric_judge import RubricJudge
 from vivavoce.metrics.judges import asking
 from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.rubric import STANDARD, Rubric, read_rubric
 from vivavoce.models.cache import AbsentModel
-from vivavoce.models.model import Model, identity_of
+from vivavoce.models.model import Model
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.samples.rows import SampleCount
 from vivavoce.settings import settings
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.load import Suite
-from vivavoce.suites.metric_names import metric_of, written_in
+from vivavoce.suites.metric_names import grading_of, metric_of, written_in
 from vivavoce.suites.spec import (
     AgreementSpec,
     AnyGateSpec,
@@ -39,7 +38,6 @@ from vivavoce.suites.spec import (
     ConditionSpec,
     CustomRewardSpec,
     FunctionGraderSpec,
-    GraderSpec,
     JudgeGraderSpec,
     JudgeSpec,
     LogicalGateSpec,
@@ -52,6 +50,7 @@ from vivavoce.user_code import source_of
 
 _OPENED = {"api_key_env", "timeout", "max_retries", "structured", "requests_per_minute", "tokens_per_minute"}
 """What of a judge two graders share where they say the same; settings go with each question."""
+_STANDARD = frozenset(STANDARD)
 OpenModel = Callable[[str | Model, JudgeSpec], Model]
 """Opens a judge by its name; one that is a model already is made to count and to be kept like the others."""
 
@@ -140,57 +139,39 @@ class Builder:
         return None
 
     def _function(self, name: str, spec: FunctionGraderSpec, extract: Extract) -> Grader:
-        from_file = is_file_reference(spec.function)
-        function = load_object(spec.function, self.suite.base) if from_file else graders.get(spec.function)
-        truth = truth_of(function)
-        waits = truth is None or is_file_reference(spec.extractor)
-        score: ScoreCase
-        if truth is None:
-            accepts_empty = "trajectory" in inspect.signature(function).parameters
-            score, version = user_score(function, spec.config, spec.timeout), source_of(function)
-        else:
-            options = read_options(function, spec.config)
-            accepts_empty = truth in ("reference_tool_calls", "conversation")
-            score, version = _bound(function, options), "1"
-        parts = [spec.function, version, spec.config, _extractor_parts(spec, self.suite.base)]
-        if spec.function in OF_TESTS:
-            tester = self.suite.spec.tester
-            parts += [tester.model_dump(mode="json") if tester else {}, self.tester]
-        return Grader(
-            name,
-            extract,
-            score,
-            truth or "none",
-            fingerprint([*parts, *_threshold_part(spec)]),
-            accepts_empty,
-            spec.scope,
-            spec.display_name,
-            threshold=spec.threshold,
-            waits=waits,
-        )
+        how = FunctionGrading(**spec.model_dump(exclude={"kind"}))
+        return how.grader(name, self.suite.base, extract=extract, tester=self._tester_parts)
+
+    def _tester_parts(self) -> list[Any]:
+        """Return what the scores of graders of tests depend on besides."""
+        tester = self.suite.spec.tester
+        return [tester.model_dump(mode="json") if tester else {}, self.tester]
 
     def _judge(self, name: str, spec: JudgeGraderSpec, extract: Extract) -> Grader | None:
         at = ("graders", name)
         with self.place(*at, "prompt_path" if spec.prompt_path else "prompt"):
             rubric = self._rubric(spec)
             with self.place(*at, "model"):
-                asked_with = spec.asked_with
-                judge = ModelJudge(self._opened(spec.model, spec), rubric, asked_with, spec.system_prompt)
-                asked = [*_named(spec.model, judge.model), rubric.hash, asked_with, spec.system_prompt]
-                parts = [*asked, VERDICT_SCHEMA, VERSION, _extractor_parts(spec, self.suite.base)]
-                parts += _threshold_part(spec)
-                return Grader(
+                judge = RubricJudge(
+                    self._opened(spec.model, spec),
+                    rubric=rubric,
+                    system_prompt=spec.system_prompt,
+                    settings={"temperature": spec.temperature, **spec.settings},
+                )
+                shown = [*extractor_parts(spec.extractor, spec.extractor_config, self.suite.base), spec.scope]
+                grader = Grader(
                     name,
                     extract,
-                    judge.score,
+                    MetricScore(judge).score,
                     "none",
-                    fingerprint(parts),
+                    fingerprint([judge.fingerprint, shown, *threshold_parts(spec.threshold)]),
                     scope=spec.scope,
                     label=spec.display_name,
                     judged=True,
                     threshold=spec.threshold,
                     waits=True,
                 )
+                return in_spite_of_errors(grader) if spec.scores_errors else grader
         return None
 
     def _metric(self, name: str, spec: MetricGraderSpec) -> Grader | None:
@@ -202,6 +183,8 @@ class Builder:
             return AbsentModel(judge if isinstance(judge, str) else judge.name)
 
         with self.place(*at, "metric"):
+            if grading := grading_of(spec, self.suite.base):
+                return grading.grader(name, self.suite.base, tester=self._tester_parts)
             made = metric_of(name, spec, self.suite.base, opening, settings().judge)
             self.metrics.append(made)
             if any(one.model is None for one in asking(made)):
@@ -210,9 +193,9 @@ class Builder:
                     "VIVAVOCE_JUDGE, or give --judge where the command takes it"
                 )
             by_threshold = spec.threshold is not None
-            return metric_grader(
-                name, made, spec.display_name, written_in(spec, self.suite.base), by_threshold=by_threshold
-            )
+            written = written_in(spec, self.suite.base)
+            grader = metric_grader(name, made, spec.display_name, written, by_threshold=by_threshold)
+            return in_spite_of_errors(grader) if spec.scores_errors else grader
         return None
 
     def _opened(self, model: str | Model, spec: JudgeSpec) -> Model:
@@ -230,11 +213,11 @@ class Builder:
             except (OSError, UnicodeDecodeError) as error:
                 raise UsageError(f"'{where}' cannot be read: {error}") from error
         given = self.dataset.rubric_vars if self.dataset else frozenset[str]()
-        known = RESERVED | set(spec.rubric_vars or ()) | given
+        known = _STANDARD | set(spec.rubric_vars or ()) | given
         rubric = read_rubric(text, known, where)
         if spec.rubric_vars is not None and rubric.syntax == "letta":
             rubric = Rubric(text, "replace", where, frozenset(known))
-        missing = sorted(rubric.variables - RESERVED - given)
+        missing = sorted(rubric.variables - _STANDARD - given)
         if missing and self.dataset and self.dataset.shared_rubrics:
             raise UsageError(f"{where} asks for '{missing[0]}'{did_you_mean(missing[0], known)}")
         return rubric
@@ -285,36 +268,8 @@ def _threshold(spec: ConditionSpec) -> Threshold:
     return Threshold(spec.aggregation, spec.op, spec.value, spec.pass_threshold, spec.pass_op, spec.on)
 
 
-def _bound(function: Callable[..., Any], options: dict[str, Any]) -> ScoreCase:
-    return lambda case: function(case, **options)
-
-
 def _registered(name: str, _base: Path) -> Callable[..., Any]:
     return reward_composers.get(name)
-
-
-def _named(name: str, judge: Model) -> list[Any]:
-    """Return a judge as a suite names it, and its identity where that says more."""
-    identity = identity_of(judge)
-    return [name] if identity in (name, name.replace("/", ":", 1)) else [name, identity]
-
-
-def _extractor_parts(spec: FunctionGraderSpec | JudgeGraderSpec, base: Path) -> list[Any]:
-    version = "2"
-    if is_file_reference(spec.extractor):
-        version = source_of(load_object(spec.extractor, base))
-    return [spec.extractor, version, spec.extractor_config, spec.scope]
-
-
-def _threshold_part(spec: GraderSpec) -> list[float]:
-    """Return what a threshold adds to a fingerprint: nothing where there is none, as before there were any."""
-    return [] if spec.threshold is None else [spec.threshold]
-
-
-def fingerprint(parts: Any) -> str:
-    """Return a hash of everything that decides a score."""
-    text = json.dumps(parts, sort_keys=True, default=str, ensure_ascii=False)
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def needs_state(specs: Mapping[str, AnyGraderSpec], base: Path) -> bool:
@@ -325,4 +280,4 @@ def needs_state(specs: Mapping[str, AnyGraderSpec], base: Path) -> bool:
             return name == "memory_block"
         return "agent_state" in inspect.signature(load_object(name, base)).parameters
 
-    return any(asks(spec.extractor) for spec in specs.values() if isinstance(spec, GraderSpec))
+    return any(asks(spec.extractor) for spec in specs.values() if spec.extractor is not None)

@@ -149,7 +149,7 @@ def _grader(work: Translation, at: KeyPath, grader: dict[str, Any]) -> None:
             (*at, "kind"),
             "'letta_judge' (a Letta agent as judge) is not supported; use model_judge with the same prompt",
         )
-        _section(work.document.data, "graders")[str(at[1])] = {"kind": "tool", "function": "ascii_printable_only"}
+        _section(work.document.data, "graders")[str(at[1])] = {"kind": "function", "function": "ascii_printable_only"}
         return
     if kind in GRADER_KINDS:
         grader["kind"] = GRADER_KINDS[kind]

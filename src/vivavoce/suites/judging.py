@@ -19,15 +19,16 @@ from vivavoce.suites.document import Document
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import metric_of
 from vivavoce.suites.mistakes import mistakes_in
+from vivavoce.suites.named_metrics import Named, metric_graders
 from vivavoce.suites.spec import MetricGraderSpec, SuiteSpec
 
 
 def judging_suite(
     path: Path,
-    metrics: Sequence[str],
+    metrics: Sequence[Named],
     model: str | None = None,
     *,
-    scope: Scope = "conversation",
+    scope: Scope | None = None,
     fields: Mapping[str, str] | None = None,
     max_concurrent: int = 64,
 ) -> Suite:
@@ -36,11 +37,9 @@ def judging_suite(
     Raises:
         UsageError: a metric is unknown or named twice, or is judged and nobody names a judge.
     """
-    graders: dict[str, dict[str, Any]] = {
-        _short(name): {"kind": "metric", "metric": name, "scope": scope} for name in metrics
-    }
-    if len(graders) < len(metrics) or not metrics:
-        raise UsageError(f"--metrics names different metrics, at least one; got {', '.join(metrics) or 'none'}")
+    if not metrics:
+        raise UsageError("--metrics names different metrics, at least one; got none")
+    graders = metric_graders(metrics, **({"scope": scope} if scope else {}))
     data: dict[str, Any] = {
         "name": f"judge {path.stem}",
         "driver": "replay",
@@ -50,7 +49,7 @@ def judging_suite(
     }
     document = Document(Path.cwd() / "judge", data, replaced=set(data))
     for name, judge in _judges(_checked(document), model, document.path.parent).items():
-        graders[name]["model"] = judge
+        graders[name].setdefault("model", judge)
     return Suite(_checked(document), document, None)
 
 
@@ -59,11 +58,6 @@ def _checked(document: Document) -> SuiteSpec:
         return SuiteSpec.model_validate(document.data)
     except ValidationError as error:
         raise UsageError(*mistakes_in(document, error)) from error
-
-
-def _short(name: str) -> str:
-    """Return what the scores of a metric are called: its name, that within its file, or that of its file."""
-    return Path(name).stem if name.endswith((".yaml", ".yml")) else name.rpartition(":")[2]
 
 
 def _judges(suite: SuiteSpec, model: str | None, base: Path) -> dict[str, str | None]:
@@ -88,7 +82,9 @@ def _judges(suite: SuiteSpec, model: str | None, base: Path) -> dict[str, str | 
 def _judge(name: str, spec: MetricGraderSpec, model: str | None, base: Path) -> str | None:
     """Return the judge of a metric; one that brings its own keeps it, unless that stands in a file."""
     metric = metric_of(name, spec, base, _unopened)
-    metric_grader(name, metric)
+    metric_grader(name, metric, by_threshold=spec.threshold is not None)
+    if spec.model is not None:
+        return spec.model
     own = [one.model is not None for one in asking(metric)]
     if all(own):
         return model if own and spec.metric.endswith((".yaml", ".yml")) else None

@@ -6,11 +6,14 @@ import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from vivavoce.errors import UsageError
+from vivavoce.grading.function_grader import FunctionGrader, FunctionGrading, GraderMetric, is_grading_function
+from vivavoce.grading.metrics import extracted
+from vivavoce.metrics.choice import Choice, choose_metric, make_chosen, passing_from
 from vivavoce.metrics.custom import function_metric
-from vivavoce.metrics.factory import create_metric, make_metric
+from vivavoce.metrics.factory import named_metric
 from vivavoce.metrics.judges import asking, copy_of, with_judges
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.model import Model
@@ -21,6 +24,9 @@ from vivavoce.user_code import text_of
 
 Opening = Callable[[str | Model], Model]
 """Opens a judge by its name, and makes one that is a model already ready to be asked."""
+_MADE_WITH = ("config", "settings", "temperature")
+"""What one who has made a metric has decided already."""
+_CHOSEN = ("metric", "config", "scope", "threshold", "extractor", "extractor_config", "temperature", "settings")
 
 
 def metric_of(
@@ -40,35 +46,44 @@ def metric_of(
             return opening(own)
         return None if named is None else opening(named)
 
+    if grading := grading_of(spec, base):
+        return GraderMetric(grading.grader(name, base))
     if spec.metric.endswith((".yaml", ".yml")):
         _check_made(spec)
-        made = load_metric(base / spec.metric, spec.model and opening(spec.model), opening=opening)
-        made = _passing_from(made, spec.threshold)
-        return made if made.model is not None else with_judges(made, choose)
+        loaded = load_metric(base / spec.metric, spec.model and opening(spec.model), opening=opening)
+        made = _as_said(loaded, spec, base)
+        return made if loaded.model is not None else with_judges(made, choose)
     made = _made(name, spec, base)
     own = [one.model is not None for one in asking(made)]
     if spec.model is not None and own and all(own):
         raise UsageError(f"'{spec.metric}' has its judge already; leave model out")
-    return with_judges(_passing_from(made, spec.threshold), choose)
+    return with_judges(made, choose)
 
 
-def _passing_from(metric: BaseMultiTurnMetric, threshold: float | None) -> BaseMultiTurnMetric:
-    """Return a metric whose scores pass from a threshold on, None for its own."""
-    if threshold is None:
-        return metric
-    config = metric.config
-    if config.score_type == "categorical":
-        raise UsageError(
-            f"'{metric.name}' gives a label, which no threshold decides; name passing_categories in config"
-        )
-    if threshold < config.minimum or (config.maximum is not None and threshold > config.maximum):
-        highest = "" if config.maximum is None else f" to {config.maximum:g}"
-        raise UsageError(
-            f"the scores of '{metric.name}' go from {config.minimum:g}{highest}; got threshold: {threshold:g}"
-        )
-    made = copy_of(metric)
-    made.config = config.model_copy(update={"threshold": threshold})
-    return made
+def grading_of(spec: MetricGraderSpec, base: Path) -> FunctionGrading | None:
+    """Return how the grading function grades that a suite names as a metric, None where it names a metric.
+
+    Raises:
+        UsageError: there is none of that name, or it is asked for windows.
+    """
+    if is_file_reference(spec.metric):
+        found: object = load_object(spec.metric, base)
+        if not inspect.isfunction(found) or not is_grading_function(found):
+            return None
+    elif spec.metric.endswith((".yaml", ".yml")) or not issubclass(named_metric(spec.metric), FunctionGrader):
+        return None
+    if spec.scope == "window":
+        raise UsageError(f"'{spec.metric}' is a grading function, which has no windows; scope is turn or conversation")
+    return FunctionGrading(
+        function=spec.metric,
+        config=spec.config,
+        extractor=spec.extractor or "last_assistant",
+        extractor_config=spec.extractor_config,
+        scope=spec.scope,
+        threshold=spec.threshold,
+        scores_errors=spec.scores_errors,
+        display_name=spec.display_name,
+    )
 
 
 def written_in(spec: MetricGraderSpec, base: Path) -> str:
@@ -80,35 +95,37 @@ def written_in(spec: MetricGraderSpec, base: Path) -> str:
 
 
 def _made(name: str, spec: MetricGraderSpec, base: Path) -> BaseMultiTurnMetric:
-    options = _options(name, spec, base)
-    judging = {"temperature": spec.temperature, **spec.settings}
+    how = cast("Choice", {"name": name, **{one: getattr(spec, one) for one in _CHOSEN}})
     if not is_file_reference(spec.metric):
-        return create_metric(spec.metric, judging=judging, **options)
+        return choose_metric(how, base=base)
     kind: object = load_object(spec.metric, base)
     if isinstance(kind, BaseMultiTurnMetric):
         _check_made(spec)
-        return kind
+        return _as_said(kind, spec, base)
     if inspect.isclass(kind) and issubclass(kind, BaseMultiTurnMetric):
-        return make_metric(kind, spec.metric, judging=judging, **options)
-    if inspect.isfunction(kind):
-        return function_metric(kind, **options)
-    raise UsageError(f"'{spec.metric}' is none of a metric, a class of metrics and a function")
+        return make_chosen(kind, how, base)
+    if not inspect.isfunction(kind):
+        raise UsageError(f"'{spec.metric}' is none of a metric, a class of metrics and a function")
+    options: dict[str, Any] = {"name": name, **spec.config} | ({"scope": "window"} if spec.scope == "window" else {})
+    made = function_metric(kind, **options)
+    return _as_said(made, spec, base)
+
+
+def _as_said(metric: BaseMultiTurnMetric, spec: MetricGraderSpec, base: Path) -> BaseMultiTurnMetric:
+    """Return a metric that somebody has made with the threshold and the extractor of a suite, where it has these."""
+    if spec.threshold is not None:
+        config, metric = passing_from(metric, spec.threshold), copy_of(metric)
+        metric.config = config
+    if spec.extractor is None and spec.scope != "turn":
+        return metric
+    how = Choice(metric=spec.metric, scope=spec.scope, extractor=spec.extractor, extractor_config=spec.extractor_config)
+    return extracted(metric, how, base)
 
 
 def _check_made(spec: MetricGraderSpec) -> None:
     fields = MetricGraderSpec.model_fields
-    for one in ("config", "scope", "settings", "temperature"):
-        if getattr(spec, one) != fields[one].get_default(call_default_factory=True):
-            raise UsageError(f"'{spec.metric}' has its options already; leave {one} out")
-
-
-def _options(name: str, spec: MetricGraderSpec, base: Path) -> dict[str, Any]:
-    options: dict[str, Any] = {"name": name, **spec.config}
-    for one in ("model", "settings"):
-        if one in options:
-            raise UsageError(f"{one} stands beside config, not in it")
-    if spec.scope != "conversation":
-        options["scope"] = spec.scope
-    if "prompt_path" in options:
-        options["prompt"] = base / str(options.pop("prompt_path"))
-    return options
+    given = [one for one in _MADE_WITH if getattr(spec, one) != fields[one].get_default(call_default_factory=True)]
+    if spec.extractor is None and spec.scope in ("turn", "window"):
+        given.append("scope")
+    if given:
+        raise UsageError(f"'{spec.metric}' has its options already; leave {given[0]} out")

@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from vivavoce.errors import Problem, did_you_mean
 from vivavoce.plugins import is_file_reference
 from vivavoce.suites.document import Document, KeyPath
-from vivavoce.suites.spec import SuiteSpec
+from vivavoce.suites.spec import WITH_OPTIONS, SuiteSpec
 from vivavoce.wire.http import holds_user
 
 _SIGNS = {">": "gt", ">=": "gte", "≥": "gte", "<": "lt", "<=": "lte", "≤": "lte", "==": "eq", "=": "eq"}
@@ -82,9 +82,9 @@ def _such_as(at: KeyPath, value: object) -> str:
             named = value if isinstance(value, str) and is_file_reference(value) else "bot.py:reply"
             return f", such as {{kind: function, function: {named}}}"
         case ("graders",):
-            return " of names to graders, such as {right: {kind: tool, function: contains}}"
+            return " of names to graders, such as {right: {kind: function, function: contains}}"
         case ("graders", _):
-            return ", such as {kind: tool, function: contains}"
+            return ", such as {kind: function, function: contains}"
         case ("gate", *_):
             return ", such as {kind: simple, metric_key: NAME, op: gte, value: 0.9}"
         case _:
@@ -117,6 +117,8 @@ def _in_file(data: Any, loc: Sequence[str | int]) -> KeyPath:
     at: list[str | int] = []
     tagged = False
     for part in loc:
+        if part == WITH_OPTIONS:
+            continue
         here = cast("dict[str | int, Any]", data) if isinstance(data, dict) else {}
         if not tagged and here.get("kind") == part:
             tagged = True

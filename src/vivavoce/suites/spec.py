@@ -10,8 +10,10 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
+    Discriminator,
     Field,
     SecretStr,
+    Tag,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -174,11 +176,13 @@ class GraderSpec(Spec):
     """What every kind of grader shares: which part is graded, and how it is called in reports.
 
     `scope` decides whether each turn is graded or the whole conversation; without it, a sample with a truth for each
-    turn is graded turn by turn. A score passes from `threshold` on, 1 unless it is given; it decides nothing else.
+    turn is graded turn by turn. A score passes from `threshold` on, 1 unless it is given; it decides nothing else. One
+    that `scores_errors` scores what there is of a conversation that ended with an error.
     """
 
     scope: Scope | None = None
     threshold: float | None = Field(default=None, ge=0, le=1)
+    scores_errors: bool = False
     display_name: str | None = None
     extractor: str = "last_assistant"
     extractor_config: dict[str, Any] = Field(default_factory=dict)
@@ -236,19 +240,24 @@ class JudgeGraderSpec(GraderSpec, JudgeSpec):
 
 
 class MetricGraderSpec(JudgeSpec):
-    """A metric by its name, or one of your own as `file.py:name`; `config` holds its options.
+    """A metric or a grading function by its name, or one of your own as `file.py:name`; `config` holds its options.
 
-    It looks at the whole conversation; with a `scope` it judges each turn, or each window of turns, within it. Its
-    score passes on the right side of `threshold`, in the metric's own terms. A judged metric asks `model`, or the judge
-    that VIVAVOCE_JUDGE names.
+    A metric looks at the whole conversation; with a `scope` it judges each turn, or each window of turns, within it.
+    With an `extractor` it looks at the conversation as if what this picks were the answer, turn by turn where the
+    sample has a truth for each. Its score passes on the right side of `threshold`, in the metric's own terms. A judged
+    metric asks `model`, or the judge that VIVAVOCE_JUDGE names. One that `scores_errors` scores what there is of a
+    conversation that ended with an error.
     """
 
     kind: Literal["metric"]
     metric: str
     model: Address | None = None
     config: dict[str, Any] = Field(default_factory=dict)
-    scope: MetricScope = "conversation"
+    scope: MetricScope | None = None
     threshold: float | None = None
+    scores_errors: bool = False
+    extractor: str | None = None
+    extractor_config: dict[str, Any] = Field(default_factory=dict)
     display_name: str | None = None
 
 
@@ -361,20 +370,45 @@ class LogicalGateSpec(Spec):
 AnyGateSpec = Annotated[SimpleGateSpec | WeightedGateSpec | LogicalGateSpec, Field(discriminator="kind")]
 
 
+class TesterMetricSpec(Spec):
+    """A metric of the tester by its `name` with options, as a grader has them; the judge of the tester judges."""
+
+    metric: str
+    name: str | None = None
+    threshold: float | None = None
+    scope: MetricScope | None = None
+    config: dict[str, Any] = Field(default_factory=dict)
+    extractor: str | None = None
+    extractor_config: dict[str, Any] = Field(default_factory=dict)
+    temperature: float | None = 0.0
+    settings: SettingsOfModel = Field(default_factory=dict)
+
+
+def _form(value: Any) -> str:
+    return "name" if isinstance(value, str) else WITH_OPTIONS
+
+
+WITH_OPTIONS = "(options)"
+"""A step of the schema, not of the file: a metric that is named with options."""
+TesterMetric = Annotated[
+    Annotated[str, Tag("name")] | Annotated[TesterMetricSpec, Tag(WITH_OPTIONS)], Discriminator(_form)
+]
+
+
 class TesterSpec(JudgeSpec):
     """Who leads the conversations of `driver: penelope`, and how; a row's own persona and turns go before these.
 
     `model` is the tester, the one that VIVAVOCE_TESTER names unless it is given, as `file.py:name` for one of your own;
     what is said of a judge here holds for it. `judge` judges the goal. `test_timeout` is in seconds for a whole test,
-    `max_test_cost` in US dollars. `guards` are metrics that end a test when one does not pass; `tools` are
-    `file.py:name`.
+    `max_test_cost` in US dollars. `guards` are metrics that end a test when one does not pass; these and the
+    `goal_metric` are names, or names with options. `tools` are `file.py:name`.
     """
 
     __test__: ClassVar[bool] = False
     temperature: float | None = None
     model: Address | None = None
     judge: Address | None = None
-    goal_metric: str = "goal_achievement"
+    goal_metric: TesterMetric = "goal_achievement"
     strategy: str = "improvise"
     strategy_config: dict[str, Any] = Field(default_factory=dict)
     graph: dict[str, Any] | None = None
@@ -386,7 +420,7 @@ class TesterSpec(JudgeSpec):
     impossible_after: int = Field(default=8, ge=1)
     test_timeout: float | None = Field(default=None, gt=0)
     max_test_cost: float | None = Field(default=None, ge=0)
-    guards: list[str] = Field(default_factory=list)
+    guards: list[TesterMetric] = Field(default_factory=lambda: list[str | TesterMetricSpec]())
     analysis: bool = True
     tools: list[str] = Field(default_factory=list)
     adversarial: bool | None = None

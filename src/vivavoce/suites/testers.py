@@ -23,7 +23,8 @@ from vivavoce.suites.dataset import dataset_source
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import metric_of
-from vivavoce.suites.spec import MetricGraderSpec, TesterSpec
+from vivavoce.suites.named_metrics import short_name
+from vivavoce.suites.spec import MetricGraderSpec, TesterMetricSpec, TesterSpec
 
 
 def build_tester(suite: Suite, judges: JudgeOpener) -> PenelopeAgent | None:
@@ -130,10 +131,11 @@ class _Builder:
     def _goal(self, judge: Model) -> GoalMetric:
         return "simple" if self.spec.goal_metric == "simple" else self._metric(self.spec.goal_metric, judge)
 
-    def _metric(self, name: str, judge: Model) -> BaseMultiTurnMetric:
-        short = name.rpartition(":")[2] if is_file_reference(name) else Path(name).stem
-        grader = MetricGraderSpec(kind="metric", metric=name)
-        return metric_of(short, grader, self.base, lambda one: one if not isinstance(one, str) else judge, "judge")
+    def _metric(self, named: str | TesterMetricSpec, judge: Model) -> BaseMultiTurnMetric:
+        how = TesterMetricSpec(metric=named) if isinstance(named, str) else named
+        name = how.name or short_name(how.metric)
+        grader = MetricGraderSpec(kind="metric", **how.model_dump(exclude={"name"}))
+        return metric_of(name, grader, self.base, lambda one: one if not isinstance(one, str) else judge, "judge")
 
     def _strategy(self) -> Strategy:
         spec = self.spec

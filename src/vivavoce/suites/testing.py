@@ -15,31 +15,27 @@ from vivavoce.suites.mistakes import mistakes_in
 from vivavoce.suites.spec import SuiteSpec
 
 GRADERS = {
-    "goal": {"kind": "tool", "function": "goal_achieved"},
-    "target": {"kind": "tool", "function": "target_passed"},
+    "goal": {"kind": "function", "function": "goal_achieved"},
+    "target": {"kind": "function", "function": "target_passed"},
 }
 """What a test is graded by: whether the goal was reached, and whether that is well."""
 
 
 def testing_suite(
-    target: Mapping[str, Any], row: Mapping[str, Any], tester: Mapping[str, Any], metrics: Mapping[str, str | None]
+    target: Mapping[str, Any], row: Mapping[str, Any], tester: Mapping[str, Any], metrics: Mapping[str, Any]
 ) -> Suite:
-    """Return the suite of one test; `metrics` maps those that measure the conversation to their judges.
+    """Return the suite of one test; `metrics` are the graders that measure the conversation besides.
 
     Raises:
         UsageError: something in it cannot be used.
     """
-    measured = {
-        name: {"kind": "metric", "metric": name} | ({"model": judge} if judge else {})
-        for name, judge in metrics.items()
-    }
     data: dict[str, Any] = {
         "name": "test",
         "driver": "penelope",
         "dataset": {"rows": [{"id": "test", **row}]},
         "target": dict(target),
         "tester": dict(tester),
-        "graders": {**GRADERS, **measured},
+        "graders": {**GRADERS, **metrics},
         "gate": {"kind": "simple", "metric_key": "target", "aggregation": "avg_score", "op": "gte", "value": 1},
     }
     document = Document(Path.cwd() / "test", data, replaced=set(data))

@@ -18,8 +18,8 @@ from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.counting import conversation_name
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.server.job_requests import Metrics, check_metrics
 from vivavoce.server.replies import Evaluated
+from vivavoce.server.requested_metrics import Metrics, as_named, check_metrics
 
 router = APIRouter(prefix="/api/v1", tags=["evaluations"], route_class=StrictRoute, responses=ERRORS)
 
@@ -59,7 +59,7 @@ async def evaluate(request: Request, given: ConversationToJudge) -> Response:
     judge = request.app.state.allowed.judge(given.judge)
     known = given.model_dump(include={"goal", "instructions", "context", "reference", "must", "must_not"})
     known["turn_seconds"] = given.turn_seconds
-    measure = partial(evaluate_conversation, given.messages, given.metrics, model=judge, **known)
+    measure = partial(evaluate_conversation, given.messages, as_named(given.metrics), model=judge, **known)
     return await _report(request, measure)
 
 
@@ -74,7 +74,7 @@ async def evaluate_test_result(request: Request, run: str, sample: str, given: S
 
     def measure() -> EvaluationReport:
         stored = stored_input(request.app.state.store, name)
-        return wait_for(evaluate_given(stored, given.metrics, judge, close=True))
+        return wait_for(evaluate_given(stored, as_named(given.metrics), judge, close=True))
 
     return await _report(request, measure)
 

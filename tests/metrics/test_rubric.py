@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.errors import GraderFault, UsageError
-from vivavoce.grading.rubric import STANDARD, Rubric, fence, read_rubric
+from vivavoce.metrics.rubric import STANDARD, Rubric, read_rubric
 
 VALUES = {"input": "Draw a cat", "ground_truth": None, "submission": "=^.^=", "conversation": "…"}
 KNOWN = frozenset(STANDARD)
@@ -60,12 +62,16 @@ def test_templates_cannot_reach_into_python() -> None:
         Rubric("{{ submission.__class__.__mro__[1].__subclasses__() }}", "jinja").render(VALUES)
 
 
-@given(st.text())
-def test_material_cannot_close_its_own_fence(text: str) -> None:
-    fenced = fence(text)
-    opening, closing = fenced.strip("\n").split("\n")[0], fenced.rstrip("\n").rsplit("\n", 1)[-1]
-    assert opening.removeprefix("<<< ") == closing.removeprefix(">>> ")
-    assert closing not in text
+@pytest.mark.parametrize("text", ["{{ submission }}", "{submission}"])
+@given(material=st.text())
+def test_material_is_a_string_on_one_line_that_it_cannot_end(material: str, text: str) -> None:
+    (line,) = read_rubric(text, KNOWN).render({**VALUES, "submission": material}).splitlines()
+    assert json.loads(line) == material
+
+
+def test_a_value_that_is_no_text_is_put_in_as_json() -> None:
+    rubric = Rubric("{facts} {submission}", "letta")
+    assert rubric.render({"facts": {"price": 3}, "submission": ["one", "two"]}) == '{"price": 3} ["one", "two"]'
 
 
 def test_a_broken_template_is_told_with_its_name() -> None:

@@ -1,0 +1,101 @@
+"""`RubricJudge`: what does a judge say who sees nothing but a rubric, with the material that it asks for?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Unpack
+
+from pydantic import BaseModel
+
+from vivavoce.errors import GraderFault, UsageError
+from vivavoce.messages import SystemMessage
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.judging import JudgingOptions
+from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.prompts import Wording
+from vivavoce.metrics.question import Question
+from vivavoce.metrics.rating import RatingMetric
+from vivavoce.metrics.rubric import Rubric, read_rubric
+from vivavoce.metrics.transcript import Transcript, transcript
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.verdict import Verdict
+from vivavoce.models.homemade import ModelLike
+from vivavoce.models.model import Request
+from vivavoce.samples.sample import Sample
+
+
+class RubricJudge(RatingMetric):
+    """Scores from 0 to 1 by a rubric, which says itself what the judge sees; a sample's own rubric goes before it.
+
+    The rubric may ask for the `input`, `ground_truth`, `submission` and `conversation`, and for what the sample has in
+    `rubric_vars`. It is `kind: model_judge` of a suite.
+    """
+
+    template: ClassVar[str] = "judged/rubric_judge.jinja"
+    own_variables: ClassVar[frozenset[str]] = frozenset(("rubric",))
+
+    def __init__(
+        self,
+        model: ModelLike | None = None,
+        *,
+        rubric: Rubric,
+        system_prompt: str | None = None,
+        **options: Unpack[JudgingOptions],
+    ) -> None:
+        config = MetricConfig(class_name=type(self).__name__, name="model_judge")
+        super().__init__(config, model, **{"tokens": sys.maxsize, **options})
+        self.rubric = rubric
+        self.system_prompt = system_prompt
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The rubric and the system prompt."""
+        return {"rubric": self.rubric.hash, "system_prompt": self.system_prompt}
+
+    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
+        """Return None: what an extractor picks can be judged whatever was said."""
+        del given
+        return None
+
+    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+        """Return the rubric with its material.
+
+        Raises:
+            GraderFault: the rubric asks for what the sample does not have, or the sample's own cannot be used.
+        """
+        try:
+            rubric, values = self._material(given)
+            return {"rubric": Wording(rubric.render(values))}
+        except UsageError as error:
+            raise GraderFault(str(error), kind="options") from error
+
+    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+        """Return the score as it was given, with the rubric that it is by."""
+        rubric, _ = self._material(question.given)
+        return replace(super().read(answer, question), extra={"rubric": rubric.hash})
+
+    def _request(
+        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece, task: str, shape: type[BaseModel]
+    ) -> Request:
+        """Return the question without the conversation, which only the rubric may show."""
+        request = super()._request(given, Transcript(), piece, task, shape)
+        system, asked = request.messages
+        text = asked.text.lstrip("\n")
+        if self.system_prompt is not None:
+            system = SystemMessage(content=f"{self.system_prompt}\n\n{system.text}")
+        return replace(request, messages=[system, asked.model_copy(update={"content": text})])
+
+    def _material(self, given: MultiTurnEvaluationInput) -> tuple[Rubric, dict[str, Any]]:
+        sample = given.sample or Sample.model_construct(id="", ground_truth=given.reference)
+        values: dict[str, Any] = {
+            **sample.rubric_vars,
+            "input": sample.input if isinstance(sample.input, str) else [said.text for said in sample.said],
+            "ground_truth": sample.ground_truth,
+            "submission": given.submission or "",
+            "conversation": Wording(transcript(given.messages).text()),
+        }
+        if sample.rubric is None:
+            return self.rubric, values
+        return read_rubric(sample.rubric, set(values), f"the rubric of sample {sample.id}"), values

@@ -1,0 +1,63 @@
+"""The metrics that a request names: registered ones, with options that are data, never a file or an address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.errors import UsageError
+from vivavoce.grading.extractors import extractors
+from vivavoce.metrics.choice import Choice
+from vivavoce.metrics.config import Scope
+from vivavoce.metrics.factory import named_metric
+from vivavoce.suites.spec import SettingsOfModel
+
+_LOCAL = "local"
+"""The embedder that needs no address."""
+
+
+class RequestedMetric(BaseModel):
+    """A metric by its name with options, in the words of a grader of a suite; `name` is what its scores are called."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    metric: str
+    name: str | None = Field(default=None, min_length=1, max_length=200)
+    threshold: float | None = Field(default=None, allow_inf_nan=False)
+    scope: Scope | None = None
+    config: dict[str, Any] = Field(default_factory=dict)
+    extractor: str | None = None
+    extractor_config: dict[str, Any] = Field(default_factory=dict)
+    temperature: float | None = Field(default=0.0, allow_inf_nan=False)
+    settings: SettingsOfModel = Field(default_factory=dict)
+
+
+Metrics = Annotated[list[str | RequestedMetric], Field(min_length=1, max_length=50)]
+
+
+def check_metrics(metrics: Sequence[str | RequestedMetric]) -> None:
+    """Check that metrics are registered ones: a request never names a file.
+
+    Raises:
+        UsageError: one is not, or an option names a file or an address.
+    """
+    for one in metrics:
+        named_metric(one if isinstance(one, str) else one.metric)
+        if isinstance(one, RequestedMetric):
+            _check_options(one)
+
+
+def as_named(metrics: Sequence[str | RequestedMetric]) -> list[str | Choice]:
+    """Return metrics as names and mappings."""
+    return [one if isinstance(one, str) else cast("Choice", one.model_dump(exclude_unset=True)) for one in metrics]
+
+
+def _check_options(one: RequestedMetric) -> None:
+    if one.extractor is not None:
+        extractors.get(one.extractor)
+    if "prompt_path" in one.config:
+        raise UsageError(f"metric '{one.metric}': a request may not name a file; give the prompt itself")
+    if one.config.get("embedder", _LOCAL) != _LOCAL:
+        raise UsageError(f"metric '{one.metric}': a request may name no embedder but '{_LOCAL}'")

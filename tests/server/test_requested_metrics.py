@@ -1,0 +1,55 @@
+"""Metrics with options in requests: data only, checked before any work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .api.test_jobs import MANY, TALK, ended, submit
+from .live import send
+
+NOT_ALLOWED: list[tuple[dict[str, Any], str]] = [
+    ({"metric": "own.py:bad"}, "no metric 'own.py:bad'"),
+    ({"metric": "safety", "config": {"prompt_path": "/etc/passwd"}}, "may not name a file"),
+    ({"metric": "topic_drift", "config": {"embedder": "http://inside/v1#m"}}, "may name no embedder but 'local'"),
+    ({"metric": "safety", "extractor": "own.py:all"}, "no extractor 'own.py:all'"),
+    ({"metric": "safety", "config": {"model": "openai:x"}}, "model stands beside config, not in it"),
+    ({"metric": "safety", "model": "openai:x"}, "model"),
+    ({"metric": "safety", "settings": {"api_key": "sk-1"}}, "api_key is a key"),
+    ({"metric": "turn_count"}, "turn_count has no highest score and needs a threshold"),
+    ({"metric": "refusal", "config": {"treshold": 1}}, "no option 'treshold'"),
+]
+
+
+@pytest.mark.parametrize(("metric", "complaint"), NOT_ALLOWED)
+def test_what_a_request_may_not_name_is_refused_before_any_work(
+    server: str, metric: dict[str, Any], complaint: str
+) -> None:
+    reply = send("POST", f"{server}/api/v1/jobs", {**MANY, "metrics": [metric], "judge": None})
+    assert (reply.status, complaint in reply.text) == (422, True), reply.text
+    if metric["metric"] != "turn_count":  # alone it measures; only a run needs to know what passes
+        reply = send("POST", f"{server}/api/v1/evaluations", {"messages": TALK, "metrics": [metric]})
+        assert (reply.status, complaint in reply.text) == (422, True), reply.text
+
+
+def test_options_decide_what_is_measured(server: str) -> None:
+    metrics = [
+        "refusal",
+        {"metric": "turn_count", "threshold": 0.5, "name": "long"},
+        {"metric": "fuzzy_ratio", "threshold": 0.5},
+    ]
+    body = {"messages": TALK, "metrics": metrics, "reference": "We offer autos."}
+    results = send("POST", f"{server}/api/v1/evaluations", body).json()["results"]
+    assert {name: one["passed"] for name, one in results.items()} == {
+        "refusal": True,
+        "long": False,
+        "fuzzy_ratio": True,
+    }
+    record = ended(server, submit(server, {**MANY, "metrics": metrics}).id)
+    assert (record.status, record.errors) == ("finished", 0)
+
+
+def test_two_of_one_name_are_refused(server: str) -> None:
+    reply = send("POST", f"{server}/api/v1/jobs", {**MANY, "metrics": ["refusal", {"metric": "refusal"}]})
+    assert (reply.status, "different metrics" in reply.text) == (422, True)
