@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from server.live import serving
 from server.pages.cases import keep, outcome, turn
 from vivavoce.records.score import Score
-from vivavoce.store.labels import all_labels
+from vivavoce.store.labels.labels import all_labels
 from vivavoce.store.store import Store
 
 

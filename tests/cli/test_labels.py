@@ -10,7 +10,7 @@ import pytest
 from server.pages.cases import keep, outcome
 from vivavoce.records.label import Label
 from vivavoce.records.score import Score
-from vivavoce.store.labels import set_label
+from vivavoce.store.labels.labels import set_label
 from vivavoce.store.store import Store
 
 from .conftest import Viva

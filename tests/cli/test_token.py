@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from vivavoce.store.access.tokens import holder
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import holder
 
 from .conftest import Viva
 

@@ -27,9 +27,9 @@ from vivavoce.metrics.transcript import transcript
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.report.export import export
 from vivavoce.run.opening import run_suite
-from vivavoce.store.audit import entries
-from vivavoce.store.browsing import list_samples
-from vivavoce.store.labels import LabelPlace, now_label, set_label
+from vivavoce.store.access.audit import entries
+from vivavoce.store.browse.browse import list_samples
+from vivavoce.store.labels.labels import LabelPlace, now_label, set_label
 from vivavoce.store.store import Store
 
 SUITE = """\

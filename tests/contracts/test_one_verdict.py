@@ -33,9 +33,9 @@ from vivavoce.report.worst import worst
 from vivavoce.run.opening import run_suite
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import GraderSummary, Summary
-from vivavoce.store.browsing import list_samples
-from vivavoce.store.browsing_scores import list_scores
-from vivavoce.store.standing import Standing, standing_of, worst_of
+from vivavoce.store.browse.browse import list_samples
+from vivavoce.store.browse.scores import list_scores
+from vivavoce.store.browse.standing import Standing, standing_of, worst_of
 from vivavoce.store.store import Store
 
 SUITE = """\

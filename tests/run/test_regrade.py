@@ -15,7 +15,7 @@ from vivavoce.run.plan import RunOptions
 from vivavoce.run.regrade import Regrade
 from vivavoce.run.result import RunResult
 from vivavoce.settings import settings
-from vivavoce.store.claim import Claimed
+from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
 
 TALK = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]

@@ -10,8 +10,8 @@ from starlette.types import Scope
 
 from vivavoce.server.admission import COOKIE, Admission
 from vivavoce.server.users import User
+from vivavoce.store.access.tokens import Role, create, digest_of, revoke
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import Role, create, digest_of, revoke
 
 from .live import get, send, serving
 

@@ -10,8 +10,8 @@ from fastapi.routing import APIRoute
 
 from vivavoce.server.access import READING
 from vivavoce.server.app import API, PAGES
+from vivavoce.store.access.tokens import ROLES, Role, create
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import ROLES, Role, create
 
 from .live import Reply, send, serving
 

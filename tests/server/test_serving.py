@@ -7,8 +7,8 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.server.serving import is_loopback_name, listening, public_address, serve
+from vivavoce.store.access.tokens import create, revoke
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import create, revoke
 
 from .live import get, serving
 

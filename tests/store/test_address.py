@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.store.address import Place, path_of
+from vivavoce.store.database.address import Place, path_of
 
 
 @pytest.mark.parametrize(

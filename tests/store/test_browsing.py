@@ -11,8 +11,8 @@ from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Score, failed, skipped
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.store.browsing import count_samples, list_runs, list_samples, suites_of_runs
-from vivavoce.store.listing import SampleEntry
+from vivavoce.store.browse.browse import count_samples, list_runs, list_samples, suites_of_runs
+from vivavoce.store.browse.listing import SampleEntry
 from vivavoce.store.store import Store
 
 from .cases import BROKEN, FINGERPRINTS, GRADING, RUN

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.store.claim import claimed_in_file
+from vivavoce.store.runs.claim import claimed_in_file
 from vivavoce.store.store import Store
 
 from . import cases

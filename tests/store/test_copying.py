@@ -13,9 +13,9 @@ from vivavoce.records.reply import StoredReply
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.store import copying
-from vivavoce.store.address import is_postgresql
-from vivavoce.store.copying import Copied
+from vivavoce.store.database.address import is_postgresql
+from vivavoce.store.maintenance import copying
+from vivavoce.store.maintenance.copying import Copied
 from vivavoce.store.store import Store
 
 from . import cases

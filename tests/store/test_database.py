@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import MissingExtra, StoreError, UsageError
-from vivavoce.store.address import Place
-from vivavoce.store.database import reach
+from vivavoce.store.database.address import Place
+from vivavoce.store.database.database import reach
 from vivavoce.store.store import Store
 
 from . import cases

@@ -16,7 +16,7 @@ from vivavoce.records.run import Outcome
 from vivavoce.records.score import Evidence, Finding, Score, mean_of_turns
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.records.usage import Usage
-from vivavoce.store.address import is_postgresql
+from vivavoce.store.database.address import is_postgresql
 from vivavoce.store.store import Store
 
 from . import cases

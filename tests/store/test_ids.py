@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from vivavoce.store.ids import attempt_ids
+from vivavoce.store.runs.ids import attempt_ids
 
 
 def test_ids_grow_and_fit_into_63_bits() -> None:

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import func, select
 
-from vivavoce.store import schema
-from vivavoce.store.address import Place
-from vivavoce.store.database import reach
-from vivavoce.store.insert import LARGEST, insert_rows
+from vivavoce.store.database import schema
+from vivavoce.store.database.address import Place
+from vivavoce.store.database.database import reach
+from vivavoce.store.database.insert import LARGEST, insert_rows
 
 from . import cases
 

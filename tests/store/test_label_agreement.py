@@ -7,8 +7,8 @@ import pytest
 from vivavoce.records.label import HumanVerdict, Label
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, failed, skipped
-from vivavoce.store.label_agreement import agreement_with, paired_labels
-from vivavoce.store.labels import set_label
+from vivavoce.store.labels.agreement import agreement_with, paired_labels
+from vivavoce.store.labels.labels import set_label
 from vivavoce.store.store import Store
 
 from . import cases

@@ -6,7 +6,7 @@ from typing import Any
 
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Score, skipped
-from vivavoce.store.label_order import at_random, in_doubt
+from vivavoce.store.labels.order import at_random, in_doubt
 from vivavoce.store.store import Store
 
 from . import cases

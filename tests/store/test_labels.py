@@ -10,8 +10,16 @@ from sqlalchemy import text
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey
-from vivavoce.store.audit import entries
-from vivavoce.store.labels import LabelPlace, all_labels, labels_of, list_labels, now_label, remove_label, set_label
+from vivavoce.store.access.audit import entries
+from vivavoce.store.labels.labels import (
+    LabelPlace,
+    all_labels,
+    labels_of,
+    list_labels,
+    now_label,
+    remove_label,
+    set_label,
+)
 from vivavoce.store.store import Store
 
 from . import cases

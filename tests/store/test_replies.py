@@ -9,10 +9,10 @@ import pytest
 
 from vivavoce.errors import StoreError
 from vivavoce.records.reply import StoredReply
-from vivavoce.store.insert import LARGEST
+from vivavoce.store.database.insert import LARGEST
 from vivavoce.store.replies import ReplyStore
+from vivavoce.store.runs.writer import PENDING
 from vivavoce.store.store import Store
-from vivavoce.store.writer import PENDING
 
 PUT_AND_DIE = """
 import asyncio, os, sys

@@ -7,11 +7,11 @@ from sqlalchemy import func, select
 
 from vivavoce.errors import UsageError
 from vivavoce.records.reply import StoredReply
-from vivavoce.store.address import is_postgresql
-from vivavoce.store.audit import entries
-from vivavoce.store.claim import Claimed
-from vivavoce.store.retention import Collected
-from vivavoce.store.schema import HEAD, metadata
+from vivavoce.store.access.audit import entries
+from vivavoce.store.database.address import is_postgresql
+from vivavoce.store.database.schema import HEAD, metadata
+from vivavoce.store.maintenance.retention import Collected
+from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
 
 from . import cases

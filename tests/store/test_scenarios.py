@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Score
-from vivavoce.store.scenarios import AT_ONCE, said_of, scenario_scores, titles
+from vivavoce.store.browse.scenarios import AT_ONCE, said_of, scenario_scores, titles
 from vivavoce.store.store import Store
 
 from .cases import GRADING, RUN, grading, outcome, unfortunate

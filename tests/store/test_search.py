@@ -11,7 +11,7 @@ from vivavoce.messages import AIMessage, HumanMessage
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.store import search
+from vivavoce.store.search import search
 from vivavoce.store.store import Store
 
 from . import cases

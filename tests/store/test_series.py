@@ -9,7 +9,7 @@ import pytest
 from report.trend_cases import keep, says
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading
-from vivavoce.store.series import Series, graded_runs, read_series, recent_series
+from vivavoce.store.browse.series import Series, graded_runs, read_series, recent_series
 from vivavoce.store.store import Store
 
 

@@ -15,7 +15,7 @@ from vivavoce.errors import StoreError, UsageError
 from vivavoce.records.run import AttemptKey, ErrorRow, Run, ScoreRow
 from vivavoce.records.score import failed
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.store import reading
+from vivavoce.store.runs import reading
 from vivavoce.store.store import Store
 
 from . import cases

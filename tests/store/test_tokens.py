@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import select
 
 from vivavoce.errors import UsageError
-from vivavoce.store.audit import entries
-from vivavoce.store.schema import tokens
+from vivavoce.store.access.audit import entries
+from vivavoce.store.access.tokens import Role, any_good, create, holder, listed, made_here, revoke
+from vivavoce.store.database.schema import tokens
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import Role, any_good, create, holder, listed, made_here, revoke
 
 
 def test_whoever_brings_a_token_is_found_by_it(store: Store) -> None:

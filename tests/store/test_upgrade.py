@@ -19,12 +19,12 @@ from vivavoce.errors import StoreError, UsageError
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, skipped
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.store import schema
-from vivavoce.store.address import Place
-from vivavoce.store.browsing import count_samples, list_samples
-from vivavoce.store.database import for_writing, on_postgresql, reach
+from vivavoce.store.browse.browse import count_samples, list_samples
+from vivavoce.store.database import schema
+from vivavoce.store.database.address import Place
+from vivavoce.store.database.database import for_writing, on_postgresql, reach
+from vivavoce.store.database.upgrade import MIGRATIONS
 from vivavoce.store.store import Store
-from vivavoce.store.upgrade import MIGRATIONS
 
 from . import cases
 

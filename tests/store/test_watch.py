@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import StoreError
-from vivavoce.store.schema import HEAD
+from vivavoce.store.database.schema import HEAD
 from vivavoce.store.store import Store
 
 from . import cases

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.store.words import LONGEST, folded, phrases, snippet, stretches
+from vivavoce.store.search.words import LONGEST, folded, phrases, snippet, stretches
 
 
 @pytest.mark.parametrize(

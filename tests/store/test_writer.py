@@ -13,9 +13,9 @@ from vivavoce.errors import StoreError
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.store import writer as writing
+from vivavoce.store.runs import writer as writing
+from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.store.store import Store
-from vivavoce.store.writer import OutcomeWriter
 
 from . import cases
 from .cases import FINGERPRINTS, GRADING, RUN, begun, outcome
@@ -134,7 +134,7 @@ async def test_a_grading_that_is_not_there_is_named(store: Store) -> None:
 
 
 async def test_a_store_that_another_process_holds_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vivavoce.store.sqlite.LOCK_WAIT", 0.05)
+    monkeypatch.setattr("vivavoce.store.database.sqlite.LOCK_WAIT", 0.05)
     with begun(tmp_path / "x.db") as store:
         other = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
         other.execute("BEGIN IMMEDIATE")

@@ -16,8 +16,8 @@ from vivavoce.report.csv_file import cell
 from vivavoce.report.html.labelling import check_question
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.terminal import number
-from vivavoce.store.label_agreement import agreement_with, paired_labels
-from vivavoce.store.labels import all_labels
+from vivavoce.store.labels.agreement import agreement_with, paired_labels
+from vivavoce.store.labels.labels import all_labels
 from vivavoce.store.store import Store
 
 

@@ -17,8 +17,8 @@ from vivavoce.report.terminal import label, run_report
 from vivavoce.report.text import count
 from vivavoce.report.transcript import conversation
 from vivavoce.report.worst import worst
-from vivavoce.store.conversation_names import named_conversation
-from vivavoce.store.naming import no_conversation
+from vivavoce.store.runs.conversation_names import named_conversation
+from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 
 

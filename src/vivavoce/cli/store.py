@@ -15,8 +15,8 @@ from vivavoce.errors import UsageError
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
 from vivavoce.settings import user_name
-from vivavoce.store.address import Place
-from vivavoce.store.audit import entries
+from vivavoce.store.access.audit import entries
+from vivavoce.store.database.address import Place
 from vivavoce.store.store import Store
 
 SECONDS = {"h": 3600, "d": 86400, "w": 7 * 86400}

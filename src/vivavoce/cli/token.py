@@ -14,8 +14,8 @@ from vivavoce.errors import UsageError
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import safe
 from vivavoce.settings import user_name
+from vivavoce.store.access.tokens import Role, Token, create, listed, revoke
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import Role, Token, create, listed, revoke
 
 
 def command(

@@ -17,8 +17,8 @@ from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.run import Attempt
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
-from vivavoce.store.conversation_names import named_conversation
-from vivavoce.store.naming import no_conversation
+from vivavoce.store.runs.conversation_names import named_conversation
+from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 
 

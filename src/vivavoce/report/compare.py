@@ -17,7 +17,7 @@ from vivavoce.records.score import Score
 from vivavoce.report.pairing import Pairing, Scenarios, pair, scenarios_of
 from vivavoce.report.worst import why
 from vivavoce.stats.paired import difference_of
-from vivavoce.store.scenarios import ScenarioScores, Scored, said_of, scenario_scores
+from vivavoce.store.browse.scenarios import ScenarioScores, Scored, said_of, scenario_scores
 from vivavoce.store.store import Store
 
 

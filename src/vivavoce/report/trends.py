@@ -20,7 +20,7 @@ from vivavoce.report.trend_changes import Change, changes_between, metric_change
 from vivavoce.report.trend_finding import finding
 from vivavoce.report.trend_point import Point, step_between
 from vivavoce.run.summary import GraderSummary, Summary
-from vivavoce.store.series import Graded, Series, read_series
+from vivavoce.store.browse.series import Graded, Series, read_series
 from vivavoce.store.store import Store
 
 LIMIT = 60

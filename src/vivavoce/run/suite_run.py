@@ -30,8 +30,8 @@ from vivavoce.run.plan import RECORDED, GivenPlan, Plan, RunOptions, plan_of
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import ErrorLimit, Summary, summarise, tally
 from vivavoce.store.replies import ReplyStore
+from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.store.store import Store
-from vivavoce.store.writer import OutcomeWriter
 from vivavoce.suites.build import Scoring, needs_state
 from vivavoce.suites.hooks import check_setup, run_setup
 from vivavoce.suites.judges import JudgeOpener

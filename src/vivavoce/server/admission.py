@@ -22,9 +22,9 @@ from starlette.types import Scope
 from vivavoce.server.limits import Allowance, asker_at
 from vivavoce.server.refusals import for_program, refusal
 from vivavoce.server.users import NOBODY, User
-from vivavoce.store.address import is_postgresql
+from vivavoce.store.access.tokens import Token, digest_of, holder, made_here
+from vivavoce.store.database.address import is_postgresql
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import Token, digest_of, holder, made_here
 
 COOKIE = "viva_token"
 """The cookie in which a browser keeps its token."""

@@ -12,7 +12,7 @@ from collections.abc import Hashable
 
 from vivavoce.records.run import Grading
 from vivavoce.report.compare import Comparison, compare
-from vivavoce.store.browsing import count_samples
+from vivavoce.store.browse.browse import count_samples
 from vivavoce.store.store import Store
 
 KEPT = 16

@@ -15,9 +15,9 @@ from typing import Literal
 from vivavoce.errors import NotFound
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading
-from vivavoce.store.label_agreement import paired_labels
-from vivavoce.store.label_order import MOST, at_random, in_doubt
-from vivavoce.store.labels import all_labels
+from vivavoce.store.labels.agreement import paired_labels
+from vivavoce.store.labels.labels import all_labels
+from vivavoce.store.labels.order import MOST, at_random, in_doubt
 from vivavoce.store.store import Store
 
 HELD = 200

@@ -20,8 +20,8 @@ from vivavoce.run.heap import RARELY
 from vivavoce.server.access import Access
 from vivavoce.server.allowed import Allowed
 from vivavoce.server.app import create_app
+from vivavoce.store.access.tokens import any_good
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import any_good
 
 EVERYWHERE = ("0.0.0.0", "::")
 """What stands for all addresses of this machine; the server answers then to each of them, and to its name."""

@@ -17,11 +17,11 @@ from vivavoce.errors import StoreError
 from vivavoce.pacing.waiting import in_thread
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.reply import StoredReply
-from vivavoce.store.database import driver_errors, for_writing, meaning, on_postgresql, plain_errors
-from vivavoce.store.encode import escape
-from vivavoce.store.insert import LARGEST, insert_rows
-from vivavoce.store.schema import replies
-from vivavoce.store.writer import BATCH, PENDING, WINDOW
+from vivavoce.store.database.database import driver_errors, for_writing, meaning, on_postgresql, plain_errors
+from vivavoce.store.database.insert import LARGEST, insert_rows
+from vivavoce.store.database.schema import replies
+from vivavoce.store.runs.encode import escape
+from vivavoce.store.runs.writer import BATCH, PENDING, WINDOW
 
 
 class ReplyStore:

@@ -13,23 +13,23 @@ from vivavoce.errors import NotFound, StoreError
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Grading, Outcome, Run, ScoreRow
 from vivavoce.records.score import State
-from vivavoce.store.address import Place, is_postgresql
-from vivavoce.store.claim import claimed_in_database, claimed_in_file, held_in_database, held_in_file
-from vivavoce.store.copying import Copied, Listener, Side, copy_run
-from vivavoce.store.database import for_writing, on_postgresql, plain_errors, reach
-from vivavoce.store.decode import AnyRow, grading_of, run_of
-from vivavoce.store.encode import Encoder, escape, escape_nul, json_text
-from vivavoce.store.labels import copy_labels
-from vivavoce.store.naming import find
-from vivavoce.store.reading import Reader
-from vivavoce.store.replacing import Replaced, replaced_attempts
+from vivavoce.store.database.address import Place, is_postgresql
+from vivavoce.store.database.database import for_writing, on_postgresql, plain_errors, reach
+from vivavoce.store.database.schema import attempts, gradings, runs
+from vivavoce.store.database.upgrade import upgrade
+from vivavoce.store.database.watch import watch
+from vivavoce.store.labels.labels import copy_labels
+from vivavoce.store.maintenance.copying import Copied, Listener, Side, copy_run
+from vivavoce.store.maintenance.retention import Collected, Contents, collect, contents, delete_run
 from vivavoce.store.replies import ReplyStore
-from vivavoce.store.retention import Collected, Contents, collect, contents, delete_run
-from vivavoce.store.schema import attempts, gradings, runs
-from vivavoce.store.search import Hit, Searcher, read_again
-from vivavoce.store.upgrade import upgrade
-from vivavoce.store.watch import watch
-from vivavoce.store.writer import OutcomeWriter
+from vivavoce.store.runs.claim import claimed_in_database, claimed_in_file, held_in_database, held_in_file
+from vivavoce.store.runs.decode import AnyRow, grading_of, run_of
+from vivavoce.store.runs.encode import Encoder, escape, escape_nul, json_text
+from vivavoce.store.runs.naming import find
+from vivavoce.store.runs.reading import Reader
+from vivavoce.store.runs.replacing import Replaced, replaced_attempts
+from vivavoce.store.runs.writer import OutcomeWriter
+from vivavoce.store.search.search import Hit, Searcher, read_again
 
 
 class Store:

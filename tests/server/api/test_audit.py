@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from vivavoce.store.access.tokens import create
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import create
 
 from ..live import get
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from vivavoce.store.access.tokens import create
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import create
 
 from ..live import get, send, serving
 

@@ -6,7 +6,7 @@ from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score
 from vivavoce.report.compare import Comparison
 from vivavoce.server.replies import CountedSamples, RunReport
-from vivavoce.store.listing import RunPage, ScorePage, TurnPage
+from vivavoce.store.browse.listing import RunPage, ScorePage, TurnPage
 from vivavoce.store.store import Store
 
 from ..live import get, serving

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from vivavoce.store.audit import entries
+from vivavoce.store.access.audit import entries
 from vivavoce.store.store import Store
 
 from ..live import get

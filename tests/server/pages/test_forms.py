@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from vivavoce.server.admission import COOKIE
+from vivavoce.store.access.tokens import create
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import create
 
 from ..live import Reply, get, send, serving
 from .test_sign_in import FORM, fields, submit

@@ -11,8 +11,8 @@ import pytest
 
 from vivavoce.server.allowed import Allowed
 from vivavoce.server.job_record import JobRecord
+from vivavoce.store.access.tokens import create
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import create
 from vivavoce.testing import LoopbackServer
 
 from ..api.test_jobs import GRADE, MANY, Gate, ended, slow_suite, stream, submit

@@ -9,9 +9,9 @@ import pytest
 
 from vivavoce.records.score import Score
 from vivavoce.server.users import whoever_sits_here
-from vivavoce.store.audit import entries
-from vivavoce.store.labels import LabelPlace as Place
-from vivavoce.store.labels import all_labels, now_label, set_label
+from vivavoce.store.access.audit import entries
+from vivavoce.store.labels.labels import LabelPlace as Place
+from vivavoce.store.labels.labels import all_labels, now_label, set_label
 from vivavoce.store.store import Store
 
 from ..live import Reply, get, send, serving

@@ -7,8 +7,8 @@ import pytest
 
 from vivavoce.server.admission import COOKIE
 from vivavoce.server.pages.sign_in import local
+from vivavoce.store.access.tokens import create
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import create
 
 from ..live import Reply, get, send, serving
 from .cases import Elements

@@ -15,7 +15,7 @@ from vivavoce.report.html.samples import Line, line
 from vivavoce.report.text import safe
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import Summary
-from vivavoce.store.browsing import list_samples
+from vivavoce.store.browse.browse import list_samples
 from vivavoce.store.store import Store
 
 SHOWN = 5

@@ -19,8 +19,8 @@ from vivavoce.report.html.rendering import STATIC, pieces, rendered
 from vivavoce.report.html.run import columns, head
 from vivavoce.report.html.samples import Line, line
 from vivavoce.report.worst import outcome_of
-from vivavoce.store.browsing import count_samples, list_samples
-from vivavoce.store.listing import SampleEntry
+from vivavoce.store.browse.browse import count_samples, list_samples
+from vivavoce.store.browse.listing import SampleEntry
 
 LISTED = 1000
 """Samples in the list, the worst of the run."""

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, Limit
 from vivavoce.server.users import needs
-from vivavoce.store.audit import AuditPage, entries
+from vivavoce.store.access.audit import AuditPage, entries
 
 router = APIRouter(prefix="/api/v1", tags=["audit"], responses=ERRORS)
 

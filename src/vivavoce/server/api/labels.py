@@ -15,9 +15,9 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, GradingName, Limit, RunName, Trial
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.users import user_of
-from vivavoce.store.label_agreement import agreement_with, paired_labels
-from vivavoce.store.labels import LabelPlace, labels_of, list_labels, now_label, remove_label, set_label
-from vivavoce.store.listing import LabelPage
+from vivavoce.store.browse.listing import LabelPage
+from vivavoce.store.labels.agreement import agreement_with, paired_labels
+from vivavoce.store.labels.labels import LabelPlace, labels_of, list_labels, now_label, remove_label, set_label
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)

@@ -14,12 +14,12 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.grader_names import check_grader, check_graders
 from vivavoce.server.replies import CountedSamples, RunReport
-from vivavoce.store.browsing import count_samples, list_runs, list_samples
-from vivavoce.store.browsing_filter import parse_filter
-from vivavoce.store.browsing_scores import list_scores
-from vivavoce.store.browsing_turns import list_turns
-from vivavoce.store.listing import RunPage, ScorePage, TurnPage
-from vivavoce.store.naming import no_conversation
+from vivavoce.store.browse.browse import count_samples, list_runs, list_samples
+from vivavoce.store.browse.filter import parse_filter
+from vivavoce.store.browse.listing import RunPage, ScorePage, TurnPage
+from vivavoce.store.browse.scores import list_scores
+from vivavoce.store.browse.turns import list_turns
+from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)

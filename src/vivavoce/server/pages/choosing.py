@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Run
 from vivavoce.server.pages.links import compare_page
-from vivavoce.store.browsing import list_runs
-from vivavoce.store.keyset import place_after
-from vivavoce.store.listing import RunEntry
+from vivavoce.store.browse.browse import list_runs
+from vivavoce.store.browse.keyset import place_after
+from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.store import Store
 
 OFFERED = 60

@@ -30,7 +30,7 @@ from vivavoce.server.pages.links import (
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.statuses import answered
-from vivavoce.store.scenarios import titles
+from vivavoce.store.browse.scenarios import titles
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

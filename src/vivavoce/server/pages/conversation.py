@@ -16,9 +16,9 @@ from vivavoce.server.pages.links import FirstTurn, TrialNumber, run_page, sample
 from vivavoce.server.pages.neighbours import neighbours
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.store.conversation_names import named_conversation
-from vivavoce.store.listing import SampleEntry
-from vivavoce.store.naming import no_conversation
+from vivavoce.store.browse.listing import SampleEntry
+from vivavoce.store.runs.conversation_names import named_conversation
+from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

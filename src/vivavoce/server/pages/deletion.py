@@ -11,7 +11,7 @@ from vivavoce.server.pages.links import run_list, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import needs, user_of
-from vivavoce.store.claim import Claimed
+from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

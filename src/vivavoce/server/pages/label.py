@@ -36,10 +36,10 @@ from vivavoce.server.pages.links import FirstTurn, label_item, label_page, sampl
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import user_of
-from vivavoce.store.browsing import list_runs
-from vivavoce.store.label_agreement import agreement_with, paired_labels
-from vivavoce.store.labels import LabelPlace, labelled, labels_of, now_label, remove_label, set_label
-from vivavoce.store.series import graded_runs
+from vivavoce.store.browse.browse import list_runs
+from vivavoce.store.browse.series import graded_runs
+from vivavoce.store.labels.agreement import agreement_with, paired_labels
+from vivavoce.store.labels.labels import LabelPlace, labelled, labels_of, now_label, remove_label, set_label
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vivavoce.store.browsing import list_samples
-from vivavoce.store.browsing_filter import Has, Term
-from vivavoce.store.keyset import MOST, place_after
-from vivavoce.store.listing import SampleEntry
+from vivavoce.store.browse.browse import list_samples
+from vivavoce.store.browse.filter import Has, Term
+from vivavoce.store.browse.keyset import MOST, place_after
+from vivavoce.store.browse.listing import SampleEntry
 from vivavoce.store.store import Store
 
 _FAILING: tuple[Term, ...] = (Has("state", "pass", negated=True), Has("state", "skip", negated=True))

@@ -22,8 +22,8 @@ from vivavoce.server.pages.live import as_it_stands, job_link
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.statuses import answered
-from vivavoce.store.browsing import count_samples, list_samples
-from vivavoce.store.browsing_filter import parse_filter
+from vivavoce.store.browse.browse import count_samples, list_samples
+from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

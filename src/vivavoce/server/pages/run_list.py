@@ -16,8 +16,8 @@ from vivavoce.server.pages.links import run_list, run_page
 from vivavoce.server.pages.live import as_it_stands
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.store.browsing import list_runs, runs_before, suites_of_runs
-from vivavoce.store.listing import RunEntry
+from vivavoce.store.browse.browse import list_runs, runs_before, suites_of_runs
+from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

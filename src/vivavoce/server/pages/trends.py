@@ -14,7 +14,7 @@ from vivavoce.report.trends import LIMIT, Trend, Trends
 from vivavoce.server.pages.links import compare_page, run_page, trends_data, trends_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.store.series import Series, read_series, recent_series
+from vivavoce.store.browse.series import Series, read_series, recent_series
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
