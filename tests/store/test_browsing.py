@@ -11,7 +11,6 @@ from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
 from vivavoce.records.score import Score, failed, skipped
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.store.browse.browse import count_samples, list_runs, list_samples, suites_of_runs
 from vivavoce.store.browse.listing import SampleEntry
 from vivavoce.store.store import Store
 
@@ -57,8 +56,8 @@ def numbers(samples: Sequence[SampleEntry]) -> list[int]:
 
 
 def matching(store: Store, wanted: str) -> list[int]:
-    found = numbers(list_samples(store, GRADING, wanted).samples)
-    assert count_samples(store, GRADING, wanted) == len(found)
+    found = numbers(store.browse.samples(GRADING, wanted).samples)
+    assert store.browse.count_samples(GRADING, wanted) == len(found)
     return found
 
 
@@ -103,7 +102,7 @@ def matching(store: Store, wanted: str) -> list[int]:
 async def test_a_filter_lets_through_what_it_says(filled: Store, wanted: str, found: list[int] | None) -> None:
     if found is None:
         with pytest.raises(UsageError, match=r"^filter"):
-            list_samples(filled, GRADING, wanted)
+            filled.browse.samples(GRADING, wanted)
     else:
         assert matching(filled, wanted) == found
 
@@ -123,9 +122,9 @@ async def test_a_filter_lets_through_what_it_says(filled: Store, wanted: str, fo
 async def test_a_grader_that_is_not_there_is_an_error_that_names_near_ones(
     filled: Store, wanted: str, said: str
 ) -> None:
-    for read in (list_samples, count_samples):
+    for read in (filled.browse.samples, filled.browse.count_samples):
         with pytest.raises(UsageError) as caught:
-            read(filled, GRADING, wanted)
+            read(GRADING, wanted)
         assert str(caught.value).startswith(said)
 
 
@@ -146,7 +145,7 @@ async def test_pages_of_any_size_have_everything_once_in_order(filled: Store, so
         seen: list[int] = []
         after = None
         while True:
-            page = list_samples(filled, GRADING, sort=sort, after=after, limit=limit)
+            page = filled.browse.samples(GRADING, sort=sort, after=after, limit=limit)
             assert len(page.samples) <= limit
             seen += numbers(page.samples)
             after = page.next
@@ -156,7 +155,7 @@ async def test_pages_of_any_size_have_everything_once_in_order(filled: Store, so
 
 
 async def test_a_sample_comes_with_its_scores_and_without_what_was_said(filled: Store) -> None:
-    entry = list_samples(filled, GRADING, "sample:sample-3").samples[0]
+    entry = filled.browse.samples(GRADING, "sample:sample-3").samples[0]
     assert (entry.title, entry.tags, entry.turns, entry.seconds) == ("Get 3 back", ["slow", "é"], 3, 1.5)
     goal, polite, reward = entry.scores
     assert (goal.name, goal.value, goal.reason) == ("goal", 0.5, "gave way 3 times")
@@ -173,7 +172,7 @@ async def test_a_score_says_itself_whether_it_passes_and_1_does_where_it_does_no
             await writer.put(Outcome(attempt=outcome(number, 1.0).attempt, scores={"goal": grade}))
     found = {state: matching(store, f"state:{state}") for state in ("pass", "fail", "error")}
     assert found == {"pass": [0, 3], "fail": [1, 2, 4], "error": [5]}
-    shown = list_samples(store, GRADING).samples
+    shown = store.browse.samples(GRADING).samples
     assert [one.standing for one in shown] == ["pass", "fail", "fail", "pass", "fail", "error"]
     assert [one.scores[0].passed for one in shown] == [True, False, False, True, False, None]
 
@@ -183,26 +182,26 @@ async def test_a_grading_that_is_made_later_has_its_own_standings(filled: Store)
     filled.add_grading(again)
     async with filled.writer(RUN, again.id, {}) as writer:
         await writer.put_scores(AttemptKey("sample-3", "bot", 1), {"goal": Score(value=1)}, None)
-    (found,) = list_samples(filled, again.id, "tag:slow state:pass turns=3 seconds=1.5").samples
+    (found,) = filled.browse.samples(again.id, "tag:slow state:pass turns=3 seconds=1.5").samples
     assert found.sample_id == "sample-3"
-    assert count_samples(filled, GRADING, "state:pass") == 0
+    assert filled.browse.count_samples(GRADING, "state:pass") == 0
 
 
 async def test_what_broke_says_so(filled: Store) -> None:
-    by_grader, by_target = list_samples(filled, GRADING, "state:error").samples
+    by_grader, by_target = filled.browse.samples(GRADING, "state:error").samples
     assert isinstance(by_grader.scores[0].failure, Failure)
     assert by_target.failure == BROKEN
 
 
 async def test_a_grading_that_is_not_there_has_no_samples(filled: Store) -> None:
     with pytest.raises(UsageError, match="no grading 'x'"):
-        list_samples(filled, "x")
+        filled.browse.samples("x")
 
 
 async def test_a_place_that_is_none_is_refused(filled: Store) -> None:
     for place in ("x", "é", "bm9uZQ", "W10", "WzEsMiwzLDRd", "WyJhIiwxLDFd", "W3RydWUsMSwxXQ", "W05hTiwxLDFd"):
         with pytest.raises(UsageError, match="begin the list again"):
-            list_samples(filled, GRADING, after=place)
+            filled.browse.samples(GRADING, after=place)
 
 
 SUMMARY = {
@@ -229,23 +228,23 @@ def add_run(store: Store, number: int, gate: str | None) -> None:
 def test_runs_come_newest_first_in_pages_with_the_figures_of_their_gate(store: Store) -> None:
     for number in range(4):
         add_run(store, number, "polite" if number == 3 else None)
-    first = list_runs(store, limit=3)
+    first = store.browse.runs(limit=3)
     assert [run.id for run in first.runs] == ["r3", "r2", "r1"]
-    assert [run.id for run in list_runs(store, after=first.next, limit=3).runs] == ["r0", RUN]
+    assert [run.id for run in store.browse.runs(after=first.next, limit=3).runs] == ["r0", RUN]
     newest, second = first.runs[:2]
     assert (newest.grading, newest.verdict, newest.attempts) == ("r3-g1", "pass", 6)
     assert newest.headline is not None
     assert (newest.headline.name, newest.headline.mean, newest.headline.n) == ("polite", 1.0, 3)
     assert second.headline is not None
     assert (second.headline.name, second.headline.low, second.headline.high) == ("goal", 0.1, 0.7)
-    assert list_runs(store, after=first.next).runs[-1].headline is None
+    assert store.browse.runs(after=first.next).runs[-1].headline is None
 
 
 def test_runs_are_found_by_suite_status_and_a_part_of_their_name(store: Store) -> None:
     for number in range(4):
         add_run(store, number, None)
-    assert [run.id for run in list_runs(store, suite="suite 1").runs] == ["r3", "r1"]
-    assert [run.id for run in list_runs(store, text="SUITE 0").runs] == ["r2", "r0"]
-    assert list_runs(store, text="suite_0").runs == []
-    assert list_runs(store, status="finished").runs == []
-    assert suites_of_runs(store) == ["suite 0", "suite 1", "support"]
+    assert [run.id for run in store.browse.runs(suite="suite 1").runs] == ["r3", "r1"]
+    assert [run.id for run in store.browse.runs(text="SUITE 0").runs] == ["r2", "r0"]
+    assert store.browse.runs(text="suite_0").runs == []
+    assert store.browse.runs(status="finished").runs == []
+    assert store.browse.suites() == ["suite 0", "suite 1", "support"]

@@ -72,7 +72,7 @@ def test_a_copy_in_the_other_kind_of_store_tells_the_same(store: Store, target: 
     asyncio.run(fill(store, 0, 60))
     asyncio.run(grade_again(store))
     store.replies().add([StoredReply("k", "m", '{"text": "\\u0000"}', 1.5)])
-    assert store.copy_to(target, quiet) == Copied(runs=1, completed=0, attempts=60, replies=1)
+    assert store.maintenance.copy_to(target, quiet) == Copied(runs=1, completed=0, attempts=60, replies=1)
     assert kept(target) == kept(store)
     assert list(target.replies().all()) == list(store.replies().all())
     assert [hit.key for hit in target.search("lone")] == [hit.key for hit in store.search("lone")]
@@ -80,14 +80,14 @@ def test_a_copy_in_the_other_kind_of_store_tells_the_same(store: Store, target: 
 
 def test_a_second_copy_adds_what_came_since_and_a_third_nothing(store: Store, target: Store) -> None:
     asyncio.run(fill(store, 0, 10))
-    store.copy_to(target, quiet)
+    store.maintenance.copy_to(target, quiet)
     asyncio.run(fill(store, 10, 15))
     asyncio.run(grade_again(store))
     store.update_run(cases.run().model_copy(update={"status": "finished", "finished_at": 2.0}))
     store.add_run(cases.run("other", started_at=5.0))
-    assert store.copy_to(target, quiet) == Copied(runs=1, completed=1, attempts=15, replies=0)
+    assert store.maintenance.copy_to(target, quiet) == Copied(runs=1, completed=1, attempts=15, replies=0)
     assert kept(target) == kept(store)
-    assert store.copy_to(target, quiet) == Copied(runs=0, completed=0, attempts=0, replies=0)
+    assert store.maintenance.copy_to(target, quiet) == Copied(runs=0, completed=0, attempts=0, replies=0)
 
 
 def test_a_copy_that_breaks_off_is_completed_by_another(
@@ -101,30 +101,30 @@ def test_a_copy_that_breaks_off_is_completed_by_another(
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        store.copy_to(target, stop)
+        store.maintenance.copy_to(target, stop)
     assert len(target.done(RUN)) == 12
-    store.copy_to(target, quiet)
+    store.maintenance.copy_to(target, quiet)
     assert kept(target) == kept(store)
 
 
 def test_what_was_finished_in_the_copy_is_not_undone(store: Store, target: Store) -> None:
-    store.copy_to(target, quiet)
+    store.maintenance.copy_to(target, quiet)
     ended = cases.run().model_copy(update={"status": "finished", "finished_at": 3.0})
     target.update_run(ended)
-    store.copy_to(target, quiet)
+    store.maintenance.copy_to(target, quiet)
     assert target.run(RUN) == ended
 
 
 def test_a_store_that_is_written_meanwhile_loses_nothing_by_a_copy_onto_it(store: Store, target: Store) -> None:
     target.add_run(cases.run("theirs", started_at=5.0))
-    store.copy_to(target, quiet)
+    store.maintenance.copy_to(target, quiet)
     assert {run.id for run in target.runs()} == {RUN, "theirs"}
 
 
 def test_two_runs_that_share_an_id_by_accident_are_not_mixed(store: Store, target: Store) -> None:
     target.add_run(cases.run(started_at=77.0))
     with pytest.raises(UsageError, match=f"another run in .* is called {RUN}"):
-        store.copy_to(target, quiet)
+        store.maintenance.copy_to(target, quiet)
     assert target.run(RUN).started_at == 77.0
 
 
@@ -136,7 +136,7 @@ def test_the_progress_of_each_run_is_told(store: Store, target: Store, monkeypat
     def hear(run: str, done: int, count: int) -> None:
         told.append((run, done, count))
 
-    store.copy_to(target, hear)
+    store.maintenance.copy_to(target, hear)
     assert told == [(RUN, 2, 3), (RUN, 3, 3)]
 
 
@@ -149,7 +149,7 @@ def test_a_nul_in_plain_text_is_escaped_in_postgresql_for_good(file_store: Store
 
     asyncio.run(put())
     with Store.open(database) as target:
-        file_store.copy_to(target, quiet)
+        file_store.maintenance.copy_to(target, quiet)
         (found,) = target.outcomes(GRADING)
         assert found.scores["exact"].submission == "a\\u0000b"
-        assert file_store.copy_to(target, quiet).attempts == 0
+        assert file_store.maintenance.copy_to(target, quiet).attempts == 0

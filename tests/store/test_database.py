@@ -84,7 +84,7 @@ def test_a_store_may_be_a_schema_of_a_database(database: str, postgresql: Server
     mine = f"{database}&options=-csearch_path%3Dteam"
     with pytest.raises(StoreError, match="search_path names no schema"):
         Store.open(mine)
-    with Store.open(database) as store, store._engine.begin() as connection:  # pyright: ignore[reportPrivateUsage]
+    with Store.open(database) as store, store.database.engine.begin() as connection:
         connection.exec_driver_sql("CREATE SCHEMA team")
     cases.begun(mine).close()
     with Store.open(mine, create=False) as one, Store.open(database) as other:

@@ -7,8 +7,7 @@ import pytest
 from vivavoce.records.label import HumanVerdict, Label
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, failed, skipped
-from vivavoce.store.labels.agreement import agreement_with, paired_labels
-from vivavoce.store.labels.labels import set_label
+from vivavoce.store.labels.agreement import agreement_with
 from vivavoce.store.store import Store
 
 from . import cases
@@ -36,7 +35,7 @@ async def fill(store: Store) -> None:
 def say(store: Store, number: int, verdict: HumanVerdict, author: str = "Ida", turn: int | None = None) -> None:
     grader = "judge" if turn is None else "apart"
     said = Label(sample_id=f"sample-{number}", target="bot", trial=0, author=author, verdict=verdict, created_at=1.0)
-    set_label(store, RUN, said.model_copy(update={"grader": grader, "turn": turn}))
+    store.labels.set(RUN, said.model_copy(update={"grader": grader, "turn": turn}))
 
 
 @pytest.fixture
@@ -49,7 +48,7 @@ def graded(store: Store) -> Store:
 def test_a_judge_lets_pass_what_its_grades_say(graded: Store) -> None:
     for number in range(6):
         say(graded, number, "pass")
-    found = paired_labels(graded, graded.grading(RUN), "judge")
+    found = graded.labels.paired(graded.grading(RUN), "judge")
     assert [one.passed for one in found] == [True, False, True, False, None, None]
     assert [one.state for one in found] == ["scored"] * 4 + ["error", "skipped"]
 
@@ -59,7 +58,7 @@ def test_what_cannot_be_told_or_has_no_score_is_counted_apart(graded: Store) -> 
     for number, verdict in enumerate(verdicts):
         say(graded, number, verdict)
     say(graded, 0, "unsure", "Olu")
-    found = agreement_with(paired_labels(graded, graded.grading(RUN), "judge"))
+    found = agreement_with(graded.labels.paired(graded.grading(RUN), "judge"))
     assert (found.n, found.both_pass, found.both_fail, found.too_lenient, found.too_strict) == (4, 1, 1, 1, 1)
     assert (found.unsure, found.unscored, found.agreement, found.kappa) == (2, 1, 0.5, 0.0)
     assert found.low is not None
@@ -75,19 +74,19 @@ def test_an_author_is_compared_alone(graded: Store) -> None:
     say(graded, 0, "pass")
     say(graded, 0, "fail", "Olu")
     grading = graded.grading(RUN)
-    assert agreement_with(paired_labels(graded, grading, "judge", author="Olu")).too_lenient == 1
-    assert agreement_with(paired_labels(graded, grading, "judge")).n == 2
+    assert agreement_with(graded.labels.paired(grading, "judge", author="Olu")).too_lenient == 1
+    assert agreement_with(graded.labels.paired(grading, "judge")).n == 2
 
 
 def test_turns_are_compared_with_the_grades_of_turns(graded: Store) -> None:
     say(graded, 0, "pass", turn=1)
     say(graded, 0, "pass", turn=0)
     grading = graded.grading(RUN)
-    found = agreement_with(paired_labels(graded, grading, "apart", turns=True))
+    found = agreement_with(graded.labels.paired(grading, "apart", turns=True))
     assert (found.both_pass, found.unscored) == (1, 1)
-    assert paired_labels(graded, grading, "apart") == []
+    assert graded.labels.paired(grading, "apart") == []
 
 
 def test_without_labels_there_is_no_agreement(graded: Store) -> None:
-    found = agreement_with(paired_labels(graded, graded.grading(RUN), "judge"))
+    found = agreement_with(graded.labels.paired(graded.grading(RUN), "judge"))
     assert (found.n, found.agreement, found.kappa, found.low, found.high) == (0, None, None, None, None)

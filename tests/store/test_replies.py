@@ -9,9 +9,9 @@ import pytest
 
 from vivavoce.errors import StoreError
 from vivavoce.records.reply import StoredReply
+from vivavoce.store.database.group_commit import PENDING
 from vivavoce.store.database.insert import LARGEST
 from vivavoce.store.replies import ReplyStore
-from vivavoce.store.runs.writer import PENDING
 from vivavoce.store.store import Store
 
 PUT_AND_DIE = """
@@ -118,7 +118,7 @@ def test_each_event_loop_may_use_it(empty: Store) -> None:
 
 async def test_what_cannot_be_written_is_said_to_all_who_come_later(empty: Store) -> None:
     replies = empty.replies()
-    with empty._engine.begin() as connection:  # pyright: ignore[reportPrivateUsage]
+    with empty.database.engine.begin() as connection:
         connection.exec_driver_sql("DROP TABLE replies")
     await replies.put(reply(1))
     with pytest.raises(StoreError, match=r"replies\b.*: its tables are gone.* \(1 reply not stored\)"):
@@ -132,7 +132,7 @@ async def test_what_cannot_be_written_is_said_to_all_who_come_later(empty: Store
 
 
 async def test_nothing_is_taken_once_it_is_closed(empty: Store) -> None:
-    replies = ReplyStore(empty._engine, empty.place)  # pyright: ignore[reportPrivateUsage]
+    replies = ReplyStore(empty.database)
     await replies.close()
     await replies.close()
     with pytest.raises(StoreError, match="the replies are closed"):

@@ -19,7 +19,6 @@ from vivavoce.errors import StoreError, UsageError
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, skipped
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.store.browse.browse import count_samples, list_samples
 from vivavoce.store.database import schema
 from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import for_writing, on_postgresql, reach
@@ -200,12 +199,12 @@ def test_an_older_store_lists_its_samples_as_if_it_had_always_been_new(
 
     with cases.begun(other_address) as store:
         asyncio.run(write(store))
-        before = list_samples(store, cases.GRADING, sort="worst").samples
+        before = store.browse.samples(cases.GRADING, sort="worst").samples
     as_made_before(address, version)
     fill(address, rows_of(other_address))
     with Store.open(address) as store:
-        assert list_samples(store, cases.GRADING, sort="worst").samples == before
-        assert count_samples(store, cases.GRADING, "tag:slow state:skipped worst<1") == 3
+        assert store.browse.samples(cases.GRADING, sort="worst").samples == before
+        assert store.browse.count_samples(cases.GRADING, "tag:slow state:skipped worst<1") == 3
     assert [one.standing for one in before] == ["error", "fail", "pass", "fail", "fail"]
 
 

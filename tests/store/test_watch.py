@@ -52,7 +52,11 @@ def test_a_file_that_is_deleted_is_not_written_to_and_no_other_is_made(tmp_path:
         path.rename(tmp_path / "kept.db")
         with pytest.raises(StoreError, match=r"x\.db: the file has been deleted or moved"):
             asyncio.run(_write(store))
-        with pytest.raises(StoreError, match="deleted or moved"), store.connected(), store.connected() as other:
+        with (
+            pytest.raises(StoreError, match="deleted or moved"),
+            store.database.connected(),
+            store.database.connected() as other,
+        ):
             other.begin()
         assert not path.exists()
         (tmp_path / "kept.db").rename(path)

@@ -13,7 +13,7 @@ from vivavoce.errors import StoreError
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.store.runs import writer as writing
+from vivavoce.store.database import group_commit
 from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.store.store import Store
 
@@ -64,7 +64,7 @@ async def test_a_writer_that_wrote_nothing_closes(store: Store) -> None:
 async def test_put_waits_while_too_many_are_pending(
     file_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "PENDING", 5)
+    monkeypatch.setattr(group_commit, "PENDING", 5)
     other = sqlite3.connect(tmp_path / "vivavoce.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     async with new_writer(file_store) as writer:

@@ -128,7 +128,7 @@ def test_no_filter_breaks_the_server(server: str, wanted: str) -> None:
 def test_a_store_that_is_gone_is_said_to_be(store: Store) -> None:
     with serving(store) as url:
         assert get(f"{url}/api/v1/health").json()["status"] == "ok"
-        with store.writing() as connection:
+        with store.database.writing() as connection:
             connection.exec_driver_sql("DROP TABLE scores")
         reply = get(f"{url}/api/v1/runs/latest/samples")
     assert (reply.status, list(reply.json())[:2]) == (503, ["detail", "code"])

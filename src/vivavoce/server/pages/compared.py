@@ -21,7 +21,7 @@ from vivavoce.server.pages.compare import Named, Sides
 from vivavoce.server.pages.links import compare_page, compared_samples, run_page, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.store.browse.browse import title_of
+from vivavoce.store.browse.entries import title_of
 from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 

@@ -38,7 +38,7 @@ def deleted(request: Request, run: str, form: Form) -> Response:
     """Delete a run; the id is looked for as it stands, so that no other one goes in its place."""
     del form
     try:
-        request.app.state.store.delete_run(run, user_of(request).name)
+        request.app.state.store.maintenance.delete_run(run, user_of(request).name)
     except Claimed as error:
         raise HTTPException(409, safe(str(error))) from error
     return RedirectResponse(run_list(), 303)

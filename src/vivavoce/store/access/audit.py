@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 from pydantic import JsonValue
 from sqlalchemy import Connection, insert, select
 
 from vivavoce.store.browse.keyset import place_after, read_place
 from vivavoce.store.browse.listing import Listed
+from vivavoce.store.database.database import Database, values_of
 from vivavoce.store.database.schema import audit
-from vivavoce.store.runs.encode import escape, escape_nul, json_text
-
-if TYPE_CHECKING:
-    from vivavoce.store.store import Store
+from vivavoce.store.database.text import json_text
 
 
 class AuditEntry(Listed):
@@ -37,38 +35,36 @@ class AuditPage(Listed):
     next: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The audit log of a store."""
+
+    database: Database
+
+    def entries(self, after: str | None = None, limit: int = 50) -> AuditPage:
+        """Return some entries of the log, the newest first.
+
+        Raises:
+            UsageError: `after` is no place of this list.
+        """
+        query = select(audit).order_by(audit.c.id.desc()).limit(limit + 1)
+        if after is not None:
+            query = query.where(audit.c.id < read_place(after, int)[0])
+        with self.database.connected() as connection:
+            found = connection.execute(query).all()
+        page = [
+            AuditEntry.model_validate({**values_of(row), "detail": row.detail and json.loads(row.detail)})
+            for row in found[:limit]
+        ]
+        return AuditPage(entries=page, next=place_after((page[-1].id,)) if len(found) > limit else None)
+
+
 def note(
     connection: Connection, actor: str, action: str, subject: str, detail: Mapping[str, object] | None = None
 ) -> None:
     """Note a change in the transaction that makes it, so that there is neither without the other.
 
-    `connection` is one of `Store.writing`; `detail` becomes JSON.
+    `connection` is one that writes; `detail` becomes JSON.
     """
-    told = {"actor": actor, "action": action, "subject": subject}
-    values = {name: escape_nul(escape(text)) for name, text in told.items()}
-    connection.execute(insert(audit).values(**values, at=time.time(), detail=json_text(detail)))
-
-
-def entries(store: Store, after: str | None = None, limit: int = 50) -> AuditPage:
-    """Return some entries of the log, the newest first.
-
-    Raises:
-        UsageError: `after` is no place of this list.
-    """
-    query = select(audit).order_by(audit.c.id.desc()).limit(limit + 1)
-    if after is not None:
-        query = query.where(audit.c.id < read_place(after, int)[0])
-    with store.connected() as connection:
-        found = connection.execute(query).all()
-    page = [
-        AuditEntry(
-            id=row.id,
-            at=row.at,
-            actor=row.actor,
-            action=row.action,
-            subject=row.subject,
-            detail=None if row.detail is None else json.loads(row.detail),
-        )
-        for row in found[:limit]
-    ]
-    return AuditPage(entries=page, next=place_after((page[-1].id,)) if len(found) > limit else None)
+    values = {"actor": actor, "action": action, "subject": subject, "detail": json_text(detail)}
+    connection.execute(insert(audit).values(**values, at=time.time()))

@@ -7,16 +7,16 @@ import hmac
 import re
 import secrets
 import time
+from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import ColumnElement, RowMapping, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, func, insert, or_, select, update
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.store.access.audit import note
 from vivavoce.store.browse.listing import Listed
+from vivavoce.store.database.database import AnyRow, Database, values_of
 from vivavoce.store.database.schema import tokens
-from vivavoce.store.runs.encode import escape, escape_nul
-from vivavoce.store.store import Store
 
 Role = Literal["read", "write", "admin"]
 """To look; to label and to begin work; to delete and to let others in. Each may do what those before it may."""
@@ -39,67 +39,69 @@ class Token(Listed):
     revoked_at: float | None = None
 
 
-def create(
-    store: Store, name: str, role: Role, *, expires_at: float | None = None, actor: str = ""
-) -> tuple[Token, str]:
-    """Make a token and return what is kept of it, and its secret, which is nowhere else.
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens of the users of a store."""
 
-    Raises:
-        UsageError: the name is empty or too long, or not one line.
-    """
-    if not 0 < len(name.strip()) <= 100 or not name.isprintable():
-        raise UsageError("a token is named after who uses it, in one line of at most 100 characters")
-    secret = f"{PREFIX}{secrets.token_urlsafe(_BYTES)}"
-    made = Token(
-        id=secrets.token_hex(4), name=escape(name.strip()), role=role, created_at=time.time(), expires_at=expires_at
-    )
-    with store.writing() as connection:
-        connection.execute(insert(tokens).values(**made.model_dump(), digest=digest_of(secret).hex()))
-        note(connection, actor, "token.create", made.id, {"name": made.name, "role": role, "expires_at": expires_at})
-    return made, secret
+    database: Database
 
+    def create(self, name: str, role: Role, *, expires_at: float | None = None, actor: str = "") -> tuple[Token, str]:
+        """Make a token and return what is kept of it, and its secret, which is nowhere else.
 
-def listed(store: Store) -> list[Token]:
-    """Return all tokens, the oldest first, also those that are good no longer."""
-    with store.connected() as connection:
-        found = connection.execute(select(tokens).order_by(tokens.c.created_at, tokens.c.id)).mappings().all()
-    return [_token(row) for row in found]
+        Raises:
+            UsageError: the name is empty or too long, or not one line.
+        """
+        if not 0 < len(name.strip()) <= 100 or not name.isprintable():
+            raise UsageError("a token is named after who uses it, in one line of at most 100 characters")
+        secret = f"{PREFIX}{secrets.token_urlsafe(_BYTES)}"
+        made = Token(
+            id=secrets.token_hex(4), name=name.strip(), role=role, created_at=time.time(), expires_at=expires_at
+        )
+        with self.database.writing() as connection:
+            connection.execute(insert(tokens).values(**made.model_dump(), digest=digest_of(secret).hex()))
+            note(
+                connection, actor, "token.create", made.id, {"name": made.name, "role": role, "expires_at": expires_at}
+            )
+        return made, secret
 
+    def all(self) -> list[Token]:
+        """Return all tokens, the oldest first, also those that are good no longer."""
+        with self.database.connected() as connection:
+            found = connection.execute(select(tokens).order_by(tokens.c.created_at, tokens.c.id)).all()
+        return [_token(row) for row in found]
 
-def revoke(store: Store, token_id: str, actor: str = "") -> Token:
-    """End a token at once; whoever comes with it is refused from the next request on.
+    def revoke(self, token_id: str, actor: str = "") -> Token:
+        """End a token at once; whoever comes with it is refused from the next request on.
 
-    Raises:
-        UsageError: there is none of that id, or it has been revoked before.
-    """
-    mine = tokens.c.id == escape_nul(escape(token_id))
-    with store.writing() as connection:
-        row = connection.execute(select(tokens).where(mine)).mappings().first()
-        if row is None:
-            raise NotFound("token", token_id, hint="; see: viva token list")
-        if row["revoked_at"] is not None:
-            raise UsageError(f"token {token_id} has been revoked before")
-        now = time.time()
-        connection.execute(update(tokens).where(mine).values(revoked_at=now))
-        note(connection, actor, "token.revoke", row["id"], {"name": row["name"]})
-    return _token(row).model_copy(update={"revoked_at": now})
+        Raises:
+            UsageError: there is none of that id, or it has been revoked before.
+        """
+        mine = tokens.c.id == token_id
+        with self.database.writing() as connection:
+            row = connection.execute(select(tokens).where(mine)).first()
+            if row is None:
+                raise NotFound("token", token_id, hint="; see: viva token list")
+            if row.revoked_at is not None:
+                raise UsageError(f"token {token_id} has been revoked before")
+            now = time.time()
+            connection.execute(update(tokens).where(mine).values(revoked_at=now))
+            note(connection, actor, "token.revoke", row.id, {"name": row.name})
+        return _token(row).model_copy(update={"revoked_at": now})
 
+    def holder(self, secret: str) -> Token | None:
+        """Return the token that has this secret and is good now, None where there is none.
 
-def holder(store: Store, secret: str) -> Token | None:
-    """Return the token that has this secret and is good now, None where there is none.
+        It is found by its hash, which tells nobody who measures the time how near a guess was.
+        """
+        digest = digest_of(secret).hex()
+        with self.database.connected() as connection:
+            row = connection.execute(select(tokens).where(tokens.c.digest == digest, _good())).first()
+        return None if row is None or not hmac.compare_digest(row.digest, digest) else _token(row)
 
-    It is found by its hash, which tells nobody who measures the time how near a guess was.
-    """
-    digest = digest_of(secret).hex()
-    with store.connected() as connection:
-        row = connection.execute(select(tokens).where(tokens.c.digest == digest, _good())).mappings().first()
-    return None if row is None or not hmac.compare_digest(row["digest"], digest) else _token(row)
-
-
-def any_good(store: Store) -> bool:
-    """Say whether there is a token with which somebody could come in."""
-    with store.connected() as connection:
-        return connection.execute(select(func.count()).select_from(tokens).where(_good())).scalar_one() > 0
+    def any_good(self) -> bool:
+        """Say whether there is a token with which somebody could come in."""
+        with self.database.connected() as connection:
+            return connection.execute(select(func.count()).select_from(tokens).where(_good())).scalar_one() > 0
 
 
 def made_here(secret: str) -> bool:
@@ -117,5 +119,5 @@ def _good() -> ColumnElement[bool]:
     return t.revoked_at.is_(None) & or_(t.expires_at.is_(None), t.expires_at > time.time())
 
 
-def _token(row: RowMapping) -> Token:
-    return Token.model_validate({name: value for name, value in row.items() if name != "digest"})
+def _token(row: AnyRow) -> Token:
+    return Token.model_validate({name: value for name, value in values_of(row).items() if name != "digest"})

@@ -1,4 +1,4 @@
-"""Lists for people and pages: the runs of a store, and the attempts of a graded run, a page at a time.
+"""`Browse`: lists for people and pages of runs, of the samples of a graded run, of their scores and of their turns.
 
 A page goes on where the one before it ended, whatever was written meanwhile, and costs the same however far in it is.
 """
@@ -6,8 +6,8 @@ A page goes on where the one before it ended, whatever was written meanwhile, an
 from __future__ import annotations
 
 import json
-import typing
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -16,141 +16,213 @@ from sqlalchemy import JSON, ColumnElement, Connection, cast, func, or_, select,
 
 from vivavoce.errors import NotFound, UsageError, did_you_mean
 from vivavoce.records.failure import shorten
-from vivavoce.records.run import Status
+from vivavoce.records.run import Grading, Status
+from vivavoce.records.score import Score, State
 from vivavoce.store.browse.conditions import Within, conditions, ordering
+from vivavoce.store.browse.entries import listed_score, run_entry, sample_entry
 from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Term, parse_filter
 from vivavoce.store.browse.keyset import place_after, read_place
-from vivavoce.store.browse.listing import Headline, RunEntry, RunPage, SampleEntry, SamplePage, ScoreEntry, TurnScore
-from vivavoce.store.database.database import on_postgresql
-from vivavoce.store.database.schema import attempts, gradings, runs, scores, standings
-from vivavoce.store.runs.decode import AnyRow, failure_of_text
-from vivavoce.store.runs.encode import escape, escape_nul
-from vivavoce.store.store import Store
+from vivavoce.store.browse.listing import GradedTurn, RunEntry, RunPage, SampleEntry, SamplePage, ScorePage, TurnPage
+from vivavoce.store.database.database import AnyRow, Database, on_postgresql
+from vivavoce.store.database.schema import attempts, gradings, runs, scores, standings, turns
+from vivavoce.store.runs.decode import score_of, turn_of
+from vivavoce.store.runs.naming import keys_of, no_conversation
+from vivavoce.store.search.search import Searcher
 
-TITLE = 120
-"""Characters of a title, and of a reason three times as many."""
-
-
-def list_runs(
-    store: Store,
-    after: str | None = None,
-    limit: int = 50,
-    *,
-    suite: str | None = None,
-    status: Status | None = None,
-    text: str | None = None,
-) -> RunPage:
-    """Return some runs, the newest first; `text` is a part of the id or of the name of the suite.
-
-    Raises:
-        UsageError: `after` is no place of this list.
-    """
-    r = runs.c
-    query = select(r.id, r.suite, r.status, r.started_at, r.finished_at, r.version)
-    query = query.order_by(r.started_at.desc(), r.id.desc()).limit(limit + 1)
-    if after is not None:
-        started_at, last = read_place(after, float, str)
-        query = query.where(tuple_(r.started_at, r.id) < (started_at, _plain(last)))
-    if suite is not None:
-        query = query.where(r.suite == _plain(suite))
-    if status is not None:
-        query = query.where(r.status == status)
-    if text:
-        part = _plain(text).lower()
-        query = query.where(or_(*(func.lower(c).contains(part, autoescape=True) for c in (r.id, r.suite))))
-    with store.connected() as connection:
-        found = connection.execute(query).all()
-        page = found[:limit]
-        shown = _newest_gradings(connection, [row.id for row in page])
-    following = place_after((page[-1].started_at, page[-1].id)) if len(found) > limit else None
-    return RunPage(runs=[_run_entry(row, shown.get(row.id)) for row in page], next=following)
+_PLACE: tuple[ColumnElement[Any], ...] = (attempts.c.position, attempts.c.id)
 
 
-def runs_before(store: Store, entries: Sequence[RunEntry], limit: int) -> dict[str, list[RunEntry]]:
-    """Return for each suite of some runs, which come newest first, the newest of those that began before all of them.
+@dataclass(frozen=True, slots=True)
+class Browse:
+    """Lists of what a store holds, a page at a time."""
 
-    Raises:
-        StoreError: the store cannot be read.
-    """
-    r = runs.c
-    query = select(r.id, r.suite, r.status, r.started_at, r.finished_at, r.version)
-    query = query.order_by(r.started_at.desc(), r.id.desc()).limit(limit)
-    oldest = {entry.suite: entry for entry in entries}
-    with store.connected() as connection:
-        found = {
-            suite: connection.execute(
-                query.where(r.suite == _plain(suite), tuple_(r.started_at, r.id) < (entry.started_at, entry.id))
-            ).all()
-            for suite, entry in oldest.items()
-        }
-        shown = _newest_gradings(connection, [row.id for rows in found.values() for row in rows])
-    return {suite: [_run_entry(row, shown.get(row.id)) for row in rows] for suite, rows in found.items()}
+    database: Database
 
+    def runs(
+        self,
+        after: str | None = None,
+        limit: int = 50,
+        *,
+        suite: str | None = None,
+        status: Status | None = None,
+        text: str | None = None,
+    ) -> RunPage:
+        """Return some runs, the newest first; `text` is a part of the id or of the name of the suite.
 
-def suites_of_runs(store: Store) -> list[str]:
-    """Return the names of the suites that runs are of, sorted."""
-    with store.connected() as connection:
-        return list(connection.execute(select(runs.c.suite).distinct().order_by(runs.c.suite)).scalars())
-
-
-def list_samples(
-    store: Store,
-    grading_id: str,
-    wanted: str | Sequence[Term] = (),
-    *,
-    sort: str = "position",
-    after: str | None = None,
-    limit: int = 50,
-) -> SamplePage:
-    """Return some attempts that a grading has scored, each with the scores that it gives it.
-
-    `wanted` is a filter as `parse_filter` reads it. `sort` is `position`, `worst` (errors, then the lowest score
-    first), `seconds`, `turns` or the name of a grader; with a leading `-` it goes down. What has no score comes last.
-
-    Raises:
-        UsageError: there is no such grading, the filter cannot be read, or `after` is no place of this list.
-    """
-    terms = _terms(store, wanted)
-    with store.connected() as connection:
-        within = _within(connection, grading_id)
-        _check_graders(connection, within, terms)
-        order = ordering(sort, within)
-        chosen = select(standings, *order.extra).select_from(order.table).where(*conditions(terms, within))
+        Raises:
+            UsageError: `after` is no place of this list.
+        """
+        r = runs.c
+        query = select(r.id, r.suite, r.status, r.started_at, r.finished_at, r.version)
+        query = query.order_by(r.started_at.desc(), r.id.desc()).limit(limit + 1)
         if after is not None:
-            chosen = chosen.where(order.beyond(read_place(after, *order.kinds)))
-        found = connection.execute(chosen.order_by(*order.by).limit(limit + 1)).all()
-        samples = _sample_entries(connection, found[:limit], within)
-    following = place_after([getattr(found[limit - 1], name) for name in order.names]) if len(found) > limit else None
-    return SamplePage(samples=samples, next=following)
+            started_at, last = read_place(after, float, str)
+            query = query.where(tuple_(r.started_at, r.id) < (started_at, last))
+        if suite is not None:
+            query = query.where(r.suite == suite)
+        if status is not None:
+            query = query.where(r.status == status)
+        if text:
+            part = text.lower()
+            query = query.where(or_(*(func.lower(c).contains(part, autoescape=True) for c in (r.id, r.suite))))
+        with self.database.connected() as connection:
+            found = connection.execute(query).all()
+            page = found[:limit]
+            shown = _newest_gradings(connection, [row.id for row in page])
+        following = place_after((page[-1].started_at, page[-1].id)) if len(found) > limit else None
+        return RunPage(runs=[run_entry(row, shown.get(row.id)) for row in page], next=following)
 
+    def runs_before(self, entries: Sequence[RunEntry], limit: int) -> dict[str, list[RunEntry]]:
+        """Return for each suite of some runs, the newest first, those that began before all of them, the newest first.
 
-def count_samples(store: Store, grading_id: str, wanted: str | Sequence[Term] = ()) -> int:
-    """Return how many attempts that a grading has scored a filter lets through.
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        r = runs.c
+        query = select(r.id, r.suite, r.status, r.started_at, r.finished_at, r.version)
+        query = query.order_by(r.started_at.desc(), r.id.desc()).limit(limit)
+        oldest = {entry.suite: entry for entry in entries}
+        with self.database.connected() as connection:
+            found = {
+                suite: connection.execute(
+                    query.where(r.suite == suite, tuple_(r.started_at, r.id) < (entry.started_at, entry.id))
+                ).all()
+                for suite, entry in oldest.items()
+            }
+            shown = _newest_gradings(connection, [row.id for rows in found.values() for row in rows])
+        return {suite: [run_entry(row, shown.get(row.id)) for row in rows] for suite, rows in found.items()}
 
-    Raises:
-        UsageError: there is no such grading, or the filter cannot be read.
-    """
-    terms = _terms(store, wanted)
-    with store.connected() as connection:
-        within = _within(connection, grading_id)
-        _check_graders(connection, within, terms)
-        query = select(func.count()).select_from(standings).where(*conditions(terms, within))
-        return connection.execute(query).scalar_one()
+    def suites(self) -> list[str]:
+        """Return the names of the suites that runs are of, sorted."""
+        with self.database.connected() as connection:
+            return list(connection.execute(select(runs.c.suite).distinct().order_by(runs.c.suite)).scalars())
 
+    def samples(
+        self,
+        grading_id: str,
+        wanted: str | Sequence[Term] = (),
+        *,
+        sort: str = "position",
+        after: str | None = None,
+        limit: int = 50,
+    ) -> SamplePage:
+        """Return some attempts that a grading has scored, each with the scores that it gives it.
 
-def _terms(store: Store, wanted: str | Sequence[Term]) -> Sequence[Term]:
-    terms = parse_filter(wanted) if isinstance(wanted, str) else wanted
-    if any(isinstance(term, Has) and term.field == "text" for term in terms):
-        store.catch_up()
-    return terms
+        `wanted` is a filter as `parse_filter` reads it. `sort` is `position`, `worst` (errors, then the lowest score
+        first), `seconds`, `turns` or the name of a grader; with a leading `-` it goes down. What has no score is last.
+
+        Raises:
+            UsageError: there is no such grading, the filter cannot be read, or `after` is no place of this list.
+        """
+        terms = self._terms(wanted)
+        with self.database.connected() as connection:
+            within = _within(connection, grading_id)
+            _check_graders(connection, within, terms)
+            order = ordering(sort, within)
+            chosen = select(standings, *order.extra).select_from(order.table).where(*conditions(terms, within))
+            if after is not None:
+                chosen = chosen.where(order.beyond(read_place(after, *order.kinds)))
+            found = connection.execute(chosen.order_by(*order.by).limit(limit + 1)).all()
+            samples = _sample_entries(connection, found[:limit], within)
+        last = found[limit - 1] if len(found) > limit else None
+        following = None if last is None else place_after([getattr(last, name) for name in order.names])
+        return SamplePage(samples=samples, next=following)
+
+    def count_samples(self, grading_id: str, wanted: str | Sequence[Term] = ()) -> int:
+        """Return how many attempts that a grading has scored a filter lets through.
+
+        Raises:
+            UsageError: there is no such grading, or the filter cannot be read.
+        """
+        terms = self._terms(wanted)
+        with self.database.connected() as connection:
+            within = _within(connection, grading_id)
+            _check_graders(connection, within, terms)
+            query = select(func.count()).select_from(standings).where(*conditions(terms, within))
+            return connection.execute(query).scalar_one()
+
+    def scores(
+        self,
+        grading: Grading,
+        *,
+        grader: str | None = None,
+        state: State | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> ScorePage:
+        """Return some scores of a grading, in the order of the plan of its run.
+
+        Raises:
+            UsageError: `after` is no place of this list.
+        """
+        a, s = attempts.c, scores.c
+        query = select(a.sample_id, a.target, a.trial, a.position, a.id.label("attempt"), scores)
+        with self.database.connected() as connection:
+            query = query.join_from(attempts, scores, s.attempt_id == a.id)
+            query = query.where(a.run_id == grading.run_id, s.grading_id == grading.id)
+            if grader is not None:
+                query = query.where(s.name == grader)
+            if state is not None:
+                query = query.where(s.state == state)
+            if after is not None:
+                position, attempt, last = read_place(after, int, int, int)
+                # the first of the two is what an index finds
+                query = query.where(tuple_(*_PLACE) >= (position, attempt), or_(a.id != attempt, s.id > last))
+            found = connection.execute(query.order_by(*_PLACE, s.id).limit(limit + 1)).all()
+        page = found[:limit]
+        last = page[-1] if len(found) > limit else None
+        following = None if last is None else place_after((last.position, last.attempt, last.id))
+        return ScorePage(scores=[listed_score(row) for row in page], next=following)
+
+    def turns(
+        self,
+        grading: Grading,
+        sample_id: str,
+        trial: int,
+        *,
+        target: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> TurnPage:
+        """Return some turns of a conversation of a graded run; of several targets the first, unless it is named.
+
+        Raises:
+            UsageError: there is no such conversation, or `after` is no place of this list.
+        """
+        a, s, t = attempts.c, scores.c, turns.c
+        (last,) = (-1,) if after is None else read_place(after, int)
+        with self.database.connected() as connection:
+            mine = select(a.id).where(a.run_id == grading.run_id, a.sample_id == sample_id)
+            mine = mine.where(a.trial == trial)
+            if target is not None:
+                mine = mine.where(a.target == target)
+            attempt = connection.execute(mine.order_by(a.position + 0, a.id).limit(1)).scalar()
+            if attempt is None:
+                there = keys_of(connection, grading.run_id, sample_id)
+                raise no_conversation(grading.run_id, sample_id, target, trial, there)
+            held = select(turns).where(t.attempt_id == attempt, t.idx > last).order_by(t.idx).limit(limit + 1)
+            found = connection.execute(held).all()
+            page = found[:limit]
+            said = select(scores).where(s.attempt_id == attempt, s.grading_id == grading.id, s.kind == "grade")
+            rows = connection.execute(said.where(s.turn.in_([row.idx for row in page])).order_by(s.id)).all()
+        by_turn: dict[int, dict[str, Score]] = {row.idx: {} for row in page}
+        for row in rows:
+            by_turn[row.turn][row.name] = score_of(row)
+        following = place_after((page[-1].idx,)) if len(found) > limit else None
+        return TurnPage(turns=[GradedTurn(turn=turn_of(row), scores=by_turn[row.idx]) for row in page], next=following)
+
+    def _terms(self, wanted: str | Sequence[Term]) -> Sequence[Term]:
+        terms = parse_filter(wanted) if isinstance(wanted, str) else wanted
+        if any(isinstance(term, Has) and term.field == "text" for term in terms):
+            Searcher(self.database).catch_up()
+        return terms
 
 
 def _within(connection: Connection, grading_id: str) -> Within:
-    spelled = _plain(grading_id)
-    run_id = connection.execute(select(gradings.c.run_id).where(gradings.c.id == spelled)).scalar()
+    run_id = connection.execute(select(gradings.c.run_id).where(gradings.c.id == grading_id)).scalar()
     if run_id is None:
         raise NotFound("grading", grading_id)
-    return Within(run_id, spelled, on_postgresql(connection))
+    return Within(run_id, grading_id, on_postgresql(connection))
 
 
 def _check_graders(connection: Connection, within: Within, terms: Sequence[Term]) -> None:
@@ -158,7 +230,7 @@ def _check_graders(connection: Connection, within: Within, terms: Sequence[Term]
     names = dict.fromkeys(term.name for term in terms if isinstance(term, Compares) and term.grader)
     here = scores.c.grading_id == within.grading_id
     for name in names:
-        if connection.execute(select(scores.c.id).where(here, scores.c.name == _plain(name)).limit(1)).first() is None:
+        if connection.execute(select(scores.c.id).where(here, scores.c.name == name).limit(1)).first() is None:
             prints = connection.execute(select(gradings.c.fingerprints).where(gradings.c.id == within.grading_id))
             known = {*json.loads(prints.scalar() or "{}")}  # where nothing is scored yet
             known |= {*connection.execute(select(scores.c.name).where(here).distinct()).scalars()}
@@ -177,24 +249,6 @@ def _newest_gradings(connection: Connection, ids: Sequence[str]) -> dict[str, An
     return {row.run_id: row for row in connection.execute(complete_last)}
 
 
-def _run_entry(run: AnyRow, grading: AnyRow | None) -> RunEntry:
-    known: dict[str, Any] = dict(run._mapping)  # pyright: ignore[reportPrivateUsage] - its documented name
-    if grading is not None:
-        summary: dict[str, Any] = json.loads(grading.summary) if grading.summary else {}
-        known |= {"grading": grading.id, "verdict": grading.verdict, "attempts": summary.get("attempts")}
-        known["headline"] = _headline(summary.get("graders") or [], grading.gate)
-    return RunEntry(**known)
-
-
-def _headline(graders: Sequence[dict[str, Any]], gate: str | None) -> Headline | None:
-    for name in (gate, "reward"):
-        if found := next((one for one in graders if one["name"] == name), None):
-            break
-    else:
-        found = graders[0] if graders else None
-    return None if found is None else Headline(**{**found, "n": found["scored"]})
-
-
 def _sample_entries(connection: Connection, page: Sequence[AnyRow], within: Within) -> list[SampleEntry]:
     a, s = attempts.c, scores.c
     ids = [row.attempt_id for row in page]
@@ -206,61 +260,4 @@ def _sample_entries(connection: Connection, page: Sequence[AnyRow], within: With
         .order_by(s.attempt_id, s.id)
     )
     by_attempt = {number: list(rows) for number, rows in groupby(said.all(), attrgetter("attempt_id"))}
-    return [_sample_entry(row, attempt_of[row.attempt_id], by_attempt.get(row.attempt_id, ())) for row in page]
-
-
-def _sample_entry(row: AnyRow, attempt: AnyRow, said: Sequence[AnyRow]) -> SampleEntry:
-    sample: dict[str, Any] = json.loads(attempt.sample)
-    return SampleEntry(
-        sample_id=attempt.sample_id,
-        target=attempt.target,
-        trial=attempt.trial,
-        position=row.position,
-        title=title_of(sample) or attempt.sample_id,
-        tags=sample.get("tags") or [],
-        started_at=attempt.started_at,
-        seconds=row.seconds,
-        turns=row.turns,
-        standing=row.state,
-        failure=failure_of_text(attempt.failure),
-        scores=_score_entries(said),
-    )
-
-
-def _score_entries(said: Sequence[AnyRow]) -> list[ScoreEntry]:
-    apart: dict[str, list[TurnScore]] = {}
-    for row in said:
-        if row.turn is not None:
-            apart.setdefault(row.name, []).append(
-                TurnScore(turn=row.turn, state=row.state, value=row.value, passed=row.passed)
-            )
-    return [
-        ScoreEntry(
-            kind=row.kind,
-            name=row.name,
-            state=row.state,
-            value=row.value,
-            passed=row.passed,
-            reason=shorten(row.reason, 3 * TITLE),
-            failure=failure_of_text(row.failure),
-            turns=apart.get(row.name, []) if row.kind == "grade" else [],
-        )
-        for row in said
-        if row.turn is None
-    ]
-
-
-def title_of(sample: dict[str, Any]) -> str:
-    """Return the goal of a sample, or the beginning of what it asks, empty where it says neither."""
-    asked: Any = sample.get("goal") or sample.get("input")
-    if isinstance(asked, list):
-        asked = next(iter(typing.cast("list[Any]", asked)), None)
-    if isinstance(asked, dict):
-        asked = typing.cast("dict[str, Any]", asked).get("content")
-    words = " ".join(asked.split()) if isinstance(asked, str) else ""
-    return words if len(words) <= TITLE else words[: TITLE - 1] + "…"
-
-
-def _plain(text: str) -> str:
-    """Return a text as both databases keep and compare it."""
-    return escape_nul(escape(text))
+    return [sample_entry(row, attempt_of[row.attempt_id], by_attempt.get(row.attempt_id, ())) for row in page]

@@ -15,6 +15,7 @@ from sqlalchemy import (
     cast,
     column,
     func,
+    literal,
     literal_column,
     not_,
     select,
@@ -27,7 +28,7 @@ from vivavoce.errors import UsageError
 from vivavoce.store.browse.filter import Compares, Has, Operator, Term
 from vivavoce.store.browse.standing import LAST, tagged
 from vivavoce.store.database.schema import attempts, passages, scores, standings
-from vivavoce.store.runs.encode import escape, escape_nul
+from vivavoce.store.database.text import Text
 from vivavoce.store.search.search import mark_of
 from vivavoce.store.search.words import folded
 
@@ -90,7 +91,7 @@ class Ordering:
 
 
 def ordering(sort: str, within: Within) -> Ordering:
-    """Return what attempts are ordered by; see `list_samples`."""
+    """Return what attempts are ordered by; see `Browse.samples`."""
     d = standings.c
     down = sort.startswith("-")
     name = sort[1:] if down else sort
@@ -111,7 +112,7 @@ def ordering(sort: str, within: Within) -> Ordering:
 
 def _has(term: Has, within: Within) -> Condition:
     a, d = attempts.c, standings.c
-    value = escape_nul(escape(term.value))
+    value = term.value
     match term.field:
         case "state" if value == "scored":
             return d.lowest.is_not(None)
@@ -120,7 +121,7 @@ def _has(term: Has, within: Within) -> Condition:
         case "state":
             return d.state == value
         case "tag":
-            places = (func.strpos if within.postgresql else func.instr)(d.tags, tagged(value))
+            places = (func.strpos if within.postgresql else func.instr)(d.tags, literal(tagged(value), Text))
             return func.coalesce(places, 0) > 0
         case "sample" if value.endswith("*"):
             # between two texts, for an index; SQLite's LIKE knows no case
@@ -168,4 +169,4 @@ def _compared(term: Compares, within: Within) -> Condition:
 
 def _named(name: str, within: Within) -> Condition:
     s = scores.c
-    return and_(s.name == escape_nul(escape(name)), s.grading_id == within.grading_id, s.turn.is_(None))
+    return and_(s.name == name, s.grading_id == within.grading_id, s.turn.is_(None))

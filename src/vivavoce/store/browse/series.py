@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, func, select, tuple_
@@ -11,10 +12,8 @@ from sqlalchemy import Connection, Select, func, select, tuple_
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import Grading, Run
 from vivavoce.store.browse.keyset import place_after, read_place
+from vivavoce.store.database.database import AnyRow, Database, values_of
 from vivavoce.store.database.schema import gradings, runs
-from vivavoce.store.runs.decode import AnyRow
-from vivavoce.store.runs.encode import escape, escape_nul
-from vivavoce.store.store import Store
 
 OFFERED = 20
 """Suites that an error considers."""
@@ -46,70 +45,71 @@ class Recent(NamedTuple):
     runs: list[Graded]
 
 
-def read_series(
-    store: Store, suite: str, *, first: str | None = None, last: str | None = None, limit: int = 60
-) -> Series:
-    """Return at most `limit` runs of a suite: the newest, or those from `first` on, or those up to `last`.
+@dataclass(frozen=True, slots=True)
+class AllSeries:
+    """The runs of each suite in the order of time, with their newest scores."""
 
-    With both, the newest of those from `first` to `last`.
+    database: Database
 
-    Raises:
-        UsageError: the suite has no run, or `first` or `last` is the id of none of them.
-    """
-    r = runs.c
-    of_suite = select(runs).where(r.suite == _plain(suite))
-    newest_first = of_suite.order_by(r.started_at.desc(), r.id.desc())
-    oldest_first = of_suite.order_by(r.started_at, r.id)
-    place = tuple_(r.started_at, r.id)
-    with store.connected() as connection:
-        ends = [None if one is None else _place_of(connection, suite, one) for one in (first, last)]
-        if ends[0] is not None and ends[1] is None:
-            found = connection.execute(oldest_first.where(place >= ends[0]).limit(limit)).all()
-        else:
-            query = newest_first if ends[1] is None else newest_first.where(place <= ends[1])
-            chosen = query if ends[0] is None else query.where(place >= ends[0])
-            found = connection.execute(chosen.limit(limit)).all()[::-1]
-        if not found:
-            raise _missing(connection, suite) if not any(ends) else UsageError(f"'{first}' began after '{last}'")
-        one, other = ((row.started_at, row.id) for row in (found[0], found[-1]))
-        before = connection.execute(newest_first.where(place < one).limit(1)).all()
-        after = connection.execute(oldest_first.with_only_columns(r.id).where(place > other).limit(1)).scalar()
-        graded = _graded(connection, [*before, *found])
-    return Series(graded[len(before) :], graded[0] if before else None, after)
+    def of(self, suite: str, *, first: str | None = None, last: str | None = None, limit: int = 60) -> Series:
+        """Return at most `limit` runs of a suite: the newest, or those from `first` on, or those up to `last`.
 
+        With both, the newest of those from `first` to `last`.
 
-def recent_series(
-    store: Store, after: str | None = None, limit: int = 20, *, length: int = 12
-) -> tuple[list[Recent], str | None]:
-    """Return some suites with their newest runs, at most `length` of each, and where to go on.
+        Raises:
+            UsageError: the suite has no run, or `first` or `last` is the id of none of them.
+        """
+        r = runs.c
+        of_suite = select(runs).where(r.suite == suite)
+        newest_first = of_suite.order_by(r.started_at.desc(), r.id.desc())
+        oldest_first = of_suite.order_by(r.started_at, r.id)
+        place = tuple_(r.started_at, r.id)
+        with self.database.connected() as connection:
+            ends = [None if one is None else _place_of(connection, suite, one) for one in (first, last)]
+            if ends[0] is not None and ends[1] is None:
+                found = connection.execute(oldest_first.where(place >= ends[0]).limit(limit)).all()
+            else:
+                query = newest_first if ends[1] is None else newest_first.where(place <= ends[1])
+                chosen = query if ends[0] is None else query.where(place >= ends[0])
+                found = connection.execute(chosen.limit(limit)).all()[::-1]
+            if not found:
+                raise _missing(connection, suite) if not any(ends) else UsageError(f"'{first}' began after '{last}'")
+            one, other = ((row.started_at, row.id) for row in (found[0], found[-1]))
+            before = connection.execute(newest_first.where(place < one).limit(1)).all()
+            after = connection.execute(oldest_first.with_only_columns(r.id).where(place > other).limit(1)).scalar()
+            graded = _graded(connection, [*before, *found])
+        return Series(graded[len(before) :], graded[0] if before else None, after)
 
-    The suite that ran last comes first.
+    def recent(self, after: str | None = None, limit: int = 20, *, length: int = 12) -> tuple[list[Recent], str | None]:
+        """Return some suites with their newest runs, at most `length` of each, and where to go on.
 
-    Raises:
-        UsageError: `after` is no place of this list.
-    """
-    r = runs.c
-    newest = func.max(r.started_at)
-    suites = select(r.suite, newest, func.count()).group_by(r.suite).order_by(newest.desc(), r.suite.desc())
-    if after is not None:
-        started_at, last = read_place(after, float, str)
-        suites = suites.having(tuple_(newest, r.suite) < tuple_(started_at, _plain(last)))
-    with store.connected() as connection:
-        found = connection.execute(suites.limit(limit + 1)).all()
-        page = found[:limit]
-        graded = _graded(connection, connection.execute(_newest([row[0] for row in page], length)).all())
-    following = place_after((page[-1][1], page[-1][0])) if len(found) > limit else None
-    return [
-        Recent(suite, count, [one for one in graded if one.run.suite == suite]) for suite, _, count in page
-    ], following
+        The suite that ran last comes first.
 
+        Raises:
+            UsageError: `after` is no place of this list.
+        """
+        r = runs.c
+        newest = func.max(r.started_at)
+        suites = select(r.suite, newest.label("newest"), func.count().label("total")).group_by(r.suite)
+        suites = suites.order_by(newest.desc(), r.suite.desc())
+        if after is not None:
+            started_at, last = read_place(after, float, str)
+            suites = suites.having(tuple_(newest, r.suite) < tuple_(started_at, last))
+        with self.database.connected() as connection:
+            found = connection.execute(suites.limit(limit + 1)).all()
+            page = found[:limit]
+            graded = _graded(connection, connection.execute(_newest([row.suite for row in page], length)).all())
+        following = place_after((page[-1].newest, page[-1].suite)) if len(found) > limit else None
+        return [
+            Recent(row.suite, row.total, [one for one in graded if one.run.suite == row.suite]) for row in page
+        ], following
 
-def graded_runs(store: Store, ids: Sequence[str]) -> list[Graded]:
-    """Return some runs, each with its newest scores, in the order of the ids; one that is gone is left out."""
-    with store.connected() as connection:
-        rows = connection.execute(select(runs).where(runs.c.id.in_(map(_plain, ids)))).all()
-        found = {one.run.id: one for one in _graded(connection, rows)}
-    return [found[one] for one in ids if one in found]
+    def graded_runs(self, ids: Sequence[str]) -> list[Graded]:
+        """Return some runs, each with its newest scores, in the order of the ids; one that is gone is left out."""
+        with self.database.connected() as connection:
+            rows = connection.execute(select(runs).where(runs.c.id.in_(ids))).all()
+            found = {one.run.id: one for one in _graded(connection, rows)}
+        return [found[one] for one in ids if one in found]
 
 
 def _newest(suites: Sequence[str], length: int) -> Select[Any]:
@@ -139,7 +139,7 @@ def _graded(connection: Connection, rows: Sequence[AnyRow]) -> list[Graded]:
 
 def _values(row: AnyRow, texts: Sequence[str], known: dict[str, Any]) -> dict[str, Any]:
     """Return the values of a row; the runs of a suite mostly share their texts, which are read once."""
-    values: dict[str, Any] = dict(row._mapping)  # pyright: ignore[reportPrivateUsage] - its documented name
+    values = values_of(row)
     for name in texts:
         text = values[name]
         if text is not None:
@@ -149,7 +149,7 @@ def _values(row: AnyRow, texts: Sequence[str], known: dict[str, Any]) -> dict[st
 
 def _place_of(connection: Connection, suite: str, run: str) -> tuple[float, str]:
     r = runs.c
-    query = select(r.started_at, r.id).where(r.id == _plain(run), r.suite == _plain(suite))
+    query = select(r.started_at, r.id).where(r.id == run, r.suite == suite)
     row = connection.execute(query).first()
     if row is None:
         raise NotFound("run", run, within=f"suite '{suite}'")
@@ -161,8 +161,3 @@ def _missing(connection: Connection, suite: str) -> NotFound:
     query = select(runs.c.suite).group_by(runs.c.suite).order_by(newest.desc()).limit(OFFERED)
     known = list(connection.execute(query).scalars())
     return NotFound("suite", suite, known=known)
-
-
-def _plain(text: str) -> str:
-    """Return a text as both databases keep and compare it."""
-    return escape_nul(escape(text))

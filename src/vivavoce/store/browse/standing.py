@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 from vivavoce.records.score import State
-from vivavoce.store.runs.encode import AttemptRow, ScoreCells
+from vivavoce.store.runs.rows import AttemptCells, ScoreCells
 
 Standing = Literal["error", "fail", "pass", "skip"]
 """What a score amounts to, the worst first; one that was skipped counts only where there is nothing else."""
@@ -58,31 +58,51 @@ class AttemptFacts(NamedTuple):
     broken: bool
 
 
-def facts_of(attempt: AttemptRow, turns: int) -> AttemptFacts:
+def facts_of(attempt: AttemptCells, turns: int) -> AttemptFacts:
     """Return what lists say of an attempt, from its row without a number."""
     tags, broken = tags_of(attempt.sample), attempt.failure is not None
     return AttemptFacts(attempt.position, turns, attempt.seconds, tags, broken)
 
 
-def standings_of(number: int, facts: AttemptFacts, scores: Iterable[ScoreCells]) -> list[tuple[Any, ...]]:
+class StandingRow(NamedTuple):
+    """A row of `standings`."""
+
+    grading_id: str
+    position: int
+    attempt_id: int
+    state: Standing
+    rank: float
+    lowest: float | None
+    skips: int
+    turns: int
+    seconds: float | None
+    tags: str | None
+
+
+def standings_of(number: int, facts: AttemptFacts, scores: Iterable[ScoreCells]) -> list[StandingRow]:
     """Return the rows of `standings`, one for each grading, from the rows of scores."""
     by_grading: dict[str, list[Said]] = {}
     for row in scores:
         if row.turn is None:
             by_grading.setdefault(row.grading_id, []).append(Said(row.state, row.value, row.passed))
-    position, turns, seconds, tags, broken = facts
-    return [
-        (grading_id, position, number, *standing(said, broken=broken), turns, seconds, tags)
-        for grading_id, said in by_grading.items()
-    ]
+    return [_standing(number, facts, grading_id, said) for grading_id, said in by_grading.items()]
 
 
-def standing(said: Sequence[Said], *, broken: bool) -> tuple[Standing, float, float | None, int]:
-    """Return what scores amount to, the place worst first, the lowest value, and how many were skipped."""
-    found = "error" if broken else worst_of(standing_of(one.state, one.passed) for one in said)
+def _standing(number: int, facts: AttemptFacts, grading_id: str, said: Sequence[Said]) -> StandingRow:
+    found = "error" if facts.broken else worst_of(standing_of(one.state, one.passed) for one in said)
     lowest = min((one.value for one in said if one.value is not None), default=None)
-    rank = BROKEN if broken else UNGRADED if found == "error" else LAST if lowest is None else lowest
-    return found, rank, lowest, sum(one.state == "skipped" for one in said)
+    return StandingRow(
+        grading_id=grading_id,
+        position=facts.position,
+        attempt_id=number,
+        state=found,
+        rank=BROKEN if facts.broken else UNGRADED if found == "error" else LAST if lowest is None else lowest,
+        lowest=lowest,
+        skips=sum(one.state == "skipped" for one in said),
+        turns=facts.turns,
+        seconds=facts.seconds,
+        tags=facts.tags,
+    )
 
 
 def tags_of(sample: str) -> str | None:

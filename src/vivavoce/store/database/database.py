@@ -6,15 +6,39 @@ import sqlite3
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, Row, Select
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as NoConnection
 
 from vivavoce.errors import StoreError
 from vivavoce.store.database import postgresql, sqlite
 from vivavoce.store.database.address import Place, is_postgresql, path_of, url_of
-from vivavoce.store.runs.encode import escape, escape_nul
+
+AnyRow: TypeAlias = "Row[*tuple[Any, ...]]"
+AnySelect: TypeAlias = "Select[*tuple[Any, ...]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """The database of one open store; `place` names it in errors."""
+
+    engine: Engine
+    place: Place
+
+    @contextmanager
+    def connected(self) -> Generator[Connection]:
+        """Give a connection to read with; an error of the database becomes a `StoreError`."""
+        with plain_errors(self.place), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Generator[Connection]:
+        """Give a connection to change something with, all of it when the block ends, or nothing where it raises."""
+        with self.connected() as connection, for_writing(connection).begin():
+            yield connection
 
 
 def reach(place: Place, *, create: bool) -> Engine:
@@ -40,11 +64,6 @@ def on_postgresql(connection: Connection | Engine) -> bool:
     return connection.dialect.name == "postgresql"
 
 
-def spelled(connection: Connection | Engine, text: str) -> str:
-    """Return a text as this database keeps it, to be found there."""
-    return escape_nul(escape(text)) if on_postgresql(connection) else escape(text)
-
-
 def for_writing(connection: Connection) -> Connection:
     """Return the connection with transactions that see what was just written.
 
@@ -53,6 +72,11 @@ def for_writing(connection: Connection) -> Connection:
     if on_postgresql(connection):
         return connection.execution_options(isolation_level="READ COMMITTED")
     return connection.execution_options(vivavoce_writes=True)
+
+
+def values_of(row: AnyRow) -> dict[str, Any]:
+    """Return the values of a row by the names of its columns."""
+    return dict(row._mapping)  # pyright: ignore[reportPrivateUsage] - its documented name
 
 
 def driver_errors() -> tuple[type[Exception], ...]:

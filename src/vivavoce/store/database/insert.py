@@ -15,32 +15,40 @@ from sqlalchemy import Connection, Dialect, Table, insert
 from sqlalchemy.exc import DBAPIError
 
 from vivavoce.store.database.database import driver_errors, on_postgresql
-from vivavoce.store.runs.encode import Row
+
+Row = tuple[Any, ...]
+Columns = tuple[str, ...]
 
 LARGEST = 512
 """Rows of one statement; times the columns of the widest table this stays far below SQLite's 32,766 parameters."""
 
 
-def insert_rows(connection: Connection, table: Table, rows: Sequence[Row], *, once: bool = False) -> None:
-    """Insert rows that hold every column of the table in order, but for a number that the database gives.
+def insert_rows(
+    connection: Connection, table: Table, columns: Columns, rows: Sequence[Row], *, once: bool = False
+) -> None:
+    """Insert rows that hold these columns; they go past the types of the columns, so their text has to be storable.
 
     `once` leaves out those whose key is there already.
+
+    Raises:
+        UnicodeEncodeError: a text has a lone surrogate.
+        DataError: PostgreSQL does not take a text with U+0000.
     """
     if on_postgresql(connection) and not once:
-        _stream(connection, table, rows)
+        _stream(connection, table, columns, rows)
         return
     start = 0
     while start < len(rows):
         size = min(LARGEST, 1 << ((len(rows) - start).bit_length() - 1))
         values = tuple(chain.from_iterable(rows[start : start + size]))
-        connection.exec_driver_sql(_statement(table, size, connection.dialect, once), values)
+        connection.exec_driver_sql(_statement(table, columns, size, connection.dialect, once), values)
         start += size
 
 
-def _stream(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+def _stream(connection: Connection, table: Table, columns: Columns, rows: Sequence[Row]) -> None:
     if not rows:
         return
-    statement = f"COPY {table.name} ({', '.join(_columns(table))}) FROM STDIN"
+    statement = f"COPY {table.name} ({', '.join(columns)}) FROM STDIN"
     driver: Any = connection.connection
     try:
         with driver.cursor() as cursor, cursor.copy(statement) as stream:
@@ -51,12 +59,7 @@ def _stream(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
 
 
 @cache
-def _columns(table: Table) -> list[str]:
-    return [column.name for column in table.columns if column is not table.autoincrement_column]
-
-
-@cache
-def _statement(table: Table, size: int, dialect: Dialect, once: bool) -> str:
-    one = str(insert(table).inline().values(dict.fromkeys(_columns(table))).compile(dialect=dialect))
+def _statement(table: Table, columns: Columns, size: int, dialect: Dialect, once: bool) -> str:
+    one = str(insert(table).inline().values(dict.fromkeys(columns)).compile(dialect=dialect))
     whole = one + f", {one.partition(' VALUES ')[2]}" * (size - 1)  # compiling the whole would cost 30 ms
     return f"{whole} ON CONFLICT DO NOTHING" if once else whole

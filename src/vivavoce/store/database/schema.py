@@ -16,23 +16,20 @@ from sqlalchemy import (
     Integer,
     MetaData,
     PrimaryKeyConstraint,
-    String,
     Table,
-    Text,
     UniqueConstraint,
     event,
     func,
     text,
 )
 
+from vivavoce.store.database.text import Name, Text
+
 HEAD = "0007"
 """The newest migration; versions are ordered as text."""
 
 BigId = BigInteger().with_variant(Integer, "sqlite")
 """63 bits; in SQLite only a column called INTEGER is the row's own number."""
-
-Name = String().with_variant(String(collation="C"), "postgresql")
-"""Text that rows are found and ordered by, in both databases by its bytes and not by the customs of a language."""
 
 metadata = MetaData()
 
@@ -276,9 +273,9 @@ audit = Table(
     metadata,
     Column("id", BigId, primary_key=True),
     Column("at", Double, nullable=False),
-    Column("actor", Name, nullable=False),
-    Column("action", Name, nullable=False),
-    Column("subject", Name, nullable=False),
+    Column("actor", Name(nul=False), nullable=False),
+    Column("action", Name(nul=False), nullable=False),
+    Column("subject", Name(nul=False), nullable=False),
     Column("detail", Text),
 )
 """Who changed what, and when: labels, deletions and tokens; nothing deletes a row of it."""

@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import and_, func
-
 from vivavoce.records.label import Disagreement, Label, LabelAgreement
-from vivavoce.records.run import Grading
 from vivavoce.records.score import State
 from vivavoce.stats.agreement import Agreement, agreement
-from vivavoce.store.database.schema import labels, scores
-from vivavoce.store.labels.labels import label_of, of_run, said
-from vivavoce.store.runs.decode import AnyRow
-from vivavoce.store.store import Store
+from vivavoce.store.database.database import AnyRow
+from vivavoce.store.labels.rows import label_of
 
 LISTED = 100
 """Disagreements that are listed one by one."""
@@ -32,25 +27,6 @@ class Paired(NamedTuple):
     def differs(self) -> bool:
         """Whether the person and the judge say the opposite."""
         return self.passed is not None and self.label.verdict == ("fail" if self.passed else "pass")
-
-
-def paired_labels(
-    store: Store, grading: Grading, grader: str, *, author: str | None = None, turns: bool = False
-) -> list[Paired]:
-    """Return the labels about a grader, each with its score: those of whole conversations, or those of `turns`."""
-    s, of_turn = scores.c, func.coalesce(labels.c.turn, -1)
-    same = and_(
-        s.attempt_id == labels.c.attempt_id,
-        s.grading_id == grading.id,
-        s.kind == "grade",
-        s.name == labels.c.grader,
-        func.coalesce(s.turn, -1) == of_turn,
-    )
-    query = said().add_columns(s.state, s.value, s.passed).outerjoin(scores, same)
-    about = of_turn >= 0 if turns else of_turn < 0
-    with store.connected() as connection:
-        rows = connection.execute(of_run(connection, query, grading.run_id, grader, author).where(about)).all()
-    return [_paired(row) for row in rows]
 
 
 def agreement_with(pairs: Sequence[Paired]) -> LabelAgreement:
@@ -76,7 +52,8 @@ def agreement_with(pairs: Sequence[Paired]) -> LabelAgreement:
     )
 
 
-def _paired(row: AnyRow) -> Paired:
+def paired(row: AnyRow) -> Paired:
+    """Return a row of a label and of a score as a pair."""
     return Paired(label_of(row), row.state, row.value, None if row.passed is None else bool(row.passed))
 
 

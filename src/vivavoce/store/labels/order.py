@@ -12,9 +12,7 @@ from typing import Any, cast
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from vivavoce.records.run import AttemptKey, Grading
-from vivavoce.store.database.database import spelled
 from vivavoce.store.database.schema import attempts, scores
-from vivavoce.store.store import Store
 
 MOST = 500
 """Conversations that are put in order at once."""
@@ -24,44 +22,34 @@ _SPLIT = 5000
 _KEY = (attempts.c.sample_id, attempts.c.target, attempts.c.trial)
 
 
-def in_doubt(store: Store, grading: Grading, grader: str, limit: int = MOST) -> list[AttemptKey]:
-    """Return conversations that a grader has scored, those that its judge is least sure of first.
-
-    These are the ones where the votes of a panel were not unanimous, the closest votes first; then those whose score is
-    closest to where passing begins.
-    """
-    with store.connected() as connection:
-        look = _Look(connection, grading, spelled(connection, grader))
-        values = look.values()
-        if not values:
-            return []
-        split = look.split() if "votes" in look.extra(values[0]) else []
-        near = look.nearest(look.pass_mark(values), limit)
-        return look.keys([*dict.fromkeys([*split, *near])][:limit])
-
-
-def at_random(store: Store, grading: Grading, grader: str, seed: int, limit: int = MOST) -> list[AttemptKey]:
-    """Return conversations that a grader has scored, in an order that the seed decides; any where none is named."""
-    a = attempts.c
-    with store.connected() as connection:
-        plan = select(a.id).where(a.run_id == grading.run_id).order_by(a.position, a.id)
-        ids = list(connection.execute(plan).scalars())
-        random.Random(seed).shuffle(ids)
-        look = _Look(connection, grading, spelled(connection, grader))
-        drawn: list[int] = []
-        while ids and len(drawn) < limit:
-            some, ids = ids[:MOST], ids[MOST:]
-            drawn += look.scored(some) if grader else some
-        return look.keys(drawn[:limit])
-
-
 @dataclass(frozen=True, slots=True)
-class _Look:
-    """Looks at the scores that one grader gave whole conversations."""
+class GraderScores:
+    """The scores that one grader gave whole conversations."""
 
     connection: Connection
     grading: Grading
     grader: str
+
+    def in_doubt(self, limit: int) -> list[AttemptKey]:
+        """Return the conversations whose scores the judge is least sure of first."""
+        values = self.values()
+        if not values:
+            return []
+        split = self.split() if "votes" in self.extra(values[0]) else []
+        near = self.nearest(self.pass_mark(values), limit)
+        return self.keys([*dict.fromkeys([*split, *near])][:limit])
+
+    def at_random(self, seed: int, limit: int) -> list[AttemptKey]:
+        """Return conversations in an order that the seed decides."""
+        a = attempts.c
+        plan = select(a.id).where(a.run_id == self.grading.run_id).order_by(a.position, a.id)
+        ids = list(self.connection.execute(plan).scalars())
+        random.Random(seed).shuffle(ids)
+        drawn: list[int] = []
+        while ids and len(drawn) < limit:
+            some, ids = ids[:MOST], ids[MOST:]
+            drawn += self.scored(some) if self.grader else some
+        return self.keys(drawn[:limit])
 
     def values(self) -> list[float]:
         """Return every score that was given, upwards."""

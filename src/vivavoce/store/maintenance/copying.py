@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from sqlalchemy import Connection, Engine, RowMapping, Table, func, insert, select, update
+from sqlalchemy import Connection, Table, func, insert, select, update
 
 from vivavoce.errors import UsageError
-from vivavoce.store.database.database import for_writing, on_postgresql, plain_errors
+from vivavoce.store.database.database import AnyRow, Database, for_writing, values_of
 from vivavoce.store.database.schema import attempts, gradings, runs, scores
+from vivavoce.store.database.text import text_for
 from vivavoce.store.runs.committing import Committer
-from vivavoce.store.runs.encode import Entry, escape_nul
 from vivavoce.store.runs.ids import attempt_ids
 from vivavoce.store.runs.reading import Reader
+from vivavoce.store.runs.rows import Entry
 
 COMMIT = 128
 """Attempts that are committed together."""
@@ -36,15 +37,7 @@ class Copied:
     labels: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One of the two stores; `place` names it in errors."""
-
-    engine: Engine
-    place: str
-
-
-def copy_run(source: Side, target: Side, run_id: str, tell: Listener) -> tuple[bool, int]:
+def copy_run(source: Database, target: Database, run_id: str, tell: Listener) -> tuple[bool, int]:
     """Copy a run and its gradings; return whether it is new there, and how many attempts got there.
 
     An attempt that is there gets the scores that it lacks. Broken off, it goes on where it was.
@@ -52,18 +45,17 @@ def copy_run(source: Side, target: Side, run_id: str, tell: Listener) -> tuple[b
     Raises:
         UsageError: another run has that id there.
     """
-    with plain_errors(source.place), source.engine.connect() as connection:
-        run = connection.execute(select(runs).where(runs.c.id == run_id)).mappings().one()
-        sets = connection.execute(select(gradings).where(gradings.c.run_id == run_id)).mappings().all()
+    with source.connected() as connection:
+        run = connection.execute(select(runs).where(runs.c.id == run_id)).one()
+        sets = connection.execute(select(gradings).where(gradings.c.run_id == run_id)).all()
         count = connection.execute(select(func.count()).where(attempts.c.run_id == run_id)).scalar_one()
-    reader = Reader(source.engine, source.place, run_id)
+    reader = Reader(source, run_id)
     committer = Committer(target.place, run_id, attempt_ids())
-    with plain_errors(target.place), target.engine.connect() as connection:
-        spell = _spelling(connection)
+    with target.connected() as connection:
         with for_writing(connection).begin():
-            new = _put(connection, target.place, runs, _spelled(run, spell), "started_at")
+            new = _put(connection, target.place, runs, run, "started_at")
             for grading in sets:
-                _put(connection, target.place, gradings, _spelled(grading, spell), "created_at")
+                _put(connection, target.place, gradings, grading, "created_at")
         done = 0
         for batch in _batches(reader.entries(), COMMIT):
             missing = list(_missing(connection, run_id, batch))
@@ -75,44 +67,35 @@ def copy_run(source: Side, target: Side, run_id: str, tell: Listener) -> tuple[b
     return new, committer.stored
 
 
-def _put(connection: Connection, place: str, table: Table, row: dict[str, Any], born: str) -> bool:
+def _put(connection: Connection, place: str, table: Table, row: AnyRow, born: str) -> bool:
     """Keep a row that is new; one that is there and not finished is replaced."""
-    found = connection.execute(select(table).where(table.c.id == row["id"])).mappings().first()
+    found = connection.execute(select(table).where(table.c.id == row.id)).first()
     if found is None:
-        connection.execute(insert(table).values(row))
+        connection.execute(insert(table).values(values_of(row)))
         return True
-    if found[born] != row[born]:
-        raise UsageError(f"another {table.name.removesuffix('s')} in {place} is called {row['id']}")
-    if found["finished_at"] is None:
-        connection.execute(update(table).where(table.c.id == row["id"]).values(row))
+    if getattr(found, born) != getattr(row, born):
+        raise UsageError(f"another {table.name.removesuffix('s')} in {place} is called {row.id}")
+    if found.finished_at is None:
+        connection.execute(update(table).where(table.c.id == row.id).values(values_of(row)))
     return False
 
 
 def _missing(connection: Connection, run_id: str, batch: Sequence[Entry]) -> Iterator[Entry]:
     """Yield of each entry what is not there yet."""
-    spell = _spelling(connection)
+    text = text_for(connection.dialect)
     a, s = attempts.c, scores.c
     mine = select(a.id, a.sample_id, a.target, a.trial).where(
-        a.run_id == run_id, a.sample_id.in_([spell(entry.key.sample_id) for entry in batch])
+        a.run_id == run_id, a.sample_id.in_([entry.key.sample_id for entry in batch])
     )
     number_of = {(row.sample_id, row.target, row.trial): row.id for row in connection.execute(mine)}
     graded = select(s.attempt_id, s.grading_id).where(s.attempt_id.in_(number_of.values())).distinct()
-    there = {tuple(row) for row in connection.execute(graded)}
+    there = {(row.attempt_id, row.grading_id) for row in connection.execute(graded)}
     for entry in batch:
-        number = number_of.get((spell(entry.key.sample_id), spell(entry.key.target), entry.key.trial))
+        number = number_of.get((text(entry.key.sample_id), text(entry.key.target), entry.key.trial))
         if number is None:
             yield entry
         elif new := [row for row in entry.scores if (number, row.grading_id) not in there]:
             yield replace(entry, attempt=None, turns=[], scores=new)
-
-
-def _spelling(connection: Connection) -> Callable[[str], str]:
-    """Return how a text has to be written that the other database took."""
-    return escape_nul if on_postgresql(connection) else str
-
-
-def _spelled(row: RowMapping, spell: Callable[[str], str]) -> dict[str, Any]:
-    return {name: spell(value) if isinstance(value, str) else value for name, value in row.items()}
 
 
 def _batches(items: Iterator[T], size: int) -> Iterator[list[T]]:

@@ -6,10 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, Engine, Table, delete, func, select, text
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, text
 
 from vivavoce.store.access.audit import note
-from vivavoce.store.database.database import on_postgresql
+from vivavoce.store.database.database import Database, on_postgresql
 from vivavoce.store.database.schema import (
     HEAD,
     attempts,
@@ -46,10 +46,10 @@ class Collected:
     replies: int
 
 
-def contents(engine: Engine, place: str) -> Contents:
+def contents(database: Database) -> Contents:
     """Return what is in a store."""
     kept = (runs, gradings, attempts, turns, scores, labels, replies)
-    with engine.connect() as connection:
+    with database.connected() as connection:
         rows = {table.name: _count(connection, table) for table in kept}
         if on_postgresql(connection):
             sizes = [_SIZE.bindparams(name=n) for n in metadata.tables]
@@ -57,7 +57,7 @@ def contents(engine: Engine, place: str) -> Contents:
         else:
             facts = [text("PRAGMA page_count"), text("PRAGMA page_size")]
             size = math.prod(connection.execute(fact).scalar_one() for fact in facts)
-    return Contents(place, HEAD, size, rows)
+    return Contents(database.place, HEAD, size, rows)
 
 
 def finished_before(connection: Connection, *, keep_last: int | None, before: float | None) -> list[str]:

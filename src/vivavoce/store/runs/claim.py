@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from sqlalchemy import Engine, text
 
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.store.database.database import plain_errors
+from vivavoce.store.database.address import is_postgresql
+from vivavoce.store.database.database import Database, plain_errors
 
 try:
     import fcntl
@@ -26,6 +27,25 @@ _KEY = "hashtextextended('vivavoce ' || :run, 0)"
 
 class Claimed(UsageError):
     """A run is being worked on by another process."""
+
+
+def claimed(database: Database, run_id: str) -> AbstractContextManager[None]:
+    """Hold a run while working on it.
+
+    Raises:
+        Claimed: another process is working on it.
+        StoreError: the store cannot be written.
+    """
+    if is_postgresql(database.place):
+        return claimed_in_database(database.engine, database.place, run_id)
+    return claimed_in_file(database.place, run_id)
+
+
+def held(database: Database, run_id: str) -> bool:
+    """Say whether a process works on a run."""
+    if is_postgresql(database.place):
+        return held_in_database(database.engine, database.place, run_id)
+    return held_in_file(database.place, run_id)
 
 
 @contextmanager

@@ -9,12 +9,18 @@ from sqlalchemy.exc import DataError, IntegrityError
 
 from vivavoce.errors import StoreError
 from vivavoce.records.run import AttemptKey
-from vivavoce.store.browse.standing import AttemptFacts, facts_of, standings_of, tags_of
+from vivavoce.store.browse.standing import AttemptFacts, StandingRow, facts_of, standings_of, tags_of
 from vivavoce.store.database import schema
 from vivavoce.store.database.database import for_writing, is_duplicate, meaning
-from vivavoce.store.database.insert import insert_rows
-from vivavoce.store.runs.encode import Entry, Row, escape, escape_nul
+from vivavoce.store.database.insert import Row, insert_rows
+from vivavoce.store.database.text import text_for
 from vivavoce.store.runs.replacing import replace_attempt
+from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells
+
+_ATTEMPTS = ("id", *AttemptCells._fields)
+_TURNS = ("attempt_id", *TurnCells._fields)
+_SCORES = ("attempt_id", *ScoreCells._fields)
+_UNREAD = ("attempt_id", "grading_id")
 
 
 class Committer:
@@ -38,10 +44,9 @@ class Committer:
         """
         try:
             self._commit(for_writing(connection), batch)
-        except UnicodeEncodeError:
-            self.store(connection, [entry.escaped(escape) for entry in batch])
-        except DataError:
-            plainer = [entry.escaped(escape_nul) for entry in batch]
+        except (UnicodeEncodeError, DataError):
+            text = text_for(connection.dialect)
+            plainer = [entry.with_texts(text) for entry in batch]
             if plainer == batch:
                 raise
             self.store(connection, plainer)
@@ -66,7 +71,7 @@ class Committer:
         turns: list[Row] = []
         scores: list[Row] = []
         unread: list[Row] = []
-        standings: list[Row] = []
+        standings: list[StandingRow] = []
         with connection.begin():
             for entry in batch:
                 number, facts = (
@@ -83,11 +88,11 @@ class Committer:
                 scores += [(number, *row) for row in entry.scores]
                 standings += standings_of(number, facts, entry.scores)
                 unread += [(number, grading) for grading in {row.grading_id for row in entry.scores if row.reason}]
-            insert_rows(connection, schema.attempts, attempts)
-            insert_rows(connection, schema.turns, turns)
-            insert_rows(connection, schema.scores, scores)
-            insert_rows(connection, schema.standings, standings)
-            insert_rows(connection, schema.unread, unread)
+            insert_rows(connection, schema.attempts, _ATTEMPTS, attempts)
+            insert_rows(connection, schema.turns, _TURNS, turns)
+            insert_rows(connection, schema.scores, _SCORES, scores)
+            insert_rows(connection, schema.standings, StandingRow._fields, standings)
+            insert_rows(connection, schema.unread, _UNREAD, unread)
         self.stored += len(batch)
 
     def _known(self, connection: Connection, key: AttemptKey) -> tuple[int, AttemptFacts]:

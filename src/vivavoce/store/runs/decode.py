@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
-
-from sqlalchemy import Row, Table
+from typing import Any
 
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Attempt, Grading, Run
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Turn
 from vivavoce.records.usage import Usage
-from vivavoce.store.database.schema import gradings, runs
-
-AnyRow: TypeAlias = "Row[*tuple[Any, ...]]"
+from vivavoce.store.database.database import AnyRow, values_of
 
 
 def run_of(row: AnyRow) -> Run:
     """Return a row of `runs` as a record."""
-    return Run.model_validate({**_columns(runs, row), "spec": json.loads(row.spec), "options": json.loads(row.options)})
+    return Run.model_validate({**values_of(row), "spec": json.loads(row.spec), "options": json.loads(row.options)})
 
 
 def grading_of(row: AnyRow) -> Grading:
     """Return a row of `gradings` as a record."""
     texts = {name: _json(getattr(row, name)) for name in ("spec", "fingerprints", "summary")}
-    return Grading.model_validate({**_columns(gradings, row), **texts, "passed_added": bool(row.passed_added)})
+    return Grading.model_validate({**values_of(row), **texts, "passed_added": bool(row.passed_added)})
 
 
 def attempt_of(row: AnyRow, turns: Iterable[AnyRow]) -> Attempt:
@@ -101,10 +97,6 @@ def score_of(row: AnyRow, turns: Sequence[Score] = ()) -> Score:
         fingerprint=row.fingerprint,
         settings=_json(row.settings) or {},
     )
-
-
-def _columns(table: Table, row: AnyRow) -> dict[str, Any]:
-    return dict(zip(table.columns.keys(), row, strict=True))
 
 
 def _json(text: str | None) -> Any:

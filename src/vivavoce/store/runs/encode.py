@@ -1,119 +1,22 @@
-"""Records as rows: plain tuples in the order of the tables' columns, JSON as text.
-
-JSON text is exact, lone surrogates and NaN included; an object that JSON does not know is written as its `str`.
-In a column of plain text a lone surrogate is escaped for good, and in PostgreSQL the character U+0000 as well.
-"""
+"""Records as rows: named tuples with JSON as text."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError
 
 from vivavoce.errors import StoreError
 from vivavoce.messages import AnyMessage, dump_messages
-from vivavoce.records.counting import conversation_label
 from vivavoce.records.failure import Failure
 from vivavoce.records.redaction import NO_KEYS, SHORTEST, Keys
 from vivavoce.records.run import Attempt, AttemptKey, Outcome
-from vivavoce.records.score import Evidence, Finding, Score, State
+from vivavoce.records.score import Evidence, Finding, Score
 from vivavoce.records.trajectory import Trajectory, Turn
-
-Row = tuple[Any, ...]
-
-
-class AttemptRow(NamedTuple):
-    """A row of `attempts` without its number."""
-
-    run_id: str
-    sample_id: str
-    target: str
-    trial: int
-    position: int
-    scenario: str
-    session_id: str | None
-    started_at: float
-    seconds: float | None
-    sample: str
-    opening: str | None
-    state: str | None
-    failure: str | None
-    usage: str | None
-    test: str | None
-
-
-class TurnRow(NamedTuple):
-    """A row of `turns` without the number of its attempt."""
-
-    idx: int
-    started_at: float | None
-    seconds: float | None
-    messages: str
-    usage: str | None
-    failure: str | None
-
-
-class ScoreCells(NamedTuple):
-    """A row of `scores` without its number and that of its attempt."""
-
-    grading_id: str
-    kind: str
-    name: str
-    turn: int | None
-    turns: int | None
-    state: State
-    value: float | None
-    reason: str | None
-    submission: str | None
-    ground_truth: str | None
-    extra: str | None
-    failure: str | None
-    usage: str | None
-    fingerprint: str | None
-    passed: int | None
-    raw: str | None
-    confidence: float | None
-    findings: str | None
-    other_evidence: str | None
-    settings: str | None
-
-
-Cells = TypeVar("Cells", AttemptRow, TurnRow, ScoreCells)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What is written in one transaction; the rows lack the attempt's id, which stands first in each.
-
-    `attempt` is None when the attempt is in the store already and its id has to be looked up.
-    """
-
-    key: AttemptKey
-    attempt: AttemptRow | None = None
-    turns: list[TurnRow] = field(default_factory=list[TurnRow])
-    scores: list[ScoreCells] = field(default_factory=list[ScoreCells])
-
-    @property
-    def title(self) -> str:
-        """What a person calls it."""
-        return f"sample '{conversation_label(self.key.sample_id, self.key.trial)}' ({self.key.target})"
-
-    def escaped(self, escape: Callable[[str], str]) -> Entry:
-        """Return it with every plain text escaped in this way."""
-
-        def of(row: Cells) -> Cells:
-            return row._make(escape(value) if isinstance(value, str) else value for value in row)
-
-        sample_id, target, trial = self.key
-        return Entry(
-            key=AttemptKey(escape(sample_id), escape(target), trial),
-            attempt=self.attempt and of(self.attempt),
-            turns=[of(row) for row in self.turns],
-            scores=[of(row) for row in self.scores],
-        )
+from vivavoce.store.database.text import json_text
+from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,24 +64,26 @@ class Encoder:
             return entry
         rows = (entry.attempt or (), *entry.turns, *entry.scores)
         texts = [cell for row in rows for cell in row if isinstance(cell, str) and len(cell) >= SHORTEST]
-        return entry.escaped(self.keys.cut) if self.keys.are_in("\0".join(texts)) else entry
+        return entry.with_texts(self.keys.cut) if self.keys.are_in("\0".join(texts)) else entry
 
-    def _attempt(self, attempt: Attempt) -> AttemptRow:
+    def _attempt(self, attempt: Attempt) -> AttemptCells:
         talk = attempt.trajectory
-        return AttemptRow(
-            self.run_id,
-            *attempt.key,
-            attempt.position,
-            attempt.scenario,
-            talk.session_id,
-            attempt.started_at,
-            talk.seconds,
-            attempt.sample,
-            _messages(talk.opening) if talk.opening else None,
-            json_text(talk.state),
-            _failure(talk.failure),
-            _usage(talk),
-            None if talk.test is None else json_text(talk.test.model_dump(mode="json", exclude_none=True)),
+        return AttemptCells(
+            run_id=self.run_id,
+            sample_id=attempt.key.sample_id,
+            target=attempt.key.target,
+            trial=attempt.key.trial,
+            position=attempt.position,
+            scenario=attempt.scenario,
+            session_id=talk.session_id,
+            started_at=attempt.started_at,
+            seconds=talk.seconds,
+            sample=attempt.sample,
+            opening=_messages(talk.opening) if talk.opening else None,
+            state=json_text(talk.state),
+            failure=_failure(talk.failure),
+            usage=_usage(talk),
+            test=None if talk.test is None else json_text(talk.test.model_dump(mode="json", exclude_none=True)),
         )
 
     def _scores(self, scores: Mapping[str, Score], reward: Score | None) -> Iterator[ScoreCells]:
@@ -215,35 +120,14 @@ class Encoder:
         )
 
 
-def json_text(value: object) -> str | None:
-    """Return a value as JSON text, None as NULL."""
-    if value is None:
-        return None
-    try:
-        return to_json(value, inf_nan_mode="constants", fallback=str).decode()
-    except PydanticSerializationError:  # text that is not UTF-8: json escapes it
-        plain = to_jsonable_python(value, inf_nan_mode="constants", fallback=str, bytes_mode="base64")
-        return json.dumps(plain)
-
-
-def escape(text: str) -> str:
-    r"""Return a text that any database takes: a lone surrogate becomes the six characters `\ud800`."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
-
-
-def escape_nul(text: str) -> str:
-    r"""Return a text that PostgreSQL takes: U+0000 becomes the six characters `\u0000`."""
-    return text.replace("\0", "\\u0000")
-
-
-def _turn(turn: Turn) -> TurnRow:
-    return TurnRow(
-        turn.index,
-        turn.started_at,
-        turn.seconds,
-        _messages(turn.messages),
-        json_text(turn.usage),
-        _failure(turn.failure),
+def _turn(turn: Turn) -> TurnCells:
+    return TurnCells(
+        idx=turn.index,
+        started_at=turn.started_at,
+        seconds=turn.seconds,
+        messages=_messages(turn.messages),
+        usage=json_text(turn.usage),
+        failure=_failure(turn.failure),
     )
 
 

@@ -10,10 +10,9 @@ from sqlalchemy import Column, ColumnElement, Connection, Table, func, or_, sele
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.counting import to_number
 from vivavoce.records.run import AttemptKey
-from vivavoce.store.database.database import spelled
+from vivavoce.store.database.database import AnyRow
 from vivavoce.store.database.schema import attempts
-from vivavoce.store.runs.decode import AnyRow
-from vivavoce.store.runs.encode import escape, escape_nul
+from vivavoce.store.database.text import Name
 
 OFFERED = 20
 """Names that an error considers or lists."""
@@ -28,7 +27,6 @@ def find(connection: Connection, table: Table, time: Column[float], name: str, *
         NotFound: no row has that name.
         UsageError: several have.
     """
-    name = escape_nul(escape(name))
     word = table.name.removesuffix("s")
     newest = select(table).where(*among).order_by(time.desc(), table.c.id.desc())
     if latest := re.fullmatch(r"latest(?:~(\d{1,9}))?", name):
@@ -37,8 +35,8 @@ def find(connection: Connection, table: Table, time: Column[float], name: str, *
             return row
         there = connection.execute(select(func.count()).select_from(table).where(*among)).scalar_one()
         raise NotFound(word, name, hint=f": there {_are(there, word)}")
-    begins = func.substr(table.c.id, 1, len(name)) == name
-    ends = func.substr(table.c.id, func.length(table.c.id) - len(name), len(name) + 1) == f"-{name}"
+    begins = func.substr(table.c.id, 1, len(name), type_=Name) == name
+    ends = func.substr(table.c.id, func.length(table.c.id) - len(name), len(name) + 1, type_=Name) == f"-{name}"
     fitting = connection.execute(newest.where(or_(begins, ends)).limit(OFFERED)).all()
     exact = [row for row in fitting if row.id == name]
     if len(exact or fitting) == 1:
@@ -76,5 +74,5 @@ def _are(number: int, word: str) -> str:
 def keys_of(connection: Connection, run_id: str, sample_id: str) -> list[AttemptKey]:
     """Return the keys of the conversations that a run has of a sample."""
     a = attempts.c
-    mine = select(a.target, a.trial).where(a.run_id == run_id, a.sample_id == spelled(connection, sample_id))
+    mine = select(a.target, a.trial).where(a.run_id == run_id, a.sample_id == sample_id)
     return [AttemptKey(sample_id, row.target, row.trial) for row in connection.execute(mine.order_by(a.id))]

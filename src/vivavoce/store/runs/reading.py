@@ -10,37 +10,35 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Engine, Select, Table, case, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Table, case, select, tuple_
 
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRow
 from vivavoce.records.score import TESTER_ERROR, State
-from vivavoce.store.database.database import on_postgresql, plain_errors
+from vivavoce.store.database.database import AnyRow, AnySelect, Database
 from vivavoce.store.database.schema import attempts, scores, turns
-from vivavoce.store.runs.decode import AnyRow, attempt_of, failure_of_text, scores_of
-from vivavoce.store.runs.encode import AttemptRow, Entry, ScoreCells, TurnRow, escape, escape_nul
+from vivavoce.store.runs.decode import attempt_of, failure_of_text, scores_of
+from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells, cells_of
 
 PAGE = 32
 """Whole conversations that are held at a time."""
 KEY_PAGE = 2000
 """Attempts at a time where only keys and scores are read."""
 
-_PLACE = (attempts.c.position, attempts.c.id)
-_KEY = (*_PLACE, attempts.c.sample_id, attempts.c.target, attempts.c.trial)
+_ORDER = (attempts.c.position, attempts.c.id)
+_KEY = (*_ORDER, attempts.c.sample_id, attempts.c.target, attempts.c.trial)
 
 T = TypeVar("T")
 Page = Sequence[AnyRow]
-AnySelect: TypeAlias = "Select[*tuple[Any, ...]]"
-Place = tuple[ColumnElement[int], ColumnElement[int]]
+Order = tuple[ColumnElement[int], ColumnElement[int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads one run; `place` names the store in errors."""
+    """Reads one run."""
 
-    engine: Engine
-    place: str
+    database: Database
     run_id: str
 
     def keys(self) -> Iterator[AttemptKey]:
@@ -117,19 +115,18 @@ class Reader:
     def _whole(self, sample_id: str | None, read: Callable[[Connection, Page], list[T]]) -> Iterator[T]:
         if sample_id is None:
             return self._stream(select(attempts), PAGE, read)
-        spelled = escape_nul(escape(sample_id)) if on_postgresql(self.engine) else escape(sample_id)
-        mine = select(attempts).where(attempts.c.sample_id == spelled)
-        unindexed = (_PLACE[0] + 0, _PLACE[1])  # or SQLite walks through the whole run in its order to find the sample
+        mine = select(attempts).where(attempts.c.sample_id == sample_id)
+        unindexed = (_ORDER[0] + 0, _ORDER[1])  # or SQLite walks through the whole run in its order to find the sample
         return self._stream(mine, PAGE, read, unindexed)
 
     def _stream(
-        self, query: AnySelect, size: int, read: Callable[[Connection, Page], list[T]], place: Place = _PLACE
+        self, query: AnySelect, size: int, read: Callable[[Connection, Page], list[T]], order: Order = _ORDER
     ) -> Iterator[T]:
-        query = query.where(attempts.c.run_id == self.run_id).order_by(*place).limit(size)
+        query = query.where(attempts.c.run_id == self.run_id).order_by(*order).limit(size)
         after = (-1, -1)
         while True:
-            with plain_errors(self.place), self.engine.connect() as connection:
-                page = connection.execute(query.where(tuple_(*place) > after)).all()
+            with self.database.connected() as connection:
+                page = connection.execute(query.where(tuple_(*order) > after)).all()
                 records = read(connection, page) if page else []
             yield from records
             if len(page) < size:
@@ -166,13 +163,8 @@ def _key(row: AnyRow) -> AttemptKey:
 
 
 def _entry(attempt: AnyRow, talk: Sequence[AnyRow], said: Sequence[AnyRow]) -> Entry:
-    """Return rows without the numbers that the database gave them."""
-    return Entry(
-        key=_key(attempt),
-        attempt=AttemptRow._make(tuple(attempt)[1:]),
-        turns=[TurnRow._make(tuple(row)[1:]) for row in talk],
-        scores=[ScoreCells._make(tuple(row)[2:]) for row in said],
-    )
+    (row,) = cells_of(AttemptCells, [attempt])
+    return Entry(key=_key(attempt), attempt=row, turns=cells_of(TurnCells, talk), scores=cells_of(ScoreCells, said))
 
 
 def _outcome(attempt: Attempt, rows: Sequence[AnyRow]) -> Outcome:

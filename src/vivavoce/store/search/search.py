@@ -11,14 +11,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Engine, delete, func, insert, select, text, tuple_
+from sqlalchemy import Connection, delete, func, insert, select, text, tuple_
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import AttemptKey
 from vivavoce.store.browse.keyset import no_cursor
-from vivavoce.store.database.database import for_writing, on_postgresql, plain_errors
+from vivavoce.store.database.database import AnyRow, Database, for_writing, on_postgresql
 from vivavoce.store.database.schema import attempts, passages, scores, turns, unread
-from vivavoce.store.runs.decode import AnyRow
 from vivavoce.store.search.words import Snippet, phrases, snippet, stretches
 
 BATCH = 500
@@ -59,11 +58,10 @@ class Hit(NamedTuple):
 
 
 class Searcher:
-    """Searches one store; `place` names it in errors."""
+    """Searches one store."""
 
-    def __init__(self, engine: Engine, place: str) -> None:
-        self._engine = engine
-        self._place = place
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def find(self, wanted: str, run_id: str | None, limit: int, before: int | None) -> list[Hit]:
         """Return where every one of the words stands, the newest first; those `before` a number, where one is given."""
@@ -73,9 +71,9 @@ class Searcher:
         if len(looked_for) > MOST_WORDS:
             raise UsageError(f"look for at most {MOST_WORDS} words at once, got {len(looked_for)}")
         self.catch_up()
-        query = _postgresql_query if on_postgresql(self._engine) else _sqlite_query
+        query = _postgresql_query if on_postgresql(self._database.engine) else _sqlite_query
         statement, values = query(looked_for, run_id)
-        with plain_errors(self._place), self._engine.connect() as connection:
+        with self._database.connected() as connection:
             if (
                 before is not None
                 and not connection.execute(select(passages.c.id).where(passages.c.id == before)).first()
@@ -89,7 +87,7 @@ class Searcher:
     def catch_up(self, until: Callable[[], bool] = lambda: False) -> int:
         """Read what is unread, `until` somebody says that it is enough, and return how much that was."""
         number = 0
-        with plain_errors(self._place), self._engine.connect() as connection:
+        with self._database.connected() as connection:
             while not until() and connection.execute(select(unread.c.attempt_id).limit(1)).first():
                 connection.rollback()
                 with for_writing(connection).begin():
