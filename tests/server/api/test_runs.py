@@ -99,6 +99,8 @@ def test_what_is_not_there_is_not_found(server: str, path: str) -> None:
         "runs/latest/samples/kind/99999999999999999999",
         "runs/latest/samples/kind/-1",
         "comparisons?a=latest",
+        "comparisons?a=latest&b=latest&threshold=0.5",
+        "runs?%00=1",
         "runs/latest/scores?state=x",
     ],
 )
