@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -68,6 +70,24 @@ async def test_the_first_reply_to_a_question_stays(empty: Store) -> None:
         await replies.put(reply(1)._replace(reply="another"))
     async with empty.replies() as again:
         assert again.get(reply(1).key) == reply(1).reply
+
+
+async def test_a_reply_in_place_of_a_rejected_one_stays_whatever_is_being_committed(tmp_path: Path) -> None:
+    with Store.open(str(tmp_path / "x.db")) as store:
+        other = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        replies = store.replies()
+        await replies.put(reply(1)._replace(reply="unreadable"))
+        await asyncio.sleep(0.2)  # the thread has taken it, and waits for its turn to write
+        replies.reject(reply(1).key)
+        await replies.put(reply(1))
+        assert replies.get(reply(1).key) == reply(1).reply
+        other.execute("ROLLBACK")
+        other.close()
+        await replies.close()
+        async with store.replies() as again:
+            assert again.get(reply(1).key) == reply(1).reply
+            assert replies.rejected == 0
 
 
 async def test_what_another_process_kept_is_found(empty: Store) -> None:

@@ -20,7 +20,7 @@ from vivavoce.store.browse.browse import Browse
 from vivavoce.store.browse.scenarios import Scenarios
 from vivavoce.store.browse.series import AllSeries
 from vivavoce.store.database.address import Place
-from vivavoce.store.database.database import AnyRow, Database, plain_errors, reach
+from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, reach
 from vivavoce.store.database.schema import attempts, gradings, runs
 from vivavoce.store.database.text import json_text
 from vivavoce.store.database.upgrade import upgrade
@@ -132,13 +132,16 @@ class Store:
         """Say whether a process works on a run."""
         return held(self.database, run_id)
 
-    def add_run(self, run: Run) -> None:
-        """Keep a new run.
+    def add_run(self, run: Run, grading: Grading | None = None) -> None:
+        """Keep a new run, and with it its first grading.
 
         Raises:
-            StoreError: there is a run of that id, or the store cannot be written.
+            StoreError: there is a run or a grading of that id, or the store cannot be written.
         """
-        self._add(runs, _run_values(run))
+        with self.database.writing() as connection:
+            connection.execute(insert(runs).values(_run_values(run)))
+            if grading is not None:
+                connection.execute(insert(gradings).values(_grading_values(grading)))
 
     def update_run(self, run: Run) -> None:
         """Replace what is kept of a run.
@@ -168,7 +171,8 @@ class Store:
         Raises:
             StoreError: there is a grading of that id, or its run is not in the store.
         """
-        self._add(gradings, _grading_values(grading))
+        with self.database.writing() as connection:
+            connection.execute(insert(gradings).values(_grading_values(grading)))
 
     def update_grading(self, grading: Grading) -> None:
         """Replace what is kept of a grading.
@@ -217,7 +221,7 @@ class Store:
         """Return which attempts of a run are stored, so that going on with it can leave them out."""
         targets: dict[str, str] = {}
         keys = self._reader(run_id).keys()
-        return {key._replace(target=targets.setdefault(key.target, key.target)) for key in keys}
+        return {AttemptKey(key.sample_id, targets.setdefault(key.target, key.target), key.trial) for key in keys}
 
     def replaced(self, run_id: str) -> list[Replaced]:
         """Return the attempts of a run that were tried again, the oldest first."""
@@ -309,20 +313,15 @@ class Store:
             raise NotFound("grading", grading_id)
         return rows[0].run_id
 
-    def _read(self, query: Any) -> Sequence[AnyRow]:
+    def _read(self, query: AnySelect) -> Sequence[AnyRow]:
         with self.database.connected() as connection:
             return connection.execute(query).all()
 
-    def _add(self, table: Table, values: dict[str, Any]) -> None:
-        self._write(insert(table).values(values))
-
     def _update(self, table: Table, values: dict[str, Any]) -> None:
-        if not self._write(update(table).where(table.c.id == values["id"]).values(values)):
-            raise StoreError(f"{self.place}: there is no {values['id']} in {table.name}")
-
-    def _write(self, statement: Any) -> int:
         with self.database.writing() as connection:
-            return connection.execute(statement).rowcount
+            changed = connection.execute(update(table).where(table.c.id == values["id"]).values(values)).rowcount
+        if not changed:
+            raise StoreError(f"{self.place}: there is no {values['id']} in {table.name}")
 
 
 def _run_values(run: Run) -> dict[str, Any]:

@@ -79,6 +79,11 @@ def values_of(row: AnyRow) -> dict[str, Any]:
     return dict(row._mapping)  # pyright: ignore[reportPrivateUsage] - its documented name
 
 
+def columns_of(row: AnyRow) -> tuple[str, ...]:
+    """Return the names of the columns of a row."""
+    return row._fields  # pyright: ignore[reportPrivateUsage] - its documented name
+
+
 def driver_errors() -> tuple[type[Exception], ...]:
     """Return the errors of the drivers themselves; psycopg is there only when it was needed."""
     psycopg = sys.modules.get("psycopg")
