@@ -17,9 +17,9 @@ import pytest
 from server.api.test_jobs import ended, submit
 from server.live import Reply, get, send, serving
 from server.pages.cases import keep, outcome, turn
+from store.database.test_upgrade import execute
 from store.postgresql import Server, idle_server
 from store.postgresql import server as postgresql_server
-from store.test_upgrade import execute
 from vivavoce.server.allowed import Allowed
 from vivavoce.store.database.schema import HEAD
 from vivavoce.store.store import Store

@@ -13,8 +13,8 @@ from vivavoce.store.maintenance.retention import Collected
 from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
 
-from . import cases
-from .cases import FINGERPRINTS
+from .. import cases
+from ..cases import FINGERPRINTS
 
 
 async def hold(store: Store, run_id: str, started_at: float, status: str = "finished") -> None:

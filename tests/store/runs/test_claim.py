@@ -11,8 +11,8 @@ from vivavoce.errors import UsageError
 from vivavoce.store.runs.claim import claimed_in_file
 from vivavoce.store.store import Store
 
-from . import cases
-from .cases import RUN
+from .. import cases
+from ..cases import RUN
 
 HOLD = """
 import sys

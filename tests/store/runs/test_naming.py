@@ -5,7 +5,7 @@ import pytest
 from vivavoce.errors import UsageError
 from vivavoce.store.store import Store
 
-from . import cases
+from .. import cases
 
 IDS = ["20261119-abcd", "20261120-abcd", "20261120-abxy", "x", "x-ray"]
 

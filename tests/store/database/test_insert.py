@@ -8,7 +8,7 @@ from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import reach
 from vivavoce.store.database.insert import LARGEST, insert_rows
 
-from . import cases
+from .. import cases
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, LARGEST - 1, LARGEST, LARGEST * 2 + 5])

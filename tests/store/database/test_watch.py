@@ -10,7 +10,7 @@ from vivavoce.errors import StoreError
 from vivavoce.store.database.schema import HEAD
 from vivavoce.store.store import Store
 
-from . import cases
+from .. import cases
 from .test_upgrade import execute
 
 

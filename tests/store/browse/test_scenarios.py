@@ -8,7 +8,7 @@ from vivavoce.records.score import Score
 from vivavoce.store.browse.scenarios import AT_ONCE
 from vivavoce.store.store import Store
 
-from .cases import GRADING, RUN, grading, outcome, unfortunate
+from ..cases import GRADING, RUN, grading, outcome, unfortunate
 
 
 def put(store: Store, outcomes: Sequence[Outcome]) -> None:

@@ -8,8 +8,8 @@ from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.score import Score, skipped
 from vivavoce.store.store import Store
 
-from . import cases
-from .cases import FINGERPRINTS, GRADING, RUN
+from .. import cases
+from ..cases import FINGERPRINTS, GRADING, RUN
 
 
 def keep(store: Store, grades: Sequence[Score]) -> None:

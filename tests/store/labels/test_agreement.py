@@ -10,8 +10,8 @@ from vivavoce.records.score import Score, failed, skipped
 from vivavoce.store.labels.agreement import agreement_with
 from vivavoce.store.store import Store
 
-from . import cases
-from .cases import BROKEN, FINGERPRINTS, GRADING, RUN
+from .. import cases
+from ..cases import BROKEN, FINGERPRINTS, GRADING, RUN
 
 GRADES = {
     0: Score(value=1.0),

@@ -17,8 +17,8 @@ from vivavoce.store.database import group_commit
 from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.store.store import Store
 
-from . import cases
-from .cases import FINGERPRINTS, GRADING, RUN, begun, outcome
+from .. import cases
+from ..cases import FINGERPRINTS, GRADING, RUN, begun, outcome
 
 CHILD = [sys.executable, cases.__file__]
 

@@ -14,7 +14,7 @@ from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.browse.listing import SampleEntry
 from vivavoce.store.store import Store
 
-from .cases import BROKEN, FINGERPRINTS, GRADING, RUN
+from ..cases import BROKEN, FINGERPRINTS, GRADING, RUN
 
 GOALS = [0.9, 0.1, None, 0.5, 0.5, 0.0]
 

@@ -14,8 +14,8 @@ from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.store.search import search
 from vivavoce.store.store import Store
 
-from . import cases
-from .cases import FINGERPRINTS, GRADING, RUN
+from .. import cases
+from ..cases import FINGERPRINTS, GRADING, RUN
 
 
 def said(number: int, *words: str, rationale: str | None = None) -> Outcome:

@@ -25,7 +25,7 @@ from vivavoce.store.database.database import for_writing, on_postgresql, reach
 from vivavoce.store.database.upgrade import MIGRATIONS
 from vivavoce.store.store import Store
 
-from . import cases
+from .. import cases
 
 VERSIONS = ["0001", "0002", "0003", "0004", "0005", "0006"]
 """The schemas of versions that came before."""

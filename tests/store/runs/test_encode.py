@@ -19,8 +19,8 @@ from vivavoce.records.usage import Usage
 from vivavoce.store.database.address import is_postgresql
 from vivavoce.store.store import Store
 
-from . import cases
-from .cases import FINGERPRINTS, GRADING, RUN, begun, outcome, score, unfortunate
+from .. import cases
+from ..cases import FINGERPRINTS, GRADING, RUN, begun, outcome, score, unfortunate
 
 
 def stored(store: Store, outcome: Outcome) -> Outcome:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from .postgresql import idle_server, installed_package
+from ..postgresql import idle_server, installed_package
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as another user")

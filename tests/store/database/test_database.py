@@ -11,8 +11,8 @@ from vivavoce.store.database.address import Place
 from vivavoce.store.database.database import reach
 from vivavoce.store.store import Store
 
-from . import cases
-from .postgresql import Server
+from .. import cases
+from ..postgresql import Server
 
 
 def test_a_file_is_synced_at_each_commit_and_its_references_are_checked(tmp_path: Path) -> None:

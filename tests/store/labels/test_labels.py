@@ -13,8 +13,8 @@ from vivavoce.records.run import AttemptKey
 from vivavoce.store.labels.rows import LabelPlace, now_label
 from vivavoce.store.store import Store
 
-from . import cases
-from .cases import FINGERPRINTS, GRADING, RUN
+from .. import cases
+from ..cases import FINGERPRINTS, GRADING, RUN
 
 KEY = AttemptKey("sample-1", "bot", 0)
 

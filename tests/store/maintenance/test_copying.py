@@ -18,9 +18,9 @@ from vivavoce.store.maintenance import copying
 from vivavoce.store.maintenance.copying import Copied
 from vivavoce.store.store import Store
 
-from . import cases
-from .cases import FINGERPRINTS, GRADING, RUN
-from .postgresql import Server
+from .. import cases
+from ..cases import FINGERPRINTS, GRADING, RUN
+from ..postgresql import Server
 
 Kept = tuple[Run, list[tuple[Grading, list[Outcome]]]]
 
