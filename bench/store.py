@@ -74,7 +74,7 @@ async def write(store: Store, runs: range) -> float:
 def copy(source: Store, target: Store) -> float:
     """Copy a store; return attempts a second."""
     started = time.perf_counter()
-    copied = source.copy_to(target, lambda _run, _done, _count: None)
+    copied = source.maintenance.copy_to(target, lambda _run, _done, _count: None)
     return copied.attempts / (time.perf_counter() - started)
 
 

@@ -13,7 +13,6 @@ from playwright.sync_api import Browser, Page, expect
 from server.live import serving
 from server.pages.cases import keep, outcome, turn
 from vivavoce.records.score import Score
-from vivavoce.store.labels import all_labels
 from vivavoce.store.store import Store
 
 
@@ -58,7 +57,7 @@ def test_conversations_are_marked_with_keys(queue: str, page: Page, store: Store
     expect(page.get_by_label("Progress")).to_contain_text("Item 3: you say Pass; the judge says Pass, 1.00: they agree")
     page.keyboard.press("u")
     heading(page, "Item 3 of 3")
-    assert [(one.verdict, one.note) for one in all_labels(store, "run-1")] == [("fail", "1 s u")]
+    assert [(one.verdict, one.note) for one in store.labels.all("run-1")] == [("fail", "1 s u")]
 
 
 def test_without_a_script_a_form_does_the_same(browser: Browser, queue: str, store: Store) -> None:
@@ -71,7 +70,7 @@ def test_without_a_script_a_form_does_the_same(browser: Browser, queue: str, sto
     page.get_by_role("button", name="Undo item 1").click()
     heading(page, "Item 1 of 3")
     context.close()
-    assert list(all_labels(store, "run-1")) == []
+    assert list(store.labels.all("run-1")) == []
 
 
 def test_a_turn_is_marked_on_the_page_of_its_conversation(queue: str, page: Page) -> None:

@@ -10,7 +10,6 @@ import pytest
 from server.pages.cases import keep, outcome
 from vivavoce.records.label import Label
 from vivavoce.records.score import Score
-from vivavoce.store.labels import set_label
 from vivavoce.store.store import Store
 
 from .conftest import Viva
@@ -24,7 +23,7 @@ def labelled(tmp_path: Path) -> None:
         for name, verdict in (("one", "pass"), ("two", "fail")):
             said = {"sample_id": name, "target": "bot", "trial": 0, "grader": "goal", "author": "Ida"}
             told = {"verdict": verdict, "note": f"=why {name}", "created_at": 1.0}
-            set_label(store, "run-1", Label.model_validate({**said, **told}))
+            store.labels.set("run-1", Label.model_validate({**said, **told}))
 
 
 @pytest.mark.usefixtures("labelled")

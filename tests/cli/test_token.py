@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import holder
 
 from .conftest import Viva
 
@@ -20,7 +19,7 @@ def test_a_token_is_printed_once_and_opens_the_store(viva: Viva, tmp_path: Path)
     assert "it is not shown again" in done.stderr
     secret = done.stdout.strip()
     with Store.open(str(tmp_path / "x.db")) as store:
-        found = holder(store, secret)
+        found = store.tokens.holder(secret)
     assert found is not None
     assert (found.name, found.role, found.expires_at) == ("ida", "write", None)
     shown = viva("token", "--store", "x.db").stdout

@@ -27,9 +27,7 @@ from vivavoce.metrics.transcript import transcript
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.report.export import export
 from vivavoce.run.opening import run_suite
-from vivavoce.store.audit import entries
-from vivavoce.store.browsing import list_samples
-from vivavoce.store.labels import LabelPlace, now_label, set_label
+from vivavoce.store.labels.rows import LabelPlace, now_label
 from vivavoce.store.store import Store
 
 SUITE = """\
@@ -208,14 +206,14 @@ def test_a_name_means_the_same_conversation_in_python(folder: Path) -> None:
 def test_a_filter_names_the_same_trial(store: Store) -> None:
     grading = store.grading(store.run("latest").id)
     for wanted, trials in {"trial:2": [1], "trial:1": [0], "trial>1": [1], "trial:0": [], "echo<1": [1]}.items():
-        assert [one.trial for one in list_samples(store, grading.id, wanted).samples] == trials
+        assert [one.trial for one in store.browse.samples(grading.id, wanted).samples] == trials
 
 
 def test_labels(store: Store) -> None:
     run = store.run("latest").id
     place = LabelPlace(run, AttemptKey("refund", "bot.reply", 1), 2, "echo", "Ida")
-    set_label(store, run, now_label(place, "pass", None, blind=False))
-    assert entries(store, None, 1).entries[0].subject == f"{run}/{NAME}"
+    store.labels.set(run, now_label(place, "pass", None, blind=False))
+    assert store.audit.entries(None, 1).entries[0].subject == f"{run}/{NAME}"
     (row,) = csv.DictReader(io.StringIO(viva("labels", "export", "--format", "csv")))
     assert (row["trial"], row["turn"]) == ("2", "3")
     label = json.loads(viva("labels", "export"))

@@ -33,9 +33,7 @@ from vivavoce.report.worst import worst
 from vivavoce.run.opening import run_suite
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import GraderSummary, Summary
-from vivavoce.store.browsing import list_samples
-from vivavoce.store.browsing_scores import list_scores
-from vivavoce.store.standing import Standing, standing_of, worst_of
+from vivavoce.store.browse.standing import Standing, standing_of, worst_of
 from vivavoce.store.store import Store
 
 SUITE = """\
@@ -185,7 +183,7 @@ def test_a_gate_counts_them_unless_it_has_a_bar_of_its_own(run: RunResult, truth
 
 def test_lists_say_the_same(graded: GradedRun, truth: Answers) -> None:
     found: Answers = {}
-    for entry in list_samples(graded.store, graded.grading.id).samples:
+    for entry in graded.store.browse.samples(graded.grading.id).samples:
         found |= {(entry.sample_id, entry.trial, one.name): one.passed for one in entry.scores}
         states: list[Standing] = [standing_of(one.state, one.passed) for one in entry.scores]
         assert entry.standing == ("error" if entry.failure else worst_of(states))
@@ -194,7 +192,7 @@ def test_lists_say_the_same(graded: GradedRun, truth: Answers) -> None:
 
 
 def test_the_list_of_scores_says_the_same(graded: GradedRun, truth: Answers) -> None:
-    page = list_scores(graded.store, graded.grading, limit=500)
+    page = graded.store.browse.scores(graded.grading, limit=500)
     assert {(one.sample_id, one.trial, one.name): one.passed for one in page.scores if one.turn is None} == truth
 
 
@@ -317,7 +315,7 @@ def test_a_turn_passes_by_the_same_rule_everywhere(graded: GradedRun, run: RunRe
         for key, name, score in _scores(run)
         for turn in score.turns or ()
     }
-    page = list_scores(graded.store, graded.grading, limit=500)
+    page = graded.store.browse.scores(graded.grading, limit=500)
     listed = {(one.sample_id, one.trial, one.name, one.turn): one.passed for one in page.scores if one.turn is not None}
     assert known == listed
     assert {True, False, None} <= set(known.values())

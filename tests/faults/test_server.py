@@ -68,7 +68,7 @@ def test_a_run_that_is_deleted_while_it_is_looked_at_is_said_to_be_gone(url: str
     following = page.partition('href="/runs/run-1?after=')[2].partition('"')[0]
     samples = get(f"{url}/api/v1/runs/run-1/samples?limit=5").json()
     assert following
-    store.collect(keep_last=0)
+    store.maintenance.collect(keep_last=0)
     for path in ("/runs/run-1", f"/runs/run-1?after={following}", "/runs/run-1/samples/s3?trial=1"):
         reply = get(url + path)
         assert (reply.status, "There is nothing here" in reply.text, 'href="/"' in reply.text) == (404, True, True)
@@ -89,7 +89,7 @@ def test_the_list_of_runs_goes_on_where_a_run_was_deleted(url: str, store: Store
     for number in range(4):
         keep(store, [outcome()], f"new-{number}", at=2000.0 + number)
     first = get(f"{url}/api/v1/runs?limit=2").json()
-    store.collect(before=2012.5)  # the one that the place is after, and all that are older
+    store.maintenance.collect(before=2012.5)  # the one that the place is after, and all that are older
     rest = get(f"{url}/api/v1/runs?after={first['next']}").json()
     assert ([one["id"] for one in first["runs"]], rest["runs"]) == (["new-3", "new-2"], [])
 
@@ -102,7 +102,7 @@ def test_whoever_follows_a_job_hears_its_end_though_its_run_is_deleted(url: str,
         assert next(news).kind == "started"
         gate.asked.wait(30)
         run = next(one.id for one in store.runs() if one.status == "running")
-        with store.writing() as connection:
+        with store.database.writing() as connection:
             for table in ("gradings", "runs"):
                 connection.exec_driver_sql(
                     f"DELETE FROM {table} WHERE {'run_id' if table[0] == 'g' else 'id'} = '{run}'"

@@ -17,11 +17,11 @@ import pytest
 from server.api.test_jobs import ended, submit
 from server.live import Reply, get, send, serving
 from server.pages.cases import keep, outcome, turn
+from store.database.test_upgrade import execute
 from store.postgresql import Server, idle_server
 from store.postgresql import server as postgresql_server
-from store.test_upgrade import execute
 from vivavoce.server.allowed import Allowed
-from vivavoce.store.schema import HEAD
+from vivavoce.store.database.schema import HEAD
 from vivavoce.store.store import Store
 
 from .test_server import many
@@ -139,7 +139,7 @@ def test_a_file_that_is_cut_short_is_an_error_and_no_wrong_answer(tmp_path: Path
 def test_a_locked_file_is_read_and_a_write_says_that_it_is_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vivavoce.store.sqlite.LOCK_WAIT", 0.2)
+    monkeypatch.setattr("vivavoce.store.database.sqlite.LOCK_WAIT", 0.2)
     path = str(tmp_path / "kept.db")
     with served(path, tmp_path) as url:
         assert get(f"{url}/api/v1/search?q=hello").status == 200

@@ -15,7 +15,7 @@ from vivavoce.run.plan import RunOptions
 from vivavoce.run.regrade import Regrade
 from vivavoce.run.result import RunResult
 from vivavoce.settings import settings
-from vivavoce.store.claim import Claimed
+from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
 
 TALK = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
@@ -58,12 +58,12 @@ async def test_a_run_that_is_graded_again_is_worked_on_and_not_deleted() -> None
     class Deleting:
         async def on(self, event: Event) -> None:
             with pytest.raises(Claimed):
-                store.delete_run(first.run.id, "Ida")
+                store.maintenance.delete_run(first.run.id, "Ida")
             refused.append(event)
 
     with Store.open(settings().store) as store:
         await Regrade(store, first.run.id, listeners=[Deleting()]).execute()
-        store.delete_run(first.run.id, "Ida")
+        store.maintenance.delete_run(first.run.id, "Ida")
     assert len(refused) == 3
 
 

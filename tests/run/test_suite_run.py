@@ -230,6 +230,15 @@ async def test_a_run_whose_graders_or_data_changed_is_not_resumed(suite: Path) -
             await reopen_run(run.id, store=store).execute()
 
 
+async def test_a_run_without_a_set_of_scores_is_refused_in_words(suite: Path) -> None:
+    with Store.open(settings().store) as store:
+        whole = (await open_run(suite, store=store).execute()).run
+        assert [one.id for one in store.gradings(whole.id)] == [f"{whole.id}-g1"]
+        store.add_run(whole.model_copy(update={"id": "half", "status": "running", "finished_at": None}))
+        with pytest.raises(UsageError, match="cannot resume half: it was stopped before it began; start a new run"):
+            await reopen_run("half", store=store).execute()
+
+
 OWN = """\
 from helper_of_the_suite import WORTH
 

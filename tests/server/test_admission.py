@@ -10,8 +10,8 @@ from starlette.types import Scope
 
 from vivavoce.server.admission import COOKIE, Admission
 from vivavoce.server.users import User
+from vivavoce.store.access.tokens import Role, digest_of
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import Role, create, digest_of, revoke
 
 from .live import get, send, serving
 
@@ -26,7 +26,7 @@ class Door(NamedTuple):
 
     def token(self, role: Role, name: str = "ida") -> dict[str, str]:
         """Return the header of somebody new."""
-        return {"authorization": f"Bearer {create(self.store, name, role)[1]}"}
+        return {"authorization": f"Bearer {self.store.tokens.create(name, role)[1]}"}
 
 
 @pytest.fixture
@@ -61,15 +61,15 @@ def test_whoever_may_not_is_told_what_it_takes(door: Door) -> None:
 
 
 def test_a_token_that_is_revoked_is_refused_at_once(door: Door) -> None:
-    made, secret = create(door.store, "ida", "read")
+    made, secret = door.store.tokens.create("ida", "read")
     headers = {"authorization": f"Bearer {secret}"}
     assert get(f"{door.url}/api/v1/runs", headers).status == 200
-    revoke(door.store, made.id)
+    door.store.tokens.revoke(made.id)
     assert get(f"{door.url}/api/v1/runs", headers).status == 401
 
 
 def test_a_token_whose_time_is_over_is_refused(door: Door) -> None:
-    _, secret = create(door.store, "ida", "admin", expires_at=time.time() - 1)
+    _, secret = door.store.tokens.create("ida", "admin", expires_at=time.time() - 1)
     assert get(f"{door.url}/api/v1/runs", {"authorization": f"Bearer {secret}"}).status == 401
 
 
@@ -134,7 +134,7 @@ async def test_nobody_is_shut_out_by_the_guesses_of_others_at_the_same_address(s
     admission = Admission(store, clock=lambda: 0.0)
     for number in range(20):
         await answered(admission, bearer(f"guess {number}"))
-    assert await answered(admission, bearer(create(store, "ida", "read")[1])) == (200, "")
+    assert await answered(admission, bearer(store.tokens.create("ida", "read")[1])) == (200, "")
 
 
 async def test_coming_without_a_token_is_no_guess(store: Store) -> None:
@@ -146,14 +146,14 @@ async def test_coming_without_a_token_is_no_guess(store: Store) -> None:
 @pytest.mark.parametrize(("method", "burst"), [("GET", 200), ("POST", 100)])
 async def test_one_token_may_not_ask_without_end_and_others_still_may(store: Store, method: str, burst: int) -> None:
     admission = Admission(store, clock=lambda: 0.0)
-    busy, calm = (bearer(create(store, "ida", "write")[1]) for _ in "ab")
+    busy, calm = (bearer(store.tokens.create("ida", "write")[1]) for _ in "ab")
     assert {await answered(admission, busy, method) for _ in range(burst)} == {(200, "")}
     assert await answered(admission, busy, method) == (429, "1")
     assert await answered(admission, calm, method) == (200, "")
 
 
 def test_what_others_at_this_address_keep_in_the_browser_hides_no_token(door: Door) -> None:
-    _, secret = create(door.store, "ida", "read")
+    _, secret = door.store.tokens.create("ida", "read")
     kept = f'theirs={{"a": "b"}}; {COOKIE}={secret}; also="c'
     assert get(f"{door.url}/", {"cookie": kept}).status == 200
 

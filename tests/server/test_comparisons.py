@@ -68,7 +68,7 @@ def test_a_run_of_the_same_name_in_place_of_a_deleted_one_is_compared_anew(
 ) -> None:
     comparisons = Comparisons()
     comparisons.compare(store, *both)
-    store.delete_run("b", "me")
+    store.maintenance.delete_run("b", "me")
     keep(store, [outcome("other"), outcome("two", position=1)], "b")
     found = comparisons.compare(store, both[0], store.grading("b"))
     assert found.targets[0].unmatched_b == ["other", "two"]

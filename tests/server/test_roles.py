@@ -10,8 +10,8 @@ from fastapi.routing import APIRoute
 
 from vivavoce.server.access import READING
 from vivavoce.server.app import API, PAGES
+from vivavoce.store.access.tokens import ROLES, Role
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import ROLES, Role, create
 
 from .live import Reply, send, serving
 
@@ -59,7 +59,7 @@ def test_each_route_takes_the_role_that_it_should(door: str, store: Store, route
     for method, path in routes:
         needed = TAKE.get((method, path), "read" if method in READING else "write")
         for role in ROLES:
-            headers = {"authorization": f"Bearer {create(store, role, role)[1]}"}
+            headers = {"authorization": f"Bearer {store.tokens.create(role, role)[1]}"}
             reply = ask(door, method, path, headers)
             refused = reply.status == 403 and "takes a token with the role" in reply.text
             lacks = ROLES.index(role) < ROLES.index(needed) and (method, path) not in FOR_NOBODY

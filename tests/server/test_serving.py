@@ -8,7 +8,6 @@ import pytest
 from vivavoce.errors import UsageError
 from vivavoce.server.serving import is_loopback_name, listening, public_address, serve
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import create, revoke
 
 from .live import get, serving
 
@@ -35,7 +34,7 @@ def test_nothing_listens_where_others_could_come_in_without_a_token(tmp_path: Pa
     with Store.open(str(tmp_path / "x.db")) as store, pytest.raises(UsageError, match="VIVAVOCE_TOKEN"):
         serve(store, "0.0.0.0", 0)
     with Store.open(str(tmp_path / "x.db")) as store:
-        revoke(store, create(store, "ida", "admin")[0].id)
+        store.tokens.revoke(store.tokens.create("ida", "admin")[0].id)
         with pytest.raises(UsageError, match="viva token create"):
             serve(store, "127.0.0.1", 0, public="https://viva.example.org")
 

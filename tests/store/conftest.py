@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.store.address import is_postgresql
+from vivavoce.store.database.address import is_postgresql
 from vivavoce.store.store import Store
 
 from .cases import begun

@@ -1,18 +1,20 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from vivavoce.errors import StoreError
 from vivavoce.records.reply import StoredReply
-from vivavoce.store.insert import LARGEST
+from vivavoce.store.database.group_commit import PENDING
+from vivavoce.store.database.insert import LARGEST
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
-from vivavoce.store.writer import PENDING
 
 PUT_AND_DIE = """
 import asyncio, os, sys
@@ -70,6 +72,24 @@ async def test_the_first_reply_to_a_question_stays(empty: Store) -> None:
         assert again.get(reply(1).key) == reply(1).reply
 
 
+async def test_a_reply_in_place_of_a_rejected_one_stays_whatever_is_being_committed(tmp_path: Path) -> None:
+    with Store.open(str(tmp_path / "x.db")) as store:
+        other = sqlite3.connect(tmp_path / "x.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        replies = store.replies()
+        await replies.put(reply(1)._replace(reply="unreadable"))
+        await asyncio.sleep(0.2)  # the thread has taken it, and waits for its turn to write
+        replies.reject(reply(1).key)
+        await replies.put(reply(1))
+        assert replies.get(reply(1).key) == reply(1).reply
+        other.execute("ROLLBACK")
+        other.close()
+        await replies.close()
+        async with store.replies() as again:
+            assert again.get(reply(1).key) == reply(1).reply
+            assert replies.rejected == 0
+
+
 async def test_what_another_process_kept_is_found(empty: Store) -> None:
     async with empty.replies() as replies, empty.replies() as others:
         assert replies.get(reply(1).key) is None
@@ -118,7 +138,7 @@ def test_each_event_loop_may_use_it(empty: Store) -> None:
 
 async def test_what_cannot_be_written_is_said_to_all_who_come_later(empty: Store) -> None:
     replies = empty.replies()
-    with empty._engine.begin() as connection:  # pyright: ignore[reportPrivateUsage]
+    with empty.database.engine.begin() as connection:
         connection.exec_driver_sql("DROP TABLE replies")
     await replies.put(reply(1))
     with pytest.raises(StoreError, match=r"replies\b.*: its tables are gone.* \(1 reply not stored\)"):
@@ -132,7 +152,7 @@ async def test_what_cannot_be_written_is_said_to_all_who_come_later(empty: Store
 
 
 async def test_nothing_is_taken_once_it_is_closed(empty: Store) -> None:
-    replies = ReplyStore(empty._engine, empty.place)  # pyright: ignore[reportPrivateUsage]
+    replies = ReplyStore(empty.database)
     await replies.close()
     await replies.close()
     with pytest.raises(StoreError, match="the replies are closed"):

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import ast
+import inspect
 import os
+import pydoc
 import sqlite3
 import tempfile
 from collections.abc import Generator, Iterator, Sequence
@@ -15,7 +18,8 @@ from vivavoce.errors import StoreError, UsageError
 from vivavoce.records.run import AttemptKey, ErrorRow, Run, ScoreRow
 from vivavoce.records.score import failed
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.store import reading
+from vivavoce.store import store as module
+from vivavoce.store.runs import reading
 from vivavoce.store.store import Store
 
 from . import cases
@@ -112,6 +116,41 @@ def test_an_id_is_given_once(store: Store) -> None:
 def test_half_a_surrogate_pair_in_the_name_of_a_suite_is_kept_as_it_is_spelled(store: Store) -> None:
     store.add_run(cases.run("odd").model_copy(update={"suite": "exam \ud800"}))
     assert store.run("odd").suite == r"exam \ud800"
+
+
+def test_a_run_and_its_first_grading_are_kept_together_or_not_at_all(store: Store) -> None:
+    with pytest.raises(StoreError):
+        store.add_run(cases.run("half"), cases.grading(GRADING, "half"))
+    with pytest.raises(UsageError, match="no run 'half'"):
+        store.run("half")
+    store.add_run(cases.run("whole"), cases.grading("whole.1", "whole"))
+    assert [one.id for one in store.gradings("whole")] == ["whole.1"]
+
+
+def test_the_help_of_a_store_shows_all_that_can_be_done_with_it() -> None:
+    shown = pydoc.plain(pydoc.render_doc(Store))
+    parts = ("browse", "series", "scenarios", "labels", "tokens", "audit", "maintenance")
+    for part in parts:
+        assert f"{part}\n" in shown
+        room = getattr(Store, part).fget
+        assert inspect.getdoc(room)
+        methods = inspect.getmembers(inspect.signature(room, eval_str=True).return_annotation, inspect.isfunction)
+        public = [method for name, method in methods if not name.startswith("_")]
+        assert public
+        assert all(inspect.getdoc(method) for method in public)
+        assert f"`{part}`" in (inspect.getdoc(Store) or "")
+
+
+def test_no_public_function_takes_a_store() -> None:
+    folder = Path(module.__file__).parent
+    named = [
+        f"{path.relative_to(folder)}: {function.name}"
+        for path in folder.rglob("*.py")
+        for function in ast.parse(path.read_text()).body
+        if isinstance(function, ast.FunctionDef)
+        and any(one.annotation is not None and ast.unparse(one.annotation) == "Store" for one in function.args.args)
+    ]
+    assert named == []
 
 
 def test_a_grading_needs_its_run(store: Store) -> None:

@@ -16,8 +16,7 @@ from vivavoce.report.csv_file import cell
 from vivavoce.report.html.labelling import check_question
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.terminal import number
-from vivavoce.store.label_agreement import agreement_with, paired_labels
-from vivavoce.store.labels import all_labels
+from vivavoce.store.labels.agreement import agreement_with
 from vivavoce.store.store import Store
 
 
@@ -39,14 +38,14 @@ def command(
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         if what == "export":
-            if not _write(all_labels(opened, found.id, grader=grader, author=author), to):
+            if not _write(opened.labels.all(found.id, grader=grader, author=author), to):
                 notes().print(f"no labels of {found.id} here; people label on the pages: viva view", soft_wrap=True)
             return
         if grader is None:
             raise UsageError("say whose scores to compare with: --grader NAME")
         scores = opened.grading(found.id)
         check_question(grader, scores)
-        pairs = paired_labels(opened, scores, grader, author=author, turns=turns)
+        pairs = opened.labels.paired(scores, grader, author=author, turns=turns)
     agreement = agreement_with(pairs)
     if as_json:
         print_json(strict_json(agreement))

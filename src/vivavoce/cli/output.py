@@ -21,7 +21,7 @@ from rich.segment import Segment
 from vivavoce.errors import UsageError
 from vivavoce.report.text import inert, printable, printable_json, safe
 from vivavoce.settings import settings
-from vivavoce.store.address import Place
+from vivavoce.store.database.address import Place
 
 
 def _place(given: str | None) -> str | None:

@@ -17,8 +17,7 @@ from vivavoce.report.terminal import label, run_report
 from vivavoce.report.text import count
 from vivavoce.report.transcript import conversation
 from vivavoce.report.worst import worst
-from vivavoce.store.conversation_names import named_conversation
-from vivavoce.store.naming import no_conversation
+from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 
 
@@ -64,7 +63,7 @@ def _show_run(graded: GradedRun, as_json: bool, options: list[str]) -> None:
 
 
 def _show_sample(store: Store, run: Run, grading: Grading, name: str, as_json: bool) -> None:
-    sample, trial = named_conversation(store, run.id, name)
+    sample, trial = store.named_conversation(run.id, name)
     held = list(store.outcomes(grading.id, sample_id=sample))
     if not held:
         raise NotFound("sample", sample, within=f"run {run.id}", known=_some_ids(store, grading))

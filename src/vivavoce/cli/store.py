@@ -15,8 +15,7 @@ from vivavoce.errors import UsageError
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
 from vivavoce.settings import user_name
-from vivavoce.store.address import Place
-from vivavoce.store.audit import entries
+from vivavoce.store.database.address import Place
 from vivavoce.store.store import Store
 
 SECONDS = {"h": 3600, "d": 86400, "w": 7 * 86400}
@@ -64,7 +63,7 @@ def command(
 
 def _show(place: str, as_json: bool) -> None:
     with Store.open(place, create=False) as opened:
-        found = opened.contents()
+        found = opened.maintenance.contents()
     if as_json:
         print_json(strict_json(asdict(found)))
         return
@@ -78,7 +77,7 @@ def _collect(place: str, keep_last: int | None, older_than: str | None, dry_run:
         raise UsageError("say what may go: --keep-last 20, --older-than 30d, or both")
     before = None if older_than is None else time.time() - seconds_of(older_than, "--older-than")
     with Store.open(place, create=False) as opened:
-        gone = opened.collect(keep_last=keep_last, before=before, dry_run=dry_run, actor=user_name())
+        gone = opened.maintenance.collect(keep_last=keep_last, before=before, dry_run=dry_run, actor=user_name())
     for run_id in gone.runs:
         out().print(run_id, soft_wrap=True)
     verb = "would delete" if dry_run else "deleted"
@@ -89,7 +88,7 @@ def _audit(place: str, as_json: bool) -> None:
     with Store.open(place, create=False) as opened:
         after: str | None = None
         while True:
-            page = entries(opened, after, 500)
+            page = opened.audit.entries(after, 500)
             for one in page.entries:
                 at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(one.at))
                 detail = "" if one.detail is None else strict_json(one.detail)
@@ -121,7 +120,7 @@ def _copy(source: str | None, target: str | None) -> None:
     )
     with Store.open(source, create=False) as read, Store.open(target) as written, bar:
         task = bar.add_task("", total=None)
-        copied = read.copy_to(
+        copied = read.maintenance.copy_to(
             written, lambda run, done, total: bar.update(task, description=run, completed=done, total=total)
         )
     console.print(

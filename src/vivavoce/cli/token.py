@@ -14,8 +14,8 @@ from vivavoce.errors import UsageError
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import safe
 from vivavoce.settings import user_name
+from vivavoce.store.access.tokens import Role, Token
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import Role, Token, create, listed, revoke
 
 
 def command(
@@ -46,9 +46,9 @@ def command(
         raise UsageError(f"--role and --expires are for viva token create, not for {what}")
     with Store.open(store_of(store), create=what == "create") as opened:
         if what == "list":
-            _show(listed(opened), as_json)
+            _show(opened.tokens.all(), as_json)
         elif what == "revoke":
-            gone = revoke(opened, subject or "", user_name())
+            gone = opened.tokens.revoke(subject or "", user_name())
             notes().print(f"revoked {gone.id} ({gone.name})", soft_wrap=True)
         else:
             _create(opened, subject or "", role, expires)
@@ -58,7 +58,7 @@ def _create(store: Store, name: str, role: Role | None, expires: str | None) -> 
     if role is None:
         raise UsageError("say what it may do: --role read, --role write or --role admin")
     ends = None if expires is None else time.time() + seconds_of(expires, "--expires")
-    made, secret = create(store, name, role, expires_at=ends, actor=user_name())
+    made, secret = store.tokens.create(name, role, expires_at=ends, actor=user_name())
     print(secret)
     notes().print(f"token {made.id} for {made.name}, {role}, {_ends(made)}; it is not shown again", soft_wrap=True)
 

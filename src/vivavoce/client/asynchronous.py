@@ -32,8 +32,8 @@ from vivavoce.server.replies import (
     SearchHit,
     SearchPage,
 )
-from vivavoce.store.audit import AuditEntry, AuditPage
-from vivavoce.store.listing import (
+from vivavoce.store.access.audit import AuditEntry, AuditPage
+from vivavoce.store.browse.listing import (
     GradedTurn,
     LabelPage,
     ListedScore,

@@ -18,8 +18,8 @@ from vivavoce.report.compare import Comparison
 from vivavoce.report.trends import Trend
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
 from vivavoce.server.replies import ExportFormat, Health, MetricLine, RunReport, SearchHit
-from vivavoce.store.audit import AuditEntry
-from vivavoce.store.listing import GradedTurn, ListedScore, RunEntry, SampleEntry
+from vivavoce.store.access.audit import AuditEntry
+from vivavoce.store.browse.listing import GradedTurn, ListedScore, RunEntry, SampleEntry
 
 T = TypeVar("T")
 

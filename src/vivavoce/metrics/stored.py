@@ -17,8 +17,7 @@ from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.run import Attempt
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
-from vivavoce.store.conversation_names import named_conversation
-from vivavoce.store.naming import no_conversation
+from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 
 
@@ -54,7 +53,7 @@ def stored_input(store: Store, test_result_id: str) -> MultiTurnEvaluationInput:
     if not slash or not sample:
         raise UsageError(f"'{test_result_id}' is no stored conversation; write RUN/SAMPLE, or RUN/SAMPLE#2 for trial 2")
     run = store.run(name)
-    sample, trial = named_conversation(store, run.id, sample)
+    sample, trial = store.named_conversation(run.id, sample)
     attempts = list(store.attempts(run.id, sample_id=sample))
     if not attempts:
         known = {key.sample_id for key in store.done(run.id)}

@@ -17,7 +17,7 @@ from vivavoce.records.score import Score
 from vivavoce.report.pairing import Pairing, Scenarios, pair, scenarios_of
 from vivavoce.report.worst import why
 from vivavoce.stats.paired import difference_of
-from vivavoce.store.scenarios import ScenarioScores, Scored, said_of, scenario_scores
+from vivavoce.store.browse.scenarios import ScenarioScores, Scored
 from vivavoce.store.store import Store
 
 
@@ -151,7 +151,7 @@ def compare(
 def reasons_of(store: Store, grading: Grading, target: str, name: str, samples: Sequence[str]) -> dict[str, str]:
     """Return by sample what a grader, or the reward, says of the lowest trial, in one line each."""
     lowest: dict[str, Score] = {}
-    for sample, said in said_of(store, grading, target, name, samples):
+    for sample, said in store.scenarios.said_of(grading, target, name, samples):
         known = lowest.get(sample)
         if said.value is not None and (known is None or known.value is None or said.value < known.value):
             lowest[sample] = said
@@ -210,7 +210,7 @@ class _GradedSide:
 
 
 def _read(store: Store, grading: Grading) -> _GradedSide:
-    found = scenario_scores(store, grading)
+    found = store.scenarios.scores(grading)
     samples = scenarios_of(found.attempts.values())
     numbers: dict[str, dict[str, tuple[int, ...]]] = {target: {} for target in samples}
     for number, (sample, target, _) in found.attempts.items():

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from vivavoce.records.run import Grading
 from vivavoce.report.text import one_line
-from vivavoce.store.series import Graded
+from vivavoce.store.browse.series import Graded
 
 Kind = Literal["metric", "target", "tester", "dataset", "version"]
 

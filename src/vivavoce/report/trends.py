@@ -20,7 +20,7 @@ from vivavoce.report.trend_changes import Change, changes_between, metric_change
 from vivavoce.report.trend_finding import finding
 from vivavoce.report.trend_point import Point, step_between
 from vivavoce.run.summary import GraderSummary, Summary
-from vivavoce.store.series import Graded, Series, read_series
+from vivavoce.store.browse.series import Graded, Series
 from vivavoce.store.store import Store
 
 LIMIT = 60
@@ -69,7 +69,7 @@ def trend(
     Raises:
         UsageError: there is no such suite, grader, target or run.
     """
-    return Trends(suite, read_series(store, suite, first=first, last=last, limit=limit)).trend(grader, target)
+    return Trends(suite, store.series.of(suite, first=first, last=last, limit=limit)).trend(grader, target)
 
 
 @dataclass(frozen=True, slots=True)

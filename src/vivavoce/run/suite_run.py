@@ -30,8 +30,8 @@ from vivavoce.run.plan import RECORDED, GivenPlan, Plan, RunOptions, plan_of
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import ErrorLimit, Summary, summarise, tally
 from vivavoce.store.replies import ReplyStore
+from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.store.store import Store
-from vivavoce.store.writer import OutcomeWriter
 from vivavoce.suites.build import Scoring, needs_state
 from vivavoce.suites.hooks import check_setup, run_setup
 from vivavoce.suites.judges import JudgeOpener
@@ -189,8 +189,7 @@ class SuiteRun:
         grading = Grading(
             id=f"{run.id}-g1", run_id=run.id, spec=spec, fingerprints=scoring.fingerprints, created_at=now
         )
-        self.store.add_run(run)
-        self.store.add_grading(grading)
+        self.store.add_run(run, grading)
         return run, grading
 
     def _records_again(self, run: Run, plan: AnyPlan, scoring: Scoring) -> tuple[Run, Grading]:
@@ -199,7 +198,9 @@ class SuiteRun:
         Raises:
             UsageError: what decides its outcome has changed since it began.
         """
-        grading = self.store.gradings(run.id)[0]
+        grading = next(iter(self.store.gradings(run.id)), None)
+        if grading is None:
+            raise UsageError(f"cannot resume {run.id}: it was stopped before it began; start a new run")
         then, prints = grading.fingerprints, scoring.fingerprints
         changed = [name for name in {**then, **prints} if then.get(name) != prints.get(name)]
         what = f"'{changed[0]}' has" if changed else None

@@ -19,7 +19,7 @@ from vivavoce.errors import StoreError
 from vivavoce.server.admission import Admission
 from vivavoce.server.refusals import for_program, refusal
 from vivavoce.server.users import visitor, whoever_sits_here
-from vivavoce.store.tokens import digest_of
+from vivavoce.store.access.tokens import digest_of
 
 MAX_BODY = 32_000_000
 """Bytes that a request may have."""

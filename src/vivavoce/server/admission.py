@@ -22,9 +22,9 @@ from starlette.types import Scope
 from vivavoce.server.limits import Allowance, asker_at
 from vivavoce.server.refusals import for_program, refusal
 from vivavoce.server.users import NOBODY, User
-from vivavoce.store.address import is_postgresql
+from vivavoce.store.access.tokens import Token, digest_of, made_here
+from vivavoce.store.database.address import is_postgresql
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import Token, digest_of, holder, made_here
 
 COOKIE = "viva_token"
 """The cookie in which a browser keeps its token."""
@@ -101,8 +101,8 @@ class Admission:
     async def _holder(self, secret: str) -> Token | None:
         """Look a token up: a file answers sooner than a thread could be woken, a database may be far away."""
         if not is_postgresql(self._store.place):
-            return holder(self._store, secret)
-        return await to_thread.run_sync(holder, self._store, secret, limiter=self._lookups)
+            return self._store.tokens.holder(secret)
+        return await to_thread.run_sync(self._store.tokens.holder, secret, limiter=self._lookups)
 
     def asker(self, scope: Scope, headers: Headers) -> str:
         """Return who asks, by the address; behind a proxy of ours, by the one that it was asked from."""

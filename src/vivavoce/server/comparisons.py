@@ -12,7 +12,6 @@ from collections.abc import Hashable
 
 from vivavoce.records.run import Grading
 from vivavoce.report.compare import Comparison, compare
-from vivavoce.store.browsing import count_samples
 from vivavoce.store.store import Store
 
 KEPT = 16
@@ -42,7 +41,7 @@ class Comparisons:
         """
         if a.finished_at is None or b.finished_at is None:
             return compare(store, a, b, *targets, reasons=reasons)
-        sides = [(one.model_dump_json(), count_samples(store, one.id)) for one in (a, b)]
+        sides = [(one.model_dump_json(), store.browse.count_samples(one.id)) for one in (a, b)]
         asked = (*sides, targets, reasons)
         with self._lock:
             if (known := self._kept.get(asked)) is not None:

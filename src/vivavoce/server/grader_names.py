@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from vivavoce.records.run import Grading
 from vivavoce.report.html.labelling import check_question
-from vivavoce.store.browsing_filter import Compares, Term
+from vivavoce.store.browse.filter import Compares, Term
 
 ORDERS = ("position", "worst", "seconds", "turns")
 """What samples can be ordered by besides the graders."""

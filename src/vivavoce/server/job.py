@@ -19,7 +19,7 @@ from vivavoce.records.trajectory import Turn, tool_calls
 from vivavoce.run.regrade import Regrade
 from vivavoce.run.suite_run import SuiteRun
 from vivavoce.server.job_record import JobEvent, JobRecord, Said
-from vivavoce.store.listing import ScoreEntry
+from vivavoce.store.browse.listing import ScoreEntry
 
 KEPT = 2000
 """Events that are kept for those who come later; each says how far the job is, so that the older ones can go."""

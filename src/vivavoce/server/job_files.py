@@ -14,7 +14,7 @@ from vivavoce.records.redaction import keys_of_environment
 from vivavoce.report.strict_json import strict_json
 from vivavoce.server.job_record import JobRecord
 from vivavoce.server.job_requests import KeptRequest
-from vivavoce.store.claim import Claimed, claimed_in_file
+from vivavoce.store.runs.claim import Claimed, claimed_in_file
 
 
 class KeptJob(BaseModel):

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.records.run import Verdict
-from vivavoce.store.listing import ScoreEntry
+from vivavoce.store.browse.listing import ScoreEntry
 
 Kind = Literal["evaluation", "suite", "test", "grade", "resume"]
 JobStatus = Literal["waiting", "running", "finished", "interrupted", "failed"]

@@ -15,9 +15,7 @@ from typing import Literal
 from vivavoce.errors import NotFound
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading
-from vivavoce.store.label_agreement import paired_labels
-from vivavoce.store.label_order import MOST, at_random, in_doubt
-from vivavoce.store.labels import all_labels
+from vivavoce.store.labels.order import MOST
 from vivavoce.store.store import Store
 
 HELD = 200
@@ -92,16 +90,16 @@ class LabelQueues:
 
 def said_in(store: Store, asked: Asked) -> dict[AttemptKey, Label]:
     """Return what the author of a queue has said of whole conversations, in the order of time."""
-    said = all_labels(store, asked.grading.run_id, grader=asked.grader, author=asked.author)
+    said = store.labels.all(asked.grading.run_id, grader=asked.grader, author=asked.author)
     return {one.key: one for one in sorted(said, key=lambda one: one.created_at) if one.turn is None}
 
 
 def _items(store: Store, asked: Asked) -> list[AttemptKey]:
     said = said_in(store, asked)
     if asked.order == "random" or not asked.grader:
-        rest = at_random(store, asked.grading, asked.grader, asked.seed, MOST + len(said))
+        rest = store.labels.at_random(asked.grading, asked.grader, asked.seed, MOST + len(said))
         return [*dict.fromkeys([*said, *rest])]
-    others = paired_labels(store, asked.grading, asked.grader)
-    doubted = in_doubt(store, asked.grading, asked.grader, MOST + len(said))
+    others = store.labels.paired(asked.grading, asked.grader)
+    doubted = store.labels.in_doubt(asked.grading, asked.grader, MOST + len(said))
     disputed = [one.label.key for one in others if one.differs]
     return [*dict.fromkeys([*said, *disputed, *doubted])]

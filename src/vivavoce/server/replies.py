@@ -11,7 +11,7 @@ from vivavoce.records.run import Grading, Run
 from vivavoce.records.usage import Usage
 from vivavoce.run.summary import Summary
 from vivavoce.server.job_record import JobRecord
-from vivavoce.store.listing import SamplePage
+from vivavoce.store.browse.listing import SamplePage
 
 ExportFormat = Literal["json", "html", "jsonl", "csv", "junit", "markdown", "github", "parquet"]
 """What a run is exported as, in one file."""

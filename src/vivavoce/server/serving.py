@@ -21,7 +21,6 @@ from vivavoce.server.access import Access
 from vivavoce.server.allowed import Allowed
 from vivavoce.server.app import create_app
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import any_good
 
 EVERYWHERE = ("0.0.0.0", "::")
 """What stands for all addresses of this machine; the server answers then to each of them, and to its name."""
@@ -74,7 +73,7 @@ def serve(
     """
     public = None if public is None else public_address(public)
     others = public is not None or not is_loopback_name(host)
-    if others and token is None and not any_good(store):
+    if others and token is None and not store.tokens.any_good():
         raise UsageError(
             f"{public or host} can be reached from other machines, and this store has no token for them: make one with "
             "viva token create NAME --role admin, or set VIVAVOCE_TOKEN to a secret that requests must bring"

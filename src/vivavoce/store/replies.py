@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from sqlalchemy import Connection, Engine, bindparam, delete, func, select
+from sqlalchemy import Connection, bindparam, delete, func, select
 
 from vivavoce.errors import StoreError
-from vivavoce.pacing.waiting import in_thread
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.reply import StoredReply
-from vivavoce.store.database import driver_errors, for_writing, meaning, on_postgresql, plain_errors
-from vivavoce.store.encode import escape
-from vivavoce.store.insert import LARGEST, insert_rows
-from vivavoce.store.schema import replies
-from vivavoce.store.writer import BATCH, PENDING, WINDOW
+from vivavoce.store.database.database import (
+    Database,
+    driver_errors,
+    for_writing,
+    meaning,
+    on_postgresql,
+    plain_errors,
+    values_of,
+)
+from vivavoce.store.database.group_commit import GroupCommit, Items
+from vivavoce.store.database.insert import LARGEST, insert_rows
+from vivavoce.store.database.schema import replies
+from vivavoce.store.database.text import text_for
+
+REPLIES = Items("reply", "replies", thread="vivavoce-replies", closed="the replies are closed")
 
 
 class ReplyStore:
@@ -31,29 +38,20 @@ class ReplyStore:
     was rejected gives way to the next. After an error nothing more is written, and every call raises it.
     """
 
-    def __init__(self, engine: Engine, place: str) -> None:
-        self._engine = engine
-        self._place = place
-        self._changed = threading.Condition()
-        self._queue: dict[str, StoredReply] = {}
-        self._writing: dict[str, StoredReply] = {}
-        self._oldest = 0.0
-        self._hurry = self._closing = False
-        self._error: str | None = None
-        self._thread: threading.Thread | None = None
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._pending = _Pending()
+        self._committing = GroupCommit[_Queued](database, self._pending, REPLIES)
         self._keys = keys_of_environment()
-        self._rejected: set[str] = set()
-        self._replacing: set[str] = set()
 
     @property
     def rejected(self) -> int:
         """How many replies could not be used and have none in their place."""
-        return len(self._rejected)
+        return len(self._pending.rejected)
 
     def reject(self, key: str) -> None:
         """Take note that the reply of a key cannot be used, so that the next one replaces it."""
-        with self._changed:
-            self._rejected.add(key)
+        self._pending.rejected.add(key)
 
     def get(self, key: str) -> str | None:
         """Return the reply that is kept under a key, also one that is not committed yet; None when there is none.
@@ -61,14 +59,17 @@ class ReplyStore:
         Raises:
             StoreError: the store cannot be read.
         """
-        waiting = self._queue.get(key) or self._writing.get(key)
+        waiting = self._pending.get(key)
         if waiting is not None:
             return waiting.reply
         try:
-            row = self._execute(self._lookup, (key,)).fetchone()
+            found = self._execute(self._lookup, (key,)).fetchone()
         except driver_errors() as error:
-            raise StoreError(f"{self._place}: {meaning(error)}") from error
-        return None if row is None else row[0]
+            raise StoreError(f"{self._database.place}: {meaning(error)}") from error
+        if found is None:
+            return None
+        (reply,) = found
+        return reply
 
     async def put(self, reply: StoredReply) -> None:
         """Queue a reply; waits while too many are pending.
@@ -76,21 +77,9 @@ class ReplyStore:
         Raises:
             StoreError: an earlier one could not be written, or this is closed.
         """
-        with self._changed:
-            self._check()
-            if self._closing:
-                raise StoreError(f"{self._place}: the replies are closed")
-            self._queue[reply.key] = reply._replace(reply=self._keys.cut(reply.reply))
-            if reply.key in self._rejected:
-                self._rejected.discard(reply.key)
-                self._replacing.add(reply.key)
-            pending = len(self._queue)
-            if pending == 1:
-                self._oldest = time.monotonic()
-            if pending in (1, BATCH):
-                self._wake()
-        if pending >= PENDING:
-            await in_thread(self._settle)
+        await self._committing.room()
+        kept = reply._replace(reply=self._keys.cut(reply.reply))
+        self._committing.add(self._pending.add(kept))
 
     def all(self, models: Sequence[str] = ()) -> Iterator[StoredReply]:
         """Yield what is kept, of these models or of all, the oldest first.
@@ -98,13 +87,13 @@ class ReplyStore:
         Raises:
             StoreError: the store cannot be read, or something put before could not be written.
         """
-        self._settle()
+        self._committing.settle()
         query = select(replies).order_by(replies.c.created_at, replies.c.key)
         if models:
-            query = query.where(replies.c.model.in_([escape(model) for model in models]))
-        with plain_errors(self._place), self._engine.connect() as connection:
+            query = query.where(replies.c.model.in_(models))
+        with self._database.connected() as connection:
             for row in connection.execute(query.execution_options(yield_per=LARGEST)):
-                yield StoredReply(*row)
+                yield StoredReply(**values_of(row))
 
     def add(self, more: Iterable[StoredReply], replacing: Collection[str] = ()) -> int:
         """Keep replies, all or none, and return how many were not there before; those of some keys are replaced.
@@ -112,13 +101,13 @@ class ReplyStore:
         Raises:
             StoreError: the store cannot be written.
         """
-        self._settle()
+        self._committing.settle()
         rows = iter(more)
-        with plain_errors(self._place), self._engine.connect() as connection, for_writing(connection).begin():
+        with self._database.writing() as connection:
             before = _count(connection)
             _drop(connection, replacing)
             while batch := list(islice(rows, LARGEST)):
-                insert_rows(connection, replies, [_row(reply) for reply in batch], once=True)
+                _insert(connection, batch)
             return _count(connection) - before
 
     async def close(self) -> None:
@@ -127,16 +116,13 @@ class ReplyStore:
         Raises:
             StoreError: something could not be written.
         """
-        with self._changed:
-            self._closing = True
-            self._changed.notify_all()
-        if self._thread is not None:
-            await asyncio.to_thread(self._thread.join)
-        if "_execute" in vars(self):
-            del self._execute
-            self._reading.close()
-            del self._reading
-        self._check()
+        try:
+            await self._committing.close()
+        finally:
+            if "_execute" in vars(self):
+                del self._execute
+                self._reading.close()
+                del self._reading
 
     async def __aenter__(self) -> Self:
         return self
@@ -148,8 +134,8 @@ class ReplyStore:
 
     @cached_property
     def _reading(self) -> Connection:
-        with plain_errors(self._place):
-            connection = self._engine.connect()
+        with plain_errors(self._database.place):
+            connection = self._database.engine.connect()
         if on_postgresql(connection):  # elsewhere a transaction would stay open
             connection.execution_options(isolation_level="AUTOCOMMIT")
         return connection
@@ -163,62 +149,54 @@ class ReplyStore:
     @cached_property
     def _lookup(self) -> str:
         query = select(replies.c.reply).where(replies.c.key == bindparam("key"))
-        return str(query.compile(dialect=self._engine.dialect))
-
-    def _wake(self) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name="vivavoce-replies", daemon=True)
-            self._thread.start()
-        self._changed.notify_all()
-
-    def _settle(self) -> None:
-        """Wait until everything put so far is committed."""
-        with self._changed:
-            self._hurry = True
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: not (self._queue or self._writing) or self._error)
-            self._check()
-
-    def _check(self) -> None:
-        if self._error is not None:
-            raise StoreError(self._error)
-
-    # What follows runs in the thread.
-
-    def _work(self) -> None:
-        try:
-            with plain_errors(self._place), self._engine.connect() as connection:
-                while self._take():
-                    with for_writing(connection).begin():
-                        _drop(connection, self._replacing & self._writing.keys())
-                        insert_rows(connection, replies, [_row(one) for one in self._writing.values()], once=True)
-                    self._written()
-        except Exception as error:  # whatever it was, the callers have to hear of it
-            with self._changed:
-                lost = len(self._writing) + len(self._queue)
-                self._error = f"{error} ({lost} repl{'y' if lost == 1 else 'ies'} not stored)"
-                self._changed.notify_all()
-
-    def _take(self) -> bool:
-        with self._changed:
-            self._changed.wait_for(lambda: self._queue or self._closing)
-            if self._queue:
-                self._changed.wait_for(self._is_due, max(0.0, self._oldest + WINDOW - time.monotonic()))
-            self._writing, self._queue, self._hurry = self._queue, {}, False
-            return bool(self._writing)
-
-    def _is_due(self) -> bool:
-        return len(self._queue) >= BATCH or self._hurry or self._closing
-
-    def _written(self) -> None:
-        with self._changed:
-            self._replacing -= self._writing.keys()
-            self._writing = {}
-            self._changed.notify_all()
+        return str(query.compile(dialect=self._database.engine.dialect))
 
 
-def _row(reply: StoredReply) -> tuple[str, str, str, float]:
-    return reply.key, escape(reply.model), escape(reply.reply), reply.created_at
+class _Queued(NamedTuple):
+    """A reply that is not committed yet; with `replaces` it takes the place of one that was rejected."""
+
+    reply: StoredReply
+    replaces: bool
+
+
+class _Pending:
+    """The replies that are not committed yet, by their keys, and the keys whose replies were rejected."""
+
+    def __init__(self) -> None:
+        self.rejected: set[str] = set()
+        self.stored = 0
+        self._replies: dict[str, StoredReply] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> StoredReply | None:
+        """Return the reply of a key that is not committed yet."""
+        return self._replies.get(key)
+
+    def add(self, reply: StoredReply) -> _Queued:
+        """Take note of a reply, and return what is to be queued."""
+        with self._lock:
+            self._replies[reply.key] = reply
+            replaces = reply.key in self.rejected
+            self.rejected.discard(reply.key)
+        return _Queued(reply, replaces)
+
+    def store(self, connection: Connection, batch: Sequence[_Queued]) -> None:
+        """Commit a batch; of two replies with one key the later stays."""
+        latest = {one.reply.key: one.reply for one in batch}
+        with for_writing(connection).begin():
+            _drop(connection, {one.reply.key for one in batch if one.replaces})
+            _insert(connection, latest.values())
+        with self._lock:
+            for key, reply in latest.items():
+                if self._replies[key] is reply:
+                    del self._replies[key]
+        self.stored += len(batch)
+
+
+def _insert(connection: Connection, some: Iterable[StoredReply]) -> None:
+    text = text_for(connection.dialect)
+    rows = [one._replace(model=text(one.model), reply=text(one.reply)) for one in some]
+    insert_rows(connection, replies, StoredReply._fields, rows, once=True)
 
 
 def _drop(connection: Connection, keys: Collection[str]) -> None:

@@ -2,42 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Engine, Table, func, insert, select, update
+from sqlalchemy import Table, func, insert, select, update
 
 from vivavoce.errors import NotFound, StoreError
+from vivavoce.records.counting import split_name
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Grading, Outcome, Run, ScoreRow
 from vivavoce.records.score import State
-from vivavoce.store.address import Place, is_postgresql
-from vivavoce.store.claim import claimed_in_database, claimed_in_file, held_in_database, held_in_file
-from vivavoce.store.copying import Copied, Listener, Side, copy_run
-from vivavoce.store.database import for_writing, on_postgresql, plain_errors, reach
-from vivavoce.store.decode import AnyRow, grading_of, run_of
-from vivavoce.store.encode import Encoder, escape, escape_nul, json_text
-from vivavoce.store.labels import copy_labels
-from vivavoce.store.naming import find
-from vivavoce.store.reading import Reader
-from vivavoce.store.replacing import Replaced, replaced_attempts
+from vivavoce.store.access.audit import Audit
+from vivavoce.store.access.tokens import Tokens
+from vivavoce.store.browse.browse import Browse
+from vivavoce.store.browse.scenarios import Scenarios
+from vivavoce.store.browse.series import AllSeries
+from vivavoce.store.database.address import Place
+from vivavoce.store.database.database import AnyRow, AnySelect, Database, plain_errors, reach
+from vivavoce.store.database.schema import attempts, gradings, runs
+from vivavoce.store.database.text import json_text
+from vivavoce.store.database.upgrade import upgrade
+from vivavoce.store.database.watch import watch
+from vivavoce.store.labels.labels import Labels
+from vivavoce.store.maintenance.maintenance import Maintenance
 from vivavoce.store.replies import ReplyStore
-from vivavoce.store.retention import Collected, Contents, collect, contents, delete_run
-from vivavoce.store.schema import attempts, gradings, runs
-from vivavoce.store.search import Hit, Searcher, read_again
-from vivavoce.store.upgrade import upgrade
-from vivavoce.store.watch import watch
-from vivavoce.store.writer import OutcomeWriter
+from vivavoce.store.runs.claim import claimed, held
+from vivavoce.store.runs.decode import grading_of, run_of
+from vivavoce.store.runs.encode import Encoder
+from vivavoce.store.runs.naming import find
+from vivavoce.store.runs.reading import Reader
+from vivavoce.store.runs.replacing import Replaced, replaced_attempts
+from vivavoce.store.runs.writer import OutcomeWriter
+from vivavoce.store.search.search import Hit, Searcher
 
 
 class Store:
-    """One store; any thread may read from it while a writer writes."""
+    """One store; any thread may read from it while a writer writes.
 
-    def __init__(self, engine: Engine, place: Place) -> None:
-        self._engine = engine
-        self.place = place
+    It holds runs: `run` finds one, and `outcomes`, `attempts`, `scores` and `errors` stream what it left. The rest is
+    in its parts: `browse`, `series`, `scenarios`, `labels`, `tokens`, `audit` and `maintenance`.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.place = database.place
 
     @classmethod
     def open(cls, address: str, *, create: bool = True) -> Self:
@@ -52,19 +62,54 @@ class Store:
             MissingExtra: PostgreSQL is asked for and psycopg is not installed.
         """
         place = Place(address)
-        store = cls(reach(place, create=create), place)
+        store = cls(Database(reach(place, create=create), place))
         try:
             with plain_errors(place):
-                upgrade(store._engine, place, create=create)
-                watch(store._engine, place)
+                upgrade(store.database.engine, place, create=create)
+                watch(store.database.engine, place)
         except BaseException:
             store.close()
             raise
         return store
 
+    @property
+    def browse(self) -> Browse:
+        """Lists for people and pages of runs, samples, scores and turns, a page at a time."""
+        return Browse(self.database)
+
+    @property
+    def series(self) -> AllSeries:
+        """The runs of each suite in the order of time, with their newest scores."""
+        return AllSeries(self.database)
+
+    @property
+    def scenarios(self) -> Scenarios:
+        """What a comparison needs of graded runs."""
+        return Scenarios(self.database)
+
+    @property
+    def labels(self) -> Labels:
+        """What people say of conversations and turns."""
+        return Labels(self.database)
+
+    @property
+    def tokens(self) -> Tokens:
+        """Who may use a server of this store."""
+        return Tokens(self.database)
+
+    @property
+    def audit(self) -> Audit:
+        """Who changed what, and when."""
+        return Audit(self.database)
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """What is in it, deleting runs, and copying it into another store."""
+        return Maintenance(self.database)
+
     def close(self) -> None:
         """Close every connection; a writer is closed before."""
-        self._engine.dispose()
+        self.database.engine.dispose()
 
     def __enter__(self) -> Self:
         return self
@@ -81,23 +126,22 @@ class Store:
             Claimed: another process is working on it.
             StoreError: the store cannot be written.
         """
-        if is_postgresql(self.place):
-            return claimed_in_database(self._engine, self.place, run_id)
-        return claimed_in_file(self.place, run_id)
+        return claimed(self.database, run_id)
 
     def held(self, run_id: str) -> bool:
         """Say whether a process works on a run."""
-        if is_postgresql(self.place):
-            return held_in_database(self._engine, self.place, run_id)
-        return held_in_file(self.place, run_id)
+        return held(self.database, run_id)
 
-    def add_run(self, run: Run) -> None:
-        """Keep a new run.
+    def add_run(self, run: Run, grading: Grading | None = None) -> None:
+        """Keep a new run, and with it its first grading.
 
         Raises:
-            StoreError: there is a run of that id, or the store cannot be written.
+            StoreError: there is a run or a grading of that id, or the store cannot be written.
         """
-        self._add(runs, _run_values(run))
+        with self.database.writing() as connection:
+            connection.execute(insert(runs).values(_run_values(run)))
+            if grading is not None:
+                connection.execute(insert(gradings).values(_grading_values(grading)))
 
     def update_run(self, run: Run) -> None:
         """Replace what is kept of a run.
@@ -113,7 +157,7 @@ class Store:
         Raises:
             UsageError: no run, or more than one, has that name.
         """
-        with plain_errors(self.place), self._engine.connect() as connection:
+        with self.database.connected() as connection:
             return run_of(find(connection, runs, runs.c.started_at, name))
 
     def runs(self, limit: int = 100) -> list[Run]:
@@ -127,7 +171,8 @@ class Store:
         Raises:
             StoreError: there is a grading of that id, or its run is not in the store.
         """
-        self._add(gradings, _grading_values(grading))
+        with self.database.writing() as connection:
+            connection.execute(insert(gradings).values(_grading_values(grading)))
 
     def update_grading(self, grading: Grading) -> None:
         """Replace what is kept of a grading.
@@ -153,7 +198,7 @@ class Store:
             complete = [grading for grading in self.gradings(run_id) if grading.finished_at is not None]
             if complete:
                 return complete[-1]
-        with plain_errors(self.place), self._engine.connect() as connection:
+        with self.database.connected() as connection:
             return grading_of(find(connection, gradings, gradings.c.created_at, name or "latest", of_run))
 
     def writer(
@@ -163,31 +208,45 @@ class Store:
 
         With `replaces`, an outcome takes the place of the one that the store has, which `replaced` still yields.
         """
-        found = self._read(select(runs.c.spec).where(runs.c.id == escape_nul(escape(run_id))))
+        found = self._read(select(runs.c.spec).where(runs.c.id == run_id))
         keys = keys_of_environment(found[0].spec if found else "")
         encoder = Encoder(run_id, grading_id, fingerprints, keys)
-        return OutcomeWriter(self._engine, self.place, encoder, replaces=replaces)
+        return OutcomeWriter(self.database, encoder, replaces=replaces)
 
     def replies(self) -> ReplyStore:
         """Return what keeps the replies of models; it is closed before the store."""
-        return ReplyStore(self._engine, self.place)
+        return ReplyStore(self.database)
 
     def done(self, run_id: str) -> set[AttemptKey]:
         """Return which attempts of a run are stored, so that going on with it can leave them out."""
         targets: dict[str, str] = {}
         keys = self._reader(run_id).keys()
-        return {AttemptKey(sample, targets.setdefault(target, target), trial) for sample, target, trial in keys}
+        return {AttemptKey(key.sample_id, targets.setdefault(key.target, key.target), key.trial) for key in keys}
 
     def replaced(self, run_id: str) -> list[Replaced]:
         """Return the attempts of a run that were tried again, the oldest first."""
-        with self.connected() as connection:
+        with self.database.connected() as connection:
             return list(replaced_attempts(connection, run_id))
 
     def counts(self, run_id: str) -> tuple[int, int]:
         """Return how many attempts of a run are stored, and how many of these failed."""
-        chosen = select(func.count(), func.count(attempts.c.failure)).where(attempts.c.run_id == run_id)
-        stored, failed = self._read(chosen)[0]
-        return stored, failed
+        a = attempts.c
+        query = select(func.count().label("stored"), func.count(a.failure).label("failed")).where(a.run_id == run_id)
+        (found,) = self._read(query)
+        return found.stored, found.failed
+
+    def named_conversation(self, run_id: str, name: str) -> tuple[str, int | None]:
+        """Return the sample and the trial, as the store keeps it, that `SAMPLE` or `SAMPLE#2` means in a run.
+
+        There is no trial where the name has none. A sample whose own id ends like the number of a trial, such as
+        `issue#2`, is found by its id.
+
+        Raises:
+            UsageError: the name says trial 0, and no sample is called so.
+        """
+        if "#" not in name or any(True for _ in self.attempts(run_id, sample_id=name)):
+            return name, None
+        return split_name(name)
 
     def attempts(self, run_id: str, *, sample_id: str | None = None) -> Iterator[Attempt]:
         """Yield the attempts of a run with all their messages, in the order of its plan."""
@@ -236,114 +295,37 @@ class Store:
         Raises:
             UsageError: there is no word in the text, or there are too many; or that hit is gone.
         """
-        return Searcher(self._engine, self.place).find(text, run, limit, before)
+        return Searcher(self.database).find(text, run, limit, before)
 
     def catch_up(self, until: Callable[[], bool] = lambda: False) -> int:
         """Read what no search has read yet, and return how many attempts and gradings of attempts that was.
 
         It stops, between two batches, once `until` says that it is enough.
         """
-        return Searcher(self._engine, self.place).catch_up(until)
-
-    def contents(self) -> Contents:
-        """Return what is in it, and how large it is."""
-        with plain_errors(self.place):
-            return contents(self._engine, self.place)
-
-    def delete_run(self, run_id: str, actor: str) -> None:
-        """Delete a run with everything that belongs to it, and note that `actor` did; its room is used again.
-
-        Raises:
-            Claimed: a process works on it.
-            UsageError: there is no run of that id.
-            StoreError: the store cannot be written.
-        """
-        if self.run(run_id).id != run_id:
-            raise NotFound("run", run_id, hint="; name in full what is to be deleted")
-        with self.claimed(run_id), self.writing() as connection:
-            delete_run(connection, run_id, actor)
-            read_again(connection)
-
-    def collect(
-        self, *, keep_last: int | None = None, before: float | None = None, dry_run: bool = False, actor: str = ""
-    ) -> Collected:
-        """Delete finished runs but the newest `keep_last`, or those that ended `before` a time, all or none.
-
-        A run that a process works on stays. Replies that were kept before any run that is left began are deleted as
-        well; a file gets smaller. That `actor` did it is noted for each run.
-
-        Raises:
-            StoreError: the store cannot be written.
-        """
-        with plain_errors(self.place), self._engine.connect() as connection:
-            with for_writing(connection).begin():
-                gone = collect(connection, self.held, keep_last=keep_last, before=before, dry_run=dry_run, actor=actor)
-            if gone.runs and not dry_run and not on_postgresql(connection):
-                connection.connection.cursor().execute("VACUUM")
-        return gone
-
-    def copy_to(self, target: Store, tell: Listener) -> Copied:
-        """Copy every run, label and reply that another store lacks; `tell` hears how far it is.
-
-        A copy that was stopped, or is older, is completed by another. Attempts get new numbers and nothing else.
-
-        Raises:
-            UsageError: another run has the id of one of ours.
-            StoreError: one of them cannot be read, or the other one not be written.
-        """
-        sides = Side(self._engine, self.place), Side(target._engine, target.place)
-        ids = [row.id for row in self._read(select(runs.c.id).order_by(runs.c.started_at, runs.c.id))]
-        copies = [copy_run(*sides, run_id, tell) for run_id in ids]
-        with self.connected() as read, target.writing() as written:
-            labelled = copy_labels(read, written)
-        return Copied(
-            runs=sum(new for new, _ in copies),
-            completed=sum(bool(number) and not new for new, number in copies),
-            attempts=sum(number for _, number in copies),
-            replies=target.replies().add(self.replies().all()),
-            labels=labelled,
-        )
-
-    @contextmanager
-    def connected(self) -> Generator[Connection]:
-        """Give a connection to read with; an error of the database becomes a `StoreError`."""
-        with plain_errors(self.place), self._engine.connect() as connection:
-            yield connection
-
-    @contextmanager
-    def writing(self) -> Generator[Connection]:
-        """Give a connection to change something with, all of it when the block ends, or nothing where it raises."""
-        with plain_errors(self.place), self._engine.connect() as connection, for_writing(connection).begin():
-            yield connection
+        return Searcher(self.database).catch_up(until)
 
     def _reader(self, run_id: str) -> Reader:
-        return Reader(self._engine, self.place, run_id)
+        return Reader(self.database, run_id)
 
     def _graded_run(self, grading_id: str) -> str:
-        rows = self._read(select(gradings.c.run_id).where(gradings.c.id == escape_nul(escape(grading_id))))
+        rows = self._read(select(gradings.c.run_id).where(gradings.c.id == grading_id))
         if not rows:
             raise NotFound("grading", grading_id)
         return rows[0].run_id
 
-    def _read(self, query: Any) -> Sequence[AnyRow]:
-        with plain_errors(self.place), self._engine.connect() as connection:
+    def _read(self, query: AnySelect) -> Sequence[AnyRow]:
+        with self.database.connected() as connection:
             return connection.execute(query).all()
 
-    def _add(self, table: Table, values: dict[str, Any]) -> None:
-        self._write(insert(table).values(values))
-
     def _update(self, table: Table, values: dict[str, Any]) -> None:
-        if not self._write(update(table).where(table.c.id == values["id"]).values(values)):
+        with self.database.writing() as connection:
+            changed = connection.execute(update(table).where(table.c.id == values["id"]).values(values)).rowcount
+        if not changed:
             raise StoreError(f"{self.place}: there is no {values['id']} in {table.name}")
-
-    def _write(self, statement: Any) -> int:
-        with self.writing() as connection:
-            return connection.execute(statement).rowcount
 
 
 def _run_values(run: Run) -> dict[str, Any]:
-    plain = {"suite": escape(run.suite), "base": escape(run.base)}
-    return {**dict(run), **plain, **_without_keys(run, ("spec", "options"))}
+    return {**dict(run), **_without_keys(run, ("spec", "options"))}
 
 
 def _grading_values(grading: Grading) -> dict[str, Any]:

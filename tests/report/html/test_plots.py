@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.report.html.plots import LONGEST_STRIP, Scale, range_plot, spark, strip
-from vivavoce.store.standing import Standing
+from vivavoce.store.browse.standing import Standing
 
 SHARE = st.floats(0, 1)
 

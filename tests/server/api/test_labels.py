@@ -8,7 +8,7 @@ import pytest
 
 from vivavoce.records.label import Label, LabelAgreement
 from vivavoce.server.users import whoever_sits_here
-from vivavoce.store.listing import LabelPage
+from vivavoce.store.browse.listing import LabelPage
 from vivavoce.store.store import Store
 
 from ..live import get, send, serving

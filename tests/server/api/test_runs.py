@@ -6,7 +6,7 @@ from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score
 from vivavoce.report.compare import Comparison
 from vivavoce.server.replies import CountedSamples, RunReport
-from vivavoce.store.listing import RunPage, ScorePage, TurnPage
+from vivavoce.store.browse.listing import RunPage, ScorePage, TurnPage
 from vivavoce.store.store import Store
 
 from ..live import get, serving
@@ -99,6 +99,8 @@ def test_what_is_not_there_is_not_found(server: str, path: str) -> None:
         "runs/latest/samples/kind/99999999999999999999",
         "runs/latest/samples/kind/-1",
         "comparisons?a=latest",
+        "comparisons?a=latest&b=latest&threshold=0.5",
+        "runs?%00=1",
         "runs/latest/scores?state=x",
     ],
 )
@@ -128,7 +130,7 @@ def test_no_filter_breaks_the_server(server: str, wanted: str) -> None:
 def test_a_store_that_is_gone_is_said_to_be(store: Store) -> None:
     with serving(store) as url:
         assert get(f"{url}/api/v1/health").json()["status"] == "ok"
-        with store.writing() as connection:
+        with store.database.writing() as connection:
             connection.exec_driver_sql("DROP TABLE scores")
         reply = get(f"{url}/api/v1/runs/latest/samples")
     assert (reply.status, list(reply.json())[:2]) == (503, ["detail", "code"])

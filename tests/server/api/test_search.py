@@ -40,7 +40,7 @@ def test_a_place_whose_run_was_deleted_is_said_to_be_gone(store: Store) -> None:
     keep(store, [outcome(f"s{i}", [turn(0, "parcel")], position=i) for i in range(3)])
     with serving(store) as url:
         page = found(url, "q=parcel&limit=1")
-        store.collect(keep_last=0)
+        store.maintenance.collect(keep_last=0)
         reply = get(f"{url}/api/v1/search?q=parcel&after={page.next}")
         assert (reply.status, "begin the list again" in reply.json()["detail"]) == (404, True)
 

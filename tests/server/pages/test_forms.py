@@ -6,7 +6,6 @@ import pytest
 
 from vivavoce.server.admission import COOKIE
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import create
 
 from ..live import Reply, get, send, serving
 from .test_sign_in import FORM, fields, submit
@@ -20,7 +19,7 @@ def door(store: Store) -> Iterator[str]:
 
 
 def cookie_of(store: Store, name: str) -> str:
-    return f"{COOKIE}={create(store, name, 'admin')[1]}"
+    return f"{COOKIE}={store.tokens.create(name, 'admin')[1]}"
 
 
 def delete(door: str, cookie: str, given: dict[str, str]) -> Reply:

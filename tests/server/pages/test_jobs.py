@@ -12,7 +12,6 @@ import pytest
 from vivavoce.server.allowed import Allowed
 from vivavoce.server.job_record import JobRecord
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import create
 from vivavoce.testing import LoopbackServer
 
 from ..api.test_jobs import GRADE, MANY, Gate, ended, slow_suite, stream, submit
@@ -116,7 +115,7 @@ def test_a_job_that_began_nothing_cannot_go_on(url: str) -> None:
 
 
 def test_who_may_only_read_sees_jobs_and_no_forms(store: Store, workspace: Path) -> None:
-    token = create(store, "reader", "read")[1]
+    token = store.tokens.create("reader", "read")[1]
     reader = {"authorization": f"Bearer {token}"}
     with serving(store, Allowed(workspace), demanded=True) as url:
         page = Elements(get(f"{url}/jobs", reader).text)
@@ -143,7 +142,7 @@ def test_grading_again_shows_its_scores_beside_the_old_run(url: str, store: Stor
 
 def test_a_job_whose_run_is_gone_still_has_a_page(url: str, store: Store) -> None:
     record = ended(url, submit(url, MANY).id)
-    store.collect(keep_last=0)
+    store.maintenance.collect(keep_last=0)
     assert "Its run has been deleted" in get(f"{url}/jobs/{record.id}").text
 
 

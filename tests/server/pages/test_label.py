@@ -9,9 +9,8 @@ import pytest
 
 from vivavoce.records.score import Score
 from vivavoce.server.users import whoever_sits_here
-from vivavoce.store.audit import entries
-from vivavoce.store.labels import LabelPlace as Place
-from vivavoce.store.labels import all_labels, now_label, set_label
+from vivavoce.store.labels.rows import LabelPlace as Place
+from vivavoce.store.labels.rows import now_label
 from vivavoce.store.store import Store
 
 from ..live import Reply, get, send, serving
@@ -76,7 +75,7 @@ def test_what_the_judge_is_least_sure_of_comes_first(url: str) -> None:
 
 def test_what_another_person_sees_differently_comes_before_that(store: Store, url: str) -> None:
     key = next(one.key for one in store.attempts(RUN, sample_id="sample-3"))
-    set_label(store, RUN, now_label(Place(RUN, key, None, "goal", "Olu"), "fail"))
+    store.labels.set(RUN, now_label(Place(RUN, key, None, "goal", "Olu"), "fail"))
     assert "Question 3" in get(begin(url)).text
 
 
@@ -92,7 +91,7 @@ def test_a_saved_mark_shows_what_the_judge_says_and_the_log_has_it(store: Store,
     there = begin(url, blind=1)
     saved = post(there, action="save", verdict="fail", note="never answered")
     assert saved.status == 303
-    (label,) = all_labels(store, RUN)
+    (label,) = store.labels.all(RUN)
     assert (label.verdict, label.note, label.author, label.blind) == ("fail", "never answered", ME, True)
     following = get(url + saved.headers["location"])
     told = Elements(following.text).text
@@ -100,7 +99,7 @@ def test_a_saved_mark_shows_what_the_judge_says_and_the_log_has_it(store: Store,
     assert re.search(r"Item 1 : you say Fail; the judge says \w+, \d\.\d\d", told)
     assert "because-" not in following.text
     assert "because-" in get(there).text
-    assert [one.action for one in entries(store).entries] == ["label.set"]
+    assert [one.action for one in store.audit.entries().entries] == ["label.set"]
 
 
 def test_a_mark_is_undone_and_the_item_comes_again(store: Store, url: str) -> None:
@@ -108,8 +107,8 @@ def test_a_mark_is_undone_and_the_item_comes_again(store: Store, url: str) -> No
     post(there, action="save", verdict="pass")
     undone = post(there, action="undo")
     assert url + undone.headers["location"] == there
-    assert list(all_labels(store, RUN)) == []
-    assert [one.action for one in entries(store).entries] == ["label.remove", "label.set"]
+    assert list(store.labels.all(RUN)) == []
+    assert [one.action for one in store.audit.entries().entries] == ["label.remove", "label.set"]
 
 
 def test_what_is_skipped_comes_again_at_the_end_and_the_end_says_so(url: str) -> None:
@@ -147,13 +146,13 @@ def test_a_mark_that_is_none_is_told(store: Store, url: str) -> None:
     there = begin(url)
     assert "choose an answer" in post(there, action="save").text
     assert "choose an answer" in post(there, action="save", verdict="pass", note="x" * 4001).text
-    assert list(all_labels(store, RUN)) == []
+    assert list(store.labels.all(RUN)) == []
 
 
 def test_a_form_from_elsewhere_labels_nothing(store: Store, url: str) -> None:
     body = urlencode({"form_key": "0", "action": "save", "verdict": "pass"}).encode()
     assert send("POST", begin(url), body, {"content-type": "application/x-www-form-urlencoded"}).status == 403
-    assert list(all_labels(store, RUN)) == []
+    assert list(store.labels.all(RUN)) == []
 
 
 @pytest.mark.parametrize(
@@ -179,7 +178,7 @@ def test_without_a_grader_people_say_whether_it_went_well(store: Store, url: str
     there = begin(url, grader="")
     assert "Did the assistant do well?" in get(there).text
     post(there, action="save", verdict="pass")
-    assert [one.grader for one in all_labels(store, RUN)] == [""]
+    assert [one.grader for one in store.labels.all(RUN)] == [""]
 
 
 def test_the_page_of_a_conversation_shows_marks_beside_those_of_the_judge(store: Store, url: str) -> None:
@@ -194,4 +193,4 @@ def test_the_page_of_a_conversation_shows_marks_beside_those_of_the_judge(store:
     assert "the judge says Fail, 0.00: they agree" in told
     assert "<b>fine</b>" not in page.text
     post(f"{url}/label", **{**fields, "action": "undo"}, grader="goal")
-    assert [one.grader for one in all_labels(store, RUN)] == ["apart"]
+    assert [one.grader for one in store.labels.all(RUN)] == ["apart"]

@@ -7,7 +7,7 @@ import pytest
 from vivavoce.server.job_record import JobEvent, Said
 from vivavoce.server.pages import live as module
 from vivavoce.server.pages.live import conversations
-from vivavoce.store.listing import ScoreEntry
+from vivavoce.store.browse.listing import ScoreEntry
 
 
 def news(kind: str, sample: str, **more: Any) -> JobEvent:

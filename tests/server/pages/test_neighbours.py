@@ -6,7 +6,7 @@ import pytest
 
 from vivavoce.records.score import Score
 from vivavoce.server.pages.neighbours import neighbours
-from vivavoce.store.listing import SampleEntry
+from vivavoce.store.browse.listing import SampleEntry
 from vivavoce.store.store import Store
 
 from .cases import keep, outcome

@@ -8,7 +8,6 @@ import pytest
 from vivavoce.server.admission import COOKIE
 from vivavoce.server.pages.sign_in import local
 from vivavoce.store.store import Store
-from vivavoce.store.tokens import create
 
 from ..live import Reply, get, send, serving
 from .cases import Elements
@@ -35,7 +34,7 @@ def submit(url: str, given: dict[str, str], cookie: str = "") -> Reply:
 
 
 def test_a_token_given_once_is_kept_by_the_browser_out_of_reach_of_scripts(door: str, store: Store) -> None:
-    _, secret = create(store, "Ida", "write")
+    _, secret = store.tokens.create("Ida", "write")
     page = get(f"{door}/sign-in?next=/runs/latest")
     reply = submit(f"{door}/sign-in", {**fields(page), "token": f" {secret}\n"})
     assert (reply.status, reply.headers["location"]) == (303, "/runs/latest")
@@ -47,7 +46,7 @@ def test_a_token_given_once_is_kept_by_the_browser_out_of_reach_of_scripts(door:
 
 
 def test_behind_a_proxy_with_tls_the_cookie_goes_no_other_way(store: Store) -> None:
-    _, secret = create(store, "Ida", "write")
+    _, secret = store.tokens.create("Ida", "write")
     with serving(store, demanded=True, public="https://viva.example.org") as url:
         reply = submit(f"{url}/sign-in", {**fields(get(f"{url}/sign-in")), "token": secret})
     assert reply.headers["set-cookie"].endswith("; Secure")
@@ -75,7 +74,7 @@ def test_guessing_comes_to_an_end(door: str) -> None:
 
 
 def test_whoever_signs_out_is_forgotten_by_the_browser(door: str, store: Store) -> None:
-    cookie = f"{COOKIE}={create(store, 'Ida', 'read')[1]}"
+    cookie = f"{COOKIE}={store.tokens.create('Ida', 'read')[1]}"
     page = get(f"{door}/sign-in", {"cookie": cookie})
     assert "You are Ida" in page.text
     reply = submit(f"{door}/sign-out", fields(page), cookie)
@@ -108,7 +107,7 @@ def test_nobody_is_led_elsewhere(door: str, store: Store, elsewhere: str) -> Non
     assert local(elsewhere) == "/"
     page = get(f"{door}/sign-in?{urlencode({'next': elsewhere})}")
     assert fields(page)["next"] == "/"
-    given = {**fields(page), "next": elsewhere, "token": create(store, "Ida", "read")[1]}
+    given = {**fields(page), "next": elsewhere, "token": store.tokens.create("Ida", "read")[1]}
     assert submit(f"{door}/sign-in", given).headers["location"] == "/"
 
 

@@ -28,7 +28,7 @@ from vivavoce.report.html.plots import strip
 from vivavoce.report.html.transcript import Part, Shown, Thought, Writer, judged, steps, thoughts
 from vivavoce.report.html.wording import dollars, span
 from vivavoce.report.text import safe
-from vivavoce.store.standing import RANK, Standing, worst_of
+from vivavoce.store.browse.standing import RANK, Standing, worst_of
 
 SHOWN = 200
 """Turns that are shown together."""

@@ -14,7 +14,7 @@ from vivavoce.records.score import FindingState, Score
 from vivavoce.report.html.evidence import Quote, Register
 from vivavoce.report.html.wording import indented
 from vivavoce.report.text import safe
-from vivavoce.store.standing import Standing, standing_of
+from vivavoce.store.browse.standing import Standing, standing_of
 
 State: TypeAlias = Standing | Literal["part"]
 """What a mark or a finding amounts to; the words are those of the style sheet. Only a finding holds in part."""

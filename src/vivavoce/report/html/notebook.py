@@ -15,7 +15,6 @@ from vivavoce.report.html.samples import Line, line
 from vivavoce.report.text import safe
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import Summary
-from vivavoce.store.browsing import list_samples
 from vivavoce.store.store import Store
 
 SHOWN = 5
@@ -37,7 +36,7 @@ def graded_html(graded: GradedRun) -> str:
 
 
 def _worst(store: Store, grading: Grading) -> list[Line]:
-    found = [line(one, "", ()) for one in list_samples(store, grading.id, sort="worst", limit=SHOWN).samples]
+    found = [line(one, "", ()) for one in store.browse.samples(grading.id, sort="worst", limit=SHOWN).samples]
     return [one for one in found if one.state not in ("pass", "skip")]
 
 

@@ -19,8 +19,7 @@ from vivavoce.report.html.rendering import STATIC, pieces, rendered
 from vivavoce.report.html.run import columns, head
 from vivavoce.report.html.samples import Line, line
 from vivavoce.report.worst import outcome_of
-from vivavoce.store.browsing import count_samples, list_samples
-from vivavoce.store.listing import SampleEntry
+from vivavoce.store.browse.listing import SampleEntry
 
 LISTED = 1000
 """Samples in the list, the worst of the run."""
@@ -61,7 +60,7 @@ def write_html(graded: GradedRun, out: TextIO) -> None:
     are not larger than `LARGEST` together. What is left out is told in the file, and how to get it.
     """
     summary = graded.summary()
-    worst = list_samples(graded.store, graded.grading.id, sort="worst", limit=LISTED).samples
+    worst = graded.store.browse.samples(graded.grading.id, sort="worst", limit=LISTED).samples
     names = columns(summary, graded.grading)
     with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="") as aside:
         kept = _write_conversations(graded, worst[:HELD], aside)
@@ -74,7 +73,7 @@ def write_html(graded: GradedRun, out: TextIO) -> None:
             "icon": _icon(),
             "sets": [],
             "heads": [(name, "") for name in names],
-            "found": WorstSamples(lines, count_samples(graded.store, graded.grading.id)),
+            "found": WorstSamples(lines, graded.store.browse.count_samples(graded.grading.id)),
             "kept": kept,
             "sort": "worst",
             "wanted": "",

@@ -14,7 +14,7 @@ from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.marks import Mark, TurnGrades, state_of, turn_grades, turn_marks, whole_marks
 from vivavoce.report.html.transcript import Part, Said, Writer
 from vivavoce.report.transcript import words_of
-from vivavoce.store.standing import Standing, worst_of
+from vivavoce.store.browse.standing import Standing, worst_of
 
 SHOWN = 200
 """Turns on one page."""

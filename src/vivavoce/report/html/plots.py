@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from vivavoce.report.html.marks import WORDS
 from vivavoce.report.html.wording import score
-from vivavoce.store.standing import Standing
+from vivavoce.store.browse.standing import Standing
 
 STEP = 15
 """Pixels that a turn takes in a strip."""

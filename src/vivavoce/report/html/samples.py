@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from vivavoce.records.counting import to_number
 from vivavoce.report.html.plots import Strip, strip
 from vivavoce.report.text import one_line, safe
-from vivavoce.store.listing import SampleEntry, ScoreEntry, TurnScore
-from vivavoce.store.standing import Standing, standing_of, worst_of
+from vivavoce.store.browse.listing import SampleEntry, ScoreEntry, TurnScore
+from vivavoce.store.browse.standing import Standing, standing_of, worst_of
 
 WHY = 160
 """Characters of a reason."""

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, Limit
 from vivavoce.server.users import needs
-from vivavoce.store.audit import AuditPage, entries
+from vivavoce.store.access.audit import AuditPage
 
 router = APIRouter(prefix="/api/v1", tags=["audit"], responses=ERRORS)
 
@@ -15,4 +15,4 @@ router = APIRouter(prefix="/api/v1", tags=["audit"], responses=ERRORS)
 @router.get("/audit", response_model=AuditPage, dependencies=[needs("admin")])
 def audit(request: Request, after: After = None, limit: Limit = 50) -> Response:
     """List who changed what, the newest first: labels, deletions and tokens. It takes the role admin."""
-    return answer(entries(request.app.state.store, after, limit))
+    return answer(request.app.state.store.audit.entries(after, limit))

@@ -15,9 +15,9 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, GradingName, Limit, RunName, Trial
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.users import user_of
-from vivavoce.store.label_agreement import agreement_with, paired_labels
-from vivavoce.store.labels import LabelPlace, labels_of, list_labels, now_label, remove_label, set_label
-from vivavoce.store.listing import LabelPage
+from vivavoce.store.browse.listing import LabelPage
+from vivavoce.store.labels.agreement import agreement_with
+from vivavoce.store.labels.rows import LabelPlace, now_label
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)
@@ -54,7 +54,7 @@ def labels(
     found = store.run(run)
     if grader:
         check_question(grader, *store.gradings(found.id))
-    return answer(list_labels(store, found.id, grader=grader, author=author, after=after, limit=limit))
+    return answer(store.labels.page(found.id, grader=grader, author=author, after=after, limit=limit))
 
 
 @router.get("/runs/{run}/labels/agreement", response_model=LabelAgreement)
@@ -70,14 +70,14 @@ def agreement(
     store: Store = request.app.state.store
     scores = store.grading(store.run(run).id, grading)
     check_question(grader, scores)
-    return answer(agreement_with(paired_labels(store, scores, grader, author=author, turns=turns)))
+    return answer(agreement_with(store.labels.paired(scores, grader, author=author, turns=turns)))
 
 
 @router.get("/runs/{run}/samples/{sample:path}/{trial}/labels", response_model=list[Label])
 def of_conversation(request: Request, run: RunName, sample: str, trial: Trial, target: Target = None) -> Response:
     """Return what people say of a conversation and of its turns, the oldest first."""
     place = _place(request, run, AttemptKey(sample, target or "", trial))
-    return answer(labels_of(request.app.state.store, place.run_id, place.key))
+    return answer(request.app.state.store.labels.of(place.run_id, place.key))
 
 
 @router.put("/runs/{run}/samples/{sample:path}/{trial}/labels", response_model=Label)
@@ -94,7 +94,7 @@ def put(
     """Say something of a conversation or of a turn, in place of what the same person said there; no score changes."""
     place = _place(request, run, AttemptKey(sample, target or "", trial), turn, grader)
     label = now_label(place, given.verdict, given.note, blind=given.blind)
-    set_label(request.app.state.store, place.run_id, label)
+    request.app.state.store.labels.set(place.run_id, label)
     return answer(label)
 
 
@@ -110,7 +110,7 @@ def delete(
 ) -> Response:
     """Take back what one has said, and return it."""
     place = _place(request, run, AttemptKey(sample, target or "", trial), turn, grader)
-    return answer(remove_label(request.app.state.store, place))
+    return answer(request.app.state.store.labels.remove(place))
 
 
 def _place(request: Request, run: str, key: AttemptKey, turn: int | None = None, grader: str = "") -> LabelPlace:

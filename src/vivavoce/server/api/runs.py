@@ -14,12 +14,9 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.grader_names import check_grader, check_graders
 from vivavoce.server.replies import CountedSamples, RunReport
-from vivavoce.store.browsing import count_samples, list_runs, list_samples
-from vivavoce.store.browsing_filter import parse_filter
-from vivavoce.store.browsing_scores import list_scores
-from vivavoce.store.browsing_turns import list_turns
-from vivavoce.store.listing import RunPage, ScorePage, TurnPage
-from vivavoce.store.naming import no_conversation
+from vivavoce.store.browse.filter import parse_filter
+from vivavoce.store.browse.listing import RunPage, ScorePage, TurnPage
+from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
@@ -42,7 +39,7 @@ def runs(
     text: Annotated[str | None, Query(description="A part of the name of the run or of its suite.")] = None,
 ) -> Response:
     """List runs, the newest first."""
-    return answer(list_runs(_store(request), after, limit, suite=suite, status=status, text=text))
+    return answer(_store(request).browse.runs(after, limit, suite=suite, status=status, text=text))
 
 
 @router.get("/runs/{run}", response_model=RunReport)
@@ -98,7 +95,7 @@ def scores(
     found = _graded(request, run, grading)[1]
     if grader is not None:
         check_grader(grader, found)
-    return answer(list_scores(_store(request), found, grader=grader, state=state, after=after, limit=limit))
+    return answer(_store(request).browse.scores(found, grader=grader, state=state, after=after, limit=limit))
 
 
 @router.get("/runs/{run}/samples/{sample:path}/{trial}/turns", response_model=TurnPage)
@@ -114,7 +111,7 @@ def turns(
 ) -> Response:
     """List the turns of one conversation, each with what the graders say of it."""
     found = _graded(request, run, grading)[1]
-    page = list_turns(_store(request), found, sample, trial, target=target, after=after, limit=limit)
+    page = _store(request).browse.turns(found, sample, trial, target=target, after=after, limit=limit)
     return answer(page.model_dump(exclude_unset=True))
 
 
@@ -151,8 +148,8 @@ def comparison(
 def _samples(request: Request, grading: Grading, wanted: str, sort: str, after: str | None, limit: int) -> Response:
     store, terms = _store(request), parse_filter(wanted)
     check_graders(grading, terms, sort)
-    page = list_samples(store, grading.id, terms, sort=sort, after=after, limit=limit)
-    matches = count_samples(store, grading.id, terms) if after is None else None
+    page = store.browse.samples(grading.id, terms, sort=sort, after=after, limit=limit)
+    matches = store.browse.count_samples(grading.id, terms) if after is None else None
     return answer(CountedSamples(samples=page.samples, next=page.next, matches=matches))
 
 

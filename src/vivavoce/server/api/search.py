@@ -10,8 +10,8 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, Limit
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import SearchHit, SearchPage
-from vivavoce.store.keyset import place_after, read_place
-from vivavoce.store.search import Hit
+from vivavoce.store.browse.keyset import place_after, read_place
+from vivavoce.store.search.search import Hit
 from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)

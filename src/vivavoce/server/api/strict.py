@@ -1,4 +1,4 @@
-"""Requests read strictly: no NaN, no key twice, no half characters, nothing nested without end."""
+"""Requests read strictly: JSON without NaN, keys twice, half characters or endless nesting; no unknown parameter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from typing import Any
 from fastapi import HTTPException, Request, Response
 from fastapi.routing import APIRoute
 
+from vivavoce.errors import did_you_mean
+from vivavoce.records.failure import shorten
 from vivavoce.samples.strict_json import BrokenJson, parse
+
+LONGEST = 80
+"""Characters of a name that an answer repeats."""
 
 
 class StrictRequest(Request):
@@ -34,13 +39,18 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """A route whose requests are read so."""
+    """A route whose requests are read so; a parameter that it does not have is refused, not passed over."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler of the framework, given such a request."""
         handle = super().get_route_handler()
+        known = {parameter.alias for parameter in self.dependant.query_params}
 
         async def strictly(request: Request) -> Response:
+            for name in request.query_params:
+                if name not in known:
+                    hint = did_you_mean(name, known) or "; this route has none" * (not known)
+                    raise HTTPException(422, f"query: no parameter '{shorten(name, LONGEST)}'{hint}")
             return await handle(StrictRequest(request.scope, request.receive))
 
         return strictly

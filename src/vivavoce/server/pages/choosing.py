@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Run
 from vivavoce.server.pages.links import compare_page
-from vivavoce.store.browsing import list_runs
-from vivavoce.store.keyset import place_after
-from vivavoce.store.listing import RunEntry
+from vivavoce.store.browse.keyset import place_after
+from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.store import Store
 
 OFFERED = 60
@@ -31,9 +30,9 @@ class Pair:
 
 def choice(store: Store, a: str, b: str, problem: str = "", targets: tuple[str, str] = ("", "")) -> dict[str, object]:
     """Return what the form needs; runs of the suite of the one that is named already come first."""
-    newest = list_runs(store, limit=OFFERED).runs
+    newest = store.browse.runs(limit=OFFERED).runs
     known = _known(store, a or b)
-    mine = list_runs(store, limit=OFFERED // 2, suite=known.suite).runs if known else []
+    mine = store.browse.runs(limit=OFFERED // 2, suite=known.suite).runs if known else []
     offered = {one.id: one for one in [*mine, *newest]}
     pairs = _pairs([one for one in newest if one.grading is not None])
     return {
@@ -49,7 +48,7 @@ def choice(store: Store, a: str, b: str, problem: str = "", targets: tuple[str, 
 
 def compare_with_before(store: Store, run: Run) -> str | None:
     """Return the address of the comparison with the run of the same suite before a run, None where that has none."""
-    earlier = list_runs(store, place_after((run.started_at, run.id)), 1, suite=run.suite).runs
+    earlier = store.browse.runs(place_after((run.started_at, run.id)), 1, suite=run.suite).runs
     return next((compare_page(a=one.id, b=run.id) for one in earlier if one.grading is not None), None)
 
 

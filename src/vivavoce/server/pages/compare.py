@@ -30,7 +30,6 @@ from vivavoce.server.pages.links import (
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.statuses import answered
-from vivavoce.store.scenarios import titles
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -248,7 +247,7 @@ def _flips(
     worse = kind == "worsened"
     grading, name = (sides.grading_b, target.target_b) if worse else (sides.grading_a, target.target_a)
     ids = [one.sample_b if worse else one.sample_a for one in some]
-    why, about = reasons_of(store, grading, name, shown.name, ids), titles(store, grading.run_id, name, ids)
+    why, about = reasons_of(store, grading, name, shown.name, ids), store.scenarios.titles(grading.run_id, name, ids)
     where: dict[str, Any] = {
         **sides.named,
         "target_a": target.target_a,
@@ -274,5 +273,5 @@ def _samples(asked: _Asked, target: TargetComparison, kind: Kind, ids: Sequence[
     on_a = kind == "unmatched_a"
     run, name = (sides.a, target.target_a) if on_a else (sides.b, target.target_b)
     grading = sides.named["grading_a" if on_a else "grading_b"]
-    about = titles(asked.store, run.id, name, ids)
+    about = asked.store.scenarios.titles(run.id, name, ids)
     return [_Line(about.get(one, one), one, sample_page(run.id, one, target=name, grading=grading)) for one in ids]

@@ -21,8 +21,8 @@ from vivavoce.server.pages.compare import Named, Sides
 from vivavoce.server.pages.links import compare_page, compared_samples, run_page, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.store.browsing import title_of
-from vivavoce.store.naming import no_conversation
+from vivavoce.store.browse.entries import title_of
+from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)

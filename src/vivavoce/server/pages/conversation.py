@@ -16,9 +16,8 @@ from vivavoce.server.pages.links import FirstTurn, TrialNumber, run_page, sample
 from vivavoce.server.pages.neighbours import neighbours
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.store.conversation_names import named_conversation
-from vivavoce.store.listing import SampleEntry
-from vivavoce.store.naming import no_conversation
+from vivavoce.store.browse.listing import SampleEntry
+from vivavoce.store.runs.naming import no_conversation
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -39,7 +38,7 @@ def conversation(
     store = cast("Store", request.app.state.store)
     found = store.run(run)
     scores = store.grading(found.id, grading)
-    sample, in_name = named_conversation(store, found.id, sample if named is None else named)
+    sample, in_name = store.named_conversation(found.id, sample if named is None else named)
     held = in_name if trial is None else to_index(trial)
     outcomes = list(store.outcomes(scores.id, sample_id=sample))
     chosen = [

@@ -11,7 +11,7 @@ from vivavoce.server.pages.links import run_list, run_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import needs, user_of
-from vivavoce.store.claim import Claimed
+from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -38,7 +38,7 @@ def deleted(request: Request, run: str, form: Form) -> Response:
     """Delete a run; the id is looked for as it stands, so that no other one goes in its place."""
     del form
     try:
-        request.app.state.store.delete_run(run, user_of(request).name)
+        request.app.state.store.maintenance.delete_run(run, user_of(request).name)
     except Claimed as error:
         raise HTTPException(409, safe(str(error))) from error
     return RedirectResponse(run_list(), 303)

@@ -36,10 +36,8 @@ from vivavoce.server.pages.links import FirstTurn, label_item, label_page, sampl
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.users import user_of
-from vivavoce.store.browsing import list_runs
-from vivavoce.store.label_agreement import agreement_with, paired_labels
-from vivavoce.store.labels import LabelPlace, labelled, labels_of, now_label, remove_label, set_label
-from vivavoce.store.series import graded_runs
+from vivavoce.store.labels.agreement import agreement_with
+from vivavoce.store.labels.rows import LabelPlace, now_label
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -121,11 +119,11 @@ def mark(request: Request, queue: str, place: int, form: Form) -> Response:
     store, asked = _store(request), found.asked
     stands = LabelPlace(asked.grading.run_id, key, None, asked.grader, asked.author)
     if form.get("action") == "undo":
-        remove_label(store, stands)
+        store.labels.remove(stands)
         return RedirectResponse(label_item(found.id, place), 303)
     before = said_in(store, asked).get(key)
     blind = asked.blind if before is None else before.blind and asked.blind
-    set_label(store, asked.grading.run_id, _label(stands, form, blind=blind))
+    store.labels.set(asked.grading.run_id, _label(stands, form, blind=blind))
     return RedirectResponse(label_item(found.id, found.following(place, said_in(store, asked))), 303)
 
 
@@ -137,9 +135,9 @@ def beside(request: Request, form: Form) -> Response:
     turn = _index(form["turn"]) if form.get("turn") else None
     stands = LabelPlace(store.run(form.get("run", "")).id, key, turn, form.get("grader", ""), user_of(request).name)
     if form.get("action") == "undo":
-        remove_label(store, stands)
+        store.labels.remove(stands)
     else:
-        set_label(store, stands.run_id, _label(stands, form, blind=False))
+        store.labels.set(stands.run_id, _label(stands, form, blind=False))
     part, anchor = (None, "second") if turn is None else (turn // TURNS * TURNS or None, f"t{to_number(turn)}")
     return RedirectResponse(f"{_page_of(stands.run_id, key, part)}#{anchor}", 303)
 
@@ -147,7 +145,7 @@ def beside(request: Request, form: Form) -> Response:
 def second_marker(request: Request, run: Run, outcome: Outcome) -> dict[str, object]:
     """Return what the page of a conversation shows of people: what they say, and a form for what one says oneself."""
     key, user = outcome.attempt.key, user_of(request)
-    said = labels_of(_store(request), run.id, key)
+    said = _store(request).labels.of(run.id, key)
     return {
         "marks": hand_marks(said, outcome),
         "marked": any(one.author == user.name for one in said),
@@ -163,10 +161,10 @@ def second_marker(request: Request, run: Run, outcome: Outcome) -> dict[str, obj
 
 def _choices(request: Request, run: str | None, after: str | None) -> dict[str, object]:
     store, user = _store(request), user_of(request).name
-    listed = list_runs(store, after, SHOWN) if run is None else None
+    listed = store.browse.runs(after, SHOWN) if run is None else None
     ids = [one.id for one in listed.runs if one.grading] if listed else [store.grading(store.run(run or "").id).run_id]
-    given = labelled(store, user)
-    choices = [_choice(one.run, one.grading, given) for one in graded_runs(store, ids) if one.grading]
+    given = store.labels.labelled(user)
+    choices = [_choice(one.run, one.grading, given) for one in store.series.graded_runs(ids) if one.grading]
     return {
         "section": "label",
         "choices": sorted(choices, key=lambda one: not any(found.judged for found, *_ in one.questions)),
@@ -195,7 +193,7 @@ def _around(request: Request, queue: LabelQueue, place: int, said: dict[AttemptK
     """Return what a page of a queue shows besides the conversation."""
     asked = queue.asked
     places = {key: at for at, key in enumerate(queue.items, 1)}
-    pairs = paired_labels(_store(request), asked.grading, asked.grader, author=asked.author) if asked.grader else []
+    pairs = _store(request).labels.paired(asked.grading, asked.grader, author=asked.author) if asked.grader else []
 
     def link(label: Label) -> str | None:
         return label_item(queue.id, places[label.key]) if label.key in places else None

@@ -12,8 +12,8 @@ from vivavoce.report.text import safe
 from vivavoce.server.job_record import JobEvent, Said
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.pages.links import job_page, sample_page
-from vivavoce.store.listing import RunEntry, ScoreEntry
-from vivavoce.store.standing import Standing, standing_of, worst_of
+from vivavoce.store.browse.listing import RunEntry, ScoreEntry
+from vivavoce.store.browse.standing import Standing, standing_of, worst_of
 from vivavoce.store.store import Store
 
 PLACES = 24

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vivavoce.store.browsing import list_samples
-from vivavoce.store.browsing_filter import Has, Term
-from vivavoce.store.keyset import MOST, place_after
-from vivavoce.store.listing import SampleEntry
+from vivavoce.store.browse.filter import Has, Term
+from vivavoce.store.browse.keyset import MOST, place_after
+from vivavoce.store.browse.listing import SampleEntry
 from vivavoce.store.store import Store
 
 _FAILING: tuple[Term, ...] = (Has("state", "pass", negated=True), Has("state", "skip", negated=True))
@@ -28,7 +27,7 @@ def neighbours(store: Store, grading_id: str, position: int) -> Neighbours:
 
     def next_to(sort: str, last: int, terms: tuple[Term, ...] = ()) -> SampleEntry | None:
         place = place_after((position, last))
-        return next(iter(list_samples(store, grading_id, terms, sort=sort, after=place, limit=1).samples), None)
+        return next(iter(store.browse.samples(grading_id, terms, sort=sort, after=place, limit=1).samples), None)
 
     return Neighbours(
         before=next_to("-position", -1),

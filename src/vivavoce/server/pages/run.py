@@ -22,8 +22,7 @@ from vivavoce.server.pages.live import as_it_stands, job_link
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
 from vivavoce.server.statuses import answered
-from vivavoce.store.browsing import count_samples, list_samples
-from vivavoce.store.browsing_filter import parse_filter
+from vivavoce.store.browse.filter import parse_filter
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -127,8 +126,8 @@ def _found(asked: Asked, names: Sequence[str]) -> _Found:
     try:
         terms = parse_filter(asked.wanted)
         check_graders(asked.grading, terms, asked.sort)
-        listed = list_samples(asked.store, asked.grading.id, terms, sort=asked.sort, after=asked.after, limit=SHOWN)
-        count = count_samples(asked.store, asked.grading.id, terms)
+        listed = asked.store.browse.samples(asked.grading.id, terms, sort=asked.sort, after=asked.after, limit=SHOWN)
+        count = asked.store.browse.count_samples(asked.grading.id, terms)
     except UsageError as error:
         return _Found(problem=safe("; ".join(map(str, error.problems))), status=answered(error).status)
     lines = [

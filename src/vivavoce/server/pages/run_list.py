@@ -16,8 +16,7 @@ from vivavoce.server.pages.links import run_list, run_page
 from vivavoce.server.pages.live import as_it_stands
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.store.browsing import list_runs, runs_before, suites_of_runs
-from vivavoce.store.listing import RunEntry
+from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -49,7 +48,7 @@ def runs(
     """Show the runs of the store, the newest first."""
     store = cast("Store", request.app.state.store)
     state: Status | None = status if status in ("running", "finished", "interrupted") else None
-    listed = list_runs(store, after, SHOWN, suite=suite or None, status=state, text=text.strip() or None)
+    listed = store.browse.runs(after, SHOWN, suite=suite or None, status=state, text=text.strip() or None)
     asked = {"q": text.strip() or None, "suite": suite or None, "status": state}
     entries = [as_it_stands(store, one) for one in listed.runs]
     scale = Scale.around(end for one in entries if (end := _lowest(one)) is not None)
@@ -58,7 +57,7 @@ def runs(
         "section": "runs",
         "days": [(name, list(group)) for name, group in groupby(rows, lambda row: day(row.entry.started_at))],
         "scale": scale,
-        "suites": suites_of_runs(store),
+        "suites": store.browse.suites(),
         "asked": asked,
         "filtered": any(asked.values()),
         "next_page": run_list(**asked, after=listed.next) if listed.next else None,
@@ -91,7 +90,7 @@ def _lowest(entry: RunEntry) -> float | None:
 def _means(store: Store, entries: Sequence[RunEntry]) -> dict[str, list[float]]:
     """Return for each run the means of its suite up to it, the oldest first, those of the same grader."""
     found: dict[str, list[float]] = {}
-    for suite, before in runs_before(store, entries, BEFORE).items():
+    for suite, before in store.browse.runs_before(entries, BEFORE).items():
         mine = [one for one in entries if one.suite == suite]
         series = [*mine, *before]
         for number, entry in enumerate(mine):

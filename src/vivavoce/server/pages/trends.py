@@ -14,7 +14,7 @@ from vivavoce.report.trends import LIMIT, Trend, Trends
 from vivavoce.server.pages.links import compare_page, run_page, trends_data, trends_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
-from vivavoce.store.series import Series, read_series, recent_series
+from vivavoce.store.browse.series import Series
 from vivavoce.store.store import Store
 
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
@@ -65,7 +65,7 @@ def trends(
     store = cast("Store", request.app.state.store)
     if not suite:
         return page("trend_suites.html", _suites(store, after))
-    found = Trends(suite, read_series(store, suite, first=first, last=last, limit=limit))
+    found = Trends(suite, store.series.of(suite, first=first, last=last, limit=limit))
     shown = found.trend(grader or None, target or None)
     asked = {"suite": suite, "grader": grader or None, "target": target or None}
     kept = {**asked, "limit": None if limit == LIMIT else limit}
@@ -110,7 +110,7 @@ def _others(found: Trends, shown: Trend, kept: dict[str, str | int | None]) -> l
 
 
 def _suites(store: Store, after: str | None) -> dict[str, object]:
-    found, following = recent_series(store, after)
+    found, following = store.series.recent(after)
     return {
         "section": "trends",
         "rows": [_row(one.suite, one.total, Series(one.runs, None, None)) for one in found],

@@ -1,0 +1,1 @@
+"""Who may use a store, and who changed what in it."""

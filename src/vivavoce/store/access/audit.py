@@ -1,0 +1,70 @@
+"""The audit log: who changed what, and when; written together with the change, read the newest first, never deleted."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+from sqlalchemy import Connection, insert, select
+
+from vivavoce.store.browse.keyset import place_after, read_place
+from vivavoce.store.browse.listing import Listed
+from vivavoce.store.database.database import Database, values_of
+from vivavoce.store.database.schema import audit
+from vivavoce.store.database.text import json_text
+
+
+class AuditEntry(Listed):
+    """What somebody did: `action` is such as `label.set`, `subject` what it was done to, `detail` the rest of it."""
+
+    id: int
+    at: float
+    actor: str
+    action: str
+    subject: str
+    detail: dict[str, JsonValue] | None = None
+
+
+class AuditPage(Listed):
+    """Some entries, the newest first; `next` is where the next page begins, None where there is none."""
+
+    entries: list[AuditEntry]
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """The audit log of a store."""
+
+    database: Database
+
+    def entries(self, after: str | None = None, limit: int = 50) -> AuditPage:
+        """Return some entries of the log, the newest first.
+
+        Raises:
+            UsageError: `after` is no place of this list.
+        """
+        query = select(audit).order_by(audit.c.id.desc()).limit(limit + 1)
+        if after is not None:
+            query = query.where(audit.c.id < read_place(after, int)[0])
+        with self.database.connected() as connection:
+            found = connection.execute(query).all()
+        page = [
+            AuditEntry.model_validate({**values_of(row), "detail": row.detail and json.loads(row.detail)})
+            for row in found[:limit]
+        ]
+        return AuditPage(entries=page, next=place_after((page[-1].id,)) if len(found) > limit else None)
+
+
+def note(
+    connection: Connection, actor: str, action: str, subject: str, detail: Mapping[str, object] | None = None
+) -> None:
+    """Note a change in the transaction that makes it, so that there is neither without the other.
+
+    `connection` is one that writes; `detail` becomes JSON.
+    """
+    values = {"actor": actor, "action": action, "subject": subject, "detail": json_text(detail)}
+    connection.execute(insert(audit).values(**values, at=time.time()))

@@ -1,0 +1,123 @@
+"""Tokens: who may use a server of a store, and what they may do there. A token is shown once; its hash is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import ColumnElement, func, insert, or_, select, update
+
+from vivavoce.errors import NotFound, UsageError
+from vivavoce.store.access.audit import note
+from vivavoce.store.browse.listing import Listed
+from vivavoce.store.database.database import AnyRow, Database, values_of
+from vivavoce.store.database.schema import tokens
+
+Role = Literal["read", "write", "admin"]
+"""To look; to label and to begin work; to delete and to let others in. Each may do what those before it may."""
+
+ROLES: tuple[Role, ...] = ("read", "write", "admin")
+
+PREFIX = "viva_"
+_BYTES = 32
+_MADE_HERE = re.compile(rf"{PREFIX}[\w-]{{43}}", re.ASCII)
+
+
+class Token(Listed):
+    """A token without its secret; times are seconds since the epoch, None for never."""
+
+    id: str
+    name: str
+    role: Role
+    created_at: float
+    expires_at: float | None = None
+    revoked_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The tokens of the users of a store."""
+
+    database: Database
+
+    def create(self, name: str, role: Role, *, expires_at: float | None = None, actor: str = "") -> tuple[Token, str]:
+        """Make a token and return what is kept of it, and its secret, which is nowhere else.
+
+        Raises:
+            UsageError: the name is empty or too long, or not one line.
+        """
+        if not 0 < len(name.strip()) <= 100 or not name.isprintable():
+            raise UsageError("a token is named after who uses it, in one line of at most 100 characters")
+        secret = f"{PREFIX}{secrets.token_urlsafe(_BYTES)}"
+        made = Token(
+            id=secrets.token_hex(4), name=name.strip(), role=role, created_at=time.time(), expires_at=expires_at
+        )
+        with self.database.writing() as connection:
+            connection.execute(insert(tokens).values(**made.model_dump(), digest=digest_of(secret).hex()))
+            note(
+                connection, actor, "token.create", made.id, {"name": made.name, "role": role, "expires_at": expires_at}
+            )
+        return made, secret
+
+    def all(self) -> list[Token]:
+        """Return all tokens, the oldest first, also those that are good no longer."""
+        with self.database.connected() as connection:
+            found = connection.execute(select(tokens).order_by(tokens.c.created_at, tokens.c.id)).all()
+        return [_token(row) for row in found]
+
+    def revoke(self, token_id: str, actor: str = "") -> Token:
+        """End a token at once; whoever comes with it is refused from the next request on.
+
+        Raises:
+            UsageError: there is none of that id, or it has been revoked before.
+        """
+        mine = tokens.c.id == token_id
+        with self.database.writing() as connection:
+            row = connection.execute(select(tokens).where(mine)).first()
+            if row is None:
+                raise NotFound("token", token_id, hint="; see: viva token list")
+            if row.revoked_at is not None:
+                raise UsageError(f"token {token_id} has been revoked before")
+            now = time.time()
+            connection.execute(update(tokens).where(mine).values(revoked_at=now))
+            note(connection, actor, "token.revoke", row.id, {"name": row.name})
+        return _token(row).model_copy(update={"revoked_at": now})
+
+    def holder(self, secret: str) -> Token | None:
+        """Return the token that has this secret and is good now, None where there is none.
+
+        It is found by its hash, which tells nobody who measures the time how near a guess was.
+        """
+        digest = digest_of(secret).hex()
+        with self.database.connected() as connection:
+            row = connection.execute(select(tokens).where(tokens.c.digest == digest, _good())).first()
+        return None if row is None or not hmac.compare_digest(row.digest, digest) else _token(row)
+
+    def any_good(self) -> bool:
+        """Say whether there is a token with which somebody could come in."""
+        with self.database.connected() as connection:
+            return connection.execute(select(func.count()).select_from(tokens).where(_good())).scalar_one() > 0
+
+
+def made_here(secret: str) -> bool:
+    """Say whether a text looks like a token that was made here; nobody comes upon one of those by guessing."""
+    return _MADE_HERE.fullmatch(secret) is not None
+
+
+def digest_of(secret: str) -> bytes:
+    """Return the hash of a secret; of 32 random bytes a plain one is enough."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+def _good() -> ColumnElement[bool]:
+    t = tokens.c
+    return t.revoked_at.is_(None) & or_(t.expires_at.is_(None), t.expires_at > time.time())
+
+
+def _token(row: AnyRow) -> Token:
+    return Token.model_validate({name: value for name, value in values_of(row).items() if name != "digest"})

@@ -1,0 +1,1 @@
+"""Lists for people and pages, a page at a time."""

@@ -1,0 +1,263 @@
+"""`Browse`: lists for people and pages of runs, of the samples of a graded run, of their scores and of their turns.
+
+A page goes on where the one before it ended, whatever was written meanwhile, and costs the same however far in it is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+from sqlalchemy import JSON, ColumnElement, Connection, cast, func, or_, select, tuple_
+
+from vivavoce.errors import NotFound, UsageError, did_you_mean
+from vivavoce.records.failure import shorten
+from vivavoce.records.run import Grading, Status
+from vivavoce.records.score import Score, State
+from vivavoce.store.browse.conditions import Within, conditions, ordering
+from vivavoce.store.browse.entries import listed_score, run_entry, sample_entry
+from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Term, parse_filter
+from vivavoce.store.browse.keyset import place_after, read_place
+from vivavoce.store.browse.listing import GradedTurn, RunEntry, RunPage, SampleEntry, SamplePage, ScorePage, TurnPage
+from vivavoce.store.database.database import AnyRow, Database, on_postgresql
+from vivavoce.store.database.schema import attempts, gradings, runs, scores, standings, turns
+from vivavoce.store.runs.decode import score_of, turn_of
+from vivavoce.store.runs.naming import keys_of, no_conversation
+from vivavoce.store.search.search import Searcher
+
+_PLACE: tuple[ColumnElement[Any], ...] = (attempts.c.position, attempts.c.id)
+
+
+@dataclass(frozen=True, slots=True)
+class Browse:
+    """Lists of what a store holds, a page at a time."""
+
+    database: Database
+
+    def runs(
+        self,
+        after: str | None = None,
+        limit: int = 50,
+        *,
+        suite: str | None = None,
+        status: Status | None = None,
+        text: str | None = None,
+    ) -> RunPage:
+        """Return some runs, the newest first; `text` is a part of the id or of the name of the suite.
+
+        Raises:
+            UsageError: `after` is no place of this list.
+        """
+        r = runs.c
+        query = select(r.id, r.suite, r.status, r.started_at, r.finished_at, r.version)
+        query = query.order_by(r.started_at.desc(), r.id.desc()).limit(limit + 1)
+        if after is not None:
+            started_at, last = read_place(after, float, str)
+            query = query.where(tuple_(r.started_at, r.id) < (started_at, last))
+        if suite is not None:
+            query = query.where(r.suite == suite)
+        if status is not None:
+            query = query.where(r.status == status)
+        if text:
+            part = text.lower()
+            query = query.where(or_(*(func.lower(c).contains(part, autoescape=True) for c in (r.id, r.suite))))
+        with self.database.connected() as connection:
+            found = connection.execute(query).all()
+            page = found[:limit]
+            shown = _newest_gradings(connection, [row.id for row in page])
+        following = place_after((page[-1].started_at, page[-1].id)) if len(found) > limit else None
+        return RunPage(runs=[run_entry(row, shown.get(row.id)) for row in page], next=following)
+
+    def runs_before(self, entries: Sequence[RunEntry], limit: int) -> dict[str, list[RunEntry]]:
+        """Return for each suite of some runs, the newest first, those that began before all of them, the newest first.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        r = runs.c
+        query = select(r.id, r.suite, r.status, r.started_at, r.finished_at, r.version)
+        query = query.order_by(r.started_at.desc(), r.id.desc()).limit(limit)
+        oldest = {entry.suite: entry for entry in entries}
+        with self.database.connected() as connection:
+            found = {
+                suite: connection.execute(
+                    query.where(r.suite == suite, tuple_(r.started_at, r.id) < (entry.started_at, entry.id))
+                ).all()
+                for suite, entry in oldest.items()
+            }
+            shown = _newest_gradings(connection, [row.id for rows in found.values() for row in rows])
+        return {suite: [run_entry(row, shown.get(row.id)) for row in rows] for suite, rows in found.items()}
+
+    def suites(self) -> list[str]:
+        """Return the names of the suites that runs are of, sorted."""
+        with self.database.connected() as connection:
+            return list(connection.execute(select(runs.c.suite).distinct().order_by(runs.c.suite)).scalars())
+
+    def samples(
+        self,
+        grading_id: str,
+        wanted: str | Sequence[Term] = (),
+        *,
+        sort: str = "position",
+        after: str | None = None,
+        limit: int = 50,
+    ) -> SamplePage:
+        """Return some attempts that a grading has scored, each with the scores that it gives it.
+
+        `wanted` is a filter as `parse_filter` reads it. `sort` is `position`, `worst` (errors, then the lowest score
+        first), `seconds`, `turns` or the name of a grader; with a leading `-` it goes down. What has no score is last.
+
+        Raises:
+            UsageError: there is no such grading, the filter cannot be read, or `after` is no place of this list.
+        """
+        terms = self._terms(wanted)
+        with self.database.connected() as connection:
+            within = _within(connection, grading_id)
+            _check_graders(connection, within, terms)
+            order = ordering(sort, within)
+            chosen = select(standings, *order.extra).select_from(order.table).where(*conditions(terms, within))
+            if after is not None:
+                chosen = chosen.where(order.beyond(read_place(after, *order.kinds)))
+            found = connection.execute(chosen.order_by(*order.by).limit(limit + 1)).all()
+            samples = _sample_entries(connection, found[:limit], within)
+        last = found[limit - 1] if len(found) > limit else None
+        following = None if last is None else place_after([getattr(last, name) for name in order.names])
+        return SamplePage(samples=samples, next=following)
+
+    def count_samples(self, grading_id: str, wanted: str | Sequence[Term] = ()) -> int:
+        """Return how many attempts that a grading has scored a filter lets through.
+
+        Raises:
+            UsageError: there is no such grading, or the filter cannot be read.
+        """
+        terms = self._terms(wanted)
+        with self.database.connected() as connection:
+            within = _within(connection, grading_id)
+            _check_graders(connection, within, terms)
+            query = select(func.count()).select_from(standings).where(*conditions(terms, within))
+            return connection.execute(query).scalar_one()
+
+    def scores(
+        self,
+        grading: Grading,
+        *,
+        grader: str | None = None,
+        state: State | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> ScorePage:
+        """Return some scores of a grading, in the order of the plan of its run.
+
+        Raises:
+            UsageError: `after` is no place of this list.
+        """
+        a, s = attempts.c, scores.c
+        query = select(a.sample_id, a.target, a.trial, a.position, a.id.label("attempt"), scores)
+        with self.database.connected() as connection:
+            query = query.join_from(attempts, scores, s.attempt_id == a.id)
+            query = query.where(a.run_id == grading.run_id, s.grading_id == grading.id)
+            if grader is not None:
+                query = query.where(s.name == grader)
+            if state is not None:
+                query = query.where(s.state == state)
+            if after is not None:
+                position, attempt, last = read_place(after, int, int, int)
+                # the first of the two is what an index finds
+                query = query.where(tuple_(*_PLACE) >= (position, attempt), or_(a.id != attempt, s.id > last))
+            found = connection.execute(query.order_by(*_PLACE, s.id).limit(limit + 1)).all()
+        page = found[:limit]
+        last = page[-1] if len(found) > limit else None
+        following = None if last is None else place_after((last.position, last.attempt, last.id))
+        return ScorePage(scores=[listed_score(row) for row in page], next=following)
+
+    def turns(
+        self,
+        grading: Grading,
+        sample_id: str,
+        trial: int,
+        *,
+        target: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> TurnPage:
+        """Return some turns of a conversation of a graded run; of several targets the first, unless it is named.
+
+        Raises:
+            UsageError: there is no such conversation, or `after` is no place of this list.
+        """
+        a, s, t = attempts.c, scores.c, turns.c
+        (last,) = (-1,) if after is None else read_place(after, int)
+        with self.database.connected() as connection:
+            mine = select(a.id).where(a.run_id == grading.run_id, a.sample_id == sample_id)
+            mine = mine.where(a.trial == trial)
+            if target is not None:
+                mine = mine.where(a.target == target)
+            attempt = connection.execute(mine.order_by(a.position + 0, a.id).limit(1)).scalar()
+            if attempt is None:
+                there = keys_of(connection, grading.run_id, sample_id)
+                raise no_conversation(grading.run_id, sample_id, target, trial, there)
+            held = select(turns).where(t.attempt_id == attempt, t.idx > last).order_by(t.idx).limit(limit + 1)
+            found = connection.execute(held).all()
+            page = found[:limit]
+            said = select(scores).where(s.attempt_id == attempt, s.grading_id == grading.id, s.kind == "grade")
+            rows = connection.execute(said.where(s.turn.in_([row.idx for row in page])).order_by(s.id)).all()
+        by_turn: dict[int, dict[str, Score]] = {row.idx: {} for row in page}
+        for row in rows:
+            by_turn[row.turn][row.name] = score_of(row)
+        following = place_after((page[-1].idx,)) if len(found) > limit else None
+        return TurnPage(turns=[GradedTurn(turn=turn_of(row), scores=by_turn[row.idx]) for row in page], next=following)
+
+    def _terms(self, wanted: str | Sequence[Term]) -> Sequence[Term]:
+        terms = parse_filter(wanted) if isinstance(wanted, str) else wanted
+        if any(isinstance(term, Has) and term.field == "text" for term in terms):
+            Searcher(self.database).catch_up()
+        return terms
+
+
+def _within(connection: Connection, grading_id: str) -> Within:
+    run_id = connection.execute(select(gradings.c.run_id).where(gradings.c.id == grading_id)).scalar()
+    if run_id is None:
+        raise NotFound("grading", grading_id)
+    return Within(run_id, grading_id, on_postgresql(connection))
+
+
+def _check_graders(connection: Connection, within: Within, terms: Sequence[Term]) -> None:
+    """Refuse a filter by a grader that this grading does not have: nothing would match, and seem so."""
+    names = dict.fromkeys(term.name for term in terms if isinstance(term, Compares) and term.grader)
+    here = scores.c.grading_id == within.grading_id
+    for name in names:
+        if connection.execute(select(scores.c.id).where(here, scores.c.name == name).limit(1)).first() is None:
+            prints = connection.execute(select(gradings.c.fingerprints).where(gradings.c.id == within.grading_id))
+            known = {*json.loads(prints.scalar() or "{}")}  # where nothing is scored yet
+            known |= {*connection.execute(select(scores.c.name).where(here).distinct()).scalars()}
+            if name not in known:
+                raise UsageError(f"filter: no grader '{shorten(name, 80)}'{did_you_mean(name, known | {*NUMBERS})}")
+
+
+def _newest_gradings(connection: Connection, ids: Sequence[str]) -> dict[str, AnyRow]:
+    g = gradings.c
+    if on_postgresql(connection):
+        gate: ColumnElement[Any] = func.json_extract_path_text(cast(g.spec, JSON), "gate", "metric_key")
+    else:
+        gate = func.json_extract(g.spec, "$.gate.metric_key")
+    query = select(g.id, g.run_id, g.verdict, g.summary, gate.label("gate")).where(g.run_id.in_(ids))
+    complete_last = query.order_by(g.finished_at.is_not(None), g.created_at, g.id)
+    return {row.run_id: row for row in connection.execute(complete_last)}
+
+
+def _sample_entries(connection: Connection, page: Sequence[AnyRow], within: Within) -> list[SampleEntry]:
+    a, s = attempts.c, scores.c
+    ids = [row.attempt_id for row in page]
+    held = select(a.id, a.sample_id, a.target, a.trial, a.sample, a.started_at, a.failure).where(a.id.in_(ids))
+    attempt_of = {row.id: row for row in connection.execute(held)}
+    said = connection.execute(
+        select(s.attempt_id, s.kind, s.name, s.turn, s.state, s.value, s.passed, s.reason, s.failure)
+        .where(s.grading_id == within.grading_id, s.attempt_id.in_(ids))
+        .order_by(s.attempt_id, s.id)
+    )
+    by_attempt = {number: list(rows) for number, rows in groupby(said.all(), attrgetter("attempt_id"))}
+    return [sample_entry(row, attempt_of[row.attempt_id], by_attempt.get(row.attempt_id, ())) for row in page]

@@ -1,0 +1,172 @@
+"""The terms of a filter, and an order, for the database: what a person typed is always a bound parameter."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    FromClause,
+    Select,
+    and_,
+    cast,
+    column,
+    func,
+    literal,
+    literal_column,
+    not_,
+    select,
+    table,
+    tuple_,
+)
+from sqlalchemy.dialects.postgresql import TSQUERY
+
+from vivavoce.errors import UsageError
+from vivavoce.store.browse.filter import Compares, Has, Operator, Term
+from vivavoce.store.browse.standing import LAST, tagged
+from vivavoce.store.database.schema import attempts, passages, scores, standings
+from vivavoce.store.database.text import Text
+from vivavoce.store.search.search import mark_of
+from vivavoce.store.search.words import folded
+
+Condition = ColumnElement[bool]
+
+_COMPARISONS: Mapping[Operator, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The run and the grading that are looked at, and in which of the two databases."""
+
+    run_id: str
+    grading_id: str
+    postgresql: bool
+
+
+def conditions(terms: Sequence[Term], within: Within) -> list[Condition]:
+    """Return what holds for the standings in a grading that a filter lets through.
+
+    Raises:
+        UsageError: a text that is looked for has no word in it.
+    """
+    found = [standings.c.grading_id == within.grading_id]
+    for term in terms:
+        one = _compared(term, within) if isinstance(term, Compares) else _has(term, within)
+        found.append(not_(one) if term.negated else one)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """What standings are ordered by: the columns `names`, of the `kinds` that a place holds.
+
+    `extra` is selected besides the standings, from `table`.
+    """
+
+    columns: Sequence[ColumnElement[Any]]
+    names: Sequence[str]
+    kinds: Sequence[type]
+    table: FromClause
+    extra: Sequence[ColumnElement[Any]] = ()
+    down: bool = False
+
+    @property
+    def by(self) -> list[ColumnElement[Any]]:
+        """The columns in their direction."""
+        return [column.desc() if self.down else column for column in self.columns]
+
+    def beyond(self, place: Sequence[Any]) -> Condition:
+        """Return what holds for everything after a place."""
+        return tuple_(*self.columns) < place if self.down else tuple_(*self.columns) > place
+
+
+def ordering(sort: str, within: Within) -> Ordering:
+    """Return what attempts are ordered by; see `Browse.samples`."""
+    d = standings.c
+    down = sort.startswith("-")
+    name = sort[1:] if down else sort
+    if name == "position":  # as they stand in the table, so that no page needs more than it shows
+        return Ordering((d.position, d.attempt_id), ("position", "attempt_id"), (int, int), standings, down=down)
+    joined: FromClause = standings
+    if name == "worst":
+        value: ColumnElement[Any] = d.lowest if down else d.rank
+    elif name in ("seconds", "turns"):
+        value = d.seconds if name == "seconds" else d.turns * 1.0
+    else:
+        value = scores.c.value
+        joined = standings.outerjoin(scores, and_(_named(name, within), scores.c.attempt_id == d.attempt_id))
+    key = func.coalesce(-value if down else value, LAST)
+    names = ("sort_key", "position", "attempt_id")
+    return Ordering((key, d.position, d.attempt_id), names, (float, int, int), joined, (key.label("sort_key"),))
+
+
+def _has(term: Has, within: Within) -> Condition:
+    a, d = attempts.c, standings.c
+    value = term.value
+    match term.field:
+        case "state" if value == "scored":
+            return d.lowest.is_not(None)
+        case "state" if value == "skipped":
+            return d.skips > 0
+        case "state":
+            return d.state == value
+        case "tag":
+            places = (func.strpos if within.postgresql else func.instr)(d.tags, literal(tagged(value), Text))
+            return func.coalesce(places, 0) > 0
+        case "sample" if value.endswith("*"):
+            # between two texts, for an index; SQLite's LIKE knows no case
+            return _attempts(within, a.sample_id >= value[:-1], a.sample_id < f"{value[:-1]}\U0010ffff")
+        case "sample":
+            return _attempts(within, a.sample_id == value)
+        case "target":
+            return _attempts(within, a.target == value)
+        case _:
+            return d.attempt_id.in_(_said(term.value, within))
+
+
+def _attempts(within: Within, *which: Condition) -> Condition:
+    return standings.c.attempt_id.in_(select(attempts.c.id).where(attempts.c.run_id == within.run_id, *which))
+
+
+def _said(value: str, within: Within) -> Select[tuple[int]]:
+    phrase = " ".join(folded(value).split())
+    if not phrase:
+        raise UsageError(f"filter: there is no word in '{value[:40]}' to look for")
+    mark = mark_of(within.run_id)
+    found = select(passages.c.attempt_id).where(passages.c.grading_id.in_(("", within.grading_id)))
+    if within.postgresql:
+        wanted = func.phraseto_tsquery("simple", phrase).op("&&")(cast(f"'run:{mark}'", TSQUERY))
+        return found.where(literal_column("passages.words").op("@@")(wanted))
+    index = table("passage_words", column("rowid"))
+    match = literal_column("passage_words").op("MATCH")(f'words : "{phrase}" AND run : "{mark}"')
+    return found.join(index, index.c.rowid == passages.c.id).where(match)
+
+
+def _compared(term: Compares, within: Within) -> Condition:
+    compare, d, s = _COMPARISONS[term.operator], standings.c, scores.c
+    if term.grader:
+        return d.attempt_id.in_(select(s.attempt_id).where(_named(term.name, within), compare(s.value, term.value)))
+    match term.name:
+        case "trial":
+            return _attempts(within, compare(attempts.c.trial + 1.0, term.value))
+        case "worst":
+            return compare(d.lowest, term.value)
+        case "turns":
+            return compare(d.turns * 1.0, term.value)
+        case _:
+            return compare(d.seconds, term.value)
+
+
+def _named(name: str, within: Within) -> Condition:
+    s = scores.c
+    return and_(s.name == name, s.grading_id == within.grading_id, s.turn.is_(None))

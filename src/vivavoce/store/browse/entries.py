@@ -1,0 +1,105 @@
+"""Rows as what lists are made of: short, and without what was said."""
+
+from __future__ import annotations
+
+import json
+import typing
+from collections.abc import Sequence
+from typing import Any
+
+from vivavoce.records.failure import shorten
+from vivavoce.store.browse.listing import Headline, ListedScore, RunEntry, SampleEntry, ScoreEntry, TurnScore
+from vivavoce.store.database.database import AnyRow, values_of
+from vivavoce.store.runs.decode import failure_of_text
+
+TITLE = 120
+"""Characters of a title, and of a reason three times as many."""
+
+
+def run_entry(run: AnyRow, grading: AnyRow | None) -> RunEntry:
+    """Return a run with the figures of one of its gradings."""
+    known = values_of(run)
+    if grading is not None:
+        summary: dict[str, Any] = json.loads(grading.summary) if grading.summary else {}
+        known |= {"grading": grading.id, "verdict": grading.verdict, "attempts": summary.get("attempts")}
+        known["headline"] = _headline(summary.get("graders") or [], grading.gate)
+    return RunEntry(**known)
+
+
+def _headline(graders: Sequence[dict[str, Any]], gate: str | None) -> Headline | None:
+    for name in (gate, "reward"):
+        if found := next((one for one in graders if one["name"] == name), None):
+            break
+    else:
+        found = graders[0] if graders else None
+    return None if found is None else Headline(**{**found, "n": found["scored"]})
+
+
+def sample_entry(standing: AnyRow, attempt: AnyRow, said: Sequence[AnyRow]) -> SampleEntry:
+    """Return an attempt by its rows of `standings`, `attempts` and `scores`."""
+    sample: dict[str, Any] = json.loads(attempt.sample)
+    return SampleEntry(
+        sample_id=attempt.sample_id,
+        target=attempt.target,
+        trial=attempt.trial,
+        position=standing.position,
+        title=title_of(sample) or attempt.sample_id,
+        tags=sample.get("tags") or [],
+        started_at=attempt.started_at,
+        seconds=standing.seconds,
+        turns=standing.turns,
+        standing=standing.state,
+        failure=failure_of_text(attempt.failure),
+        scores=_score_entries(said),
+    )
+
+
+def _score_entries(said: Sequence[AnyRow]) -> list[ScoreEntry]:
+    apart: dict[str, list[TurnScore]] = {}
+    for row in said:
+        if row.turn is not None:
+            apart.setdefault(row.name, []).append(
+                TurnScore(turn=row.turn, state=row.state, value=row.value, passed=row.passed)
+            )
+    return [
+        ScoreEntry(
+            kind=row.kind,
+            name=row.name,
+            state=row.state,
+            value=row.value,
+            passed=row.passed,
+            reason=shorten(row.reason, 3 * TITLE),
+            failure=failure_of_text(row.failure),
+            turns=apart.get(row.name, []) if row.kind == "grade" else [],
+        )
+        for row in said
+        if row.turn is None
+    ]
+
+
+def listed_score(row: AnyRow) -> ListedScore:
+    """Return a row of `scores` with the key of its attempt."""
+    return ListedScore(
+        sample_id=row.sample_id,
+        target=row.target,
+        trial=row.trial,
+        kind=row.kind,
+        name=row.name,
+        turn=row.turn,
+        state=row.state,
+        value=row.value,
+        passed=None if row.passed is None else bool(row.passed),
+        reason=shorten(row.reason, 3 * TITLE),
+        failure=failure_of_text(row.failure),
+    )
+
+
+def title_of(sample: dict[str, Any]) -> str:
+    """Return the goal of a sample, or the beginning of what it asks, empty where it says neither."""
+    asked: Any = sample.get("goal") or sample.get("input")
+    if isinstance(asked, list):
+        asked = next(iter(typing.cast("list[Any]", asked)), None)
+    if isinstance(asked, dict):
+        asked = typing.cast("dict[str, Any]", asked).get("content")
+    words = " ".join(asked.split()) if isinstance(asked, str) else ""
+    return words if len(words) <= TITLE else words[: TITLE - 1] + "…"

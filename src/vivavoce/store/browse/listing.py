@@ -1,0 +1,152 @@
+"""What lists of runs and of samples are made of: plain data, without anything that grows with a conversation."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from vivavoce.records.failure import Failure
+from vivavoce.records.label import Label
+from vivavoce.records.run import Status, Verdict
+from vivavoce.records.score import Score, State
+from vivavoce.records.trajectory import Turn
+from vivavoce.store.browse.standing import Standing
+
+
+class Listed(BaseModel):
+    """Immutable."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Headline(Listed):
+    """The grader that a run is known by: that of its gate, else the reward, else the first, against the first target.
+
+    `low` and `high` are the 95 % interval of the mean over `n` scores, all of them as the summary has them.
+    """
+
+    name: str
+    target: str
+    label: str | None = None
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+    n: int
+    errors: int
+    skipped: int
+
+
+class RunEntry(Listed):
+    """A run as a list shows it, with the figures of its newest complete grading, or of the newest where none is."""
+
+    id: str
+    suite: str
+    status: Status
+    started_at: float
+    finished_at: float | None = None
+    version: str
+    grading: str | None = None
+    verdict: Verdict | None = None
+    attempts: int | None = None
+    headline: Headline | None = None
+
+
+class RunPage(Listed):
+    """Some runs, the newest first; `next` is where the next page begins, None where there is none."""
+
+    runs: list[RunEntry]
+    next: str | None = None
+
+
+class TurnScore(Listed):
+    """What a grader says of one turn, an index from 0."""
+
+    turn: int
+    state: State
+    value: float | None = None
+    passed: bool | None = None
+
+
+class ScoreEntry(Listed):
+    """What a grader, or the reward, says of an attempt; a reason is shortened."""
+
+    kind: Literal["grade", "reward"]
+    name: str
+    state: State
+    value: float | None = None
+    passed: bool | None = None
+    reason: str | None = None
+    failure: Failure | None = None
+    turns: list[TurnScore] = Field(default_factory=lambda: list[TurnScore]())
+
+
+class SampleEntry(Listed):
+    """An attempt as a list shows it, without what was said; `title` is its goal, or the beginning of what is asked.
+
+    `standing` is what its scores amount to.
+    """
+
+    sample_id: str
+    target: str
+    trial: int
+    position: int
+    title: str
+    tags: list[str]
+    started_at: float
+    seconds: float | None = None
+    turns: int
+    standing: Standing
+    failure: Failure | None = None
+    scores: list[ScoreEntry]
+
+
+class SamplePage(Listed):
+    """Some attempts of a graded run; `next` is where the next page begins, None where there is none."""
+
+    samples: list[SampleEntry]
+    next: str | None = None
+
+
+class ListedScore(Listed):
+    """What a grader, or the reward, says of an attempt, or of its `turn`; a reason is shortened."""
+
+    sample_id: str
+    target: str
+    trial: int
+    kind: Literal["grade", "reward"]
+    name: str
+    turn: int | None = None
+    state: State
+    value: float | None = None
+    passed: bool | None = None
+    reason: str | None = None
+    failure: Failure | None = None
+
+
+class ScorePage(Listed):
+    """Some scores of a graded run; `next` is where the next page begins, None where there is none."""
+
+    scores: list[ListedScore]
+    next: str | None = None
+
+
+class GradedTurn(Listed):
+    """A turn of a conversation, and what each grader says of it, by their names."""
+
+    turn: Turn
+    scores: dict[str, Score]
+
+
+class TurnPage(Listed):
+    """Some turns of a conversation; `next` is where the next page begins, None where there is none."""
+
+    turns: list[GradedTurn]
+    next: str | None = None
+
+
+class LabelPage(Listed):
+    """Some labels of a run; `next` is where the next page begins, None where there is none."""
+
+    labels: list[Label]
+    next: str | None = None

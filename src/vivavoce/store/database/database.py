@@ -1,0 +1,117 @@
+"""The database behind a store, whichever it is: reaching it, writing, and what its errors mean."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from sqlalchemy import Connection, Engine, Row, Select
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as NoConnection
+
+from vivavoce.errors import StoreError
+from vivavoce.store.database import postgresql, sqlite
+from vivavoce.store.database.address import Place, is_postgresql, path_of, url_of
+
+AnyRow: TypeAlias = "Row[*tuple[Any, ...]]"
+AnySelect: TypeAlias = "Select[*tuple[Any, ...]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """The database of one open store; `place` names it in errors."""
+
+    engine: Engine
+    place: Place
+
+    @contextmanager
+    def connected(self) -> Generator[Connection]:
+        """Give a connection to read with; an error of the database becomes a `StoreError`."""
+        with plain_errors(self.place), self.engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Generator[Connection]:
+        """Give a connection to change something with, all of it when the block ends, or nothing where it raises."""
+        with self.connected() as connection, for_writing(connection).begin():
+            yield connection
+
+
+def reach(place: Place, *, create: bool) -> Engine:
+    """Return the engine of a store; with `create`, what is not there yet may be made.
+
+    Raises:
+        UsageError: the file is no store, or none is there and `create` is False.
+        StoreError: the folder of the file cannot be made.
+    """
+    if is_postgresql(place):
+        return postgresql.connect_to(url_of(place.address))
+    path = path_of(place)
+    sqlite.check_file(path, create=create)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{path}: its folder cannot be made: {error.strerror}") from error
+    return sqlite.connect_to(path)
+
+
+def on_postgresql(connection: Connection | Engine) -> bool:
+    """Say which of the two databases this leads to."""
+    return connection.dialect.name == "postgresql"
+
+
+def for_writing(connection: Connection) -> Connection:
+    """Return the connection with transactions that see what was just written.
+
+    In SQLite they wait for their turn to write at once, not half-way.
+    """
+    if on_postgresql(connection):
+        return connection.execution_options(isolation_level="READ COMMITTED")
+    return connection.execution_options(vivavoce_writes=True)
+
+
+def values_of(row: AnyRow) -> dict[str, Any]:
+    """Return the values of a row by the names of its columns."""
+    return dict(row._mapping)  # pyright: ignore[reportPrivateUsage] - its documented name
+
+
+def columns_of(row: AnyRow) -> tuple[str, ...]:
+    """Return the names of the columns of a row."""
+    return row._fields  # pyright: ignore[reportPrivateUsage] - its documented name
+
+
+def driver_errors() -> tuple[type[Exception], ...]:
+    """Return the errors of the drivers themselves; psycopg is there only when it was needed."""
+    psycopg = sys.modules.get("psycopg")
+    return (sqlite3.Error, psycopg.Error) if psycopg else (sqlite3.Error,)
+
+
+@contextmanager
+def plain_errors(place: str) -> Generator[None]:
+    """Turn every error of the database into a `StoreError` that says what it means."""
+    try:
+        yield
+    except NoConnection as error:
+        raise StoreError(f"{place}: too many look at it at once; try again") from error
+    except (DBAPIError, *driver_errors()) as error:
+        raise StoreError(f"{place}: {meaning(error)}") from error
+
+
+def meaning(error: Exception) -> str:
+    """Say what an error of the database, or of its driver, means and, where we know it, what to do."""
+    cause = (isinstance(error, DBAPIError) and error.orig) or error
+    if "psycopg" in sys.modules:
+        import psycopg
+
+        if isinstance(cause, psycopg.Error):
+            return postgresql.meaning(cause)
+    return sqlite.meaning(cause)
+
+
+def is_duplicate(error: IntegrityError) -> bool:
+    """Say whether the database refused a row because it has one with that key."""
+    return "unique" in str(error.orig).lower()

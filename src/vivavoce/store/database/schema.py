@@ -1,0 +1,292 @@
+"""The tables, as the newest migration leaves them; types and constraints are those SQLite and PostgreSQL share.
+
+JSON is text that we encode, so that both databases give back what was given. Times are seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    DDL,
+    BigInteger,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    UniqueConstraint,
+    event,
+    func,
+    text,
+)
+
+from vivavoce.store.database.text import Name, Text
+
+HEAD = "0007"
+"""The newest migration; versions are ordered as text."""
+
+BigId = BigInteger().with_variant(Integer, "sqlite")
+"""63 bits; in SQLite only a column called INTEGER is the row's own number."""
+
+metadata = MetaData()
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("suite", Name, nullable=False),
+    Column("spec", Text, nullable=False),
+    Column("base", Text, nullable=False),
+    Column("options", Text, nullable=False),
+    Column("status", Name, nullable=False),
+    Column("started_at", Double, nullable=False),
+    Column("finished_at", Double),
+    Column("version", Name, nullable=False),
+    Index("runs_by_time", "started_at"),
+)
+
+gradings = Table(
+    "gradings",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("run_id", Name, ForeignKey("runs.id"), nullable=False),
+    Column("spec", Text, nullable=False),
+    Column("fingerprints", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("finished_at", Double),
+    Column("verdict", Name),
+    Column("summary", Text),
+    Column("passed_added", Integer),
+    Index("gradings_by_run", "run_id"),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("id", BigId, primary_key=True, autoincrement=False),
+    Column("run_id", Name, ForeignKey("runs.id"), nullable=False),
+    Column("sample_id", Name, nullable=False),
+    Column("target", Name, nullable=False),
+    Column("trial", Integer, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("scenario", Name, nullable=False),
+    Column("session_id", Name),
+    Column("started_at", Double, nullable=False),
+    Column("seconds", Double),
+    Column("sample", Text, nullable=False),
+    Column("opening", Text),
+    Column("state", Text),
+    Column("failure", Text),
+    Column("usage", Text),
+    Column("test", Text),
+    UniqueConstraint("run_id", "sample_id", "target", "trial", name="attempts_by_key"),
+    Index("attempts_by_run", "run_id", "position", "id"),
+)
+"""`position` is the place in the plan of the run.
+
+`opening` is NULL for none, `usage` the sum over the turns, NULL when no turn tells, `test` what a tester leaves.
+"""
+
+turns = Table(
+    "turns",
+    metadata,
+    Column("attempt_id", BigId, ForeignKey("attempts.id"), nullable=False),
+    Column("idx", Integer, nullable=False),
+    Column("started_at", Double),
+    Column("seconds", Double),
+    Column("messages", Text, nullable=False),
+    Column("usage", Text),
+    Column("failure", Text),
+    PrimaryKeyConstraint("attempt_id", "idx"),
+)
+"""A message is stored once: in its turn, or in the opening of its attempt."""
+
+scores = Table(
+    "scores",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("attempt_id", BigId, ForeignKey("attempts.id"), nullable=False),
+    Column("grading_id", Name, ForeignKey("gradings.id"), nullable=False),
+    Column("kind", Name, nullable=False),
+    Column("name", Name, nullable=False),
+    Column("turn", Integer),
+    Column("turns", Integer),
+    Column("state", Name, nullable=False),
+    Column("value", Double),
+    Column("reason", Text),
+    Column("submission", Text),
+    Column("ground_truth", Text),
+    Column("extra", Text),
+    Column("failure", Text),
+    Column("usage", Text),
+    Column("fingerprint", Name),
+    Column("passed", Integer),
+    Column("raw", Text),
+    Column("confidence", Double),
+    Column("findings", Text),
+    Column("other_evidence", Text),
+    Column("settings", Text),
+    CheckConstraint("(state = 'scored') = (value IS NOT NULL)", name="scored_has_value"),
+)
+"""`turn` is NULL for the whole conversation; such a row counts in `turns` how many turns were graded apart.
+
+`passed` is 1 or 0, NULL without a score. `raw`, `findings`, `other_evidence`, `settings` and `extra` are JSON.
+"""
+
+Index(
+    "scores_by_attempt",
+    scores.c.attempt_id,
+    scores.c.grading_id,
+    scores.c.kind,
+    scores.c.name,
+    func.coalesce(scores.c.turn, text("-1")),
+    unique=True,
+)
+Index(
+    "scores_by_value",
+    scores.c.name,
+    scores.c.grading_id,
+    scores.c.attempt_id,
+    scores.c.value,
+    scores.c.passed,
+    scores.c.turn,  # or SQLite reads each score to see that it has none
+    sqlite_where=scores.c.turn.is_(None),
+    postgresql_where=scores.c.turn.is_(None),
+)
+
+standings = Table(
+    "standings",
+    metadata,
+    Column("grading_id", Name, ForeignKey("gradings.id"), nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("attempt_id", BigId, nullable=False),
+    Column("state", Name, nullable=False),
+    Column("rank", Double, nullable=False),
+    Column("lowest", Double),
+    Column("skips", Integer, nullable=False),
+    Column("turns", Integer, nullable=False),
+    Column("seconds", Double),
+    Column("tags", Text),
+    PrimaryKeyConstraint("grading_id", "position", "attempt_id"),
+    sqlite_with_rowid=False,
+)
+"""What lists filter and order the attempts of a grading by, one narrow row for each, in the order of the plan.
+
+`state` is what the scores amount to, `rank` the place worst first, `lowest` the lowest value, `skips` how many were
+skipped; `turns`, `seconds` and `tags` are those of the attempt.
+"""
+
+replies = Table(
+    "replies",
+    metadata,
+    Column("key", Name, primary_key=True),
+    Column("model", Name, nullable=False),
+    Column("reply", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+"""Replies of models by the hash of what was asked; they belong to no run, and any may be deleted."""
+
+passages = Table(
+    "passages",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("attempt_id", BigId, ForeignKey("attempts.id"), nullable=False),
+    Column("grading_id", Name, nullable=False),
+    Index("passages_by_attempt", "attempt_id"),
+    sqlite_autoincrement=True,
+)
+"""What search has read, each number given once; `grading_id` is empty for what was said in the conversation.
+
+PostgreSQL has the words in a column of their own. SQLite has them in another table, `passage_words`, by the same
+number; it keeps no text, and what it knows of a passage that was deleted stays until all is read again.
+"""
+
+unread = Table(
+    "unread",
+    metadata,
+    Column("attempt_id", BigId, nullable=False, autoincrement=False),
+    Column("grading_id", Name, nullable=False),
+    PrimaryKeyConstraint("attempt_id", "grading_id"),
+)
+"""What search has still to read: written with the attempt or its scores, and read before the next search."""
+
+labels = Table(
+    "labels",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("attempt_id", BigId, ForeignKey("attempts.id"), nullable=False),
+    Column("turn", Integer),
+    Column("grader", Name, nullable=False),
+    Column("author", Name, nullable=False),
+    Column("verdict", Name, nullable=False),
+    Column("note", Text),
+    Column("blind", Integer, nullable=False),
+    Column("created_at", Double, nullable=False),
+)
+"""What people say of a conversation, or of a `turn` of it, beside what a grader says; `grader` is empty for neither.
+
+`blind` is 1 where the grader's own answer was hidden from them.
+"""
+
+Index(
+    "labels_by_attempt",
+    labels.c.attempt_id,
+    labels.c.grader,
+    labels.c.author,
+    func.coalesce(labels.c.turn, text("-1")),
+    unique=True,
+)
+
+replaced = Table(
+    "replaced",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("run_id", Name, nullable=False),
+    Column("sample_id", Name, nullable=False),
+    Column("target", Name, nullable=False),
+    Column("trial", Integer, nullable=False),
+    Column("replaced_at", Double, nullable=False),
+    Column("rows", Text, nullable=False),
+    Index("replaced_by_run", "run_id"),
+)
+"""Attempts with an error that were tried again; `rows` has the rows of each as JSON, by table."""
+
+tokens = Table(
+    "tokens",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("digest", Name, nullable=False),
+    Column("name", Name, nullable=False),
+    Column("role", Name, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double),
+    Column("revoked_at", Double),
+    Index("tokens_by_digest", "digest", unique=True),
+)
+"""Who may use a server of this store; of a token only its hash is kept."""
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("id", BigId, primary_key=True),
+    Column("at", Double, nullable=False),
+    Column("actor", Name(nul=False), nullable=False),
+    Column("action", Name(nul=False), nullable=False),
+    Column("subject", Name(nul=False), nullable=False),
+    Column("detail", Text),
+)
+"""Who changed what, and when: labels, deletions and tokens; nothing deletes a row of it."""
+
+PASSAGE_WORDS = (
+    "CREATE VIRTUAL TABLE passage_words USING fts5("
+    "words, run, content='', columnsize=0, tokenize='unicode61 remove_diacritics 0')"
+)
+event.listen(passages, "after_create", DDL(PASSAGE_WORDS).execute_if(dialect="sqlite"))
+for _statement in (
+    "ALTER TABLE passages ADD COLUMN words tsvector NOT NULL",
+    "CREATE INDEX passages_by_word ON passages USING gin (words)",
+):
+    event.listen(passages, "after_create", DDL(_statement).execute_if(dialect="postgresql"))

@@ -1,0 +1,87 @@
+"""Bringing a database to the schema we know, when it is opened."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, text
+
+from vivavoce.errors import StoreError, UsageError
+from vivavoce.store.database import schema
+from vivavoce.store.database.database import for_writing, on_postgresql
+from vivavoce.store.database.postgresql import lock_schema
+from vivavoce.store.database.schema import HEAD
+from vivavoce.store.database.sqlite import use_wal
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def upgrade(engine: Engine, place: str, *, create: bool = True) -> None:
+    """Run the migrations that the database lacks, all or none; several processes may do so at once.
+
+    Raises:
+        UsageError: the database belongs to another program, or it has no tables yet and `create` is False.
+        StoreError: the database belongs to a newer vivavoce, or may not be changed.
+    """
+    with engine.connect() as connection:
+        if _is_current(connection, place, create):
+            return
+        connection.rollback()
+        if not on_postgresql(connection):
+            use_wal(connection, place)
+        with for_writing(connection).begin():
+            if on_postgresql(connection):
+                lock_schema(connection, place)
+            if not _tables(connection):
+                make_tables(connection)
+            elif not _is_current(connection, place, create):
+                migrate(connection)
+
+
+def _is_current(connection: Connection, place: str, create: bool) -> bool:
+    names = _tables(connection)
+    if not names:
+        if not create:
+            raise UsageError(f"no store at {place}: nothing has been run here yet")
+        return False
+    known = names >= {"alembic_version", "runs"}
+    version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar() if known else None
+    if version is None or not re.fullmatch(r"\d{4}", version):
+        raise UsageError(f"{place} is no store but a database of another program; name another one")
+    if version > HEAD:
+        raise newer(place, version)
+    return version == HEAD
+
+
+def newer(place: str, version: str) -> StoreError:
+    """Return what is said of a database whose schema is newer than the one we know."""
+    return StoreError(
+        f"{place}: written by a newer vivavoce (schema {version}, this one knows up to {HEAD}); "
+        "upgrade it: pip install --upgrade vivavoce"
+    )
+
+
+def _tables(connection: Connection) -> set[str]:
+    query = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    if on_postgresql(connection):
+        query = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
+    return set(connection.execute(text(query)).scalars())
+
+
+def make_tables(connection: Connection) -> None:
+    """Make the tables of a new database as the migrations would, without the half second that alembic takes."""
+    schema.metadata.create_all(connection)
+    connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY)"))
+    connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
+
+
+def migrate(connection: Connection) -> None:
+    """Run the migrations that an older database lacks."""
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")

@@ -1,0 +1,1 @@
+"""What people say of conversations, and how far judges agree with them."""

@@ -1,0 +1,62 @@
+"""How far a judge agrees with people: each label beside the score that the judge gave in the same place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from vivavoce.records.label import Disagreement, Label, LabelAgreement
+from vivavoce.records.score import State
+from vivavoce.stats.agreement import Agreement, agreement
+from vivavoce.store.database.database import AnyRow
+from vivavoce.store.labels.rows import label_of
+
+LISTED = 100
+"""Disagreements that are listed one by one."""
+
+
+class Paired(NamedTuple):
+    """A label, and what the grader that it is about says of the same; `passed` is None where that is no score."""
+
+    label: Label
+    state: State | None
+    score: float | None
+    passed: bool | None
+
+    @property
+    def differs(self) -> bool:
+        """Whether the person and the judge say the opposite."""
+        return self.passed is not None and self.label.verdict == ("fail" if self.passed else "pass")
+
+
+def agreement_with(pairs: Sequence[Paired]) -> LabelAgreement:
+    """Return how far a judge agrees with labels; several labels of one conversation are as many pairs."""
+    sure = [one for one in pairs if one.label.verdict != "unsure"]
+    decided = [(one, one.passed) for one in sure if one.passed is not None]
+    table = agreement([passed for _, passed in decided], [one.label.verdict == "pass" for one, _ in decided])
+    differing = [one for one, _ in decided if one.differs]
+    return LabelAgreement(
+        n=table.n,
+        both_pass=table.tp,
+        both_fail=table.tn,
+        too_lenient=table.fp,
+        too_strict=table.fn,
+        unsure=len(pairs) - len(sure),
+        unscored=len(sure) - len(decided),
+        agreement=table.accuracy,
+        disagreements=[
+            Disagreement(label=one.label, score=one.score or 0.0, lenient=bool(one.passed))
+            for one in differing[:LISTED]
+        ],
+        **_kappa(table),
+    )
+
+
+def paired(row: AnyRow) -> Paired:
+    """Return a row of a label and of a score as a pair."""
+    return Paired(label_of(row), row.state, row.value, None if row.passed is None else bool(row.passed))
+
+
+def _kappa(table: Agreement) -> dict[str, float | None]:
+    low, high = table.kappa_interval() or (None, None)
+    return {"kappa": table.kappa, "low": low, "high": high}

@@ -1,0 +1,178 @@
+"""Labels: what people say of conversations and turns, kept beside the scores.
+
+Each author has one label in a place: a conversation or a turn, and the question of one grader. A new one takes the
+place of the old one; the audit log keeps both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, delete, func, select
+
+from vivavoce.errors import NotFound
+from vivavoce.records.label import Label
+from vivavoce.records.run import AttemptKey, Grading
+from vivavoce.store.access.audit import note
+from vivavoce.store.browse.keyset import place_after, read_place
+from vivavoce.store.browse.listing import LabelPage
+from vivavoce.store.database.database import Database
+from vivavoce.store.database.schema import attempts, labels, scores
+from vivavoce.store.labels.agreement import Paired, paired
+from vivavoce.store.labels.order import MOST, GraderScores
+from vivavoce.store.labels.rows import (
+    LabelPlace,
+    attempt_number,
+    change_of,
+    found_label,
+    is_graded,
+    label_of,
+    labelled_attempt,
+    of_run,
+    put_label,
+    said,
+)
+
+BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The labels of a store."""
+
+    database: Database
+
+    def set(self, run_id: str, label: Label) -> Label | None:
+        """Keep a label, and return the one of the same author whose place it takes.
+
+        Raises:
+            UsageError: there is no such conversation, turn or grader.
+            StoreError: the store cannot be written.
+        """
+        place = LabelPlace.of(run_id, label)
+        with self.database.writing() as connection:
+            attempt_id = labelled_attempt(connection, place)
+            if label.grader and not is_graded(connection, attempt_id, label.grader):
+                raise NotFound("grader", label.grader, within=f"the scores of sample '{label.sample_id}'")
+            before = put_label(connection, attempt_id, place, label)
+            note(connection, label.author, "label.set", place.subject, change_of(label, before))
+        return before
+
+    def remove(self, place: LabelPlace) -> Label:
+        """Take a label away, and return it.
+
+        Raises:
+            UsageError: there is none.
+            StoreError: the store cannot be written.
+        """
+        with self.database.writing() as connection:
+            attempt_id = labelled_attempt(connection, place)
+            found = found_label(connection, attempt_id, place)
+            if found is None:
+                raise NotFound("label", place.author, message=f"{place.author} has no label here")
+            connection.execute(delete(labels).where(labels.c.id == found.id))
+            note(connection, place.author, "label.remove", place.subject, change_of(label_of(found)))
+        return label_of(found)
+
+    def of(self, run_id: str, key: AttemptKey) -> list[Label]:
+        """Return what people say of a conversation and of its turns, the oldest first.
+
+        Raises:
+            UsageError: there is no such conversation.
+        """
+        with self.database.connected() as connection:
+            attempt_id = labelled_attempt(connection, LabelPlace(run_id, key, None, "", ""), hold=False)
+            query = said().where(labels.c.attempt_id == attempt_id).order_by(labels.c.created_at, labels.c.id)
+            return list(map(label_of, connection.execute(query)))
+
+    def page(
+        self,
+        run_id: str,
+        *,
+        grader: str | None = None,
+        author: str | None = None,
+        after: str | None = None,
+        limit: int = 50,
+    ) -> LabelPage:
+        """Return some labels of a run in the order in which they were first given.
+
+        Raises:
+            UsageError: `after` is no place of this list.
+        """
+        query = said().add_columns(labels.c.id).limit(limit + 1)
+        if after is not None:
+            query = query.where(labels.c.id > read_place(after, int)[0])
+        with self.database.connected() as connection:
+            found = connection.execute(of_run(query, run_id, grader, author)).all()
+        page = found[:limit]
+        following = place_after((page[-1].id,)) if len(found) > limit else None
+        return LabelPage(labels=list(map(label_of, page)), next=following)
+
+    def all(self, run_id: str, *, grader: str | None = None, author: str | None = None) -> Iterator[Label]:
+        """Yield every label of a run, a page at a time."""
+        after: str | None = None
+        while True:
+            page = self.page(run_id, grader=grader, author=author, after=after, limit=BATCH)
+            yield from page.labels
+            after = page.next
+            if after is None:
+                return
+
+    def labelled(self, author: str) -> dict[tuple[str, str], int]:
+        """Return how many conversations somebody has labelled, by run and grader."""
+        a, mine = attempts.c, labels.c
+        query = select(a.run_id, mine.grader, func.count(mine.attempt_id.distinct()).label("number")).select_from(
+            labels
+        )
+        query = query.join(attempts, a.id == mine.attempt_id).group_by(a.run_id, mine.grader)
+        with self.database.connected() as connection:
+            rows = connection.execute(query.where(mine.author == author))
+            return {(row.run_id, row.grader): row.number for row in rows}
+
+    def paired(self, grading: Grading, grader: str, *, author: str | None = None, turns: bool = False) -> list[Paired]:
+        """Return the labels about a grader, each with its score: those of whole conversations, or those of `turns`."""
+        s, of_turn = scores.c, func.coalesce(labels.c.turn, -1)
+        same = and_(
+            s.attempt_id == labels.c.attempt_id,
+            s.grading_id == grading.id,
+            s.kind == "grade",
+            s.name == labels.c.grader,
+            func.coalesce(s.turn, -1) == of_turn,
+        )
+        query = said().add_columns(s.state, s.value, s.passed).outerjoin(scores, same)
+        about = of_turn >= 0 if turns else of_turn < 0
+        with self.database.connected() as connection:
+            rows = connection.execute(of_run(query, grading.run_id, grader, author).where(about)).all()
+        return [paired(row) for row in rows]
+
+    def in_doubt(self, grading: Grading, grader: str, limit: int = MOST) -> list[AttemptKey]:
+        """Return conversations that a grader has scored, those that its judge is least sure of first.
+
+        These are the ones where the votes of a panel were not unanimous, the closest votes first; then those whose
+        score is closest to where passing begins.
+        """
+        with self.database.connected() as connection:
+            return GraderScores(connection, grading, grader).in_doubt(limit)
+
+    def at_random(self, grading: Grading, grader: str, seed: int, limit: int = MOST) -> list[AttemptKey]:
+        """Return conversations that a grader has scored, in an order that the seed decides; any where none is named."""
+        with self.database.connected() as connection:
+            return GraderScores(connection, grading, grader).at_random(seed, limit)
+
+
+def copy_labels(source: Connection, target: Connection) -> int:
+    """Copy the labels of conversations that another store has too, and return how many; of two the newer stays."""
+    copied = 0
+    for row in source.execute(said().add_columns(attempts.c.run_id).order_by(labels.c.id)).all():
+        label = label_of(row)
+        place = LabelPlace.of(row.run_id, label)
+        attempt_id = attempt_number(target, place, hold=True)
+        if attempt_id is None:  # the conversation was added meanwhile, and comes with the next copy
+            continue
+        there = found_label(target, attempt_id, place)
+        if there is None or there.created_at < label.created_at:
+            before = put_label(target, attempt_id, place, label)
+            note(target, label.author, "label.copy", place.subject, change_of(label, before))
+            copied += 1
+    return copied

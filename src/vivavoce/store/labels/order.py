@@ -1,0 +1,113 @@
+"""Which conversations people should label first: those where a judge is in doubt, or some drawn at random."""
+
+from __future__ import annotations
+
+import json
+import random
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from sqlalchemy import ColumnElement, Connection, func, select
+
+from vivavoce.records.run import AttemptKey, Grading
+from vivavoce.store.database.schema import attempts, scores
+
+MOST = 500
+"""Conversations that are put in order at once."""
+_SPLIT = 5000
+"""Votes that are looked through for those that were not unanimous."""
+
+_KEY = (attempts.c.sample_id, attempts.c.target, attempts.c.trial)
+
+
+@dataclass(frozen=True, slots=True)
+class GraderScores:
+    """The scores that one grader gave whole conversations."""
+
+    connection: Connection
+    grading: Grading
+    grader: str
+
+    def in_doubt(self, limit: int) -> list[AttemptKey]:
+        """Return the conversations whose scores the judge is least sure of first."""
+        values = self.values()
+        if not values:
+            return []
+        split = self.split() if "votes" in self.extra(values[0]) else []
+        near = self.nearest(self.pass_mark(values), limit)
+        return self.keys([*dict.fromkeys([*split, *near])][:limit])
+
+    def at_random(self, seed: int, limit: int) -> list[AttemptKey]:
+        """Return conversations in an order that the seed decides."""
+        a = attempts.c
+        plan = select(a.id).where(a.run_id == self.grading.run_id).order_by(a.position, a.id)
+        ids = list(self.connection.execute(plan).scalars())
+        random.Random(seed).shuffle(ids)
+        drawn: list[int] = []
+        while ids and len(drawn) < limit:
+            some, ids = ids[:MOST], ids[MOST:]
+            drawn += self.scored(some) if self.grader else some
+        return self.keys(drawn[:limit])
+
+    def values(self) -> list[float]:
+        """Return every score that was given, upwards."""
+        s = scores.c
+        query = select(s.value).where(*self._given(), s.value.is_not(None)).group_by(s.value).order_by(s.value)
+        return list(self.connection.execute(query).scalars())
+
+    def extra(self, value: float) -> dict[str, Any]:
+        """Return what only the grader knows of one of the scores with a value."""
+        query = select(scores.c.extra).where(*self._given(), scores.c.value == value).limit(1)
+        return _read(self.connection.execute(query).scalar())
+
+    def passes(self, value: float) -> bool:
+        """Say whether a score passes, as one of the grades with it says."""
+        query = select(scores.c.passed).where(*self._given(), scores.c.value == value).limit(1)
+        return bool(self.connection.execute(query).scalar_one())
+
+    def pass_mark(self, values: Sequence[float]) -> float:
+        """Return a score between those that fail and those that pass."""
+        first = bisect_left(values, True, key=self.passes)
+        if first == len(values):
+            return values[-1]
+        return (values[max(first - 1, 0)] + values[first]) / 2
+
+    def split(self) -> list[int]:
+        """Return the attempts about which a panel was not unanimous, the closest votes first."""
+        s = scores.c
+        unanimous = s.extra.contains('"agreement":1.0')
+        query = select(s.attempt_id, s.extra).where(*self._given(), s.value.is_not(None), ~unanimous).limit(_SPLIT)
+        shares = [(_read(row.extra).get("agreement"), row.attempt_id) for row in self.connection.execute(query)]
+        split = [(share, number) for share, number in shares if isinstance(share, float) and share < 1]
+        return [number for _, number in sorted(split)]
+
+    def nearest(self, mark: float, limit: int) -> list[int]:
+        """Return the attempts whose scores are closest to a mark."""
+        s = scores.c
+        query = select(s.attempt_id).where(*self._given(), s.value.is_not(None))
+        query = query.order_by(func.abs(s.value - mark), s.attempt_id).limit(limit)
+        return list(self.connection.execute(query).scalars())
+
+    def scored(self, ids: Sequence[int]) -> list[int]:
+        """Return which of some attempts have a score, in the same order."""
+        s = scores.c
+        query = select(s.attempt_id).where(s.attempt_id.in_(ids), *self._given(), s.value.is_not(None))
+        found = set(self.connection.execute(query).scalars())
+        return [number for number in ids if number in found]
+
+    def keys(self, ids: Sequence[int]) -> list[AttemptKey]:
+        """Return the keys of attempts, in the same order."""
+        rows = self.connection.execute(select(attempts.c.id, *_KEY).where(attempts.c.id.in_(ids)))
+        found = {row.id: AttemptKey(row.sample_id, row.target, row.trial) for row in rows}
+        return [found[number] for number in ids]
+
+    def _given(self) -> tuple[ColumnElement[bool], ...]:
+        s = scores.c
+        return s.name == self.grader, s.grading_id == self.grading.id, s.turn.is_(None)
+
+
+def _read(text: str | None) -> dict[str, Any]:
+    read = json.loads(text) if text else None
+    return cast("dict[str, Any]", read) if isinstance(read, dict) else {}

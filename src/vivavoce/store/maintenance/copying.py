@@ -1,0 +1,103 @@
+"""One store into another: rows as they are, a run after the other, without what is there already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TypeVar
+
+from sqlalchemy import Connection, Table, func, insert, select, update
+
+from vivavoce.errors import UsageError
+from vivavoce.store.database.database import AnyRow, Database, for_writing, values_of
+from vivavoce.store.database.schema import attempts, gradings, runs, scores
+from vivavoce.store.database.text import text_for
+from vivavoce.store.runs.committing import Committer
+from vivavoce.store.runs.ids import attempt_ids
+from vivavoce.store.runs.reading import Reader
+from vivavoce.store.runs.rows import Entry
+
+COMMIT = 128
+"""Attempts that are committed together."""
+
+T = TypeVar("T")
+Listener = Callable[[str, int, int], None]
+"""Hears which run is being copied, how many of its attempts have been gone through, and how many there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What was copied: new runs, runs that were there and lacked something, attempts, replies, labels."""
+
+    runs: int
+    completed: int
+    attempts: int
+    replies: int
+    labels: int = 0
+
+
+def copy_run(source: Database, target: Database, run_id: str, tell: Listener) -> tuple[bool, int]:
+    """Copy a run and its gradings; return whether it is new there, and how many attempts got there.
+
+    An attempt that is there gets the scores that it lacks. Broken off, it goes on where it was.
+
+    Raises:
+        UsageError: another run has that id there.
+    """
+    with source.connected() as connection:
+        run = connection.execute(select(runs).where(runs.c.id == run_id)).one()
+        sets = connection.execute(select(gradings).where(gradings.c.run_id == run_id)).all()
+        count = connection.execute(select(func.count()).where(attempts.c.run_id == run_id)).scalar_one()
+    reader = Reader(source, run_id)
+    committer = Committer(target.place, run_id, attempt_ids())
+    with target.connected() as connection:
+        with for_writing(connection).begin():
+            new = _put(connection, target.place, runs, run, "started_at")
+            for grading in sets:
+                _put(connection, target.place, gradings, grading, "created_at")
+        done = 0
+        for batch in _batches(reader.entries(), COMMIT):
+            missing = list(_missing(connection, run_id, batch))
+            connection.rollback()
+            if missing:
+                committer.store(connection, missing)
+            done += len(batch)
+            tell(run_id, done, count)
+    return new, committer.stored
+
+
+def _put(connection: Connection, place: str, table: Table, row: AnyRow, born: str) -> bool:
+    """Keep a row that is new; one that is there and not finished is replaced."""
+    found = connection.execute(select(table).where(table.c.id == row.id)).first()
+    if found is None:
+        connection.execute(insert(table).values(values_of(row)))
+        return True
+    if getattr(found, born) != getattr(row, born):
+        raise UsageError(f"another {table.name.removesuffix('s')} in {place} is called {row.id}")
+    if found.finished_at is None:
+        connection.execute(update(table).where(table.c.id == row.id).values(values_of(row)))
+    return False
+
+
+def _missing(connection: Connection, run_id: str, batch: Sequence[Entry]) -> Iterator[Entry]:
+    """Yield of each entry what is not there yet."""
+    text = text_for(connection.dialect)
+    a, s = attempts.c, scores.c
+    mine = select(a.id, a.sample_id, a.target, a.trial).where(
+        a.run_id == run_id, a.sample_id.in_([entry.key.sample_id for entry in batch])
+    )
+    number_of = {(row.sample_id, row.target, row.trial): row.id for row in connection.execute(mine)}
+    graded = select(s.attempt_id, s.grading_id).where(s.attempt_id.in_(number_of.values())).distinct()
+    there = {(row.attempt_id, row.grading_id) for row in connection.execute(graded)}
+    for entry in batch:
+        number = number_of.get((text(entry.key.sample_id), text(entry.key.target), entry.key.trial))
+        if number is None:
+            yield entry
+        elif new := [row for row in entry.scores if (number, row.grading_id) not in there]:
+            yield replace(entry, attempt=None, turns=[], scores=new)
+
+
+def _batches(items: Iterator[T], size: int) -> Iterator[list[T]]:
+    while batch := list(islice(items, size)):
+        yield batch

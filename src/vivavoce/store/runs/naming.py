@@ -1,0 +1,78 @@
+"""Finding a run or a grading by what a person types: an id, its beginning or its end, or `latest`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from sqlalchemy import Column, ColumnElement, Connection, Table, func, or_, select
+
+from vivavoce.errors import NotFound, UsageError
+from vivavoce.records.counting import to_number
+from vivavoce.records.run import AttemptKey
+from vivavoce.store.database.database import AnyRow
+from vivavoce.store.database.schema import attempts
+from vivavoce.store.database.text import Name
+
+OFFERED = 20
+"""Names that an error considers or lists."""
+
+
+def find(connection: Connection, table: Table, time: Column[float], name: str, *among: ColumnElement[bool]) -> AnyRow:
+    """Return the row whose id is `name`, or alone begins with it or ends with it after a hyphen.
+
+    `latest` is the newest, `latest~1` the one before.
+
+    Raises:
+        NotFound: no row has that name.
+        UsageError: several have.
+    """
+    word = table.name.removesuffix("s")
+    newest = select(table).where(*among).order_by(time.desc(), table.c.id.desc())
+    if latest := re.fullmatch(r"latest(?:~(\d{1,9}))?", name):
+        row = connection.execute(newest.offset(int(latest[1] or 0)).limit(1)).first()
+        if row is not None:
+            return row
+        there = connection.execute(select(func.count()).select_from(table).where(*among)).scalar_one()
+        raise NotFound(word, name, hint=f": there {_are(there, word)}")
+    begins = func.substr(table.c.id, 1, len(name), type_=Name) == name
+    ends = func.substr(table.c.id, func.length(table.c.id) - len(name), len(name) + 1, type_=Name) == f"-{name}"
+    fitting = connection.execute(newest.where(or_(begins, ends)).limit(OFFERED)).all()
+    exact = [row for row in fitting if row.id == name]
+    if len(exact or fitting) == 1:
+        return (exact or fitting)[0]
+    ids = [row.id for row in fitting or connection.execute(newest.limit(OFFERED)).all()]
+    if fitting:
+        raise UsageError(f"'{name}' fits several {table.name}: {', '.join(ids)}")
+    raise NotFound(word, name, known=ids, hint="" if ids else f": there {_are(0, word)}")
+
+
+def no_conversation(
+    run_id: str, sample_id: str, target: str | None, trial: int | None, there: Iterable[AttemptKey]
+) -> NotFound:
+    """Return what to raise for a conversation that a run lacks; `there` are those of the sample that it has.
+
+    A target or a trial that is None was left open.
+    """
+    keys = list(there)
+    if not keys:
+        return NotFound("sample", sample_id, within=f"run {run_id}")
+    within = f"sample '{sample_id}' of run {run_id}"
+    targets = dict.fromkeys(key.target for key in keys)
+    if target is not None and target not in targets:
+        return NotFound("target", target, within=within, known=targets)
+    trials = sorted({key.trial for key in keys if target in (None, key.target)})
+    numbers = ", ".join(str(to_number(one)) for one in trials)
+    number = "" if trial is None else str(to_number(trial))
+    return NotFound("trial", number, within=within, hint=f"; its trials are {numbers}")
+
+
+def _are(number: int, word: str) -> str:
+    return {0: f"are no {word}s yet", 1: f"is only one {word}"}.get(number, f"are {number} {word}s")
+
+
+def keys_of(connection: Connection, run_id: str, sample_id: str) -> list[AttemptKey]:
+    """Return the keys of the conversations that a run has of a sample."""
+    a = attempts.c
+    mine = select(a.target, a.trial).where(a.run_id == run_id, a.sample_id == sample_id)
+    return [AttemptKey(sample_id, row.target, row.trial) for row in connection.execute(mine.order_by(a.id))]

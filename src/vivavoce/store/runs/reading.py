@@ -1,0 +1,189 @@
+"""Streams over the attempts of a run: page by page, each page one short look, so that no reader holds up the writer.
+
+They come in the order of the plan of the run, whichever was finished first. A page holds the attempts that follow the
+last one read; of what is written meanwhile, that which still has its place ahead comes in a later page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+from typing import TypeVar
+
+from sqlalchemy import ColumnElement, Connection, Table, case, select, tuple_
+
+from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRow
+from vivavoce.records.score import TESTER_ERROR, State
+from vivavoce.store.database.database import AnyRow, AnySelect, Database
+from vivavoce.store.database.schema import attempts, scores, turns
+from vivavoce.store.runs.decode import attempt_of, failure_of_text, scores_of
+from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells, cells_of
+
+PAGE = 32
+"""Whole conversations that are held at a time."""
+KEY_PAGE = 2000
+"""Attempts at a time where only keys and scores are read."""
+
+_ORDER = (attempts.c.position, attempts.c.id)
+_KEY = (*_ORDER, attempts.c.sample_id, attempts.c.target, attempts.c.trial)
+
+T = TypeVar("T")
+Page = Sequence[AnyRow]
+Order = tuple[ColumnElement[int], ColumnElement[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads one run."""
+
+    database: Database
+    run_id: str
+
+    def keys(self) -> Iterator[AttemptKey]:
+        """Yield the key of every attempt."""
+        return self._stream(select(*_KEY), KEY_PAGE, lambda _, page: list(map(_key, page)))
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield attempts as they were written, with the scores of every grading."""
+
+        def read(connection: Connection, page: Page) -> list[Entry]:
+            talks = _turns(connection, page)
+            said = _scores(connection, page, select(scores))
+            return [_entry(row, talks.get(row.id, ()), said.get(row.id, ())) for row in page]
+
+        return self._whole(None, read)
+
+    def attempts(self, sample_id: str | None) -> Iterator[Attempt]:
+        """Yield attempts with their turns."""
+
+        def read(connection: Connection, page: Page) -> list[Attempt]:
+            talks = _turns(connection, page)
+            return [attempt_of(row, talks.get(row.id, ())) for row in page]
+
+        return self._whole(sample_id, read)
+
+    def outcomes(self, grading_id: str, sample_id: str | None) -> Iterator[Outcome]:
+        """Yield attempts with what a grading says; one that it has not graded comes without grades."""
+
+        def read(connection: Connection, page: Page) -> list[Outcome]:
+            talks = _turns(connection, page)
+            said = _scores(connection, page, select(scores), scores.c.grading_id == grading_id)
+            return [_outcome(attempt_of(row, talks.get(row.id, ())), said.get(row.id, ())) for row in page]
+
+        return self._whole(sample_id, read)
+
+    def scores(self, grading_id: str) -> Iterator[ScoreRow]:
+        """Yield the scores of whole conversations."""
+        s = scores.c
+        failure = case((s.state == "error", s.failure)).label("failure")
+        query = select(s.attempt_id, s.kind, s.name, s.state, s.value, s.passed, failure)
+
+        def read(connection: Connection, page: Page) -> list[ScoreRow]:
+            found = _scores(connection, page, query, s.grading_id == grading_id, s.turn.is_(None))
+            return [_score_row(key, row) for number, key in _keys(page) for row in found.get(number, ())]
+
+        return self._stream(select(*_KEY), KEY_PAGE, read)
+
+    def errors(self, grading_id: str) -> Iterator[ErrorRow]:
+        """Yield what left an attempt without all its scores: the conversation's own failure, or the first grader's."""
+        s = scores.c
+        query = select(s.attempt_id, s.name, s.failure, s.reason)
+
+        def read(connection: Connection, page: Page) -> list[ErrorRow]:
+            of_whole = (s.grading_id == grading_id, s.turn.is_(None), s.state == "error")
+            found = _scores(connection, page, query, *of_whole)
+            return [_error(row, found.get(row.id, ())) for row in page if row.failure is not None or row.id in found]
+
+        return self._stream(select(*_KEY, attempts.c.failure), KEY_PAGE, read)
+
+    def turn_scores(self, grading_id: str, name: str) -> Iterator[tuple[AttemptKey, int, State, float | None]]:
+        """Yield what one grader says of each turn."""
+        s = scores.c
+        query = select(s.attempt_id, s.turn, s.state, s.value)
+
+        def read(connection: Connection, page: Page) -> list[tuple[AttemptKey, int, State, float | None]]:
+            of_turns = (s.grading_id == grading_id, s.kind == "grade", s.name == name, s.turn.is_not(None))
+            found = _scores(connection, page, query, *of_turns)
+            return [
+                (key, row.turn, row.state, row.value) for number, key in _keys(page) for row in found.get(number, ())
+            ]
+
+        return self._stream(select(*_KEY), KEY_PAGE, read)
+
+    def _whole(self, sample_id: str | None, read: Callable[[Connection, Page], list[T]]) -> Iterator[T]:
+        if sample_id is None:
+            return self._stream(select(attempts), PAGE, read)
+        mine = select(attempts).where(attempts.c.sample_id == sample_id)
+        unindexed = (_ORDER[0] + 0, _ORDER[1])  # or SQLite walks through the whole run in its order to find the sample
+        return self._stream(mine, PAGE, read, unindexed)
+
+    def _stream(
+        self, query: AnySelect, size: int, read: Callable[[Connection, Page], list[T]], order: Order = _ORDER
+    ) -> Iterator[T]:
+        query = query.where(attempts.c.run_id == self.run_id).order_by(*order).limit(size)
+        after = (-1, -1)
+        while True:
+            with self.database.connected() as connection:
+                page = connection.execute(query.where(tuple_(*order) > after)).all()
+                records = read(connection, page) if page else []
+            yield from records
+            if len(page) < size:
+                return
+            after = (page[-1].position, page[-1].id)
+
+
+def _turns(connection: Connection, page: Page) -> dict[int, list[AnyRow]]:
+    mine = select(turns).where(_within(turns, page)).order_by(turns.c.attempt_id, turns.c.idx)
+    return _by_attempt(connection.execute(mine).all())
+
+
+def _scores(
+    connection: Connection, page: Page, query: AnySelect, *which: ColumnElement[bool]
+) -> dict[int, list[AnyRow]]:
+    found = query.where(*which, _within(scores, page)).order_by(scores.c.attempt_id, scores.c.id)
+    return _by_attempt(connection.execute(found).all())
+
+
+def _within(table: Table, page: Page) -> ColumnElement[bool]:
+    return table.c.attempt_id.in_([row.id for row in page])
+
+
+def _by_attempt(rows: Sequence[AnyRow]) -> dict[int, list[AnyRow]]:
+    return {number: list(group) for number, group in groupby(rows, attrgetter("attempt_id"))}
+
+
+def _keys(page: Page) -> list[tuple[int, AttemptKey]]:
+    return [(row.id, _key(row)) for row in page]
+
+
+def _key(row: AnyRow) -> AttemptKey:
+    return AttemptKey(row.sample_id, row.target, row.trial)
+
+
+def _entry(attempt: AnyRow, talk: Sequence[AnyRow], said: Sequence[AnyRow]) -> Entry:
+    (row,) = cells_of(AttemptCells, [attempt])
+    return Entry(key=_key(attempt), attempt=row, turns=cells_of(TurnCells, talk), scores=cells_of(ScoreCells, said))
+
+
+def _outcome(attempt: Attempt, rows: Sequence[AnyRow]) -> Outcome:
+    scores, reward = scores_of(rows)
+    return Outcome(attempt=attempt, scores=scores, reward=reward)
+
+
+def _error(attempt: AnyRow, rows: Sequence[AnyRow]) -> ErrorRow:
+    if attempt.failure is not None:
+        return ErrorRow(_key(attempt), None, failure_of_text(attempt.failure), None)
+    first = rows[0]
+    return ErrorRow(_key(attempt), first.name, failure_of_text(first.failure), first.reason)
+
+
+def _score_row(key: AttemptKey, row: AnyRow) -> ScoreRow:
+    passed = None if row.passed is None else bool(row.passed)
+    return ScoreRow(key, row.kind, row.name, row.state, row.value, passed, _by_tester(row.failure))
+
+
+def _by_tester(failure: str | None) -> bool:
+    found = failure_of_text(failure)
+    return found is not None and found.kind == TESTER_ERROR

@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pytest
+
+from vivavoce.errors import UsageError
+from vivavoce.messages import AIMessage, HumanMessage
+from vivavoce.records.failure import Failure
+from vivavoce.records.run import Attempt, AttemptKey, Grading, Outcome, Run
+from vivavoce.records.score import Score, failed, skipped
+from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.store.browse.listing import SampleEntry
+from vivavoce.store.store import Store
+
+from ..cases import BROKEN, FINGERPRINTS, GRADING, RUN
+
+GOALS = [0.9, 0.1, None, 0.5, 0.5, 0.0]
+
+
+def outcome(number: int, goal: float | None, *, target: str = "bot", tags: Sequence[str] = ()) -> Outcome:
+    """Return an outcome of as many turns as its number says, and a goal that broke where it has no score."""
+    said = [[HumanMessage(content=f"Question {turn}"), AIMessage(content="A refund!")] for turn in range(number)]
+    talk = Trajectory(turns=[Turn(index=i, messages=[*one]) for i, one in enumerate(said)], seconds=number / 2)
+    grade = failed(BROKEN) if goal is None else Score(value=goal, reason=f"gave way {number} times")
+    turn = Score(turn=0, value=0.5)
+    polite = Score(value=1, turns=(turn,)) if number % 2 else skipped("nothing to say")
+    return Outcome(
+        attempt=Attempt(
+            key=AttemptKey(f"sample-{number}", target, number % 2),
+            scenario="s",
+            sample=json.dumps({"id": "x", "goal": f"Get {number} back", "tags": list(tags)}),
+            trajectory=talk if number != 5 else talk.model_copy(update={"failure": BROKEN}),
+            started_at=1000.0 + number,
+            position=number,
+        ),
+        scores={"goal": grade, "polite": polite},
+        reward=Score(value=0.25),
+    )
+
+
+@pytest.fixture
+async def filled(store: Store) -> Store:
+    """A run of six attempts: the third has an error of its grader, the last one of its target."""
+    async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
+        for number, goal in enumerate(GOALS):
+            await writer.put(
+                outcome(number, goal, target="bot" if number < 4 else "b2", tags=["slow", "é"] if number == 3 else ())
+            )
+    return store
+
+
+def numbers(samples: Sequence[SampleEntry]) -> list[int]:
+    return [int(one.sample_id.partition("-")[2]) for one in samples]
+
+
+def matching(store: Store, wanted: str) -> list[int]:
+    found = numbers(store.browse.samples(GRADING, wanted).samples)
+    assert store.browse.count_samples(GRADING, wanted) == len(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ("", [0, 1, 2, 3, 4, 5]),
+        ("state:error", [2, 5]),
+        ("-state:error", [0, 1, 3, 4]),
+        ("state:skipped", [0, 2, 4]),
+        ("state:scored", [0, 1, 2, 3, 4, 5]),
+        ("state:fail", [0, 1, 3, 4]),
+        ("state:partial", None),
+        ("state:pass", []),
+        ("goal<0.5", [1, 5]),
+        ("-goal<0.5", [0, 2, 3, 4]),
+        ("goal>=0.5 target:b2", [4]),
+        ("goal=0.5 goal!=0.1", [3, 4]),
+        ("worst<0.25", [1, 5]),
+        ("reward<0.5 trial:2", [1, 3, 5]),
+        ("turns>=4", [4, 5]),
+        ("seconds<1", [0, 1]),
+        ("sample:sample-3", [3]),
+        ("sample:sample-*", [0, 1, 2, 3, 4, 5]),
+        ("sample:sample%", []),
+        ("tag:slow", [3]),
+        ("-tag:é", [0, 1, 2, 4, 5]),
+        ('text:"a refund"', [1, 2, 3, 4, 5]),
+        ('text:"refund a"', []),
+        ("question refund -turns>2", [1, 2]),
+        ('"gave way 4 times"', [4]),
+        ("nothing:", None),
+        ("goal<none", None),
+        ('text:"…"', None),
+        ("state:broken", None),
+        ("trial:99999999999999999999999", []),
+        ("target:bot\0' OR 1=1", None),
+        ("target:bot\0", []),
+        ("tag:'", []),
+    ],
+)
+async def test_a_filter_lets_through_what_it_says(filled: Store, wanted: str, found: list[int] | None) -> None:
+    if found is None:
+        with pytest.raises(UsageError, match=r"^filter"):
+            filled.browse.samples(GRADING, wanted)
+    else:
+        assert matching(filled, wanted) == found
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ("gaol<0.3", "filter: no grader 'gaol'; did you mean 'goal'?"),
+        ("state:error -turn>3", "filter: no grader 'turn'; did you mean 'turns'?"),
+        ('goal<1 "worst"<1', "filter: no grader 'worst'; did you mean 'worst'?"),
+        (
+            "nothing_like_it<1",
+            "filter: no grader 'nothing_like_it'; known: exact, goal, judge, polite",
+        ),
+    ],
+)
+async def test_a_grader_that_is_not_there_is_an_error_that_names_near_ones(
+    filled: Store, wanted: str, said: str
+) -> None:
+    for read in (filled.browse.samples, filled.browse.count_samples):
+        with pytest.raises(UsageError) as caught:
+            read(GRADING, wanted)
+        assert str(caught.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("sort", "found"),
+    [
+        ("position", [0, 1, 2, 3, 4, 5]),
+        ("-position", [5, 4, 3, 2, 1, 0]),
+        ("goal", [5, 1, 3, 4, 0, 2]),
+        ("-goal", [0, 3, 4, 1, 5, 2]),
+        ("worst", [5, 2, 1, 0, 3, 4]),
+        ("-turns", [5, 4, 3, 2, 1, 0]),
+        ("no such grader", [0, 1, 2, 3, 4, 5]),
+    ],
+)
+async def test_pages_of_any_size_have_everything_once_in_order(filled: Store, sort: str, found: list[int]) -> None:
+    for limit in (1, 2, 4, 6, 50):
+        seen: list[int] = []
+        after = None
+        while True:
+            page = filled.browse.samples(GRADING, sort=sort, after=after, limit=limit)
+            assert len(page.samples) <= limit
+            seen += numbers(page.samples)
+            after = page.next
+            if after is None:
+                break
+        assert seen == found
+
+
+async def test_a_sample_comes_with_its_scores_and_without_what_was_said(filled: Store) -> None:
+    entry = filled.browse.samples(GRADING, "sample:sample-3").samples[0]
+    assert (entry.title, entry.tags, entry.turns, entry.seconds) == ("Get 3 back", ["slow", "é"], 3, 1.5)
+    goal, polite, reward = entry.scores
+    assert (goal.name, goal.value, goal.reason) == ("goal", 0.5, "gave way 3 times")
+    assert [turn.value for turn in polite.turns] == [0.5]
+    assert (reward.kind, reward.value) == ("reward", 0.25)
+    assert "Question" not in entry.model_dump_json()
+
+
+async def test_a_score_says_itself_whether_it_passes_and_1_does_where_it_does_not(store: Store) -> None:
+    said = [(0.75, True), (1.0, False), (0.75, None), (1.0, None), (0.0, None), (None, None)]
+    async with store.writer(RUN, GRADING, FINGERPRINTS) as writer:
+        for number, (score, passed) in enumerate(said):
+            grade = failed(BROKEN) if score is None else Score(value=score, passed=passed)
+            await writer.put(Outcome(attempt=outcome(number, 1.0).attempt, scores={"goal": grade}))
+    found = {state: matching(store, f"state:{state}") for state in ("pass", "fail", "error")}
+    assert found == {"pass": [0, 3], "fail": [1, 2, 4], "error": [5]}
+    shown = store.browse.samples(GRADING).samples
+    assert [one.standing for one in shown] == ["pass", "fail", "fail", "pass", "fail", "error"]
+    assert [one.scores[0].passed for one in shown] == [True, False, False, True, False, None]
+
+
+async def test_a_grading_that_is_made_later_has_its_own_standings(filled: Store) -> None:
+    again = Grading(id="again", run_id=RUN, spec={}, created_at=2000.0)
+    filled.add_grading(again)
+    async with filled.writer(RUN, again.id, {}) as writer:
+        await writer.put_scores(AttemptKey("sample-3", "bot", 1), {"goal": Score(value=1)}, None)
+    (found,) = filled.browse.samples(again.id, "tag:slow state:pass turns=3 seconds=1.5").samples
+    assert found.sample_id == "sample-3"
+    assert filled.browse.count_samples(GRADING, "state:pass") == 0
+
+
+async def test_what_broke_says_so(filled: Store) -> None:
+    by_grader, by_target = filled.browse.samples(GRADING, "state:error").samples
+    assert isinstance(by_grader.scores[0].failure, Failure)
+    assert by_target.failure == BROKEN
+
+
+async def test_a_grading_that_is_not_there_has_no_samples(filled: Store) -> None:
+    with pytest.raises(UsageError, match="no grading 'x'"):
+        filled.browse.samples("x")
+
+
+async def test_a_place_that_is_none_is_refused(filled: Store) -> None:
+    for place in ("x", "é", "bm9uZQ", "W10", "WzEsMiwzLDRd", "WyJhIiwxLDFd", "W3RydWUsMSwxXQ", "W05hTiwxLDFd"):
+        with pytest.raises(UsageError, match="begin the list again"):
+            filled.browse.samples(GRADING, after=place)
+
+
+SUMMARY = {
+    "attempts": 6,
+    "failed_attempts": 1,
+    "graders": [
+        {"name": "goal", "target": "bot", "scored": 5, "errors": 1, "skipped": 0, "samples": 5, "mean": 0.4}
+        | {"low": 0.1, "high": 0.7},
+        {"name": "polite", "target": "bot", "scored": 3, "errors": 0, "skipped": 3, "samples": 3, "mean": 1.0},
+    ],
+}
+
+
+def add_run(store: Store, number: int, gate: str | None) -> None:
+    spec = {"gate": {"kind": "simple", "metric_key": gate}} if gate else {}
+    run = Run(id=f"r{number}", suite=f"suite {number % 2}", spec=spec, base="/", started_at=2000.0 + number // 2)
+    store.add_run(run)
+    ended = {"finished_at": 1.0, "verdict": "pass", "summary": SUMMARY}
+    for name, more in (("g1", ended), ("g2", {})):
+        given = {"id": f"{run.id}-{name}", "run_id": run.id, "spec": spec, "created_at": 1.0}
+        store.add_grading(Grading.model_validate({**given, **more}))
+
+
+def test_runs_come_newest_first_in_pages_with_the_figures_of_their_gate(store: Store) -> None:
+    for number in range(4):
+        add_run(store, number, "polite" if number == 3 else None)
+    first = store.browse.runs(limit=3)
+    assert [run.id for run in first.runs] == ["r3", "r2", "r1"]
+    assert [run.id for run in store.browse.runs(after=first.next, limit=3).runs] == ["r0", RUN]
+    newest, second = first.runs[:2]
+    assert (newest.grading, newest.verdict, newest.attempts) == ("r3-g1", "pass", 6)
+    assert newest.headline is not None
+    assert (newest.headline.name, newest.headline.mean, newest.headline.n) == ("polite", 1.0, 3)
+    assert second.headline is not None
+    assert (second.headline.name, second.headline.low, second.headline.high) == ("goal", 0.1, 0.7)
+    assert store.browse.runs(after=first.next).runs[-1].headline is None
+
+
+def test_runs_are_found_by_suite_status_and_a_part_of_their_name(store: Store) -> None:
+    for number in range(4):
+        add_run(store, number, None)
+    assert [run.id for run in store.browse.runs(suite="suite 1").runs] == ["r3", "r1"]
+    assert [run.id for run in store.browse.runs(text="SUITE 0").runs] == ["r2", "r0"]
+    assert store.browse.runs(text="suite_0").runs == []
+    assert store.browse.runs(status="finished").runs == []
+    assert store.browse.suites() == ["suite 0", "suite 1", "support"]

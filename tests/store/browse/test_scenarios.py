@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from vivavoce.records.run import AttemptKey, Outcome
+from vivavoce.records.score import Score
+from vivavoce.store.browse.scenarios import AT_ONCE
+from vivavoce.store.store import Store
+
+from ..cases import GRADING, RUN, grading, outcome, unfortunate
+
+
+def put(store: Store, outcomes: Sequence[Outcome]) -> None:
+    async def write() -> None:
+        async with store.writer(RUN, GRADING, {}) as writer:
+            for one in outcomes:
+                await writer.put(one)
+
+    asyncio.run(write())
+
+
+def graded(sample: str, score: float, why: str | None = None, trial: int = 0, turns: Sequence[float] = ()) -> Outcome:
+    base = outcome(0, position=trial)
+    grades = [Score(turn=i, value=one, reason=f"turn {i}") for i, one in enumerate(turns)]
+    grade = Score(value=score, reason=why, turns=tuple(grades) or None)
+    attempt = base.attempt.model_copy(update={"key": AttemptKey(sample, "bot", trial)})
+    return Outcome(attempt=attempt, scores={"goal": grade}, reward=Score(value=score, reason="too slow"))
+
+
+def test_every_attempt_comes_in_the_order_of_the_plan(store: Store) -> None:
+    put(store, [outcome(2, position=1), outcome(1, position=0)])
+    found = store.scenarios.scores(grading())
+    assert list(found.attempts.values()) == [("sample-1", "bot", "hash"), ("sample-2", "bot", "hash")]
+    assert list(found.graders) == ["exact", "judge", "reward"]
+
+
+def test_scores_are_by_grader_and_attempt_without_those_of_turns(store: Store) -> None:
+    put(store, [outcome(1)])
+    found = store.scenarios.scores(grading())
+    (number,) = found.attempts
+    assert found.scores == {
+        "exact": {number: (1.0, True)},
+        "judge": {number: (0.25, False)},
+        "reward": {number: (0.5, False)},
+    }
+    assert not any(found.unscored.values())
+
+
+def test_what_has_no_score_keeps_its_state(store: Store) -> None:
+    put(store, [unfortunate(1)])
+    found = store.scenarios.scores(grading())
+    (number,) = found.attempts
+    assert found.unscored == {"exact": {number: "error"}, "judge": {number: "skipped"}, "reward": {number: "error"}}
+    assert not any(found.scores.values())
+
+
+def test_what_is_said_comes_with_the_lowest_turn_alone(store: Store) -> None:
+    put(store, [graded("a", 0.5, "why", turns=(1.0, 0.0, 0.0)), graded("b", 1.0)])
+    ((sample, said),) = store.scenarios.said_of(grading(), "bot", "goal", ["a"])
+    assert isinstance(said, Score)
+    assert (sample, said.value, said.reason) == ("a", 0.5, "why")
+    assert [(one.turn, one.reason) for one in said.turns or ()] == [(1, "turn 1")]
+
+
+def test_trials_of_a_sample_come_in_their_order(store: Store) -> None:
+    put(store, [graded("a", 0.25, trial=1), graded("a", 0.75, trial=0)])
+    assert [said.value for _, said in store.scenarios.said_of(grading(), "bot", "goal", ["a"])] == [0.75, 0.25]
+
+
+def test_the_reward_says_why_as_well(store: Store) -> None:
+    put(store, [graded("a", 0.5)])
+    assert [said.reason for _, said in store.scenarios.said_of(grading(), "bot", "reward", ["a"])] == ["too slow"]
+
+
+def test_more_samples_than_one_query_takes_are_all_found(store: Store) -> None:
+    put(store, [graded(f"s{i}", 0.5) for i in range(AT_ONCE + 1)])
+    names = [f"s{i}" for i in range(AT_ONCE + 1)]
+    assert {sample for sample, _ in store.scenarios.said_of(grading(), "bot", "goal", names)} == set(names)
+
+
+def test_a_sample_without_a_goal_is_called_by_its_id(store: Store) -> None:
+    asked = graded("a", 1.0)
+    told = asked.attempt.model_copy(update={"sample": '{"goal": "A refund"}', "key": AttemptKey("b", "bot", 0)})
+    put(store, [asked, asked.model_copy(update={"attempt": told})])
+    assert store.scenarios.titles(RUN, "bot", ["a", "b", "c"]) == {"a": "a", "b": "A refund"}

@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from vivavoce.errors import NotFound, UsageError
+from vivavoce.records.label import Label
+from vivavoce.records.run import AttemptKey
+from vivavoce.store.labels.rows import LabelPlace, now_label
+from vivavoce.store.store import Store
+
+from .. import cases
+from ..cases import FINGERPRINTS, GRADING, RUN
+
+KEY = AttemptKey("sample-1", "bot", 0)
+
+
+def label(number: int = 1, **more: Any) -> Label:
+    """Return a label of Ida on a conversation."""
+    said = Label(sample_id=f"sample-{number}", target="bot", trial=0, author="Ida", verdict="fail", created_at=5.0)
+    return said.model_copy(update={"grader": "judge", **more})
+
+
+def quiet(_run: str, _done: int, _count: int) -> None:
+    """Hear how a copy goes on, and say nothing."""
+
+
+async def fill(store: Store, run: str = RUN, grading: str = GRADING) -> None:
+    async with store.writer(run, grading, FINGERPRINTS) as writer:
+        for number in range(4):
+            await writer.put(cases.outcome(number, number))
+
+
+@pytest.fixture
+def held(store: Store) -> Store:
+    """A store with four conversations of two turns."""
+    asyncio.run(fill(store))
+    return store
+
+
+def test_a_label_is_kept_beside_the_scores_and_changes_none(held: Store) -> None:
+    before = list(held.outcomes(GRADING))
+    said = label(note="no money came", blind=True)
+    assert held.labels.set(RUN, said) is None
+    assert held.labels.of(RUN, KEY) == [said]
+    assert list(held.outcomes(GRADING)) == before
+
+
+def test_labels_are_read_while_their_conversation_is_written(held: Store) -> None:
+    with held.database.writing() as connection:
+        connection.execute(text("UPDATE attempts SET seconds = 1 WHERE sample_id = 'sample-1'"))
+        assert held.labels.of(RUN, KEY) == []
+
+
+def test_one_author_has_one_label_in_a_place_and_the_log_keeps_what_it_said_before(held: Store) -> None:
+    held.labels.set(RUN, label(note="at first sight"))
+    assert held.labels.set(RUN, label(verdict="pass", created_at=6.0)) == label(note="at first sight")
+    assert held.labels.of(RUN, KEY) == [label(verdict="pass", created_at=6.0)]
+    second, first = held.audit.entries().entries
+    assert (first.actor, first.action, first.subject) == ("Ida", "label.set", f"{RUN}/sample-1#1")
+    assert first.detail is not None
+    assert (first.detail["verdict"], first.detail["note"]) == ("fail", "at first sight")
+    assert second.detail is not None
+    assert second.detail["before"] == {"verdict": "fail", "note": "at first sight", "blind": False, "created_at": 5.0}
+
+
+def test_turns_graders_and_authors_have_labels_of_their_own(held: Store) -> None:
+    several = [label(), label(turn=0), label(turn=1), label(grader=""), label(author="Olu")]
+    for one in several:
+        held.labels.set(RUN, one)
+    assert held.labels.of(RUN, KEY) == several
+    assert [one.author for one in held.labels.all(RUN, author="Olu")] == ["Olu"]
+    assert [one.grader for one in held.labels.all(RUN, grader="")] == [""]
+
+
+def test_a_label_is_taken_away_and_the_log_knows_it(held: Store) -> None:
+    held.labels.set(RUN, label())
+    place = LabelPlace.of(RUN, label())
+    assert held.labels.remove(place) == label()
+    assert held.labels.of(RUN, KEY) == []
+    assert [one.action for one in held.audit.entries().entries] == ["label.remove", "label.set"]
+    with pytest.raises(UsageError, match="Ida has no label here"):
+        held.labels.remove(place)
+
+
+@pytest.mark.parametrize("wrong", [{"sample_id": "other"}, {"target": "x"}, {"trial": 7}, {"turn": 2}, {"grader": "x"}])
+def test_what_is_not_there_cannot_be_labelled(held: Store, wrong: dict[str, Any]) -> None:
+    with pytest.raises(NotFound, match=r"no (sample|target|trial|turn|grader) '"):
+        held.labels.set(RUN, label(**wrong))
+    assert held.audit.entries().entries == []
+
+
+def test_labels_of_a_run_are_listed_a_page_at_a_time(held: Store) -> None:
+    for number in range(4):
+        held.labels.set(RUN, label(number))
+    first = held.labels.page(RUN, limit=3)
+    rest = held.labels.page(RUN, after=first.next, limit=3)
+    assert [one.sample_id for one in first.labels + rest.labels] == [f"sample-{n}" for n in range(4)]
+    assert rest.next is None
+    assert held.labels.page("another").labels == []
+
+
+def test_names_and_notes_that_no_database_takes_are_kept_in_escapes(held: Store) -> None:
+    held.labels.set(RUN, label(note="\ud800", author="I\ud800da"))
+    (found,) = held.labels.all(RUN, author="I\ud800da")
+    assert (found.note, found.author) == ("\\ud800", "I\\ud800da")
+
+
+def test_a_verdict_must_be_one_and_a_note_has_an_end() -> None:
+    place = LabelPlace(RUN, KEY, None, "judge", "Ida")
+    assert now_label(place, "unsure", "  ").note is None
+    with pytest.raises(ValueError, match="verdict"):
+        now_label(place, "good")
+    with pytest.raises(ValueError, match="note"):
+        now_label(place, "pass", "x" * 4001)
+
+
+def test_labels_go_with_their_run(held: Store) -> None:
+    held.labels.set(RUN, label())
+    held.update_run(cases.run().model_copy(update={"status": "finished", "finished_at": 9.0}))
+    assert held.maintenance.contents().rows["labels"] == 1
+    held.maintenance.collect(keep_last=0)
+    assert held.maintenance.contents().rows["labels"] == 0
+    assert [one.action for one in held.audit.entries().entries][-1] == "label.set"
+
+
+@pytest.fixture
+def target(held: Store, other_address: str) -> Iterator[Store]:
+    """A store that has a copy."""
+    with Store.open(other_address) as target:
+        held.maintenance.copy_to(target, quiet)
+        yield target
+
+
+def test_a_copy_brings_labels_once_and_of_two_the_newer_stays(held: Store, target: Store) -> None:
+    target.labels.set(RUN, label(2, note="there already", created_at=9.0))
+    target.labels.set(RUN, label(3, created_at=1.0))
+    for number in (1, 2, 3):
+        held.labels.set(RUN, label(number, note="copied"))
+    assert held.maintenance.copy_to(target, quiet).labels == 2
+    found = {one.sample_id: one.note for one in target.labels.all(RUN)}
+    assert found == {"sample-1": "copied", "sample-2": "there already", "sample-3": "copied"}
+    assert [one.action for one in target.audit.entries(limit=2).entries] == ["label.copy", "label.copy"]
+    assert held.maintenance.copy_to(target, quiet).labels == 0
