@@ -23,8 +23,8 @@ from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.spec import TesterSpec
 from vivavoce.suites.testers import context_of
+from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.dialogue import Dialogue
-from vivavoce.targets.lane import Lane
 from vivavoce.targets.target import Opening
 
 OnTurn = Callable[[Turn], Awaitable[None]]
@@ -34,7 +34,7 @@ class Driver(Protocol):
     """Who leads conversations with a target."""
 
     @property
-    def lane(self) -> Lane:
+    def channel(self) -> TargetChannel:
         """How the target is called."""
         ...
 
@@ -66,7 +66,7 @@ def _recorded(index: int, messages: list[AnyMessage]) -> Turn:
 class ScriptedDriver:
     """Sends a sample's inputs one after the other, each when the reply to the one before it is there."""
 
-    lane: Lane
+    channel: TargetChannel
     wants_state: bool = False
 
     def calls(self, sample: Sample) -> int:
@@ -81,7 +81,7 @@ class ScriptedDriver:
         """
         del trial
         begun = time.perf_counter()
-        dialogue = Dialogue(self.lane, lambda: opening_of(sample))
+        dialogue = Dialogue(self.channel, lambda: opening_of(sample))
         try:
             held = await self._converse(dialogue, sample, on_turn)
         except Fault as fault:
@@ -112,7 +112,7 @@ class ScriptedDriver:
 class PenelopeDriver:
     """Has a tester lead each conversation towards the goal of its sample."""
 
-    lane: Lane
+    channel: TargetChannel
     agent: PenelopeAgent
     spec: TesterSpec
 
@@ -136,7 +136,7 @@ class PenelopeDriver:
         except UsageError as error:
             failure = Failure(blame="suite", kind="row", message=str(error))
             return Trajectory(failure=failure, seconds=time.perf_counter() - begun)
-        result = await self.agent.hold(self.lane, context, lambda: opening_of(sample), on_turn=heard)
+        result = await self.agent.hold(self.channel, context, lambda: opening_of(sample), on_turn=heard)
         return Trajectory.model_construct(
             opening=result.opening,
             turns=[turn.exchange for turn in result.history],

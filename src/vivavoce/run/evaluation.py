@@ -58,7 +58,7 @@ class Evaluation(SuiteRun):
                 with self.store.claimed(self._run_id):
                     return await self._hold_all(plan, scoring, {RECORDED: None}, plan.planned)
             except Exception as error:
-                if self.crew is None:
+                if self.workers is None:
                     raise
                 kept = f"what was measured before is kept; go on with resume='{self._run_id}'"
                 if isinstance(error, UsageError):

@@ -18,11 +18,11 @@ from vivavoce.records.events import AttemptEnded, Event, Listener, RunEnded, Run
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Run
 from vivavoce.run.attempt import Grades
 from vivavoce.run.check import prepare
-from vivavoce.run.crew import Crew
 from vivavoce.run.opening import stored_suite
 from vivavoce.run.plan import RunOptions, plan_of
 from vivavoce.run.result import RunResult
 from vivavoce.run.suite_run import dump_spec, ended, kept_answers, noting, sum_up
+from vivavoce.run.workers import WorkerPool
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
@@ -52,7 +52,7 @@ class Regrade:
     path: Path | None = None
     listeners: Sequence[Listener] = ()
     options: RunOptions = field(default_factory=RunOptions)
-    crew: Crew = field(default_factory=lambda: Crew(1))
+    workers: WorkerPool = field(default_factory=lambda: WorkerPool(1))
     resumed: str | None = None
 
     @cached_property
@@ -75,8 +75,8 @@ class Regrade:
 
     def stop(self) -> int:
         """Grade no further; a second time, drop what is in work. Returns how many are."""
-        self.crew.stop()
-        return self.crew.at_work
+        self.workers.stop()
+        return self.workers.at_work
 
     async def execute(self) -> RunResult:
         """Grade every conversation and return the new set of scores.
@@ -110,7 +110,7 @@ class Regrade:
         planned, _ = store.counts(run.id)
         await self._tell(RunStarted(run, grading, planned, len(done)))
         grades = Grades(scoring.graders, scoring.composer)
-        self.crew = Crew(1 if grades.at_once else 2 * self.suite.spec.max_concurrent)
+        self.workers = WorkerPool(1 if grades.at_once else 2 * self.suite.spec.max_concurrent)
         async with store.writer(run.id, grading.id, scoring.fingerprints) as writer:
 
             async def grade(attempt: Attempt) -> None:
@@ -118,13 +118,13 @@ class Regrade:
                 await writer.put_scores(attempt.key, outcome.scores, outcome.reward)
                 await self._tell(AttemptEnded(outcome))
 
-            await self.crew.run((one for one in store.attempts(run.id) if one.key not in done), grade)
+            await self.workers.run((one for one in store.attempts(run.id) if one.key not in done), grade)
         summary = sum_up(store, grading, scoring, self.options.max_errors)
-        if self.crew.stopped_by is None:
+        if self.workers.stopped_by is None:
             grading = ended(grading, summary, time.time())
             store.update_grading(grading)
         await self._tell(RunEnded(run, grading))
-        return RunResult(run, grading, summary, store.place, self.crew.stopped_by, self.suite.notes)
+        return RunResult(run, grading, summary, store.place, self.workers.stopped_by, self.suite.notes)
 
     def _begun(self, scoring: Scoring) -> Grading:
         """Return a new set of scores, or the one that goes on.

@@ -23,12 +23,12 @@ from vivavoce.records.run import Attempt, AttemptKey, Grading, Run, Status
 from vivavoce.records.trajectory import Turn
 from vivavoce.run.attempt import Grades, Task, hold
 from vivavoce.run.check import prepare
-from vivavoce.run.crew import Crew
 from vivavoce.run.drivers import Driver, PenelopeDriver, ScriptedDriver
-from vivavoce.run.heap import heap_at_rest
+from vivavoce.run.heap import tuned_gc
 from vivavoce.run.plan import RECORDED, GivenPlan, Plan, RunOptions, plan_of
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import ErrorLimit, Summary, summarise, tally
+from vivavoce.run.workers import WorkerPool
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 from vivavoce.store.writer import OutcomeWriter
@@ -39,7 +39,7 @@ from vivavoce.suites.load import Suite
 from vivavoce.suites.spec import FunctionTargetSpec, LettaTargetSpec, SuiteSpec, TesterSpec
 from vivavoce.suites.targets import build_targets
 from vivavoce.suites.testers import build_tester, check_tests
-from vivavoce.targets.lane import open_lane
+from vivavoce.targets.channel import open_channel
 from vivavoce.targets.target import Target
 from vivavoce.user_code import hash_code
 
@@ -63,7 +63,7 @@ class SuiteRun:
     listeners: Sequence[Listener] = ()
     resumed: Run | None = None
     targets: list[Target] | None = None
-    crew: Crew | None = None
+    workers: WorkerPool | None = None
     retries_errors: bool = False
     _tester: str = field(default="", init=False)
 
@@ -72,10 +72,10 @@ class SuiteRun:
 
         Returns how many conversations are still in flight.
         """
-        if self.crew is None:
+        if self.workers is None:
             raise KeyboardInterrupt
-        self.crew.stop()
-        return self.crew.at_work
+        self.workers.stop()
+        return self.workers.at_work
 
     async def execute(self) -> RunResult:
         """Run it, and return what came out.
@@ -112,16 +112,16 @@ class SuiteRun:
             done -= {row.key for row in self.store.errors(grading.id)}
         await self._tell(RunStarted(run, grading, planned, len(done)))
         grades = Grades(scoring.graders, scoring.composer)
-        self.crew = crew = Crew(_workers(plan, grades))
+        self.workers = workers = WorkerPool(_workers(plan, grades))
         fingerprints, replaces = scoring.fingerprints, self.retries_errors
         async with self.store.writer(run.id, grading.id, fingerprints, replaces=replaces) as writer:
-            with heap_at_rest():
-                await crew.run(plan.tasks(drivers, done), partial(self._attempt, crew, grades, writer))
+            with tuned_gc():
+                await workers.run(plan.tasks(drivers, done), partial(self._attempt, workers, grades, writer))
         return await self._finish(run, grading, scoring, planned)
 
-    async def _attempt(self, crew: Crew, grades: Grades, writer: OutcomeWriter, task: Task) -> None:
+    async def _attempt(self, workers: WorkerPool, grades: Grades, writer: OutcomeWriter, task: Task) -> None:
         with ExitStack() as kept:
-            attempt = await self._hold(crew, grades, task, kept)
+            attempt = await self._hold(workers, grades, task, kept)
             if attempt is None:
                 return
             led = attempt.trajectory.test is not None
@@ -129,7 +129,7 @@ class SuiteRun:
         await writer.put(outcome)
         await self._tell(AttemptEnded(outcome))
 
-    async def _hold(self, crew: Crew, grades: Grades, task: Task, kept_calls: ExitStack) -> Attempt | None:
+    async def _hold(self, workers: WorkerPool, grades: Grades, task: Task, kept_calls: ExitStack) -> Attempt | None:
         """Hold a conversation, with the calls of it and of its judges set aside; None when the run was stopped."""
 
         async def on_turn(turn: Turn) -> None:
@@ -142,8 +142,8 @@ class SuiteRun:
         if task.driver is None:
             kept_calls.enter_context(self.budget.set_aside(verdicts))
             return await hold(task, on_turn)
-        async with task.driver.lane.conversations:
-            if crew.stopped_by is not None:
+        async with task.driver.channel.conversations:
+            if workers.stopped_by is not None:
                 return None
             kept_calls.enter_context(self.budget.set_aside(task.driver.calls(task.sample) + verdicts))
             await self._tell(AttemptStarted(task.key))
@@ -237,18 +237,19 @@ class SuiteRun:
         if plan.replays or spec is None:
             return {RECORDED: None}
         limit, timeout, retries = plan.concurrency, spec.timeout, spec.max_retries
-        lanes = [
-            open_lane(target, limit=limit, budget=self.budget, timeout=timeout, retries=retries) for target in targets
+        channels = [
+            open_channel(target, limit=limit, budget=self.budget, timeout=timeout, retries=retries)
+            for target in targets
         ]
         if agent is not None:
             tester = self.suite.spec.tester or TesterSpec()
-            return {lane.target.name: PenelopeDriver(lane, agent, tester) for lane in lanes}
+            return {channel.target.name: PenelopeDriver(channel, agent, tester) for channel in channels}
         state = needs_state(self.suite.spec.graders, self.suite.base)
-        return {lane.target.name: ScriptedDriver(lane, state) for lane in lanes}
+        return {channel.target.name: ScriptedDriver(channel, state) for channel in channels}
 
     async def _finish(self, run: Run, grading: Grading, scoring: Scoring, planned: int | None) -> RunResult:
         summary = sum_up(self.store, grading, scoring, self.options.max_errors)
-        stopped_by = self.crew.stopped_by if self.crew else None
+        stopped_by = self.workers.stopped_by if self.workers else None
         if stopped_by is None and planned is not None and summary.attempts < planned:
             stopped_by = f"{planned - summary.attempts} of {planned} conversations were not held"
         status: Status = "finished" if stopped_by is None else "interrupted"
