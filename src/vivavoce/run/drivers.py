@@ -14,15 +14,14 @@ from typing import Protocol
 from vivavoce.conversation import split_turns
 from vivavoce.errors import Fault, UsageError
 from vivavoce.messages import AnyMessage
-from vivavoce.penelope.agent import PenelopeAgent
 from vivavoce.penelope.result import TestResult, dump_test
 from vivavoce.penelope.turn import Turn as TesterTurn
 from vivavoce.records.failure import Failure, failure_of
 from vivavoce.records.test import TestStatus
 from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.run.experiment import Scripted
+from vivavoce.run.tester import Tester
 from vivavoce.samples.sample import Sample
-from vivavoce.suites.spec import TesterSpec
-from vivavoce.suites.testers import context_of
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.target import Opening
@@ -49,6 +48,13 @@ class Driver(Protocol):
             BudgetExhausted: the run may make no more calls; nothing of the conversation is kept.
         """
         ...
+
+
+def driver_on(driver: Scripted | Tester, channel: TargetChannel) -> Driver:
+    """Return who leads the conversations of an experiment with one of its targets."""
+    if isinstance(driver, Tester):
+        return PenelopeDriver(channel, driver)
+    return ScriptedDriver(channel, driver.wants_state)
 
 
 def replay(sample: Sample) -> Trajectory:
@@ -113,12 +119,11 @@ class PenelopeDriver:
     """Has a tester lead each conversation towards the goal of its sample."""
 
     channel: TargetChannel
-    agent: PenelopeAgent
-    spec: TesterSpec
+    tester: Tester
 
     def calls(self, sample: Sample) -> int:
         """Return how many messages a conversation sends at most."""
-        return sample.max_turns or self.spec.max_turns
+        return self.tester.most_turns(sample)
 
     async def hold(self, sample: Sample, on_turn: OnTurn, trial: int = 0) -> Trajectory:
         """Hold the test; one that could not be held has its failure in the trajectory, all else is in `test`.
@@ -128,15 +133,15 @@ class PenelopeDriver:
         """
         begun = time.perf_counter()
 
-        async def heard(turn: TesterTurn) -> None:
+        async def on_test_turn(turn: TesterTurn) -> None:
             await on_turn(turn.exchange)
 
         try:
-            context = context_of(self.agent, self.spec, sample, trial)
+            context = self.tester.context(sample, trial)
         except UsageError as error:
             failure = Failure(blame="suite", kind="row", message=str(error))
             return Trajectory(failure=failure, seconds=time.perf_counter() - begun)
-        result = await self.agent.hold(self.channel, context, lambda: opening_of(sample), on_turn=heard)
+        result = await self.tester.agent.hold(self.channel, context, lambda: opening_of(sample), on_turn=on_test_turn)
         return Trajectory.model_construct(
             opening=result.opening,
             turns=[turn.exchange for turn in result.history],
