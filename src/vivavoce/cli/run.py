@@ -74,16 +74,15 @@ def command(
         cache=not no_cache,
         replay=replay,
     )
-    going_on = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors)
-    _check_choice(suite, resume, errors=errors, fresh=options != going_on or target is not None or dry_run)
+    limits = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors)
+    _check_choice(suite, resume, errors=errors, fresh=options != limits or target is not None or dry_run)
     if dry_run and suite is not None:
         out().print(forecast_line(check_suite(_loaded(suite, target), options, keys_needed=True)))
         return
     with Store.open(store_of(store)) as opened:
         progress = RunProgress(notes(), quiet)
         if resume is not None:
-            limits = going_on.model_dump(include={"max_calls", "max_cost", "max_errors"})
-            run = reopen_run(resume, store=opened, listeners=[progress], errors=errors, **limits)
+            run = reopen_run(resume, limits, store=opened, listeners=[progress], errors=errors)
             loaded = stored_suite(opened.run(resume))
         else:
             assert suite is not None

@@ -211,13 +211,7 @@ class Beginning:
         run, last = self.store.run(request.resume), self.before
         if run.status == "finished" and last and last.grading and last.suite and self._is_open(run, last.grading):
             return self._grading(run.id, last.suite, request.limits, last.grading)
-        return reopen_run(
-            run.id,
-            store=self.store,
-            listeners=self.listeners,
-            max_calls=request.max_calls,
-            max_cost=request.max_cost,
-        )
+        return reopen_run(run.id, request.limits, store=self.store, listeners=self.listeners)
 
     def _is_open(self, run: Run, grading: str) -> bool:
         return self.store.grading(run.id, grading).finished_at is None

@@ -51,17 +51,16 @@ def open_run(
 
 def reopen_run(
     name: str,
+    limits: RunOptions | None = None,
     *,
     store: Store,
     listeners: Sequence[Listener] = (),
-    max_calls: int | None = None,
-    max_cost: float | None = None,
-    max_errors: str | None = None,
     errors: bool = False,
 ) -> ExperimentRun:
     """Return an interrupted run, ready to do what is left; with `errors` also what ended in an error, of any run.
 
-    It may make `max_calls` more calls, of models for `max_cost` more US dollars, None for no limit.
+    Of `limits` three count: it may make `max_calls` more calls, of models for `max_cost` more US dollars, None for no
+    limit; `max_errors` takes the place of what it began with.
 
     Raises:
         UsageError: there is no such run, or nothing is left of it.
@@ -77,10 +76,12 @@ def reopen_run(
             f"cannot resume {run.id}: its target held a key, which is not stored; put it in a header as ${{NAME}}, set "
             "NAME outside, and start a new run"
         )
+    limits = limits or RunOptions()
     kept = {key: value for key, value in run.options.items() if key in RunOptions.model_fields}
-    options = RunOptions.model_validate({**kept, "max_calls": max_calls, "max_cost": max_cost})
-    if max_errors is not None:
-        options = RunOptions.model_validate({**options.model_dump(), "max_errors": max_errors})
+    changed: dict[str, Any] = {"max_calls": limits.max_calls, "max_cost": limits.max_cost}
+    if limits.max_errors is not None:
+        changed["max_errors"] = limits.max_errors
+    options = RunOptions.model_validate({**kept, **changed})
     return suite_run(stored_suite(run), options, store=store, listeners=listeners, resumed=run, retries_errors=errors)
 
 
