@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from vivavoce.grading.result import GradeResult
     from vivavoce.grading.rewards import RewardOutput, reward_composer
     from vivavoce.records.trajectory import Trajectory
-    from vivavoce.run.evaluation import aevaluate, evaluate
-    from vivavoce.run.opening import arun_suite, run_suite
-    from vivavoce.run.plan import RunOptions
+    from vivavoce.run.options import RunOptions
     from vivavoce.run.result import RunResult
     from vivavoce.samples.dataset import EvaluationDataset
     from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
     from vivavoce.samples.sample import Sample
     from vivavoce.store.store import Store
+    from vivavoce.suites.evaluation import aevaluate, evaluate
     from vivavoce.suites.hooks import agent_factory, suite_setup
+    from vivavoce.suites.opening import arun_suite, run_suite
 
 __version__ = "0.1.0"
 
@@ -31,7 +31,7 @@ _EXPORTS = {
     "GradeResult": "grading.result",
     "MultiTurnSample": "samples.evaluation",
     "RewardOutput": "grading.rewards",
-    "RunOptions": "run.plan",
+    "RunOptions": "run.options",
     "RunResult": "run.result",
     "Sample": "samples.sample",
     "SingleTurnSample": "samples.evaluation",
@@ -39,14 +39,14 @@ _EXPORTS = {
     "Trajectory": "records.trajectory",
     "UsageError": "errors",
     "VivavoceError": "errors",
-    "aevaluate": "run.evaluation",
+    "aevaluate": "suites.evaluation",
     "agent_factory": "suites.hooks",
-    "arun_suite": "run.opening",
-    "evaluate": "run.evaluation",
+    "arun_suite": "suites.opening",
+    "evaluate": "suites.evaluation",
     "extractor": "grading.extractors",
     "grader": "grading.graders",
     "reward_composer": "grading.rewards",
-    "run_suite": "run.opening",
+    "run_suite": "suites.opening",
     "suite_setup": "suites.hooks",
 }
 

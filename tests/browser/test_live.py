@@ -14,10 +14,10 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from server.live import serving
-from vivavoce.run.opening import run_suite
 from vivavoce.server.allowed import Allowed
 from vivavoce.server.pages.live import PLACES
 from vivavoce.store.store import Store
+from vivavoce.suites.opening import run_suite
 from vivavoce.testing import LoopbackServer
 
 SUITE = """\

@@ -7,8 +7,8 @@ import pytest
 from vivavoce.cli.init import STARTER, command, write_new
 from vivavoce.cli.schema import schema_text
 from vivavoce.errors import UsageError
-from vivavoce.run.check import check_suite
 from vivavoce.samples.rows import check_samples
+from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import load_suite
 
 WRITTEN = ["bot.py", "dataset.jsonl", "suite.schema.json", "suite.yaml"]

@@ -213,7 +213,7 @@ def test_what_only_reads_loads_nothing_of_what_runs(viva: Viva, tmp_path: Path) 
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     loaded = set(done.stderr.split())
     assert not loaded & {"scipy", "numpy", "aiohttp", "jinja2", "jsonschema", "rapidfuzz", "ruamel", "alembic"}
-    assert not loaded & {"vivavoce.suites.spec", "vivavoce.run.suite_run", "vivavoce.targets.target"}
+    assert not loaded & {"vivavoce.suites.spec", "vivavoce.run.experiment_run", "vivavoce.targets.target"}
 
 
 def test_a_trial_is_shown_by_its_name_and_one_that_is_not_there_is_told(viva: Viva) -> None:

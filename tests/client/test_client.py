@@ -12,8 +12,8 @@ import pytest
 from server.live import serving
 from vivavoce.client import AsyncClient, Client
 from vivavoce.errors import Fault, NotFound, UsageError
-from vivavoce.run.evaluation import evaluate
 from vivavoce.store.store import Store
+from vivavoce.suites.evaluation import evaluate
 from vivavoce.testing import LoopbackServer
 from vivavoce.testing.misbehaviour import html
 

@@ -30,11 +30,11 @@ from vivavoce.report.junit import write_junit
 from vivavoce.report.letta_layout import sample_result
 from vivavoce.report.markdown import write_markdown
 from vivavoce.report.worst import worst
-from vivavoce.run.opening import run_suite
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.store.browse.standing import Standing, standing_of, worst_of
 from vivavoce.store.store import Store
+from vivavoce.suites.opening import run_suite
 
 SUITE = """\
 name: verdicts

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.run.opening import arun_suite
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
+from vivavoce.suites.opening import arun_suite
 
 from .endpoint import Endpoint
 from .test_letta_code import MODEL, endpoint, home, letta, pytestmark

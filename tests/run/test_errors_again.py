@@ -9,10 +9,10 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.records.run import AttemptKey
-from vivavoce.run.opening import open_run, reopen_run, run_suite
-from vivavoce.run.plan import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
+from vivavoce.suites.opening import open_run, reopen_run, run_suite
 
 BOT = """\
 from pathlib import Path

@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import weakref
 
-from vivavoce.run.heap import heap_at_rest
+from vivavoce.run.heap import tuned_gc
 
 
 def test_how_often_garbage_is_searched_is_as_before_after_the_last_run() -> None:
     before = gc.get_threshold()
-    with heap_at_rest():
-        with heap_at_rest():
+    with tuned_gc():
+        with tuned_gc():
             pass
         assert gc.get_threshold() != before
     assert gc.get_threshold() == before
@@ -25,8 +25,8 @@ class Knot:
 def test_garbage_that_was_there_before_is_found_after_the_last_run() -> None:
     before = Knot()
     gone = weakref.ref(before)
-    with heap_at_rest():
-        with heap_at_rest():
+    with tuned_gc():
+        with tuned_gc():
             del before
         gc.collect()
         assert gone() is not None
@@ -35,7 +35,7 @@ def test_garbage_that_was_there_before_is_found_after_the_last_run() -> None:
 
 
 def test_garbage_made_during_a_run_is_found_during_it() -> None:
-    with heap_at_rest():
+    with tuned_gc():
         made = Knot()
         gone = weakref.ref(made)
         del made

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.run.opening import open_run, reopen_run, run_suite
 from vivavoce.store.store import Store
+from vivavoce.suites.load import load_suite
+from vivavoce.suites.opening import reopen_run, run_suite
+from vivavoce.suites.stored import stored_suite
 from vivavoce.testing import misbehaviour
 from vivavoce.testing.loopback import Answer, LoopbackServer
 
@@ -119,4 +121,5 @@ def test_a_suite_that_names_its_variables_can_be_resumed(folder: Path) -> None:
         run_suite(folder / "keys.yaml", store=str(folder / "x.db"))
         run = store.run("latest")
         store.update_run(run.model_copy(update={"status": "interrupted"}))
-        assert reopen_run(run.id, store=store).suite.spec == open_run(folder / "keys.yaml", store=store).suite.spec
+        assert stored_suite(run).spec == load_suite(folder / "keys.yaml").spec
+        reopen_run(run.id, store=store)

@@ -15,10 +15,10 @@ from vivavoce.messages import ToolCall
 from vivavoce.penelope.result import read_test
 from vivavoce.records.events import AttemptEnded, Event
 from vivavoce.records.run import Outcome
-from vivavoce.run.opening import open_run, reopen_run
-from vivavoce.run.plan import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
+from vivavoce.suites.opening import open_run, reopen_run
 from vivavoce.testing import LoopbackServer
 
 BOT = """\

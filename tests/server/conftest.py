@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from vivavoce.run.opening import run_suite
 from vivavoce.store.store import Store
+from vivavoce.suites.opening import run_suite
 
 from .live import serving
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import StoreError
-from vivavoce.run.opening import run_suite
 from vivavoce.server import catching_up as module
 from vivavoce.server.catching_up import Reading
 from vivavoce.store.store import Store
+from vivavoce.suites.opening import run_suite
 
 
 def test_what_a_run_leaves_is_read_while_a_server_serves(

@@ -9,9 +9,9 @@ from urllib.parse import quote, urlencode
 import pytest
 from fastapi.routing import APIRoute
 
-from vivavoce.run.opening import run_suite
 from vivavoce.server.app import API, PAGES
 from vivavoce.store.store import Store
+from vivavoce.suites.opening import run_suite
 
 from .conftest import BOT, SUITE
 from .live import get, send, serving

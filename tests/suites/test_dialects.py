@@ -9,7 +9,7 @@ import pytest
 
 from recordings import RECORDINGS, needs_recordings
 from vivavoce.errors import UsageError
-from vivavoce.run.check import check_suite
+from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.spec import GraderSpec
 

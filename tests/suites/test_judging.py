@@ -57,7 +57,7 @@ def test_a_suite_replays_the_file_and_grades_by_the_metrics() -> None:
         "safety": ("safety", "turn"),
         "refusal": ("refusal", "turn"),
     }
-    assert suite.base == Path.cwd()
+    assert (suite.base, suite.source) == (Path.cwd(), "judge")
 
 
 def test_scores_are_called_by_the_name_within_the_file_or_that_of_the_file() -> None:

@@ -11,11 +11,11 @@ import pytest
 
 from vivavoce import RunOptions, RunResult, Store, UsageError, run_suite
 from vivavoce.records.score import Score
-from vivavoce.run.check import check_suite
-from vivavoce.run.opening import reopen_run
-from vivavoce.run.regrade import Regrade
 from vivavoce.settings import settings
+from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import load_suite
+from vivavoce.suites.opening import reopen_run
+from vivavoce.suites.regrade import open_regrading
 from vivavoce.testing import LoopbackServer
 
 Row = dict[str, Any]
@@ -320,10 +320,11 @@ def test_a_count_with_a_threshold_passes_or_not(model: str) -> None:
 async def test_grading_again_asks_the_metric_again(model: str, server: LoopbackServer) -> None:
     run = run_suite(suite("safety", model=model)).run.id
     with Store.open(settings().store) as store:
-        again = await Regrade(store, run).execute()
+        again = await open_regrading(run, store=store).execute()
         assert len(server.requests) == 2, "the answers were kept"
-        other = await Regrade(store, run, suite("own.py:Mild", model=model, scope="turn")).execute()
-        replayed = await Regrade(store, run, options=RunOptions(replay=True)).execute()
+        mild = suite("own.py:Mild", model=model, scope="turn")
+        other = await open_regrading(run, load_suite(mild), store=store).execute()
+        replayed = await open_regrading(run, options=RunOptions(replay=True), store=store).execute()
     assert values(again) == values(replayed) == {"ann": 1.0, "bob": 0.0}
     assert [len(grade.turns or ()) for grade in grades(other).values()] == [1, 2]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.run.suite_run import dump_spec
 from vivavoce.suites.load import Suite, load_suite
+from vivavoce.suites.stored import dump_spec
 from vivavoce.suites.targets import build_targets
 from vivavoce.targets.openai import OpenAITarget
 

@@ -14,11 +14,11 @@ from vivavoce.pacing.budget import Budget
 from vivavoce.penelope.agent import PenelopeAgent
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
+from vivavoce.run.tester import Tester
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.spec import TesterSpec
-from vivavoce.suites.testers import build_tester, context_of
+from vivavoce.suites.testers import build_tester
 
 SUITE = """\
 name: led
@@ -54,10 +54,14 @@ def suite(tester: str = WHO) -> Suite:
     return load_suite(Path("suite.yaml"))
 
 
+def led_by(tester: str = WHO) -> Tester:
+    found = build_tester(suite(tester), JudgeOpener(Budget(), keys_needed=False))
+    assert found is not None
+    return found
+
+
 def built(tester: str = WHO) -> PenelopeAgent:
-    agent = build_tester(suite(tester), JudgeOpener(Budget(), keys_needed=False))
-    assert agent is not None
-    return agent
+    return led_by(tester).agent
 
 
 def test_the_tester_and_the_judge_are_models_of_a_file() -> None:
@@ -141,7 +145,8 @@ def test_what_cannot_be_built_is_told_with_its_place(tester: str, complaint: str
 
 
 def context(sample: dict[str, Any], **spec: Any) -> TestContext:
-    return context_of(built(), TesterSpec(**spec), Sample(id="s", goal="g", **sample), trial=2)
+    options = "".join(f"\n{name}: {value}" for name, value in spec.items())
+    return led_by(f"{WHO}{options}").context(Sample(id="s", goal="g", **sample), trial=2)
 
 
 def test_a_row_goes_before_the_suite() -> None:
@@ -175,12 +180,11 @@ def test_a_context_is_told_as_an_object(given: Any, told: Any) -> None:
 
 
 def test_whether_a_goal_is_to_be_withstood_is_what_the_suite_says_or_else_the_strategy() -> None:
-    agent = built(f"{WHO}\nstrategy: pair")
-    sample = Sample(id="s", goal="g")
-    assert context_of(agent, TesterSpec(), sample).adversarial
-    assert not context_of(agent, TesterSpec(adversarial=False), sample).adversarial
-    told = sample.model_copy(update={"adversarial": True})
-    assert context_of(agent, TesterSpec(adversarial=False), told).adversarial
+    pair, sample = f"{WHO}\nstrategy: pair", Sample(id="s", goal="g")
+    assert led_by(pair).context(sample).adversarial
+    harmless = led_by(f"{pair}\nadversarial: false")
+    assert not harmless.context(sample).adversarial
+    assert harmless.context(sample.model_copy(update={"adversarial": True})).adversarial
 
 
 def test_a_persona_that_does_not_exist_is_named() -> None:

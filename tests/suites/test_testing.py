@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from vivavoce.errors import UsageError
@@ -14,7 +16,8 @@ TARGET = {"kind": "function", "function": "bot.py:reply"}
 
 
 def test_a_test_is_a_suite_of_one_row_with_a_gate_on_the_target() -> None:
-    suite = suite_of(TARGET, {"goal": "Return it"}, {"model": "openai:m"}, metric_graders(MEASURED))
+    suite = suite_of(TARGET, {"goal": "Return it"}, {"model": "openai:m"}, metric_graders(MEASURED), Path("here"))
+    assert (suite.base, suite.source) == (Path("here"), "test")
     spec = suite.spec
     assert (spec.driver, spec.dataset.rows) == ("penelope", [{"id": "test", "goal": "Return it"}])
     assert list(spec.graders) == ["goal", "target", "safe", "refusal"]
@@ -40,7 +43,7 @@ def test_what_cannot_be_used_is_told_without_a_file(
     target: dict[str, str], tester: dict[str, object], complaint: str
 ) -> None:
     with pytest.raises(UsageError, match=complaint) as caught:
-        suite_of(target, {"goal": "g"}, tester, {})
+        suite_of(target, {"goal": "g"}, tester, {}, Path())
     assert ".yaml" not in str(caught.value)
 
 
@@ -50,4 +53,4 @@ def test_what_cannot_be_used_is_told_without_a_file(
 )
 def test_a_row_that_is_none_is_told(row: dict[str, object], complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        check_dataset(suite_of(TARGET, row, {}, {}))
+        check_dataset(suite_of(TARGET, row, {}, {}, Path()))

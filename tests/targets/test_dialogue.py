@@ -10,14 +10,14 @@ from stage import Bot, BotSession
 from vivavoce.errors import BudgetExhausted, TargetFault
 from vivavoce.messages import HumanMessage
 from vivavoce.pacing.budget import Budget
+from vivavoce.targets.channel import open_channel
 from vivavoce.targets.dialogue import Dialogue
-from vivavoce.targets.lane import open_lane
 from vivavoce.targets.target import Opening, Target
 
 
 def dialogue(target: Target, budget: Budget | None = None) -> Dialogue:
-    lane = open_lane(target, limit=1, budget=budget or Budget(), timeout=5.0, retries=0)
-    return Dialogue(lane, lambda: Opening(uuid.uuid4().hex, "s"))
+    channel = open_channel(target, limit=1, budget=budget or Budget(), timeout=5.0, retries=0)
+    return Dialogue(channel, lambda: Opening(uuid.uuid4().hex, "s"))
 
 
 async def say(held: Dialogue, *lines: str) -> list[str]:

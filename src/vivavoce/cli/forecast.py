@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vivavoce.report.text import count
-from vivavoce.run.check import Forecast
+from vivavoce.suites.forecast import Forecast
 
 
 def forecast_line(found: Forecast) -> str:

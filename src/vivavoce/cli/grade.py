@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from vivavoce.cli.output import (
-    CostOption,
-    MaxErrorsOption,
-    NoCacheOption,
-    ReplayOption,
-    StoreOption,
-    existing,
-    notes,
-    out,
-    store_of,
-)
-from vivavoce.cli.progress import RunProgress, interruptible
+from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption
+from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
+from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.report.terminal import run_report
 from vivavoce.report.worst import worst
-from vivavoce.run.plan import RunOptions
-from vivavoce.run.regrade import Regrade
+from vivavoce.run.options import RunOptions
 from vivavoce.store.store import Store
+from vivavoce.suites.load import load_suite
+from vivavoce.suites.regrade import open_regrading
 
 
 def command(
@@ -45,18 +36,16 @@ def command(
 
     The new scores stand beside the old ones, which stay as they are; `viva show` shows the newest, --grading another.
     """
+    options = RunOptions(
+        max_calls=max_calls, max_cost=max_cost, max_errors=max_errors, cache=not no_cache, replay=replay
+    )
     with Store.open(store_of(store), create=False) as opened:
-        progress = RunProgress(notes())
-        listeners = [] if quiet else [progress]
-        options = RunOptions(
-            max_calls=max_calls, max_cost=max_cost, max_errors=max_errors, cache=not no_cache, replay=replay
-        )
-        work = Regrade(opened, run, suite and existing(suite), listeners, options)
-        with progress:
-            result = asyncio.run(interruptible(work, progress))
+        other = load_suite(existing(suite)) if suite else None
+        progress = RunProgress(notes(), quiet)
+        result = execute(open_regrading(run, other, options, store=opened, listeners=[progress]), progress)
         if result.stopped_by is not None:
             out().print(f"stopped: {result.stopped_by}; the scores of {result.run.id} are as before")
         else:
-            options = ["--store", store] if store else []
-            out().print(run_report(result.summary, worst(opened, result.grading), result.run.id, options=options))
+            place = ["--store", store] if store else []
+            out().print(run_report(result.summary, worst(opened, result.grading), result.run.id, options=place))
     raise typer.Exit(result.exit_code)

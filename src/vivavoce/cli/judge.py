@@ -9,32 +9,23 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.forecast import forecast_line
-from vivavoce.cli.output import (
-    CostOption,
-    MaxErrorsOption,
-    NoCacheOption,
-    ReplayOption,
-    StoreOption,
-    existing,
-    notes,
-    out,
-    store_of,
-)
-from vivavoce.cli.progress import RunProgress, interruptible
+from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption
+from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
+from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.cli.run import report_run
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import Scope
 from vivavoce.models.batch import import_responses as read_responses
 from vivavoce.report.text import count, one_line
-from vivavoce.run.check import check_suite
-from vivavoce.run.plan import RunOptions
-from vivavoce.run.requests import Export
-from vivavoce.run.requests import export_requests as write_requests
-from vivavoce.run.suite_run import SuiteRun
+from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
+from vivavoce.suites.check import check_suite
+from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.judging import judging_suite
 from vivavoce.suites.named_metrics import read_metrics
+from vivavoce.suites.requests import Export
+from vivavoce.suites.requests import export_requests as write_requests
 
 Metrics = Annotated[
     str,
@@ -105,10 +96,8 @@ def command(
             return
         if import_responses is not None:
             _import(existing(import_responses), opened, _named(judge))
-        progress = RunProgress(notes())
-        run = SuiteRun(suite, options, opened, [] if quiet else [progress])
-        with progress:
-            result = asyncio.run(interruptible(run, progress))
+        progress = RunProgress(notes(), quiet)
+        result = execute(suite_run(suite, options, store=opened, listeners=[progress]), progress)
         report_run(opened, result, None, ["--store", store] if store else [])
     raise typer.Exit(result.exit_code)
 

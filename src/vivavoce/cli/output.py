@@ -7,7 +7,6 @@ it. Only files for programs that go into a pipe stay as they are, to the byte.
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -37,40 +36,6 @@ StoreOption = Annotated[
         help="The database file, or postgresql://user@host/database; .vivavoce/vivavoce.db unless VIVAVOCE_STORE "
         "names one.",
     ),
-]
-
-
-def _amount(given: float | None) -> float | None:
-    if given is not None and not math.isfinite(given):
-        raise UsageError(f"--max-cost is an amount of US dollars, got {given}")
-    return given
-
-
-CostOption = Annotated[
-    float | None,
-    typer.Option(
-        "--max-cost",
-        metavar="USD",
-        min=0,
-        callback=_amount,
-        help="Stop before the judges cost more US dollars than this.",
-    ),
-]
-
-
-MaxErrorsOption = Annotated[
-    str | None,
-    typer.Option(
-        "--max-errors",
-        metavar="N|N%",
-        help="How many conversations may have an error; more make the result inconclusive. None without a gate.",
-    ),
-]
-NoCacheOption = Annotated[
-    bool, typer.Option("--no-cache", help="Ask the judges even what they answered before, and keep no answer.")
-]
-ReplayOption = Annotated[
-    bool, typer.Option("--replay", help="Ask no judge; take every verdict from the answers kept in the store.")
 ]
 
 

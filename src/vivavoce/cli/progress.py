@@ -7,13 +7,14 @@ import signal
 import time
 from contextlib import suppress
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
 from vivavoce.records.events import AttemptEnded, Event, RunStarted, TurnEnded
 from vivavoce.report.text import count
+from vivavoce.run.execution import Execution
 from vivavoce.run.result import RunResult
 
 EVERY = 5.0
@@ -21,10 +22,14 @@ EVERY = 5.0
 
 
 class RunProgress:
-    """Listens to a run and shows how far it is: conversations, turns, errors, and the mean so far."""
+    """Listens to a run and shows how far it is: conversations, turns, errors, and the mean so far.
 
-    def __init__(self, console: Console) -> None:
+    A quiet one shows nothing of that.
+    """
+
+    def __init__(self, console: Console, quiet: bool = False) -> None:
         self._console = console
+        self._quiet = quiet
         self._live = console.is_terminal
         self._bar = Progress(
             SpinnerColumn(),
@@ -34,7 +39,7 @@ class RunProgress:
             TimeRemainingColumn(),
             console=console,
             transient=True,
-            disable=not self._live,
+            disable=quiet or not self._live,
         )
         self._task = self._bar.add_task("starting", total=None)
         self.ended = self.turns = self.failed = 0
@@ -55,6 +60,8 @@ class RunProgress:
 
     async def on(self, event: Event) -> None:
         """Take one event."""
+        if self._quiet:
+            return
         if isinstance(event, RunStarted):
             self.planned, self.ended = event.planned, event.done
             left = f", {event.done} done already" if event.done else ""
@@ -93,19 +100,7 @@ class RunProgress:
         self._console.print(what)
 
 
-class Stoppable(Protocol):
-    """Work that can be ended early."""
-
-    def stop(self) -> int:
-        """Take nothing more up, and say how much is still in work; a second time, drop that."""
-        ...
-
-    async def execute(self) -> RunResult:
-        """Do it."""
-        ...
-
-
-async def interruptible(work: Stoppable, progress: RunProgress) -> RunResult:
+async def interruptible(work: Execution, progress: RunProgress) -> RunResult:
     """Do work that Ctrl-C, or a request to end, stops in good order."""
 
     def stop() -> None:
@@ -116,3 +111,9 @@ async def interruptible(work: Stoppable, progress: RunProgress) -> RunResult:
         with suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C ends the program there
             loop.add_signal_handler(number, stop)
     return await work.execute()
+
+
+def execute(work: Execution, progress: RunProgress) -> RunResult:
+    """Do work and wait for it, with its progress on the screen."""
+    with progress:
+        return asyncio.run(interruptible(work, progress))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,30 +10,23 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.forecast import forecast_line
-from vivavoce.cli.output import (
-    CostOption,
-    MaxErrorsOption,
-    NoCacheOption,
-    ReplayOption,
-    StoreOption,
-    existing,
-    notes,
-    out,
-    store_of,
-)
-from vivavoce.cli.progress import RunProgress, interruptible
+from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption
+from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
+from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.errors import UsageError
 from vivavoce.report.letta_layout import write_letta_layout
 from vivavoce.report.terminal import run_report
 from vivavoce.report.text import count, one_line
 from vivavoce.report.worst import worst
-from vivavoce.run.check import check_suite
-from vivavoce.run.opening import open_run, reopen_run
-from vivavoce.run.output import check_output, output_of
-from vivavoce.run.plan import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.store.store import Store
-from vivavoce.suites.load import load_suite
+from vivavoce.suites.check import check_suite
+from vivavoce.suites.experiment import suite_run
+from vivavoce.suites.load import Suite, load_suite
+from vivavoce.suites.opening import reopen_run
+from vivavoce.suites.output import check_output, output_of
+from vivavoce.suites.stored import stored_suite
 from vivavoce.suites.target_names import read_target
 
 
@@ -82,37 +74,30 @@ def command(
         cache=not no_cache,
         replay=replay,
     )
-    going_on = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors)
-    _check_choice(suite, resume, errors=errors, fresh=options != going_on or target is not None or dry_run)
+    limits = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors)
+    _check_choice(suite, resume, errors=errors, fresh=options != limits or target is not None or dry_run)
     if dry_run and suite is not None:
-        _forecast(suite, target, options)
+        out().print(forecast_line(check_suite(_loaded(suite, target), options, keys_needed=True)))
         return
     with Store.open(store_of(store)) as opened:
-        progress = RunProgress(notes())
-        listeners = [] if quiet else [progress]
+        progress = RunProgress(notes(), quiet)
         if resume is not None:
-            run = reopen_run(
-                resume,
-                store=opened,
-                listeners=listeners,
-                max_calls=max_calls,
-                max_cost=max_cost,
-                max_errors=max_errors,
-                errors=errors,
-            )
+            run = reopen_run(resume, limits, store=opened, listeners=[progress], errors=errors)
+            loaded = stored_suite(opened.run(resume))
         else:
             assert suite is not None
-            run = open_run(existing(suite), options, target=target, store=opened, listeners=listeners)
-        check_output(run.suite, output)
-        with progress:
-            result = asyncio.run(interruptible(run, progress))
-        report_run(opened, result, output or output_of(run.suite), ["--store", store] if store else [])
+            loaded = _loaded(suite, target)
+            run = suite_run(loaded, options, store=opened, listeners=[progress])
+        check_output(loaded, output)
+        result = execute(run, progress)
+        report_run(opened, result, output or output_of(loaded), ["--store", store] if store else [])
     raise typer.Exit(result.exit_code)
 
 
-def _forecast(suite: Path, target: str | None, options: RunOptions) -> None:
-    replaced = read_target(target) if target else None
-    out().print(forecast_line(check_suite(load_suite(existing(suite), replaced), options, keys_needed=True)))
+def _loaded(suite: Path, target: str | None) -> Suite:
+    """Return a suite, with another target where one is named."""
+    path = existing(suite)
+    return load_suite(path, read_target(target) if target else None)
 
 
 def _check_choice(suite: Path | None, resume: str | None, *, errors: bool, fresh: bool) -> None:

@@ -10,17 +10,8 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.console import Console
 
-from vivavoce.cli.output import (
-    CostOption,
-    MaxErrorsOption,
-    NoCacheOption,
-    ReplayOption,
-    StoreOption,
-    notes,
-    out,
-    print_json,
-    store_of,
-)
+from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption
+from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
 from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.cli.run import report_run
 from vivavoce.errors import UsageError
@@ -32,11 +23,11 @@ from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.report.tester import ending
 from vivavoce.report.text import one_line
 from vivavoce.report.transcript import exchange
-from vivavoce.run.plan import RunOptions
+from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
-from vivavoce.run.suite_run import SuiteRun
 from vivavoce.store.store import Store
 from vivavoce.suites.document import read_document
+from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.named_metrics import metric_graders, read_metrics
 from vivavoce.suites.target_names import read_target
 from vivavoce.suites.testing import GRADERS, testing_suite
@@ -111,7 +102,7 @@ def command(
     script = None if graph is None else read_document(graph, kind="graph", keys="nodes and start").data
     how = {"model": tester, "judge": judge, "strategy": strategy, "graph": script, "test_timeout": timeout}
     how |= {"max_turns": max_turns, "min_turns": min_turns}
-    suite = testing_suite(read_target(target), _given(row), _given(how), _metrics(metric or [], judge))
+    suite = testing_suite(read_target(target), _given(row), _given(how), _metrics(metric or [], judge), Path.cwd())
     options = RunOptions(
         trials=trials,
         max_concurrent=1,
@@ -123,7 +114,8 @@ def command(
     )
     with Store.open(store_of(store)) as opened:
         watcher = _Watcher(notes() if as_json else out(), quiet)
-        result = asyncio.run(interruptible(SuiteRun(suite, options, opened, [watcher]), RunProgress(notes())))
+        run = suite_run(suite, options, store=opened, listeners=[watcher])
+        result = asyncio.run(interruptible(run, RunProgress(notes())))
         _report(opened, result, as_json, quiet, ["--store", store] if store else [])
     raise typer.Exit(result.exit_code)
 

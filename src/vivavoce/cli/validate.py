@@ -10,7 +10,7 @@ import typer
 from vivavoce.cli.forecast import forecast_line
 from vivavoce.cli.output import existing, out
 from vivavoce.errors import UsageError
-from vivavoce.run.check import check_suite
+from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.target_names import read_target
 

@@ -47,8 +47,8 @@ from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.turn_loop import OnTurn
 from vivavoce.penelope.view import turn_lines
 from vivavoce.settings import settings
+from vivavoce.targets.channel import TargetChannel, open_channel
 from vivavoce.targets.function import FunctionTarget
-from vivavoce.targets.lane import Lane, open_lane
 from vivavoce.targets.target import Opening, Target
 from vivavoce.user_code import source_of
 
@@ -132,27 +132,27 @@ class PenelopeAgent:
         """Do as `execute_test`; connections of the models stay open for the next one."""
         files = _files(about.get("files", ()))
         context = self.context(instructions, goal, **about)
-        lane = open_lane(as_target(target), limit=1, budget=Budget(), timeout=self.call_timeout, retries=2)
+        channel = open_channel(as_target(target), limit=1, budget=Budget(), timeout=self.call_timeout, retries=2)
         return await self.hold(
-            lane, context, lambda: Opening(uuid.uuid4().hex, "test"), files=files, on_turn=about.get("on_turn")
+            channel, context, lambda: Opening(uuid.uuid4().hex, "test"), files=files, on_turn=about.get("on_turn")
         )
 
     async def hold(
         self,
-        lane: Lane,
+        channel: TargetChannel,
         context: TestContext,
         opening: Callable[[], Opening],
         *,
         files: Mapping[str, Path] | None = None,
         on_turn: OnTurn | None = None,
     ) -> TestResult:
-        """Hold one test on a lane of the caller's; `opening` is what a new session of the target is told.
+        """Hold one test on a channel of the caller's; `opening` is what a new session of the target is told.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.
         """
         heard = _printing(on_turn) if self.verbose else on_turn
-        return await Exam(self.setup, context, lane, opening, files or {}, heard).hold()
+        return await Exam(self.setup, context, channel, opening, files or {}, heard).hold()
 
     def context(self, instructions: str | None = None, goal: str = "", **about: Unpack[About]) -> TestContext:
         """Return what a test is about, as the tester takes it.

@@ -27,8 +27,8 @@ from vivavoce.penelope.verdict import Verdict, decide
 from vivavoce.records.failure import Failure, failure_of
 from vivavoce.records.test import TestStatus
 from vivavoce.records.usage import Usage
+from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.dialogue import Dialogue
-from vivavoce.targets.lane import Lane
 from vivavoce.targets.target import Opening
 
 _NO_USE_HOLDING_AGAIN = ("tester_down", "timeout", "broken")
@@ -59,7 +59,7 @@ class Exam:
 
     setup: Setup
     context: TestContext
-    lane: Lane
+    channel: TargetChannel
     opening: Callable[[], Opening]
     files: Mapping[str, Path] = field(default_factory=dict[str, Path])
     on_turn: OnTurn | None = None
@@ -87,7 +87,7 @@ class Exam:
         if not self.context.goal.strip():
             said = "the goal is empty; say what the test is to reach"
             return _not_held(self.context, "no_goal", Failure(blame="suite", kind="goal", message=said), begun)
-        dialogue = Dialogue(self.lane, self.opening)
+        dialogue = Dialogue(self.channel, self.opening)
         try:
             return await self._examine(dialogue, begun)
         finally:
@@ -193,7 +193,7 @@ class Exam:
     def _metadata(self, state: TestState, loop: TurnLoop) -> dict[str, Any]:
         setup = self.setup
         return {
-            "target": self.lane.target.name,
+            "target": self.channel.target.name,
             "tester": setup.model.name,
             "goal_metric": setup.panel.goal.name,
             "judge": _judge(setup.panel),

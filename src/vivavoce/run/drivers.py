@@ -14,17 +14,16 @@ from typing import Protocol
 from vivavoce.conversation import split_turns
 from vivavoce.errors import Fault, UsageError
 from vivavoce.messages import AnyMessage
-from vivavoce.penelope.agent import PenelopeAgent
 from vivavoce.penelope.result import TestResult, dump_test
 from vivavoce.penelope.turn import Turn as TesterTurn
 from vivavoce.records.failure import Failure, failure_of
 from vivavoce.records.test import TestStatus
 from vivavoce.records.trajectory import Trajectory, Turn
+from vivavoce.run.experiment import Scripted
+from vivavoce.run.tester import Tester
 from vivavoce.samples.sample import Sample
-from vivavoce.suites.spec import TesterSpec
-from vivavoce.suites.testers import context_of
+from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.dialogue import Dialogue
-from vivavoce.targets.lane import Lane
 from vivavoce.targets.target import Opening
 
 OnTurn = Callable[[Turn], Awaitable[None]]
@@ -34,7 +33,7 @@ class Driver(Protocol):
     """Who leads conversations with a target."""
 
     @property
-    def lane(self) -> Lane:
+    def channel(self) -> TargetChannel:
         """How the target is called."""
         ...
 
@@ -49,6 +48,13 @@ class Driver(Protocol):
             BudgetExhausted: the run may make no more calls; nothing of the conversation is kept.
         """
         ...
+
+
+def driver_on(driver: Scripted | Tester, channel: TargetChannel) -> Driver:
+    """Return who leads the conversations of an experiment with one of its targets."""
+    if isinstance(driver, Tester):
+        return PenelopeDriver(channel, driver)
+    return ScriptedDriver(channel, driver.wants_state)
 
 
 def replay(sample: Sample) -> Trajectory:
@@ -66,7 +72,7 @@ def _recorded(index: int, messages: list[AnyMessage]) -> Turn:
 class ScriptedDriver:
     """Sends a sample's inputs one after the other, each when the reply to the one before it is there."""
 
-    lane: Lane
+    channel: TargetChannel
     wants_state: bool = False
 
     def calls(self, sample: Sample) -> int:
@@ -81,7 +87,7 @@ class ScriptedDriver:
         """
         del trial
         begun = time.perf_counter()
-        dialogue = Dialogue(self.lane, lambda: opening_of(sample))
+        dialogue = Dialogue(self.channel, lambda: opening_of(sample))
         try:
             held = await self._converse(dialogue, sample, on_turn)
         except Fault as fault:
@@ -112,13 +118,12 @@ class ScriptedDriver:
 class PenelopeDriver:
     """Has a tester lead each conversation towards the goal of its sample."""
 
-    lane: Lane
-    agent: PenelopeAgent
-    spec: TesterSpec
+    channel: TargetChannel
+    tester: Tester
 
     def calls(self, sample: Sample) -> int:
         """Return how many messages a conversation sends at most."""
-        return sample.max_turns or self.spec.max_turns
+        return self.tester.most_turns(sample)
 
     async def hold(self, sample: Sample, on_turn: OnTurn, trial: int = 0) -> Trajectory:
         """Hold the test; one that could not be held has its failure in the trajectory, all else is in `test`.
@@ -128,15 +133,15 @@ class PenelopeDriver:
         """
         begun = time.perf_counter()
 
-        async def heard(turn: TesterTurn) -> None:
+        async def on_test_turn(turn: TesterTurn) -> None:
             await on_turn(turn.exchange)
 
         try:
-            context = context_of(self.agent, self.spec, sample, trial)
+            context = self.tester.context(sample, trial)
         except UsageError as error:
             failure = Failure(blame="suite", kind="row", message=str(error))
             return Trajectory(failure=failure, seconds=time.perf_counter() - begun)
-        result = await self.agent.hold(self.lane, context, lambda: opening_of(sample), on_turn=heard)
+        result = await self.tester.agent.hold(self.channel, context, lambda: opening_of(sample), on_turn=on_test_turn)
         return Trajectory.model_construct(
             opening=result.opening,
             turns=[turn.exchange for turn in result.history],

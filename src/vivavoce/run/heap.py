@@ -20,8 +20,8 @@ _before = gc.get_threshold()
 
 
 @contextmanager
-def heap_at_rest() -> Generator[None]:
-    """Leave what exists now out of the search for garbage, and search rarely, until the last run has ended."""
+def tuned_gc() -> Generator[None]:
+    """Tune garbage collection: leave what exists now out of it, and search rarely, until the last run has ended."""
     global _runs, _before
     with _lock:
         if not _runs:

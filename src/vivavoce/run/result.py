@@ -9,8 +9,8 @@ from typing import cast
 
 from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading, Outcome, Run
-from vivavoce.run.crew import INTERRUPTED
 from vivavoce.run.summary import Summary
+from vivavoce.run.workers import INTERRUPTED
 from vivavoce.store.store import Store
 
 

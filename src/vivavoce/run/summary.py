@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -20,7 +20,6 @@ from vivavoce.stats.passes import passes
 
 if TYPE_CHECKING:  # what reads a summary need not load all that a suite may name
     from vivavoce.grading.grader import Grader
-    from vivavoce.suites.spec import AgreementSpec
 
 _RANK: dict[Verdict, int] = {"pass": 0, "inconclusive": 1, "fail": 2}
 
@@ -77,6 +76,14 @@ class GraderSummary(BaseModel):
     pass_at: dict[int, float] = Field(default_factory=dict[int, float])
     pass_hat: dict[int, float] = Field(default_factory=dict[int, float])
     pass_samples: dict[int, int] = Field(default_factory=dict[int, int])
+
+
+class AgreementPair(NamedTuple):
+    """Two graders that are compared; a pass counts as yes, or with a `threshold` a score from there on."""
+
+    predictor: str
+    truth: str
+    threshold: float | None = None
 
 
 class AgreementSummary(BaseModel):
@@ -183,7 +190,7 @@ def summarise(
     attempts: int,
     failed: int,
     gate: Gate | None,
-    pairs: Sequence[AgreementSpec] = (),
+    pairs: Sequence[AgreementPair] = (),
     graders: Sequence[Grader] = (),
     errors: int = 0,
     limit: ErrorLimit | None = None,
@@ -244,7 +251,7 @@ def _passes(counts: list[tuple[int, int]]) -> dict[str, Any]:
     }
 
 
-def _agreement(tallies: Tallies, pair: AgreementSpec) -> AgreementSummary:
+def _agreement(tallies: Tallies, pair: AgreementPair) -> AgreementSummary:
     predicted, truth = _answers(tallies, pair.predictor, pair.threshold), _answers(tallies, pair.truth, pair.threshold)
     both = [key for key in predicted if key in truth]
     found = agreement([predicted[key] for key in both], [truth[key] for key in both])

@@ -16,8 +16,7 @@ from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, RunEnde
 from vivavoce.records.failure import shorten
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.trajectory import Turn, tool_calls
-from vivavoce.run.regrade import Regrade
-from vivavoce.run.suite_run import SuiteRun
+from vivavoce.run.execution import Execution
 from vivavoce.server.job_record import JobEvent, JobRecord, Said
 from vivavoce.store.browse.listing import ScoreEntry
 
@@ -40,7 +39,7 @@ class Job:
 
     def __init__(self, record: JobRecord, changed: Callable[[Job], None]) -> None:
         self.record = record
-        self.run: SuiteRun | Regrade | None = None
+        self.run: Execution | None = None
         self.task: asyncio.Task[None] | None = None
         self.goes_on = True
         self.used: tuple[int, float] = (0, 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, cast
 
@@ -15,19 +15,19 @@ from vivavoce.penelope.strategies import strategies
 from vivavoce.records.events import Listener
 from vivavoce.records.run import Run
 from vivavoce.report.strict_json import strict_json
-from vivavoce.run.opening import open_run, reopen_run
-from vivavoce.run.plan import RunOptions
-from vivavoce.run.regrade import Regrade
-from vivavoce.run.suite_run import SuiteRun
+from vivavoce.run.execution import Execution
+from vivavoce.run.options import RunOptions
 from vivavoce.samples.rows import check_samples
 from vivavoce.server.allowed import Allowed
 from vivavoce.server.job_record import JobRecord
 from vivavoce.server.requested_metrics import Metrics, RequestedMetric, as_named, check_metrics
 from vivavoce.store.store import Store
-from vivavoce.suites.document import Document
+from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.judging import judging_suite
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.named_metrics import metric_graders
+from vivavoce.suites.opening import reopen_run
+from vivavoce.suites.regrade import open_regrading
 from vivavoce.suites.spec import TesterSpec
 from vivavoce.suites.testing import testing_suite
 
@@ -169,7 +169,7 @@ class Beginning:
     file: Path
     before: JobRecord | None = None
 
-    def run(self, request: AnyJob | KeptRequest) -> SuiteRun | Regrade:
+    def run(self, request: AnyJob | KeptRequest) -> Execution:
         """Return the run of a request, ready to execute.
 
         Raises:
@@ -188,50 +188,46 @@ class Beginning:
             case ResumeJob():
                 return self._rest(request)
 
-    def _suite(self, request: SuiteJob) -> SuiteRun:
+    def _suite(self, request: SuiteJob) -> Execution:
         given = request.limits.model_dump(exclude_none=True, include={"max_calls", "max_cost"})
         options = request.options.model_copy(update=given)
-        begun = open_run(self.allowed.suite(request.suite), options, store=self.store, listeners=self.listeners)
-        if begun.suite.spec.driver == "penelope" and (begun.suite.spec.tester or TesterSpec()).model is None:
+        suite = load_suite(self.allowed.suite(request.suite))
+        if suite.spec.driver == "penelope" and (suite.spec.tester or TesterSpec()).model is None:
             self._tester_model(None)
-        return begun
+        return suite_run(suite, options, store=self.store, listeners=self.listeners)
 
-    def _grading(self, run: str, suite: str, limits: RunOptions, resumed: str | None = None) -> Regrade:
-        path = self.allowed.suite(suite)
-        begun = Regrade(self.store, self.store.run(run).id, path, self.listeners, limits, resumed=resumed)
-        if begun.run and begun.suite.problems:
-            raise UsageError(*begun.suite.problems)
-        return begun
+    def _grading(self, run: str, suite: str, limits: RunOptions, resumed: str | None = None) -> Execution:
+        loaded = self._loaded(suite)
+        return open_regrading(run, loaded, limits, store=self.store, listeners=self.listeners, resumed=resumed)
 
-    def _rest(self, request: ResumeJob) -> SuiteRun | Regrade:
+    def _loaded(self, suite: str) -> Suite:
+        loaded = load_suite(self.allowed.suite(suite))
+        if loaded.problems:
+            raise UsageError(*loaded.problems)
+        return loaded
+
+    def _rest(self, request: ResumeJob) -> Execution:
         run, last = self.store.run(request.resume), self.before
         if run.status == "finished" and last and last.grading and last.suite and self._is_open(run, last.grading):
             return self._grading(run.id, last.suite, request.limits, last.grading)
-        return reopen_run(
-            run.id,
-            store=self.store,
-            listeners=self.listeners,
-            max_calls=request.max_calls,
-            max_cost=request.max_cost,
-        )
+        return reopen_run(run.id, request.limits, store=self.store, listeners=self.listeners)
 
     def _is_open(self, run: Run, grading: str) -> bool:
         return self.store.grading(run.id, grading).finished_at is None
 
-    def _evaluation(self, request: Measurement) -> SuiteRun:
+    def _evaluation(self, request: Measurement) -> Execution:
         check_metrics(request.metrics)
         judge = self.allowed.judge(request.judge)
         if isinstance(request, EvaluationJob):
             _check_rows(request.conversations)
             _write(self.file, request.conversations)
-        suite = judging_suite(self.file, as_named(request.metrics), judge, max_concurrent=request.max_concurrent)
-        named = suite.spec.model_copy(update={"name": "evaluation"})
-        return SuiteRun(replace(suite, spec=named), request.limits, self.store, self.listeners)
+        suite = judging_suite(
+            self.file, as_named(request.metrics), judge, name="evaluation", max_concurrent=request.max_concurrent
+        )
+        return suite_run(suite, request.limits, store=self.store, listeners=self.listeners)
 
-    def _test(self, request: TestJob) -> SuiteRun:
-        loaded = load_suite(self.allowed.suite(request.suite))
-        if loaded.problems:
-            raise UsageError(*loaded.problems)
+    def _test(self, request: TestJob) -> Execution:
+        loaded = self._loaded(request.suite)
         if loaded.spec.target is None:
             raise UsageError(f"suite '{request.suite}' names no target to test")
         check_metrics(request.metrics)
@@ -244,10 +240,10 @@ class Beginning:
             row,
             self._tester(loaded, request),
             metric_graders(as_named(request.metrics), **({"model": judge} if judge else {})),
+            loaded.base,
         )
-        document = Document(loaded.base / "test", suite.document.data, replaced=set(suite.document.data))
         options = request.limits.model_copy(update={"trials": request.trials})
-        return SuiteRun(replace(suite, document=document), options, self.store, self.listeners)
+        return suite_run(suite, options, store=self.store, listeners=self.listeners)
 
     def _tester(self, loaded: Suite, request: TestJob) -> dict[str, Any]:
         own = loaded.spec.tester

@@ -22,8 +22,7 @@ from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.loop_thread import LoopThread
 from vivavoce.records.redaction import without_keys
 from vivavoce.report.strict_json import strict_json
-from vivavoce.run.regrade import Regrade
-from vivavoce.run.suite_run import SuiteRun
+from vivavoce.run.execution import Execution
 from vivavoce.server.allowed import Allowed
 from vivavoce.server.job import Job
 from vivavoce.server.job_files import JobFiles, KeptJob
@@ -283,7 +282,7 @@ class Jobs:
         self._kept[job.record.id] = kept.model_copy(update={"starts": kept.starts + 1})
         self._keep(job)
 
-    def _rest_of(self, job: Job) -> SuiteRun | Regrade:
+    def _rest_of(self, job: Job) -> Execution:
         """Return the run of a job of an earlier server: what is left of its own, or what it was to begin.
 
         Raises:

@@ -13,13 +13,14 @@ from pathlib import Path
 from vivavoce.errors import Problem, UsageError
 from vivavoce.metrics.factory import named_metric
 from vivavoce.plugins import is_file_reference
-from vivavoce.run.check import Forecast
-from vivavoce.run.plan import RunOptions, plan_of
+from vivavoce.run.options import RunOptions
 from vivavoce.server.allowed import Allowed, is_suite
 from vivavoce.suites.dataset import check_dataset, dataset_source
 from vivavoce.suites.document import MAX_BYTES
+from vivavoce.suites.forecast import Forecast, forecast
 from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.spec import AnyGraderSpec, FunctionGraderSpec, MetricGraderSpec, TesterSpec
+from vivavoce.suites.plan import plan_of
+from vivavoce.suites.spec import AnyGraderSpec, FunctionGraderSpec, MetricGraderSpec
 
 MOST = 300
 """Suites that are listed."""
@@ -100,21 +101,8 @@ def _forecast(suite: Suite) -> Forecast | None:
         return None
     plan = plan_of(suite, RunOptions())
     check_dataset(suite, plan.tags)
-    tester = (suite.spec.tester or TesterSpec()) if suite.spec.driver == "penelope" else None
-    samples = turns = verdicts = 0
-    for sample in plan.samples():
-        most = sample.turn_count if tester is None else sample.max_turns or tester.max_turns
-        samples, turns = samples + 1, turns + most
-        verdicts += sum(1 if one.scope != "turn" else most for one in suite.spec.graders.values() if _asks(one))
-        verdicts += 0 if tester is None else -(-most // tester.evaluate_every)
-    targets = 0 if plan.replays else len(getattr(suite.spec.target, "model_handles", None) or [None])
-    times = max(targets, 1) * plan.trials
-    messages = 0 if plan.replays else turns * times
-    held = samples * times
-    led = tester is not None
-    return Forecast(
-        samples, targets, plan.trials, held, turns * times, messages, verdicts * times, plan.concurrency, led
-    )
+    asking = [one for one in suite.spec.graders.values() if _asks(one)]
+    return forecast(suite, plan, lambda _, turns: sum(turns if one.scope == "turn" else 1 for one in asking))
 
 
 def _asks(grader: AnyGraderSpec) -> bool:

@@ -25,13 +25,14 @@ from vivavoce.metrics.rubric import STANDARD, Rubric, read_rubric
 from vivavoce.models.cache import AbsentModel
 from vivavoce.models.model import Model
 from vivavoce.plugins import is_file_reference, load_object
+from vivavoce.run.scoring import Scoring
+from vivavoce.run.summary import AgreementPair
 from vivavoce.samples.rows import SampleCount
 from vivavoce.settings import settings
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import grading_of, metric_of, written_in
 from vivavoce.suites.spec import (
-    AgreementSpec,
     AnyGateSpec,
     AnyGraderSpec,
     AnyRewardSpec,
@@ -53,24 +54,6 @@ _OPENED = {"api_key_env", "timeout", "max_retries", "structured", "requests_per_
 _STANDARD = frozenset(STANDARD)
 OpenModel = Callable[[str | Model, JudgeSpec], Model]
 """Opens a judge by its name; one that is a model already is made to count and to be kept like the others."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scoring:
-    """What grades a run: the graders in the order of the suite, the reward, the gate, and what to close at the end."""
-
-    graders: tuple[Grader, ...]
-    composer: Composer | None
-    gate: Gate | None
-    agreement: tuple[AgreementSpec, ...] = ()
-    opened: tuple[Model | BaseMultiTurnMetric, ...] = ()
-    reward_fingerprint: str | None = None
-
-    @property
-    def fingerprints(self) -> dict[str, str]:
-        """What decides each grader's scores, and the reward, as a hash by its name."""
-        prints = {grader.name: grader.fingerprint for grader in self.graders}
-        return prints | ({"reward": self.reward_fingerprint} if self.reward_fingerprint else {})
 
 
 @dataclass(slots=True)
@@ -117,7 +100,7 @@ class Builder:
             found,
             composer,
             gate,
-            tuple(spec.agreement),
+            tuple(AgreementPair(pair.predictor, pair.truth, pair.threshold) for pair in spec.agreement),
             (*self.models.values(), *self.metrics),
             _reward_print(spec.reward, composer),
         )

@@ -41,36 +41,18 @@ for _tag in ("timestamp", "value", "str"):
 
 
 @dataclass(slots=True)
-class Document:
-    """The data of a file; `places` maps the path of a value to its line and column, both from 1.
+class Described:
+    """Something described as data; where that is in no file, a problem says which value it is about, and no line."""
 
-    The sections in `replaced` stand in no file: the caller gave them in place of the file's own.
-    """
-
-    path: Path
     data: dict[str, Any]
-    places: dict[KeyPath, tuple[int, int]] = field(default_factory=dict[KeyPath, tuple[int, int]])
-    replaced: set[str] = field(default_factory=set[str])
-
-    def replace(self, section: str, data: Mapping[str, Any]) -> None:
-        """Put a section in the place of the file's own."""
-        self.data[section] = dict(data)
-        self.replaced.add(section)
 
     def problem(self, at: KeyPath, message: str) -> Problem:
-        """Return a problem at the place of a value, or of the nearest value around it."""
+        """Return a problem with the value at a path."""
         label = ".".join(str(part) for part in at)
-        text = f"{label}: {message}" if label else message
-        if at and at[0] in self.replaced:
-            return Problem(text)
-        known = at
-        while known and known not in self.places:
-            known = known[:-1]
-        line, column = self.places.get(known, (1, 1))
-        return Problem(text, self.path, line, column)
+        return Problem(f"{label}: {message}" if label else message)
 
     def placed(self, at: KeyPath, error: UsageError) -> list[Problem]:
-        """Return the problems of an error at a place of this file.
+        """Return the problems of an error as those of a value.
 
         One that has a file of its own, such as a Python file that raises, stays there and says who asked for it.
         """
@@ -81,6 +63,34 @@ class Document:
             return self.problem(at, problem.message)
         asked = str(self.problem(at, "")).rstrip(": ")
         return Problem(f"{problem.message} (asked for by {asked})", problem.file, problem.line, problem.column)
+
+
+@dataclass(slots=True)
+class Document(Described):
+    """The data of a file; `places` maps the path of a value to its line and column, both from 1.
+
+    The sections in `replaced` stand in no file: the caller gave them in place of the file's own.
+    """
+
+    path: Path
+    places: dict[KeyPath, tuple[int, int]] = field(default_factory=dict[KeyPath, tuple[int, int]])
+    replaced: set[str] = field(default_factory=set[str])
+
+    def replace(self, section: str, data: Mapping[str, Any]) -> None:
+        """Put a section in the place of the file's own."""
+        self.data[section] = dict(data)
+        self.replaced.add(section)
+
+    def problem(self, at: KeyPath, message: str) -> Problem:
+        """Return a problem at the place of a value, or of the nearest value around it."""
+        problem = Described.problem(self, at, message)
+        if at and at[0] in self.replaced:
+            return problem
+        known = at
+        while known and known not in self.places:
+            known = known[:-1]
+        line, column = self.places.get(known, (1, 1))
+        return Problem(problem.message, self.path, line, column)
 
 
 def read_document(path: Path, kind: str = "suite", keys: str = "name, dataset, target and graders") -> Document:
@@ -106,7 +116,7 @@ def read_document(path: Path, kind: str = "suite", keys: str = "name, dataset, t
         raise UsageError(Problem(f"must be a mapping with keys such as {keys}", path, 1))
     places: dict[KeyPath, tuple[int, int]] = {}
     data = _Plain(path, places).convert(cast("object", loaded), ())
-    return Document(path, cast("dict[str, Any]", data), places)
+    return Document(cast("dict[str, Any]", data), path, places)
 
 
 def _unprintable(path: Path, text: str, error: Any) -> Problem:
@@ -195,4 +205,4 @@ class _Plain:
         raise self._refused(at, "is no text, number, list or mapping; leave the tag (!) out")
 
     def _refused(self, at: KeyPath, message: str) -> UsageError:
-        return UsageError(Document(self.path, {}, self.places).problem(at, message))
+        return UsageError(Document({}, self.path, self.places).problem(at, message))

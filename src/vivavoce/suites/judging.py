@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from vivavoce.errors import Problem, UsageError
 from vivavoce.grading.metrics import metric_grader
 from vivavoce.metrics.config import Scope
@@ -15,12 +13,13 @@ from vivavoce.metrics.judges import asking
 from vivavoce.models.cache import AbsentModel
 from vivavoce.models.model import Model
 from vivavoce.settings import settings
-from vivavoce.suites.document import Document
-from vivavoce.suites.load import Suite
+from vivavoce.suites.load import Suite, described_suite
 from vivavoce.suites.metric_names import metric_of
-from vivavoce.suites.mistakes import mistakes_in
 from vivavoce.suites.named_metrics import Named, metric_graders
 from vivavoce.suites.spec import MetricGraderSpec, SuiteSpec
+
+SOURCE = "judge"
+"""The command that describes the suite."""
 
 
 def judging_suite(
@@ -28,6 +27,7 @@ def judging_suite(
     metrics: Sequence[Named],
     model: str | None = None,
     *,
+    name: str | None = None,
     scope: Scope | None = None,
     fields: Mapping[str, str] | None = None,
     max_concurrent: int = 64,
@@ -41,23 +41,16 @@ def judging_suite(
         raise UsageError("--metrics names different metrics, at least one; got none")
     graders = metric_graders(metrics, **({"scope": scope} if scope else {}))
     data: dict[str, Any] = {
-        "name": f"judge {path.stem}",
+        "name": name or f"judge {path.stem}",
         "driver": "replay",
         "dataset": {"path": str(path.absolute()), "fields": dict(fields or {})},
         "graders": graders,
         "max_concurrent": max_concurrent,
     }
-    document = Document(Path.cwd() / "judge", data, replaced=set(data))
-    for name, judge in _judges(_checked(document), model, document.path.parent).items():
-        graders[name].setdefault("model", judge)
-    return Suite(_checked(document), document, None)
-
-
-def _checked(document: Document) -> SuiteSpec:
-    try:
-        return SuiteSpec.model_validate(document.data)
-    except ValidationError as error:
-        raise UsageError(*mistakes_in(document, error)) from error
+    base = Path.cwd()
+    for metric, judge in _judges(described_suite(data, base, SOURCE).spec, model, base).items():
+        graders[metric].setdefault("model", judge)
+    return described_suite(data, base, SOURCE)
 
 
 def _judges(suite: SuiteSpec, model: str | None, base: Path) -> dict[str, str | None]:

@@ -1,7 +1,8 @@
-"""From a file to a checked spec, with the line and column of every mistake."""
+"""From a file, or from data, to a checked spec with the place of every mistake."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,30 +11,25 @@ from pydantic import ValidationError
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.suites.dialects import Era, translate
-from vivavoce.suites.document import Document, read_document
+from vivavoce.suites.document import Described, read_document
 from vivavoce.suites.mistakes import mistakes_in
 from vivavoce.suites.spec import SuiteSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A suite as read; `problems` is what it asks that we cannot do, `notes` what it calls by another name."""
+    """A suite as it was described; `problems` is what it asks that we cannot do, `notes` what it calls by another name.
+
+    `base` is the folder where its paths start, `source` its file in there or the command that describes it.
+    """
 
     spec: SuiteSpec
-    document: Document
-    era: Era | None
+    document: Described
+    base: Path
+    source: str
+    era: Era | None = None
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
-
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self.document.path
-
-    @property
-    def base(self) -> Path:
-        """The folder of the file."""
-        return self.document.path.parent
 
 
 def load_suite(path: Path, target: dict[str, Any] | None = None) -> Suite:
@@ -50,4 +46,17 @@ def load_suite(path: Path, target: dict[str, Any] | None = None) -> Suite:
         spec = SuiteSpec.model_validate(document.data)
     except ValidationError as error:
         raise UsageError(*work.problems, *mistakes_in(document, error)) from error
-    return Suite(spec, document, work.era, tuple(work.notes), tuple(work.problems))
+    return Suite(spec, document, path.parent, path.name, work.era, tuple(work.notes), tuple(work.problems))
+
+
+def described_suite(data: Mapping[str, Any], base: Path, source: str) -> Suite:
+    """Return the suite that a command describes; paths in it start at `base`.
+
+    Raises:
+        UsageError: something in it cannot be used.
+    """
+    described = Described(dict(data))
+    try:
+        return Suite(SuiteSpec.model_validate(described.data), described, base, source)
+    except ValidationError as error:
+        raise UsageError(*mistakes_in(described, error)) from error

@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 
 from vivavoce.errors import Problem, did_you_mean
 from vivavoce.plugins import is_file_reference
-from vivavoce.suites.document import Document, KeyPath
+from vivavoce.suites.document import Described, KeyPath
 from vivavoce.suites.spec import WITH_OPTIONS, SuiteSpec
 from vivavoce.wire.http import holds_user
 
@@ -35,12 +35,12 @@ _SECRET = {"api_key", "headers"}
 _EMPTY = ("too_short", "string_too_short")
 
 
-def mistakes_in(document: Document, error: ValidationError, schema: type[BaseModel] = SuiteSpec) -> list[Problem]:
-    """Return the mistakes that validation found, each at its place in a file that must match `schema`."""
+def mistakes_in(document: Described, error: ValidationError, schema: type[BaseModel] = SuiteSpec) -> list[Problem]:
+    """Return the mistakes that validation found, each at its place in data that must match `schema`."""
     return [_problem(document, details, schema) for details in error.errors(include_url=False)]
 
 
-def _problem(document: Document, details: ErrorDetails, schema: type[BaseModel]) -> Problem:
+def _problem(document: Described, details: ErrorDetails, schema: type[BaseModel]) -> Problem:
     at = _in_file(document.data, details["loc"])
     kind = details["type"]
     if kind == "extra_forbidden":

@@ -11,13 +11,12 @@ from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.homemade import as_model
 from vivavoce.models.model import Model
 from vivavoce.penelope.agent import PenelopeAgent
-from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.options import AgentOptions, GoalMetric
 from vivavoce.penelope.strategies import make_strategy, read_graph
 from vivavoce.penelope.strategies.strategy import Strategy
 from vivavoce.plugins import is_file_reference, load_object
+from vivavoce.run.tester import Tester
 from vivavoce.samples.rows import PROBLEMS_SHOWN, read_samples
-from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
 from vivavoce.suites.dataset import dataset_source
 from vivavoce.suites.judges import JudgeOpener
@@ -27,8 +26,8 @@ from vivavoce.suites.named_metrics import short_name
 from vivavoce.suites.spec import MetricGraderSpec, TesterMetricSpec, TesterSpec
 
 
-def build_tester(suite: Suite, judges: JudgeOpener) -> PenelopeAgent | None:
-    """Return the agent that leads the conversations of a suite, None where none does; nobody is asked yet.
+def build_tester(suite: Suite, judges: JudgeOpener) -> Tester | None:
+    """Return who leads the conversations of a suite, None where no tester does; nobody is asked yet.
 
     Raises:
         UsageError: a name, a file or a key is missing; the problem names its place in the suite.
@@ -37,51 +36,24 @@ def build_tester(suite: Suite, judges: JudgeOpener) -> PenelopeAgent | None:
         return None
     spec = suite.spec.tester or TesterSpec()
     try:
-        return _Builder(spec, suite.base, judges).agent()
+        return Tester(_Builder(spec, suite.base, judges).agent(), spec.persona, spec.adversarial)
     except UsageError as error:
         raise UsageError(*suite.document.placed(("tester",), error)) from error
 
 
-def context_of(agent: PenelopeAgent, spec: TesterSpec, sample: Sample, trial: int = 0) -> TestContext:
-    """Return what the test of a row is about.
-
-    Raises:
-        UsageError: the row names a persona that does not exist.
-    """
-    said = (sample.adversarial, spec.adversarial, agent.setup.strategy.adversarial)
-    adversarial = next(one for one in said if one is not None)
-    context = sample.context
-    return agent.context(
-        sample.instructions,
-        sample.goal or "",
-        scenario=sample.scenario,
-        restrictions=sample.restrictions,
-        context=context if context is None or isinstance(context, dict) else {"context": context},
-        persona=sample.persona if sample.persona is not None else spec.persona,
-        facts=sample.facts,
-        must=sample.must,
-        must_not=sample.must_not,
-        openings=[said.text for said in sample.said],
-        adversarial=adversarial,
-        max_turns=sample.max_turns or spec.max_turns,
-        min_turns=spec.min_turns if sample.min_turns is None else sample.min_turns,
-        trial=trial,
-    )
-
-
-def check_tests(suite: Suite, agent: PenelopeAgent) -> None:
+def check_tests(suite: Suite, tester: Tester) -> None:
     """Check that a test can be made of every row.
 
     Raises:
         UsageError: with every row of which none can, such as one with a persona that does not exist.
     """
-    spec, rows = suite.spec.tester or TesterSpec(), suite.spec.dataset
+    rows = suite.spec.dataset
     problems: list[Problem | str] = []
     for sample in read_samples(dataset_source(suite), fields=rows.fields, base=suite.base):
         try:
             if not (sample.goal or "").strip():
                 raise UsageError("the goal is empty")
-            context_of(agent, spec, sample)
+            tester.context(sample)
         except UsageError as error:
             problems += [f"sample '{sample.id}': {problem.message}" for problem in error.problems]
         if len(problems) >= PROBLEMS_SHOWN:

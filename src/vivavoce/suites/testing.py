@@ -6,13 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from vivavoce.errors import UsageError
-from vivavoce.suites.document import Document
-from vivavoce.suites.load import Suite
-from vivavoce.suites.mistakes import mistakes_in
-from vivavoce.suites.spec import SuiteSpec
+from vivavoce.suites.load import Suite, described_suite
 
 GRADERS = {
     "goal": {"kind": "function", "function": "goal_achieved"},
@@ -22,9 +16,15 @@ GRADERS = {
 
 
 def testing_suite(
-    target: Mapping[str, Any], row: Mapping[str, Any], tester: Mapping[str, Any], metrics: Mapping[str, Any]
+    target: Mapping[str, Any],
+    row: Mapping[str, Any],
+    tester: Mapping[str, Any],
+    metrics: Mapping[str, Any],
+    base: Path,
 ) -> Suite:
     """Return the suite of one test; `metrics` are the graders that measure the conversation besides.
+
+    Paths in it start at `base`.
 
     Raises:
         UsageError: something in it cannot be used.
@@ -38,8 +38,4 @@ def testing_suite(
         "graders": {**GRADERS, **metrics},
         "gate": {"kind": "simple", "metric_key": "target", "aggregation": "avg_score", "op": "gte", "value": 1},
     }
-    document = Document(Path.cwd() / "test", data, replaced=set(data))
-    try:
-        return Suite(SuiteSpec.model_validate(data), document, None)
-    except ValidationError as error:
-        raise UsageError(*mistakes_in(document, error)) from error
+    return described_suite(data, base, "test")

@@ -12,7 +12,7 @@ from vivavoce.errors import Fault
 from vivavoce.messages import AnyMessage, HumanMessage
 from vivavoce.records.failure import failure_of
 from vivavoce.records.trajectory import Turn
-from vivavoce.targets.lane import Lane
+from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.reply import read_reply
 from vivavoce.targets.target import Opening, Session
 
@@ -26,8 +26,8 @@ class Dialogue:
     go on all the same.
     """
 
-    def __init__(self, lane: Lane, opening: Callable[[], Opening]) -> None:
-        self._lane = lane
+    def __init__(self, channel: TargetChannel, opening: Callable[[], Opening]) -> None:
+        self._channel = channel
         self._opening = opening
         self._session: Session | None = None
         self._messages: list[AnyMessage] = []
@@ -47,7 +47,7 @@ class Dialogue:
     @property
     def stateless(self) -> bool:
         """Whether the target gets the whole conversation with each message, so that a part may be taken back."""
-        return self._lane.target.stateless
+        return self._channel.target.stateless
 
     async def open(self) -> Session:
         """Begin the session, where none is open.
@@ -56,7 +56,7 @@ class Dialogue:
             Fault: the target cannot begin one.
         """
         if self._session is None:
-            self._session = await self._lane.call(lambda: self._lane.target.open(self._opening()))
+            self._session = await self._channel.call(lambda: self._channel.target.open(self._opening()))
         return self._session
 
     async def say(self, message: HumanMessage) -> Turn:
@@ -70,7 +70,7 @@ class Dialogue:
         asked = [*self._messages, message]
         try:
             session = await self.open()
-            reply = read_reply(await self._lane.send(lambda: session.send(asked)), self._lane.target.name)
+            reply = read_reply(await self._channel.send(lambda: session.send(asked)), self._channel.target.name)
         except Fault as fault:
             failure, seconds = failure_of(fault, "target"), time.perf_counter() - clock
             return Turn(index=index, messages=[message], started_at=started, seconds=seconds, failure=failure)
@@ -92,7 +92,7 @@ class Dialogue:
         Raises:
             Fault: the target failed to say.
         """
-        return None if self._session is None else await self._lane.call(self._session.state)
+        return None if self._session is None else await self._channel.call(self._session.state)
 
     def forget(self) -> None:
         """Take the last answered exchange back; the target must be stateless."""

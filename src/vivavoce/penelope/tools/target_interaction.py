@@ -17,9 +17,9 @@ from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.tools.tool import Tool, ToolResult
 from vivavoce.records.failure import shorten
 from vivavoce.records.trajectory import Turn, assistant_texts
+from vivavoce.targets.channel import open_channel
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.function import FunctionTarget
-from vivavoce.targets.lane import open_lane
 from vivavoce.targets.target import Opening, Target
 
 NAME = "send_message_to_target"
@@ -88,8 +88,8 @@ def spelled(result: ToolResult) -> str:
 
 def _dialogue(target: Target | Callable[..., Any]) -> Dialogue:
     opened: Target = target if isinstance(getattr(target, "name", None), str) else FunctionTarget(target)  # pyright: ignore
-    lane = open_lane(opened, limit=1, budget=Budget(), timeout=300.0, retries=2)
-    return Dialogue(lane, lambda: Opening(uuid.uuid4().hex, "tool"))
+    channel = open_channel(opened, limit=1, budget=Budget(), timeout=300.0, retries=2)
+    return Dialogue(channel, lambda: Opening(uuid.uuid4().hex, "tool"))
 
 
 def _part(name: str, path: Path) -> FilePart | ImagePart:

@@ -12,11 +12,12 @@ import pytest
 from vivavoce.errors import UsageError
 from vivavoce.records.events import AttemptEnded, Event, RunEnded, RunStarted, TurnEnded
 from vivavoce.records.run import Outcome
-from vivavoce.run.opening import arun_suite, open_run, reopen_run, run_suite
-from vivavoce.run.plan import RunOptions
-from vivavoce.run.regrade import Regrade
+from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
+from vivavoce.suites.load import load_suite
+from vivavoce.suites.opening import arun_suite, open_run, reopen_run, run_suite
+from vivavoce.suites.regrade import open_regrading
 
 BOT = """\
 import asyncio, time
@@ -290,7 +291,7 @@ async def test_grading_again_keeps_the_old_scores_and_calls_no_target(suite: Pat
     better.write_text(SUITE.replace("function: contains", "function: fuzzy_ratio"))
     write_rows(suite.parent, [*ROWS[:2], {**ROWS[2], "ground_truth": "echo c"}])
     with Store.open(settings().store) as store:
-        after = await Regrade(store, before.run.id, better).execute()
+        after = await open_regrading(before.run.id, load_suite(better), store=store).execute()
         assert after.grading.id != before.grading.id
         assert after.summary.grader("right").mean == pytest.approx(1.0)
         old = {row.key.sample_id: row.value for row in store.scores(before.grading.id) if row.name == "right"}
@@ -303,7 +304,7 @@ async def test_grading_again_refuses_a_sample_that_asks_something_else(suite: Pa
     write_rows(suite.parent, [{**ROWS[1], "input": "something else"}])
     with Store.open(settings().store) as store:
         with pytest.raises(UsageError, match="sample 'one' asks something else"):
-            await Regrade(store, before.run.id, suite).execute()
+            await open_regrading(before.run.id, load_suite(suite), store=store).execute()
         assert len(store.gradings(before.run.id)) == 1
 
 

@@ -11,12 +11,13 @@ import pytest
 from vivavoce import run_suite
 from vivavoce.errors import UsageError
 from vivavoce.records.events import Event
-from vivavoce.run.plan import RunOptions
-from vivavoce.run.regrade import Regrade
+from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.settings import settings
 from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
+from vivavoce.suites.load import load_suite
+from vivavoce.suites.regrade import open_regrading
 
 TALK = [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]
 REPLAY: dict[str, Any] = {
@@ -35,7 +36,7 @@ def write(suite: dict[str, Any], rows: list[dict[str, Any]]) -> Path:
 
 async def again(run: RunResult, suite: Path | None) -> RunResult:
     with Store.open(settings().store) as store:
-        return await Regrade(store, run.run.id, suite).execute()
+        return await open_regrading(run.run.id, suite and load_suite(suite), store=store).execute()
 
 
 @pytest.mark.parametrize("with_suite", [True, False])
@@ -62,7 +63,7 @@ async def test_a_run_that_is_graded_again_is_worked_on_and_not_deleted() -> None
             refused.append(event)
 
     with Store.open(settings().store) as store:
-        await Regrade(store, first.run.id, listeners=[Deleting()]).execute()
+        await open_regrading(first.run.id, store=store, listeners=[Deleting()]).execute()
         store.maintenance.delete_run(first.run.id, "Ida")
     assert len(refused) == 3
 

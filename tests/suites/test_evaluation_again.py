@@ -18,9 +18,9 @@ from vivavoce import RunOptions, RunResult, Store, UsageError, aevaluate, evalua
 from vivavoce.metrics import AllOf, Panel, SafetyMetric
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.records.events import AttemptEnded, Event
-from vivavoce.run.opening import reopen_run, run_suite
-from vivavoce.run.regrade import Regrade
 from vivavoce.settings import settings
+from vivavoce.suites.opening import reopen_run, run_suite
+from vivavoce.suites.regrade import open_regrading
 from vivavoce.testing import LoopbackServer, ScriptedModel
 
 from .talks import SAFE, Row, judge, rows, scores, streamed, talk, written
@@ -97,12 +97,12 @@ async def test_an_evaluation_can_be_graded_again_where_its_metrics_have_names(
 ) -> None:
     first = await aevaluate(rows(4), ["SafetyMetric", "refusal"], model=model)
     with Store.open(settings().store) as store:
-        again = await Regrade(store, first.run.id).execute()
+        again = await open_regrading(first.run.id, store=store).execute()
         assert scores(again) == scores(first)
         assert len(server.requests) == 4
         own = await aevaluate(rows(4), [SafetyMetric(name="own")], model=model)
         with pytest.raises(UsageError, match=r"no metric '\(given in Python: SafetyMetric\)'"):
-            await Regrade(store, own.run.id).execute()
+            await open_regrading(own.run.id, store=store).execute()
 
 
 def test_what_cannot_be_gone_on_with_is_told(model: str) -> None:
@@ -179,6 +179,10 @@ def test_a_kept_answer_outside_the_schema_is_an_error_and_never_a_score(model: s
     failure = next(result.outcomes()).scores["safety"].failure
     assert failure is not None
     assert "outside the JSON schema" in failure.message
+    (note,) = result.notes
+    assert note.startswith("1 kept answer is outside the schema and could not be used; run again without")
+    again = evaluate(rows(1), ["safety"], model=model)
+    assert (scores(again), again.notes) == ({"r0": ("scored", 1.0)}, ())
 
 
 class Watched(dict[str, Any]):

@@ -1,4 +1,4 @@
-"""Where a run begins: from a suite file, from an interrupted run, from Python."""
+"""Where a run of a suite begins: from its file, from an interrupted run, from Python."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 from vivavoce.errors import UsageError
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.events import Listener
-from vivavoce.records.redaction import MARK
 from vivavoce.records.run import Run
-from vivavoce.run.plan import GIVEN_IN_PYTHON, RunOptions
+from vivavoce.run.experiment import GIVEN_IN_PYTHON
+from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
-from vivavoce.run.suite_run import REQUEST, SuiteRun
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
-from vivavoce.suites.document import Document
-from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.spec import SuiteSpec
+from vivavoce.suites.experiment import suite_run
+from vivavoce.suites.load import load_suite
+from vivavoce.suites.stored import lacks_key, stored_suite
 from vivavoce.suites.target_names import read_target
 from vivavoce.targets.function import FunctionTarget
 
@@ -33,35 +33,34 @@ def open_run(
     target: GivenTarget | None = None,
     store: Store,
     listeners: Sequence[Listener] = (),
-) -> SuiteRun:
+) -> ExperimentRun:
     """Return a run of a suite, ready to execute; `target` replaces the suite's own.
 
     Raises:
         UsageError: the file does not describe a suite.
     """
-    targets = None
+    targets: list[FunctionTarget] = []
     if callable(target):
         targets = [FunctionTarget(target)]
         target = {"kind": "function", "function": f"given-in-python.py:{targets[0].name}"}
     elif isinstance(target, str):
         target = read_target(target)
     suite = load_suite(Path(path), dict(target) if target else None)
-    return SuiteRun(suite, options or RunOptions(), store, listeners, targets=list(targets) if targets else None)
+    return suite_run(suite, options or RunOptions(), store=store, listeners=listeners, targets=targets)
 
 
 def reopen_run(
     name: str,
+    limits: RunOptions | None = None,
     *,
     store: Store,
     listeners: Sequence[Listener] = (),
-    max_calls: int | None = None,
-    max_cost: float | None = None,
-    max_errors: str | None = None,
     errors: bool = False,
-) -> SuiteRun:
+) -> ExperimentRun:
     """Return an interrupted run, ready to do what is left; with `errors` also what ended in an error, of any run.
 
-    It may make `max_calls` more calls, of models for `max_cost` more US dollars, None for no limit.
+    Of `limits` three count: it may make `max_calls` more calls, of models for `max_cost` more US dollars, None for no
+    limit; `max_errors` takes the place of what it began with.
 
     Raises:
         UsageError: there is no such run, or nothing is left of it.
@@ -72,17 +71,18 @@ def reopen_run(
         raise UsageError(f"run {run.id} is finished; nothing is left to resume. {retry}See it with: viva show {run.id}")
     if run.options["dataset"] == GIVEN_IN_PYTHON:
         raise UsageError(f"run {run.id} was begun in Python; go on there: evaluate(…, resume='{run.id}')")
-    target: Mapping[str, Any] = run.spec.get("target") or {}
-    if any(MARK in str(target.get(part)) for part in REQUEST):
+    if lacks_key(run):
         raise UsageError(
             f"cannot resume {run.id}: its target held a key, which is not stored; put it in a header as ${{NAME}}, set "
             "NAME outside, and start a new run"
         )
+    limits = limits or RunOptions()
     kept = {key: value for key, value in run.options.items() if key in RunOptions.model_fields}
-    options = RunOptions.model_validate({**kept, "max_calls": max_calls, "max_cost": max_cost})
-    if max_errors is not None:
-        options = RunOptions.model_validate({**options.model_dump(), "max_errors": max_errors})
-    return SuiteRun(stored_suite(run), options, store, listeners, resumed=run, retries_errors=errors)
+    changed: dict[str, Any] = {"max_calls": limits.max_calls, "max_cost": limits.max_cost}
+    if limits.max_errors is not None:
+        changed["max_errors"] = limits.max_errors
+    options = RunOptions.model_validate({**kept, **changed})
+    return suite_run(stored_suite(run), options, store=store, listeners=listeners, resumed=run, retries_errors=errors)
 
 
 def _with_errors(store: Store, run: Run) -> str:
@@ -92,11 +92,6 @@ def _with_errors(store: Store, run: Run) -> str:
         return ""
     had = "1 conversation" if number == 1 else f"{number:,} conversations"
     return f"{had} had an error; try again with: viva run --resume {run.id} --errors. "
-
-
-def stored_suite(run: Run) -> Suite:
-    """Return the suite of a run, from its own record."""
-    return Suite(SuiteSpec.model_validate(run.spec), Document(Path(run.base) / run.options["suite"], run.spec), None)
 
 
 async def arun_suite(

@@ -3,44 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import load_object
 from vivavoce.run.attempt import Grades
-from vivavoce.run.output import check_output
-from vivavoce.run.plan import Plan, RunOptions, plan_of
+from vivavoce.run.options import RunOptions
+from vivavoce.run.scoring import Scoring
 from vivavoce.samples.rows import SampleCount
-from vivavoce.suites.build import Builder, Scoring
+from vivavoce.suites.build import Builder
 from vivavoce.suites.dataset import check_dataset
+from vivavoce.suites.forecast import Forecast, forecast
 from vivavoce.suites.hooks import check_setup
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
-from vivavoce.suites.spec import LettaTargetSpec, TesterSpec
+from vivavoce.suites.output import check_output
+from vivavoce.suites.plan import Plan, plan_of
+from vivavoce.suites.spec import LettaTargetSpec
 from vivavoce.suites.targets import build_targets
 from vivavoce.suites.testers import build_tester, check_tests
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """What a run would call: `messages` to targets and `verdicts` of judges, retries aside.
-
-    Of conversations that a tester leads they are the most there can be, and it is asked at least once for each message.
-    """
-
-    samples: int
-    targets: int
-    trials: int
-    conversations: int
-    turns: int
-    messages: int
-    verdicts: int
-    concurrency: int
-    led: bool = False
 
 
 def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> tuple[Scoring, SampleCount]:
@@ -73,13 +57,14 @@ def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed:
     _collect(problems, lambda: check_output(suite))
     budget = Budget(max_cost=options.max_cost if options and not replays else None)
     judges = JudgeOpener(budget, keys_needed=keys_needed and not replays)
-    agent = _collect(problems, lambda: build_tester(suite, judges))
+    tester = _collect(problems, lambda: build_tester(suite, judges))
     prepared = _collect(problems, lambda: prepare(suite, plan, judges))
-    if agent is not None and prepared is not None:
-        _collect(problems, lambda: check_tests(suite, agent))
+    if tester is not None and prepared is not None:
+        _collect(problems, lambda: check_tests(suite, tester))
     if prepared is None or problems:
         raise UsageError(*sorted(problems, key=lambda problem: (str(problem.file), problem.line or 0)))
-    return _forecast(suite, plan, prepared[0])
+    grades = Grades(prepared[0].graders)
+    return forecast(suite, plan, lambda sample, _: grades.verdicts(sample))
 
 
 def _collect(problems: list[Problem], step: Callable[[], T]) -> T | None:
@@ -99,27 +84,3 @@ def _check_setup(suite: Suite) -> None:
         check_setup(load_object(reference, suite.base), reference, has_client=has_client)
     except UsageError as error:
         raise UsageError(*suite.document.placed(("setup_script",), error)) from error
-
-
-def _forecast(suite: Suite, plan: Plan, scoring: Scoring) -> Forecast:
-    samples = turns = verdicts = 0
-    grades = Grades(scoring.graders)
-    tester = (suite.spec.tester or TesterSpec()) if suite.spec.driver == "penelope" else None
-    for sample in plan.samples():
-        samples += 1
-        most = sample.turn_count if tester is None else sample.max_turns or tester.max_turns
-        turns += most
-        verdicts += grades.verdicts(sample) + (0 if tester is None else -(-most // tester.evaluate_every))
-    targets = 0 if plan.replays else len(getattr(suite.spec.target, "model_handles", None) or [None])
-    times = max(targets, 1) * plan.trials
-    return Forecast(
-        samples=samples,
-        targets=targets,
-        trials=plan.trials,
-        conversations=samples * times,
-        turns=turns * times,
-        messages=0 if plan.replays else turns * times,
-        verdicts=verdicts * times,
-        concurrency=plan.concurrency,
-        led=tester is not None,
-    )

@@ -1,4 +1,4 @@
-"""A crew: as many at a time as there are workers, and none after it was told to stop."""
+"""A pool of workers: as many items at a time as there are workers, and none after it was told to stop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from vivavoce.errors import BudgetExhausted
-from vivavoce.run.crew import INTERRUPTED, Crew
+from vivavoce.run.workers import INTERRUPTED, WorkerPool
 
 
 async def endless() -> AsyncIterator[int]:
@@ -31,50 +31,50 @@ async def test_items_are_worked_on_once_and_so_many_at_a_time() -> None:
         seen.append(item)
         at_work -= 1
 
-    await Crew(3).run(iter(range(20)), work)
+    await WorkerPool(3).run(iter(range(20)), work)
     assert (sorted(seen), most) == (list(range(20)), 3)
 
 
 async def test_a_crew_that_was_told_to_stop_takes_no_item_that_it_waits_for() -> None:
-    crew = Crew(10)
+    workers = WorkerPool(10)
     seen: list[int] = []
 
     async def work(item: int) -> None:
         seen.append(item)
         if item == 4:
-            crew.stop()
+            workers.stop()
 
-    await crew.run(endless(), work)
+    await workers.run(endless(), work)
     assert seen == [0, 1, 2, 3, 4]
-    assert (crew.stopped_by, crew.at_work) == (INTERRUPTED, 0)
+    assert (workers.stopped_by, workers.at_work) == (INTERRUPTED, 0)
 
 
 async def test_a_second_stop_drops_what_is_in_work() -> None:
-    crew = Crew(2)
+    workers = WorkerPool(2)
     begun = asyncio.Event()
 
     async def hang(item: int) -> None:
         begun.set()
         await asyncio.Event().wait()
 
-    running = asyncio.create_task(crew.run(iter(range(5)), hang))
+    running = asyncio.create_task(workers.run(iter(range(5)), hang))
     await begun.wait()
-    crew.stop()
-    assert crew.at_work == 2
-    crew.stop()
+    workers.stop()
+    assert workers.at_work == 2
+    workers.stop()
     await running
-    assert (crew.stopped_by, crew.at_work) == (INTERRUPTED, 0)
+    assert (workers.stopped_by, workers.at_work) == (INTERRUPTED, 0)
 
 
 async def test_an_exhausted_budget_ends_it_without_an_exception() -> None:
-    crew = Crew(2)
+    workers = WorkerPool(2)
 
     async def work(item: int) -> None:
         if item == 3:
             raise BudgetExhausted("the limit is reached")
 
-    await crew.run(endless(), work)
-    assert crew.stopped_by == "the limit is reached"
+    await workers.run(endless(), work)
+    assert workers.stopped_by == "the limit is reached"
 
 
 async def test_what_work_or_the_source_raises_comes_through() -> None:
@@ -82,7 +82,7 @@ async def test_what_work_or_the_source_raises_comes_through() -> None:
         raise KeyError(item)
 
     with pytest.raises(KeyError):
-        await Crew(4).run(iter(range(9)), work)
+        await WorkerPool(4).run(iter(range(9)), work)
 
     async def broken() -> AsyncIterator[int]:
         yield 1
@@ -91,7 +91,7 @@ async def test_what_work_or_the_source_raises_comes_through() -> None:
     async def nothing(item: int) -> None:
         return
 
-    crew = Crew(4)
+    workers = WorkerPool(4)
     with pytest.raises(OSError, match="gone"):
-        await crew.run(broken(), nothing)
-    assert crew.stopped_by == "OSError: gone"
+        await workers.run(broken(), nothing)
+    assert workers.stopped_by == "OSError: gone"

@@ -13,14 +13,15 @@ from vivavoce.models.cache import CachedModel
 from vivavoce.models.model import Model
 from vivavoce.models.names import open_model
 from vivavoce.pacing.budget import Budget
-from vivavoce.run.check import prepare
 from vivavoce.run.drivers import replay
-from vivavoce.run.plan import RunOptions, plan_of
-from vivavoce.run.suite_run import kept_answers
+from vivavoce.run.execution import kept_answers
+from vivavoce.run.options import RunOptions
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
+from vivavoce.suites.check import prepare
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
+from vivavoce.suites.plan import plan_of
 from vivavoce.suites.spec import JudgeSpec
 
 EXPORTED = "exported"

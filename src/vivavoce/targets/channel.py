@@ -1,4 +1,4 @@
-"""A lane: one target with its pace, the slots, tries and time that its calls get."""
+"""`TargetChannel`: one target with the slots, tries and time that its calls get."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class TargetChannel:
     """How one target is called; `timeout` is in seconds for one call, `tries` counts the first one.
 
     `conversations` bounds how many conversations are open at once, `calls` how many calls are in flight; only the
@@ -75,11 +75,11 @@ class Lane:
             raise TargetFault(f"{name}: {type(error).__name__}: {error}") from error
 
 
-def open_lane(target: Target, *, limit: int, budget: Budget, timeout: float, retries: int) -> Lane:
-    """Return the lane of a target with `limit` calls at a time.
+def open_channel(target: Target, *, limit: int, budget: Budget, timeout: float, retries: int) -> TargetChannel:
+    """Return the channel of a target with `limit` calls at a time.
 
     A stateful target has as many conversations. A stateless one, which knows nothing of conversations, has half as many
     more, so that its slots are never idle while an answer is taken in.
     """
     conversations = 2 * limit if target.stateless else limit
-    return Lane(target, asyncio.Semaphore(conversations), Limiter(limit), budget, timeout, retries + 1)
+    return TargetChannel(target, asyncio.Semaphore(conversations), Limiter(limit), budget, timeout, retries + 1)

@@ -1,4 +1,4 @@
-"""A crew: workers that take items from one source, some at a time, until it is empty or they are told to stop."""
+"""`WorkerPool`: workers that take items from one source until it is empty or they are told to stop."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 INTERRUPTED = "interrupted"
 
 
-class Crew:
+class WorkerPool:
     """Works on items, `workers` at a time; memory holds only the items that are worked on.
 
     `stopped_by` says why it ended early: `interrupted`, or what the budget said; None when it came to the end.

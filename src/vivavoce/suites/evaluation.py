@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -15,64 +16,80 @@ from vivavoce.metrics.judges import with_judges
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.homemade import ModelLike, as_model
 from vivavoce.models.model import Model
+from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.events import Listener
 from vivavoce.records.run import Run
-from vivavoce.run.plan import GIVEN_IN_PYTHON, RECORDED, GivenPlan, GivenRow, RunOptions
+from vivavoce.run.experiment import GIVEN_IN_PYTHON, Description, Experiment, Limits, Samples
+from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
-from vivavoce.run.suite_run import SuiteRun, kept_answers
+from vivavoce.run.scoring import Scoring
+from vivavoce.samples.given import GivenRow, given_samples
 from vivavoce.samples.rows import read_samples
 from vivavoce.settings import settings
+from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
-from vivavoce.suites.build import Scoring
-from vivavoce.suites.document import Document
 from vivavoce.suites.judges import JudgeOpener
-from vivavoce.suites.load import Suite
-from vivavoce.suites.spec import DatasetSpec, JudgeSpec, MetricGraderSpec, SuiteSpec
+from vivavoce.suites.spec import JudgeSpec, MetricGraderSpec
 
 Conversations = str | Path | Iterable[GivenRow] | AsyncIterable[GivenRow]
 """A file of conversations, or the conversations one after the other."""
 
 
-@dataclass
-class Evaluation(SuiteRun):
-    """A run over conversations that are given, with metrics that are given; `judge` is for those that have none."""
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    """Recorded conversations and metrics, as they were given; `judge` is for the metrics that have none."""
 
-    rows: Iterable[GivenRow] | AsyncIterable[GivenRow] = ()
-    metrics: Sequence[BaseMultiTurnMetric] = ()
-    judge: ModelLike | None = None
+    name: str
+    data: Conversations
+    given: Sequence[Named]
+    metrics: Sequence[BaseMultiTurnMetric]
+    judge: ModelLike | None
+    concurrency: int
+    offline: bool
 
-    async def execute(self) -> RunResult:
-        """Measure every conversation, and return what came out.
+    def build(self, budget: Budget, answers: ReplyStore | None) -> Experiment:
+        """Return the experiment.
 
         Raises:
-            UsageError: a limit cannot be kept, or a row is no conversation; those before it are kept.
-            Exception: whatever the source of the rows raised; those before it are kept as well.
+            UsageError: a judge cannot be opened, or calls are limited that cannot be counted.
         """
-        concurrency = self.suite.spec.max_concurrent
-        plan = GivenPlan(self.rows, concurrency)
-        async with kept_answers(self.store, cache=self.options.cache or self.options.replay) as answers:
-            asked = _Asked(JudgeOpener(self.budget, answers, self.options.replay, concurrency), self.judge)
-            metrics = [with_judges(metric, asked.choose) for metric in self.metrics]
-            scoring = Scoring(tuple(metric_grader(metric.name, metric) for metric in metrics), None, None)
-            try:
-                with self.store.claimed(self._run_id):
-                    return await self._hold_all(plan, scoring, {RECORDED: None}, plan.planned)
-            except Exception as error:
-                if self.crew is None:
-                    raise
-                kept = f"what was measured before is kept; go on with resume='{self._run_id}'"
-                if isinstance(error, UsageError):
-                    raise UsageError(*error.problems, kept) from error
-                error.add_note(kept)
-                raise
-            finally:
-                for metric in metrics:
-                    await metric.close()
+        judges = _Judges(JudgeOpener(budget, answers, self.offline, self.concurrency), self.judge)
+        metrics = tuple(with_judges(metric, judges.choose) for metric in self.metrics)
+        graders = tuple(metric_grader(metric.name, metric) for metric in metrics)
+        return Experiment(
+            name=self.name,
+            samples=self._samples(),
+            scoring=Scoring(graders, opened=metrics),
+            limits=Limits(self.concurrency),
+            description=Description(self._spec(), Path(), "evaluation"),
+        )
+
+    def _samples(self) -> Samples:
+        rows = _read(self.data) if isinstance(self.data, str | Path) else self.data
+        count = len(rows) if isinstance(rows, Sized) else None
+        return Samples(partial(given_samples, rows), count, GIVEN_IN_PYTHON)
+
+    def _spec(self) -> dict[str, Any]:
+        """Return the evaluation as data, with the keys of a suite."""
+        place = str(self.data) if isinstance(self.data, str | Path) else f"({GIVEN_IN_PYTHON})"
+        return {
+            "name": self.name,
+            "dataset": {"path": place, "fields": {}},
+            "driver": "replay",
+            "graders": {
+                metric.name: _grader_spec(given, metric, self.judge)
+                for given, metric in zip(self.given, self.metrics, strict=True)
+            },
+            "agreement": [],
+            "trials": 1,
+            "max_concurrent": self.concurrency,
+        }
 
 
-@dataclass
-class _Asked:
+@dataclass(slots=True)
+class _Judges:
     """The judges of a run, each opened once and only when a metric asks it."""
 
     opener: JudgeOpener
@@ -120,12 +137,20 @@ async def aevaluate(
     """
     options = _checked(options or RunOptions())
     chosen, judge = _chosen(metrics), settings().judge if model is None else model
+    evaluation = _Evaluation(name, data, metrics, chosen, judge, max_concurrent, options.replay)
     with Store.open(store or settings().store) as opened:
         resumed = _resumed(opened.run(resume)) if resume else None
-        suite = _suite(name, data, max_concurrent, _specs(metrics, chosen, judge))
-        rows = _read(data) if isinstance(data, str | Path) else data
-        run = Evaluation(suite, options, opened, listeners, resumed, rows=rows, metrics=chosen, judge=judge)
-        return await run.execute()
+        run = ExperimentRun(evaluation.build, opened, options, listeners, resumed=resumed)
+        try:
+            return await run.execute()
+        except Exception as error:
+            if run.begun is None:
+                raise
+            kept = f"what was measured before is kept; go on with resume='{run.begun.id}'"
+            if isinstance(error, UsageError):
+                raise UsageError(*error.problems, kept) from error
+            error.add_note(kept)
+            raise
 
 
 def evaluate(
@@ -206,31 +231,16 @@ def _resumed(run: Run) -> Run:
     return run
 
 
-def _suite(name: str, data: Conversations, max_concurrent: int, graders: dict[str, MetricGraderSpec]) -> Suite:
-    """Return the record of what is run: nobody wrote it as a suite."""
-    place = str(data) if isinstance(data, str | Path) else f"({GIVEN_IN_PYTHON})"
-    spec = SuiteSpec.model_construct(
-        name=name, dataset=DatasetSpec(path=place), driver="replay", graders=graders, max_concurrent=max_concurrent
-    )
-    return Suite(spec, Document(Path("evaluation"), {}), None)
-
-
 _RECORDED = ("threshold", "scope", "config", "extractor", "extractor_config", "temperature", "settings")
 """What the record says of a metric that was given by name with options."""
 
 
-def _specs(
-    metrics: Sequence[Named], chosen: Sequence[BaseMultiTurnMetric], judge: ModelLike | None
-) -> dict[str, MetricGraderSpec]:
-    """Return the record of the metrics; one that was given made cannot be made again from it, and its name says so."""
-    specs: dict[str, MetricGraderSpec] = {}
-    for given, metric in zip(metrics, chosen, strict=True):
-        how: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
-        named = given if isinstance(given, str) else how.get("metric", f"({GIVEN_IN_PYTHON}: {type(metric).__name__})")
-        own = metric.model if metric.model is not None else judge
-        model = own if isinstance(own, str) or own is None else as_model(own).name
-        said: dict[str, Any] = {one: value for one, value in how.items() if one in _RECORDED}
-        specs[metric.name] = MetricGraderSpec.model_construct(
-            kind="metric", metric=named, model=model if metric.judged else None, **said
-        )
-    return specs
+def _grader_spec(given: Named, metric: BaseMultiTurnMetric, judge: ModelLike | None) -> dict[str, Any]:
+    """Return a metric as data; one that was given made cannot be made again from it, and its name says so."""
+    how: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    name = given if isinstance(given, str) else how.get("metric", f"({GIVEN_IN_PYTHON}: {type(metric).__name__})")
+    own = (metric.model if metric.model is not None else judge) if metric.judged else None
+    model = own if isinstance(own, str) or own is None else as_model(own).name
+    options: dict[str, Any] = {option: value for option, value in how.items() if option in _RECORDED}
+    spec = MetricGraderSpec.model_construct(kind="metric", metric=name, model=model, **options)
+    return spec.model_dump(mode="json", exclude_none=True)

@@ -1,0 +1,117 @@
+"""What every execution of an experiment shares: its budget, kept answers, events, an early end, and its summary."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from vivavoce.pacing.budget import Budget
+from vivavoce.records.events import Event, Listener
+from vivavoce.records.run import Grading
+from vivavoce.run.experiment import Experiment
+from vivavoce.run.options import RunOptions
+from vivavoce.run.result import RunResult
+from vivavoce.run.scoring import Scoring
+from vivavoce.run.summary import ErrorLimit, Summary, summarise, tally
+from vivavoce.run.workers import WorkerPool
+from vivavoce.store.replies import ReplyStore
+from vivavoce.store.store import Store
+
+Build = Callable[[Budget, ReplyStore | None], Experiment]
+"""Builds an experiment when it is to run: its models count against a budget, and their answers are kept in a store."""
+
+
+@dataclass
+class Execution(ABC):
+    """Work on a run of a store, step by step; `stop` ends it early.
+
+    `build` makes the experiment when the work begins, so that nothing is opened for work that waits.
+    """
+
+    build: Build
+    store: Store
+    options: RunOptions = field(default_factory=RunOptions)
+    listeners: Sequence[Listener] = ()
+    workers: WorkerPool | None = field(default=None, init=False)
+
+    @cached_property
+    def budget(self) -> Budget:
+        """The calls that it may make, and what they may cost."""
+        return Budget(max_calls=self.options.max_calls, max_cost=self.options.max_cost)
+
+    def stop(self) -> int:
+        """Begin nothing more and finish what is in flight; a second time, drop that too.
+
+        Returns how many conversations are still in flight.
+        """
+        if self.workers is None:
+            raise KeyboardInterrupt
+        self.workers.stop()
+        return self.workers.at_work
+
+    async def execute(self) -> RunResult:
+        """Do it, and return what came out.
+
+        Raises:
+            UsageError: something that the experiment is made of is wrong; nothing was run.
+        """
+        async with kept_answers(self.store, cache=self.options.cache or self.options.replay) as answers:
+            experiment = self.build(self.budget, answers)
+            try:
+                result = await self.work(experiment)
+            finally:
+                await experiment.close()
+            return replace(result, notes=(*experiment.notes, *_notes(answers)))
+
+    @abstractmethod
+    async def work(self, experiment: Experiment) -> RunResult:
+        """Execute an experiment, which the caller closes."""
+
+    async def tell(self, event: Event) -> None:
+        """Give an event to every listener."""
+        for listener in self.listeners:
+            await listener.on(event)
+
+    def summary(self, grading: Grading, scoring: Scoring) -> Summary:
+        """Return the summary of a set of scores, read from the store."""
+        attempts, failed = self.store.counts(grading.run_id)
+        limit = self.options.max_errors
+        return summarise(
+            tally(self.store.scores(grading.id)),
+            attempts=attempts,
+            failed=failed,
+            gate=scoring.gate,
+            pairs=scoring.agreement,
+            graders=scoring.graders,
+            errors=sum(1 for _ in self.store.errors(grading.id)),
+            limit=None if limit is None else ErrorLimit(limit),
+        )
+
+
+@asynccontextmanager
+async def kept_answers(store: Store, *, cache: bool) -> AsyncGenerator[ReplyStore | None]:
+    """Give the place where answers of judges are kept, None where they are not to be."""
+    answers = store.replies() if cache else None
+    try:
+        yield answers
+    finally:
+        if answers is not None:
+            await answers.close()
+
+
+def ended(grading: Grading, summary: Summary, now: float) -> Grading:
+    """Return a set of scores that is complete."""
+    final = {"finished_at": now, "verdict": summary.verdict, "summary": summary.model_dump(mode="json")}
+    return grading.model_copy(update=final)
+
+
+def _notes(answers: ReplyStore | None) -> tuple[str, ...]:
+    """Return how many kept answers could not be used, where there are any."""
+    count = answers.rejected if answers is not None else 0
+    if not count:
+        return ()
+    what = f"{count} kept answer{'s are' if count > 1 else ' is'} outside the schema and could not be used"
+    return (f"{what}; run again without --replay, or export the questions again",)

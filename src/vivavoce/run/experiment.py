@@ -1,0 +1,102 @@
+"""`Experiment`: samples × targets × driver × graders × gate × limits, as plain data.
+
+A suite, a command, Python and a job each build one; an `ExperimentRun` executes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vivavoce.run.scoring import Scoring
+from vivavoce.run.tester import Tester
+from vivavoce.samples.sample import Sample
+from vivavoce.targets.target import Target
+
+GIVEN_IN_PYTHON = "given in Python"
+"""The dataset of a run over conversations that are in no file, or in one that only its caller can find again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Where the samples come from: `read` yields them one at a time, the same ones each time that a run resumes.
+
+    `count` is how many there are, None where nobody knows before the end. `dataset` is a hash that tells them from
+    others, or `GIVEN_IN_PYTHON`; `place` is where they are, in words. Grading again needs neither.
+    """
+
+    read: Callable[[], Iterable[Sample] | AsyncIterable[Sample]]
+    count: int | None = None
+    dataset: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """Sends the inputs of a sample one after the other; at the end it may ask what the target remembers."""
+
+    wants_state: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many conversations are held at a time, how many seconds a reply of a target may take, and its retries."""
+
+    concurrency: int
+    timeout: float = 300.0
+    retries: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What the record of a run says of its experiment, so that it can be shown, compared, resumed and graded again.
+
+    `spec` is the experiment as data, with the keys of a suite and without secrets; `base` is the folder where its paths
+    start, `source` the file or the command that it comes from, and `code` a hash of the code under test, None where
+    that is elsewhere.
+    """
+
+    spec: dict[str, Any]
+    base: Path
+    source: str
+    code: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What is asked, whom, by whom, how it is graded, and within which limits.
+
+    Without a `driver` the samples are recorded conversations, which need no `targets` and have one trial each.
+    `set_up` is called once before the first conversation. What limits calls and cost, and how many errors there may be,
+    are options of the run, for they may differ when it is resumed.
+    """
+
+    name: str
+    samples: Samples
+    scoring: Scoring
+    limits: Limits
+    description: Description
+    driver: Scripted | Tester | None = None
+    targets: tuple[Target, ...] = ()
+    trials: int = 1
+    set_up: Callable[[], Awaitable[None]] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def planned(self) -> int | None:
+        """How many conversations there will be, None where nobody knows."""
+        count = self.samples.count
+        return None if count is None else count * max(1, len(self.targets)) * self.trials
+
+    @property
+    def tester_fingerprint(self) -> str:
+        """A hash of everything that decides what the tester does; "" where there is none."""
+        return self.driver.agent.fingerprint if isinstance(self.driver, Tester) else ""
+
+    async def close(self) -> None:
+        """Close what was opened for it."""
+        agents = (self.driver.agent,) if isinstance(self.driver, Tester) else ()
+        for opened in (*self.targets, *self.scoring.opened, *agents):
+            await opened.close()

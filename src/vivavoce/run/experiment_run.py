@@ -1,0 +1,195 @@
+"""`ExperimentRun`: an experiment from beginning to end, or what is left of it."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import version
+
+from vivavoce.errors import UsageError
+from vivavoce.records.events import AttemptEnded, AttemptStarted, RunEnded, RunStarted, TurnEnded
+from vivavoce.records.run import Attempt, AttemptKey, Grading, Run, Status
+from vivavoce.records.trajectory import Turn
+from vivavoce.run.attempt import Grades, Task, hold
+from vivavoce.run.drivers import driver_on
+from vivavoce.run.execution import Execution, ended
+from vivavoce.run.experiment import Experiment
+from vivavoce.run.heap import tuned_gc
+from vivavoce.run.plan import RECORDED, Drivers, tasks_of
+from vivavoce.run.result import RunResult
+from vivavoce.run.workers import WorkerPool
+from vivavoce.store.runs.writer import OutcomeWriter
+from vivavoce.targets.channel import open_channel
+
+
+@dataclass
+class ExperimentRun(Execution):
+    """One run of an experiment: hold the conversations, grade them, keep and sum up what came out.
+
+    `resumed` is a run that is to be gone on with. One that `retries_errors` also tries the attempts again that had an
+    error: a conversation that went through is only graded again. What it replaces stays in the store. `begun` is the
+    record of the run from the moment that there is one.
+    """
+
+    resumed: Run | None = None
+    retries_errors: bool = False
+    begun: Run | None = field(default=None, init=False)
+
+    async def work(self, experiment: Experiment) -> RunResult:
+        """Execute an experiment, which the caller closes.
+
+        Raises:
+            UsageError: the set-up failed, or what decides the outcome of a resumed run has changed since it began.
+        """
+        if experiment.set_up is not None:
+            await experiment.set_up()
+        run_id = self.resumed.id if self.resumed is not None else _new_id(experiment.name)
+        with self.store.claimed(run_id):
+            return await self._run(experiment, run_id)
+
+    async def _run(self, experiment: Experiment, run_id: str) -> RunResult:
+        scoring = experiment.scoring
+        run, grading = self._records(experiment, run_id)
+        self.begun = run
+        done = self.store.done(run.id) if self.resumed else set[AttemptKey]()
+        if self.retries_errors:
+            done -= {row.key for row in self.store.errors(grading.id)}
+        grades = Grades(scoring.graders, scoring.composer)
+        self.workers = workers = WorkerPool(_workers(experiment, grades))
+        await self.tell(RunStarted(run, grading, experiment.planned, len(done)))
+        tasks = tasks_of(experiment, self._drivers(experiment), done)
+        async with self.store.writer(run.id, grading.id, scoring.fingerprints, replaces=self.retries_errors) as writer:
+            with tuned_gc():
+                await workers.run(tasks, partial(self._attempt, workers, grades, writer))
+        return await self._finish(experiment, run, grading, workers.stopped_by)
+
+    async def _attempt(self, workers: WorkerPool, grades: Grades, writer: OutcomeWriter, task: Task) -> None:
+        with ExitStack() as kept:
+            attempt = await self._hold(workers, grades, task, kept)
+            if attempt is None:
+                return
+            led = attempt.trajectory.test is not None
+            outcome = await grades.grade(attempt, task.sample.held(attempt.trajectory.messages) if led else task.sample)
+        await writer.put(outcome)
+        await self.tell(AttemptEnded(outcome))
+
+    async def _hold(self, workers: WorkerPool, grades: Grades, task: Task, kept_calls: ExitStack) -> Attempt | None:
+        """Hold a conversation, with the calls of it and of its judges set aside; None when the run was stopped."""
+
+        async def on_turn(turn: Turn) -> None:
+            await self.tell(TurnEnded(task.key, turn))
+
+        verdicts = 0 if self.options.replay else grades.verdicts(task.sample)
+        if self.retries_errors and (kept := self._kept(task.key)) is not None:
+            kept_calls.enter_context(self.budget.set_aside(verdicts))
+            return kept
+        if task.driver is None:
+            kept_calls.enter_context(self.budget.set_aside(verdicts))
+            return await hold(task, on_turn)
+        async with task.driver.channel.conversations:
+            if workers.stopped_by is not None:
+                return None
+            kept_calls.enter_context(self.budget.set_aside(task.driver.calls(task.sample) + verdicts))
+            await self.tell(AttemptStarted(task.key))
+            return await hold(task, on_turn)
+
+    def _kept(self, key: AttemptKey) -> Attempt | None:
+        """Return the conversation of an attempt of which only a grader broke, so that it need not be held again."""
+        assert self.resumed is not None
+        stored = self.store.attempts(self.resumed.id, sample_id=key.sample_id)
+        return next((one for one in stored if one.key == key and one.failure is None), None)
+
+    def _drivers(self, experiment: Experiment) -> Drivers:
+        """Return who leads the conversations with each target."""
+        driver, limits = experiment.driver, experiment.limits
+        if driver is None:
+            return {RECORDED: None}
+        opening = partial(
+            open_channel, limit=limits.concurrency, budget=self.budget, timeout=limits.timeout, retries=limits.retries
+        )
+        return {target.name: driver_on(driver, opening(target)) for target in experiment.targets}
+
+    def _records(self, experiment: Experiment, run_id: str) -> tuple[Run, Grading]:
+        if self.resumed is not None:
+            return self._records_again(self.resumed, experiment)
+        now, description, tester = time.time(), experiment.description, experiment.tester_fingerprint
+        run = Run(
+            id=run_id,
+            suite=experiment.name,
+            spec=description.spec,
+            base=str(description.base.absolute()),
+            options={
+                **self.options.model_dump(exclude_none=True),
+                "suite": description.source,
+                "dataset": experiment.samples.dataset,
+                "code": description.code,
+                **({"tester": tester} if tester else {}),
+            },
+            started_at=now,
+            version=version("vivavoce"),
+        )
+        prints = experiment.scoring.fingerprints
+        grading = Grading(id=f"{run.id}-g1", run_id=run.id, spec=description.spec, fingerprints=prints, created_at=now)
+        self.store.add_run(run, grading)
+        return run, grading
+
+    def _records_again(self, run: Run, experiment: Experiment) -> tuple[Run, Grading]:
+        """Return the records of a run that goes on.
+
+        Raises:
+            UsageError: what decides its outcome has changed since it began.
+        """
+        grading = next(iter(self.store.gradings(run.id)), None)
+        if grading is None:
+            raise UsageError(f"cannot resume {run.id}: it was stopped before it began; start a new run")
+        changed = _change(run, grading, experiment)
+        if changed is not None:
+            raise UsageError(f"cannot resume {run.id}: {changed} has changed since; start a new run")
+        run = run.model_copy(update={"status": "running", "finished_at": None})
+        self.store.update_run(run)
+        return run, grading
+
+    async def _finish(self, experiment: Experiment, run: Run, grading: Grading, stopped_by: str | None) -> RunResult:
+        summary, planned = self.summary(grading, experiment.scoring), experiment.planned
+        if stopped_by is None and planned is not None and summary.attempts < planned:
+            stopped_by = f"{planned - summary.attempts} of {planned} conversations were not held"
+        status: Status = "finished" if stopped_by is None else "interrupted"
+        if stopped_by is not None:
+            summary = summary.stopped_by(stopped_by, planned)
+        now = time.time()
+        grading = ended(grading, summary, now)
+        run = run.model_copy(update={"status": status, "finished_at": now})
+        self.store.update_grading(grading)
+        self.store.update_run(run)
+        await self.tell(RunEnded(run, grading))
+        return RunResult(run, grading, summary, self.store.place, stopped_by)
+
+
+def _new_id(name: str) -> str:
+    start = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "run"
+    return f"{start}-{secrets.token_hex(3)}"
+
+
+def _change(run: Run, grading: Grading, experiment: Experiment) -> str | None:
+    """Return what of an experiment is no longer as it was when its run began, None where nothing changed."""
+    if experiment.description.code != run.options["code"]:
+        return "the code of its target"
+    if experiment.tester_fingerprint != run.options.get("tester", ""):
+        return "its tester"
+    if experiment.samples.dataset != run.options["dataset"]:
+        return f"the dataset {experiment.samples.place}"
+    then, now = grading.fingerprints, experiment.scoring.fingerprints
+    changed = [name for name in {**then, **now} if then.get(name) != now.get(name)]
+    return f"'{changed[0]}'" if changed else None
+
+
+def _workers(experiment: Experiment, grades: Grades) -> int:
+    """Return how many conversations are in work: enough to keep the slots of targets and judges busy."""
+    concurrency = experiment.limits.concurrency
+    if experiment.driver is not None:
+        return 3 * concurrency
+    return 1 if grades.at_once else concurrency + concurrency // 2

@@ -1,0 +1,33 @@
+"""What a caller may set for one run."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from vivavoce.run.summary import ErrorLimit
+
+
+class RunOptions(BaseModel):
+    """What a caller may set for one run, over what the suite says; None leaves it to the suite."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    trials: int | None = Field(default=None, ge=1)
+    max_samples: int | None = Field(default=None, ge=1)
+    tags: list[str] | None = None
+    samples: list[str] | None = None
+    max_concurrent: int | None = Field(default=None, ge=1)
+    max_calls: int | None = Field(default=None, ge=0)
+    cache: bool = True
+    """Whether answers of judges are kept, and found again."""
+    replay: bool = False
+    """Whether judges are not asked at all: every answer comes from what was kept."""
+    max_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    """US dollars that models may cost; a target's own cost is not known here."""
+    max_errors: str | None = None
+    """How many conversations may have an error, as `3` or `5%`; a gate is then decided by what has a score."""
+
+    @field_validator("max_errors")
+    @classmethod
+    def _limit(cls, text: str | None) -> str | None:
+        return None if text is None else ErrorLimit(text).text

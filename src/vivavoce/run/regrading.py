@@ -1,0 +1,127 @@
+"""Grading a run again: the conversations are read from the store, no target is called, the old scores stay."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pydantic import ValidationError
+
+from vivavoce.errors import UsageError
+from vivavoce.messages import describe
+from vivavoce.records.events import AttemptEnded, RunEnded, RunStarted
+from vivavoce.records.run import Attempt, AttemptKey, Grading, Run
+from vivavoce.run.attempt import Grades
+from vivavoce.run.execution import Execution, ended
+from vivavoce.run.experiment import Experiment
+from vivavoce.run.result import RunResult
+from vivavoce.run.workers import WorkerPool
+from vivavoce.samples.sample import Sample
+
+Truths = dict[tuple[str, int], str]
+"""Rows as JSON text, by id and, for recorded conversations, trial."""
+
+
+@dataclass
+class Regrading(Execution):
+    """One more set of scores of a finished run; where it is stopped early, it counts for nothing.
+
+    Of the experiment its scoring counts, and its samples: their truths replace those of the run. `resumed` names a set
+    of scores that was stopped, to go on with.
+    """
+
+    run: Run = field(kw_only=True)
+    resumed: str | None = None
+
+    async def work(self, experiment: Experiment) -> RunResult:
+        """Grade every conversation and return the new set of scores.
+
+        Raises:
+            UsageError: a sample asks something else than the run did, the graders of a set of scores that is to go on
+                have changed, or another process is at work on the run.
+        """
+        truths = _truths(experiment)
+        for attempt in self.store.attempts(self.run.id):
+            sample_of(attempt, truths)
+        with self.store.claimed(self.run.id):
+            return await self._grade(experiment, truths)
+
+    async def _grade(self, experiment: Experiment, truths: Truths) -> RunResult:
+        run, store, scoring = self.run, self.store, experiment.scoring
+        grading = self._begun(experiment)
+        done = {row.key for row in store.scores(grading.id)} if self.resumed else set[AttemptKey]()
+        planned, _ = store.counts(run.id)
+        grades = Grades(scoring.graders, scoring.composer)
+        self.workers = workers = WorkerPool(1 if grades.at_once else 2 * experiment.limits.concurrency)
+        await self.tell(RunStarted(run, grading, planned, len(done)))
+        async with store.writer(run.id, grading.id, scoring.fingerprints) as writer:
+
+            async def grade(attempt: Attempt) -> None:
+                outcome = await grades.grade(attempt, sample_of(attempt, truths))
+                await writer.put_scores(attempt.key, outcome.scores, outcome.reward)
+                await self.tell(AttemptEnded(outcome))
+
+            await workers.run((one for one in store.attempts(run.id) if one.key not in done), grade)
+        summary = self.summary(grading, scoring)
+        if workers.stopped_by is None:
+            grading = ended(grading, summary, time.time())
+            store.update_grading(grading)
+        await self.tell(RunEnded(run, grading))
+        return RunResult(run, grading, summary, store.place, workers.stopped_by)
+
+    def _begun(self, experiment: Experiment) -> Grading:
+        """Return a new set of scores, or the one that goes on.
+
+        Raises:
+            UsageError: the graders have changed since it was begun.
+        """
+        prints = experiment.scoring.fingerprints
+        if self.resumed is not None:
+            begun = self.store.grading(self.run.id, self.resumed)
+            if begun.fingerprints != prints:
+                raise UsageError(f"cannot go on with {begun.id}: its graders have changed since; grade again")
+            return begun
+        begun = Grading(
+            id=f"{self.run.id}-g{len(self.store.gradings(self.run.id)) + 1}",
+            run_id=self.run.id,
+            spec=experiment.description.spec,
+            fingerprints=prints,
+            created_at=time.time(),
+        )
+        self.store.add_grading(begun)
+        return begun
+
+
+def _truths(experiment: Experiment) -> Truths:
+    """Return the rows of an experiment, without recorded conversations."""
+    samples = experiment.samples.read()
+    assert isinstance(samples, Iterable)
+    return {
+        (sample.id, 0 if sample.messages is None else sample.trial or 0): sample.row_text(("messages", "trial"))
+        for sample in samples
+    }
+
+
+def sample_of(attempt: Attempt, truths: Truths) -> Sample:
+    """Return the sample of an attempt; `truths` replaces rows, where they ask the same.
+
+    Raises:
+        UsageError: the row asks something else than was asked, or does not fit the conversation.
+    """
+    stored = json.loads(attempt.sample)
+    row = json.loads(truths.get(_key(attempt.key, stored), attempt.sample))
+    if row.get("input") != stored.get("input"):
+        raise UsageError(f"sample '{attempt.key.sample_id}' asks something else than the run did; run the suite again")
+    if "input" not in row:
+        row["messages"] = attempt.trajectory.messages
+    try:
+        return Sample.model_validate(row)
+    except ValidationError as error:
+        raise UsageError(f"sample '{attempt.key.sample_id}': {describe(error)}") from error
+
+
+def _key(key: AttemptKey, stored: dict[str, object]) -> tuple[str, int]:
+    """Return where the truth of an attempt stands: the trials of what was asked share one row."""
+    return (key.sample_id, 0 if "input" in stored else key.trial)

@@ -1,0 +1,50 @@
+"""The tester of an experiment: an agent that leads conversations, and what each of its tests is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from vivavoce.penelope.agent import PenelopeAgent
+from vivavoce.penelope.context import TestContext
+from vivavoce.samples.sample import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Tester:
+    """An agent, and what holds for samples that do not say it: a persona, and whether the tests are adversarial."""
+
+    __test__: ClassVar[bool] = False
+    agent: PenelopeAgent
+    persona: str | dict[str, str] | None = None
+    adversarial: bool | None = None
+
+    def most_turns(self, sample: Sample) -> int:
+        """Return how many messages a conversation about a sample has at most."""
+        return sample.max_turns or self.agent.max_turns
+
+    def context(self, sample: Sample, trial: int = 0) -> TestContext:
+        """Return what the test of a sample is about.
+
+        Raises:
+            UsageError: the sample names a persona that does not exist.
+        """
+        wanted = (sample.adversarial, self.adversarial, self.agent.setup.strategy.adversarial)
+        adversarial = next(one for one in wanted if one is not None)
+        context = sample.context
+        return self.agent.context(
+            sample.instructions,
+            sample.goal or "",
+            scenario=sample.scenario,
+            restrictions=sample.restrictions,
+            context=context if context is None or isinstance(context, dict) else {"context": context},
+            persona=sample.persona if sample.persona is not None else self.persona,
+            facts=sample.facts,
+            must=sample.must,
+            must_not=sample.must_not,
+            openings=[one.text for one in sample.said],
+            adversarial=adversarial,
+            max_turns=self.most_turns(sample),
+            min_turns=self.agent.min_turns if sample.min_turns is None else sample.min_turns,
+            trial=trial,
+        )

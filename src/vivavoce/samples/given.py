@@ -1,0 +1,88 @@
+"""Recorded conversations as a caller in Python has them: dicts, samples, histories, in memory or from a stream."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from vivavoce.conversation import ConversationHistory
+from vivavoce.errors import UsageError
+from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
+from vivavoce.samples.row import read_sample
+from vivavoce.samples.sample import Sample
+
+GivenRow = Mapping[str, Any] | Sample | MultiTurnSample | SingleTurnSample | ConversationHistory
+"""A recorded conversation with what is known about it; a single question with its response is one too."""
+
+
+def given_samples(rows: Iterable[GivenRow] | AsyncIterable[GivenRow]) -> Iterator[Sample] | AsyncIterator[Sample]:
+    """Return the samples of rows, each read when its turn comes.
+
+    Raises:
+        UsageError: when it comes to a row that is not a conversation, or to an id that was there already.
+    """
+    reader = _Reader()
+    if isinstance(rows, AsyncIterable):
+        return _awaited(rows, reader)
+    return map(reader.sample, rows)
+
+
+async def _awaited(rows: AsyncIterable[GivenRow], reader: _Reader) -> AsyncIterator[Sample]:
+    async for row in rows:
+        yield reader.sample(row)
+
+
+class _Reader:
+    """Makes samples of rows, and remembers a hash of each id and trial."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()
+        self._position = -1
+
+    def sample(self, row: GivenRow) -> Sample:
+        """Return the sample of the next row."""
+        self._position += 1
+        sample = _sample_of(row, self._position)
+        key = hash((sample.id, sample.trial or 0))
+        if key in self._seen:
+            raise UsageError(f"row {self._position}: the id '{sample.id}' was there before; give each row its own")
+        self._seen.add(key)
+        return sample
+
+
+def _sample_of(row: GivenRow, position: int) -> Sample:
+    sample = row if isinstance(row, Sample) else _read(_fields(row, position), position)
+    if sample.messages is not None:
+        return sample
+    question, answer = sample.input, sample.metadata.get("response")
+    if not isinstance(question, str) or not isinstance(answer, str):
+        rule = "give 'messages', or 'user_input' with its 'response'"
+        raise UsageError(f"row {position}: there is no conversation to measure; {rule}")
+    found = sample.metadata.get("retrieved_contexts")
+    said = [
+        {"role": "user", "content": question},
+        {"role": "assistant", "content": answer, "retrieval_context": found},
+    ]
+    fields = {name: getattr(sample, name) for name in sample.model_fields_set - {"input"}}
+    rest = {name: value for name, value in sample.metadata.items() if name not in ("response", "retrieved_contexts")}
+    return _read({**fields, "messages": said, "metadata": rest}, position)
+
+
+def _fields(row: GivenRow, position: int) -> Mapping[str, Any]:
+    """Return a row as the fields of a sample; rows of somebody else's program may be anything."""
+    if isinstance(row, Mapping):
+        return row
+    if isinstance(row, ConversationHistory):
+        return {"id": row.conversation_id, "messages": row.messages}
+    if isinstance(row, MultiTurnSample | SingleTurnSample):
+        return row.to_dict()
+    rule = "a row is a dict with 'messages', a sample or a ConversationHistory"
+    raise UsageError(f"row {position}: {rule}; got {type(row).__name__}")
+
+
+def _read(row: Mapping[str, Any], position: int) -> Sample:
+    try:
+        return read_sample(row, line=position, position=position, base=Path())
+    except UsageError as error:
+        raise UsageError(*(f"row {position}: {problem.message}" for problem in error.problems)) from error

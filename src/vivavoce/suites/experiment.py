@@ -1,0 +1,110 @@
+"""From a suite to the experiment that it describes, and to a run of that."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+
+from vivavoce.pacing.budget import Budget
+from vivavoce.plugins import load_object
+from vivavoce.records.events import Listener
+from vivavoce.records.run import Run
+from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Scripted
+from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.options import RunOptions
+from vivavoce.run.plan import RECORDED
+from vivavoce.store.replies import ReplyStore
+from vivavoce.store.store import Store
+from vivavoce.suites.build import needs_state
+from vivavoce.suites.check import prepare
+from vivavoce.suites.hooks import check_setup, run_setup
+from vivavoce.suites.judges import JudgeOpener
+from vivavoce.suites.load import Suite
+from vivavoce.suites.plan import plan_of
+from vivavoce.suites.spec import FunctionTargetSpec, LettaTargetSpec
+from vivavoce.suites.stored import dump_spec
+from vivavoce.suites.targets import build_targets
+from vivavoce.suites.testers import build_tester, check_tests
+from vivavoce.targets.target import Target
+from vivavoce.user_code import hash_code
+
+
+def suite_run(
+    suite: Suite,
+    options: RunOptions,
+    *,
+    store: Store,
+    listeners: Sequence[Listener] = (),
+    targets: Sequence[Target] = (),
+    resumed: Run | None = None,
+    retries_errors: bool = False,
+) -> ExperimentRun:
+    """Return a run of a suite, ready to execute; `targets` are there already and take the place of its own."""
+    build = partial(build_experiment, suite, options, targets=targets)
+    return ExperimentRun(build, store, options, listeners, resumed=resumed, retries_errors=retries_errors)
+
+
+def build_experiment(
+    suite: Suite, options: RunOptions, budget: Budget, answers: ReplyStore | None, targets: Sequence[Target] = ()
+) -> Experiment:
+    """Return the experiment that a suite describes; `targets` are there already and take the place of its own.
+
+    Raises:
+        UsageError: the suite, its files or its dataset are wrong.
+    """
+    plan, spec = plan_of(suite, options), suite.spec
+    judges = JudgeOpener(budget, answers, options.replay, plan.concurrency)
+    tester = build_tester(suite, judges)
+    scoring, dataset = prepare(suite, plan, judges, tester.agent.fingerprint if tester else "")
+    if tester is not None:
+        check_tests(suite, tester)
+    samples = Samples(plan.samples, plan.count(dataset.samples), plan.dataset, spec.dataset.place)
+    asked = tuple(targets or build_targets(suite, plan.concurrency))
+    return Experiment(
+        name=spec.name,
+        samples=samples,
+        scoring=scoring,
+        limits=_limits(suite, plan.concurrency),
+        description=Description(dump_spec(spec), suite.base, suite.source, None if targets else _code(suite)),
+        driver=tester or _scripted(suite),
+        targets=asked,
+        trials=plan.trials,
+        set_up=_set_up(suite, asked),
+        notes=suite.notes,
+    )
+
+
+def _scripted(suite: Suite) -> Scripted | None:
+    """Return the driver of samples that are asked, None for recorded ones."""
+    if suite.spec.driver == "replay":
+        return None
+    return Scripted(needs_state(suite.spec.graders, suite.base))
+
+
+def _limits(suite: Suite, concurrency: int) -> Limits:
+    target = suite.spec.target
+    return Limits(concurrency) if target is None else Limits(concurrency, target.timeout, target.max_retries)
+
+
+def _code(suite: Suite) -> str | None:
+    """Return a hash of the code under test, where it is in a file; other targets are elsewhere."""
+    spec = suite.spec.target
+    if not isinstance(spec, FunctionTargetSpec):
+        return None
+    return hash_code((suite.base / spec.function.rpartition(":")[0]).resolve())
+
+
+def _set_up(suite: Suite, targets: Sequence[Target]) -> Callable[[], Awaitable[None]] | None:
+    """Return what is to be called once before the first conversation, where the suite names something."""
+    reference = suite.spec.setup_script
+    if reference is None:
+        return None
+    function = load_object(reference, suite.base)
+    asked = check_setup(function, reference, has_client=isinstance(suite.spec.target, LettaTargetSpec))
+    clients = [(getattr(target, "client", None), target.name) for target in targets] or [(None, RECORDED)]
+
+    async def set_up() -> None:
+        for client, name in clients if "model_handle" in asked else clients[:1]:
+            await run_setup(function, asked, client, name)
+
+    return set_up

@@ -1,0 +1,53 @@
+"""What a run of a suite would call, counted before anything is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vivavoce.samples.sample import Sample
+from vivavoce.suites.load import Suite
+from vivavoce.suites.plan import Plan
+from vivavoce.suites.spec import TesterSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a run would call: `messages` to targets and `verdicts` of judges, retries aside.
+
+    Of conversations that a tester leads they are the most there can be, and it is asked at least once for each message.
+    """
+
+    samples: int
+    targets: int
+    trials: int
+    conversations: int
+    turns: int
+    messages: int
+    verdicts: int
+    concurrency: int
+    led: bool = False
+
+
+def forecast(suite: Suite, plan: Plan, verdicts_on: Callable[[Sample, int], int]) -> Forecast:
+    """Return what a run would call; `verdicts_on` says how many verdicts a sample of so many turns takes."""
+    samples = turns = verdicts = 0
+    tester = (suite.spec.tester or TesterSpec()) if suite.spec.driver == "penelope" else None
+    for sample in plan.samples():
+        samples += 1
+        most = sample.turn_count if tester is None else sample.max_turns or tester.max_turns
+        turns += most
+        verdicts += verdicts_on(sample, most) + (0 if tester is None else -(-most // tester.evaluate_every))
+    targets = 0 if plan.replays else len(getattr(suite.spec.target, "model_handles", None) or [None])
+    times = max(targets, 1) * plan.trials
+    return Forecast(
+        samples=samples,
+        targets=targets,
+        trials=plan.trials,
+        conversations=samples * times,
+        turns=turns * times,
+        messages=0 if plan.replays else turns * times,
+        verdicts=verdicts * times,
+        concurrency=plan.concurrency,
+        led=tester is not None,
+    )

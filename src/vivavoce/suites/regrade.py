@@ -1,0 +1,73 @@
+"""Grading a stored run again, with the graders of its own suite or of another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from vivavoce.errors import UsageError
+from vivavoce.pacing.budget import Budget
+from vivavoce.records.events import Listener
+from vivavoce.records.run import Run
+from vivavoce.run.experiment import Description, Experiment, Limits, Samples
+from vivavoce.run.options import RunOptions
+from vivavoce.run.regrading import Regrading
+from vivavoce.samples.rows import read_samples
+from vivavoce.store.replies import ReplyStore
+from vivavoce.store.store import Store
+from vivavoce.suites.build import Builder
+from vivavoce.suites.check import prepare
+from vivavoce.suites.dataset import dataset_source
+from vivavoce.suites.judges import JudgeOpener
+from vivavoce.suites.load import Suite
+from vivavoce.suites.plan import plan_of
+from vivavoce.suites.stored import dump_spec, stored_suite
+
+
+def open_regrading(
+    name: str,
+    suite: Suite | None = None,
+    options: RunOptions | None = None,
+    *,
+    store: Store,
+    listeners: Sequence[Listener] = (),
+    resumed: str | None = None,
+) -> Regrading:
+    """Return the work of grading a run again, ready to execute.
+
+    `suite` brings other graders, and other truths for samples of the same id; without it the run's own is used, with
+    its grading functions as they are now. Of the options, those about judges count. `resumed` names a set of scores
+    that was stopped, to go on with.
+
+    Raises:
+        UsageError: there is no such run, or it is not finished.
+    """
+    run, options = store.run(name), options or RunOptions()
+    if run.status != "finished":
+        raise UsageError(f"run {run.id} is not finished; first go on with: viva run --resume {run.id}")
+    build = partial(_build, run, suite, options)
+    return Regrading(build, store, options, listeners, run=run, resumed=resumed)
+
+
+def _build(
+    run: Run, other: Suite | None, options: RunOptions, budget: Budget, answers: ReplyStore | None
+) -> Experiment:
+    """Return the experiment whose scoring, and whose truths, a run is graded with."""
+    suite = other or stored_suite(run)
+    spec = suite.spec
+    judges = JudgeOpener(budget, answers, options.replay, spec.max_concurrent)
+    tester = str(run.options.get("tester", ""))
+    if other is None:
+        scoring, samples = Builder(suite, judges.open, tester=tester).scoring(), Samples(tuple, count=0)
+    else:
+        scoring, _ = prepare(suite, plan_of(suite, RunOptions()), judges, tester)
+        rows = partial(read_samples, dataset_source(suite), fields=spec.dataset.fields, base=suite.base)
+        samples = Samples(rows)
+    return Experiment(
+        name=spec.name,
+        samples=samples,
+        scoring=scoring,
+        limits=Limits(spec.max_concurrent),
+        description=Description(dump_spec(spec), suite.base, suite.source),
+        notes=suite.notes,
+    )

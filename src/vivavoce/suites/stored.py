@@ -1,0 +1,36 @@
+"""A suite as it is kept with its run, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vivavoce.records.redaction import MARK, without_keys
+from vivavoce.records.run import Run
+from vivavoce.suites.document import Described
+from vivavoce.suites.load import Suite
+from vivavoce.suites.spec import SuiteSpec
+
+REQUEST = ("url", "headers", "body")
+"""The parts of a target that make a request, where somebody may have written a key."""
+
+
+def dump_spec(spec: SuiteSpec) -> dict[str, Any]:
+    """Return a suite as data, keys of ours and no secrets: what has the shape of one is cut out of a request."""
+    data = spec.model_dump(mode="json", exclude_none=True, exclude={"target": {"api_key"}})
+    target: dict[str, Any] = data.get("target", {})
+    target |= {part: json.loads(without_keys(json.dumps(target[part]))) for part in REQUEST if part in target}
+    return data
+
+
+def lacks_key(run: Run) -> bool:
+    """Say whether the target of a run held a key, which was not stored."""
+    target: Mapping[str, Any] = run.spec.get("target") or {}
+    return any(MARK in str(target.get(part)) for part in REQUEST)
+
+
+def stored_suite(run: Run) -> Suite:
+    """Return the suite of a run, from its own record."""
+    return Suite(SuiteSpec.model_validate(run.spec), Described(run.spec), Path(run.base), run.options["suite"])
