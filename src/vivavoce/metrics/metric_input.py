@@ -8,6 +8,7 @@ from vivavoce.conversation import ConversationHistory
 from vivavoce.messages import AnyMessage
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.samples.sample import Sample
+from vivavoce.unchecked import unchecked
 
 
 def metric_input(
@@ -15,13 +16,14 @@ def metric_input(
 ) -> MultiTurnEvaluationInput:
     """Return what a metric is given of a sample and the conversation that came of it."""
     context, truth = sample.context, sample.ground_truth
-    return MultiTurnEvaluationInput.model_construct(
-        conversation_history=ConversationHistory.model_construct(messages=messages, conversation_id=sample.id),
-        goal=sample.goal,
-        instructions=sample.instructions,
-        context=context if context is None or isinstance(context, dict) else {"context": context},
-        reference=truth if isinstance(truth, str) else None,
-        must=tuple(sample.must),
-        must_not=tuple(sample.must_not),
-        turn_seconds=tuple(seconds),
-    )
+    fields = {
+        "conversation_history": unchecked(ConversationHistory, {"messages": messages, "conversation_id": sample.id}),
+        "goal": sample.goal,
+        "instructions": sample.instructions,
+        "context": context if context is None or isinstance(context, dict) else {"context": context},
+        "reference": truth if isinstance(truth, str) else None,
+        "must": tuple(sample.must),
+        "must_not": tuple(sample.must_not),
+        "turn_seconds": tuple(seconds),
+    }
+    return unchecked(MultiTurnEvaluationInput, fields)

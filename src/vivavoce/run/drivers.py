@@ -26,6 +26,7 @@ from vivavoce.suites.testers import context_of
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.lane import Lane
 from vivavoce.targets.target import Opening
+from vivavoce.unchecked import unchecked
 
 OnTurn = Callable[[Turn], Awaitable[None]]
 
@@ -54,12 +55,13 @@ class Driver(Protocol):
 def replay(sample: Sample) -> Trajectory:
     """Return the recorded conversation of a sample, split into turns."""
     opening, turns = split_turns(sample.messages or [])
-    return Trajectory(opening=opening, turns=[_recorded(index, messages) for index, messages in enumerate(turns)])
+    recorded = [_recorded(index, messages) for index, messages in enumerate(turns)]
+    return unchecked(Trajectory, {"opening": opening, "turns": recorded})
 
 
 def _recorded(index: int, messages: list[AnyMessage]) -> Turn:
     """Return a turn without validating its messages a second time."""
-    return Turn.model_construct(index=index, messages=messages, started_at=None, seconds=None, usage=None, failure=None)
+    return unchecked(Turn, {"index": index, "messages": messages})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Literal, Unpack
+from typing import Annotated, Any, ClassVar, Literal, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.judging import Asked, JudgedMetric, JudgingOptions, Verdict
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
@@ -217,7 +218,9 @@ class GoalAchievementJudge(JudgedMetric):
             ModelFault: it failed, or did not answer in the shape asked for.
         """
         reply = await super().ask(asked)
-        if reply.parsed is None or not _unfounded(self._verdict(reply, asked).findings):
+        if reply.parsed is None or _is_founded(reply.parsed, asked.checker):
+            return reply
+        if not _unfounded(self._verdict(reply, asked).findings):
             return reply
         again = replace(asked, request=replace(asked.request, trial=asked.request.trial + AGAIN))
         try:
@@ -295,6 +298,22 @@ def _named(criteria: Sequence[Criterion], given: MultiTurnEvaluationInput) -> It
             yield one, PROHIBITION, given.must_not[i - listed]
         else:
             yield one, CRITERION, given.must[i] if given.must else one.outcome
+
+
+def _is_founded(answer: Mapping[str, Any], checker: Checker) -> bool:
+    """Say whether each outcome of an answer has a quote that is found, which is seen without reading the answer."""
+    criteria = answer.get("criteria")
+    return isinstance(criteria, list) and all(
+        isinstance(one, Mapping) and _has_found(cast("Mapping[str, Any]", one).get("evidence"), checker)
+        for one in cast("list[object]", criteria)
+    )
+
+
+def _has_found(evidence: object, checker: Checker) -> bool:
+    return isinstance(evidence, list) and any(
+        isinstance(text, str) and bool(text.strip()) and checker.look_up(text).verified
+        for text in cast("list[object]", evidence)
+    )
 
 
 def _unfounded(findings: Sequence[Finding]) -> list[Finding]:
