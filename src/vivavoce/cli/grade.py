@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +19,7 @@ from vivavoce.cli.output import (
     store_of,
 )
 from vivavoce.cli.progress import RunProgress, interruptible
+from vivavoce.pacing.loops import run as run_loop
 from vivavoce.report.terminal import run_report
 from vivavoce.report.worst import worst
 from vivavoce.run.plan import RunOptions
@@ -53,7 +53,7 @@ def command(
         )
         work = Regrade(opened, run, suite and existing(suite), listeners, options)
         with progress:
-            result = asyncio.run(interruptible(work, progress))
+            result = run_loop(interruptible(work, progress))
         if result.stopped_by is not None:
             out().print(f"stopped: {result.stopped_by}; the scores of {result.run.id} are as before")
         else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ from vivavoce.cli.output import (
 )
 from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.errors import UsageError
+from vivavoce.pacing.loops import run as run_loop
 from vivavoce.report.letta_layout import write_letta_layout
 from vivavoce.report.terminal import run_report
 from vivavoce.report.text import count, one_line
@@ -105,7 +105,7 @@ def command(
             run = open_run(existing(suite), options, target=target, store=opened, listeners=listeners)
         check_output(run.suite, output)
         with progress:
-            result = asyncio.run(interruptible(run, progress))
+            result = run_loop(interruptible(run, progress))
         report_run(opened, result, output or output_of(run.suite), ["--store", store] if store else [])
     raise typer.Exit(result.exit_code)
 

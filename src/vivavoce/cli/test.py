@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -24,6 +23,7 @@ from vivavoce.cli.output import (
 from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.cli.run import report_run
 from vivavoce.errors import UsageError
+from vivavoce.pacing.loops import run as run_loop
 from vivavoce.penelope.result import read_test
 from vivavoce.records.counting import to_number
 from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, TurnEnded
@@ -119,7 +119,7 @@ def command(
     )
     with Store.open(store_of(store)) as opened:
         watcher = _Watcher(notes() if as_json else out(), quiet)
-        result = asyncio.run(interruptible(SuiteRun(suite, options, opened, [watcher]), RunProgress(notes())))
+        result = run_loop(interruptible(SuiteRun(suite, options, opened, [watcher]), RunProgress(notes())))
         _report(opened, result, as_json, quiet, ["--store", store] if store else [])
     raise typer.Exit(result.exit_code)
 

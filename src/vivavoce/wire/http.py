@@ -116,10 +116,13 @@ class Client:
                 connection, the time or the server (5xx) failed.
         """
         source = self._hide(f"{method} {_place(url)}".encode()).decode()
+        limit = asyncio.timeout(self.limits.timeout or None)
         try:
-            async with asyncio.timeout(self.limits.timeout or None):
+            async with limit:
                 response = await self._exchange(method, url, data, headers)
-        except TimeoutError as error:
+        except (TimeoutError, asyncio.CancelledError) as error:
+            if not limit.expired():  # where a limit of the caller ends in the same moment, this one says more
+                raise
             said = f"{source}: no answer within {self.limits.timeout:g} s"
             raise self.fault(said, kind="timeout", retryable=repeatable) from error
         except Broken as error:
