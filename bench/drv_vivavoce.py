@@ -11,6 +11,7 @@ import os
 import sys
 import tempfile
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from vivavoce.wire.http import Limits
 CONVERSATIONS = Path(os.environ["BENCH_CONVERSATIONS"])
 sys.path.insert(0, str(CONVERSATIONS.parent.parent))
 meter = import_module("h")
+if find_spec("uvloop"):
+    import_module("uvloop")
 for lazy in ("yarl", "aiohappyeyeballs", "sqlalchemy.dialects.sqlite.pysqlite"):
     import_module(lazy)
 

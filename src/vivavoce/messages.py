@@ -200,6 +200,12 @@ class Message(_Wire):
             return ""
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
 
+    @property
+    def plain(self) -> str | None:
+        """The words of a message that has nothing else, None for any other."""
+        content = self.content
+        return content if isinstance(content, str) and self.model_fields_set == _PLAIN else None
+
     def to_wire(self) -> dict[str, Any]:
         """Return what a chat completions endpoint accepts: our own annotations are left out."""
         return _without(self.to_dict(), "timestamp", "metadata", "retrieval_context")
@@ -242,6 +248,7 @@ class ToolMessage(Message):
     tool_call_id: str | None = None
 
 
+_PLAIN = {"role", "content"}
 _SPEAKERS = {"system": "System", "developer": "System", "user": "Human", "assistant": "AI", "tool": "Tool"}
 _KINDS: Mapping[str, type[Message]] = {
     "system": SystemMessage,
@@ -271,11 +278,12 @@ def _with_roles(rows: Any) -> Any:
 
 def _plain(row: Any) -> Message | None:
     """Return the message of a row that is a role and a text, as nearly all are: there is nothing to validate."""
-    if type(row) is not dict or len(cast("dict[Any, Any]", row)) != 2:
+    if type(row) is not dict:
         return None
-    role, content = cast("dict[Any, Any]", row).get("role"), cast("dict[Any, Any]", row).get("content")
+    fields = cast("dict[Any, Any]", row)
+    role, content = fields.get("role"), fields.get("content")
     kind = _KINDS.get(role) if type(role) is str else None
-    if kind is None or type(content) is not str:
+    if kind is None or type(content) is not str or len(fields) != 2:
         return None
     return unchecked(kind, {"role": role, "content": content})
 

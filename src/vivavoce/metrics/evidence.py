@@ -120,6 +120,8 @@ def _folded(text: str) -> str:
 
 
 def _words(message: AnyMessage) -> list[str]:
+    if (text := message.plain) is not None:
+        return [text]
     words = [message.text]
     if found := message.retrieval_context:
         words += [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False, default=str) for one in found]

@@ -19,7 +19,6 @@ from vivavoce.messages import AIMessage, Message, read_message
 from vivavoce.records.usage import Usage, charge, reported_usage
 from vivavoce.wire.http import Answer, Client, Limits, checked_url
 
-_SIMPLE = {"role", "content"}
 _OURS = ("model", "messages", "stream", "n", "tools", "response_format")
 
 
@@ -94,9 +93,7 @@ class WireMessages(list[dict[str, Any]]):
 def wire_messages(messages: Sequence[Message]) -> WireMessages:
     """Return messages as an endpoint accepts them."""
     return WireMessages(
-        {"role": message.role, "content": message.content}
-        if message.model_fields_set == _SIMPLE and isinstance(message.content, str)
-        else message.to_wire()
+        {"role": message.role, "content": text} if (text := message.plain) is not None else message.to_wire()
         for message in messages
     )
 
