@@ -11,8 +11,11 @@ import os
 import sys
 import tempfile
 from importlib import import_module
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
+
+from fake_server import QUOTE
 
 from vivavoce import evaluate
 from vivavoce.metrics import GoalAchievementJudge
@@ -22,7 +25,9 @@ from vivavoce.wire.http import Limits
 CONVERSATIONS = Path(os.environ["BENCH_CONVERSATIONS"])
 sys.path.insert(0, str(CONVERSATIONS.parent.parent))
 meter = import_module("h")
-for lazy in ("aiohttp", "sqlalchemy.dialects.sqlite.pysqlite"):
+if find_spec("uvloop"):
+    import_module("uvloop")
+for lazy in ("yarl", "aiohappyeyeballs", "sqlalchemy.dialects.sqlite.pysqlite"):
     import_module(lazy)
 
 
@@ -33,6 +38,8 @@ def main() -> None:
     metric = GoalAchievementJudge(
         OpenAIModel(meter.MODEL, base_url=meter.BASE, api_key="sk-x", limits=Limits(concurrency=meter.CONC))
     )
+    for row in rows:
+        row["turns"][-1]["content"] += f" {QUOTE}"
     given = [{"id": row["id"], "goal": row["goal"], "messages": row["turns"]} for row in rows]
     with tempfile.TemporaryDirectory() as folder, meter.M("vivavoce") as measured:
         result = evaluate(given, [metric], max_concurrent=meter.CONC, store=f"{folder}/store.db")

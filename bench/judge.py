@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+from fake_server import QUOTE
+
 from vivavoce import RunResult, evaluate
 from vivavoce.metrics import GoalAchievementJudge, evaluate_conversation
 from vivavoce.metrics.judged.goal import LEVELS, goal_reply
@@ -76,6 +78,7 @@ def conversations(count: int, turns: int = 3) -> Iterator[dict[str, Any]]:
     draw = random.Random(3)
     for i in range(count):
         said = [" ".join(draw.choices(WORDS, k=110)) for _ in range(2 * turns)]
+        said[-1] += f" {QUOTE}"
         roles = ("user", "assistant")
         messages = [{"role": roles[k % 2], "content": text} for k, text in enumerate(said)]
         yield {"id": f"c{i}", "goal": f"The user wants a refund for order {1000 + i}", "messages": messages}
@@ -108,6 +111,8 @@ def prompts() -> None:
     with server() as address:
         with (PEERS / "scratch" / "convs200.jsonl").open(encoding="utf-8") as lines:
             told = [json.loads(line) for line in lines]
+        for one in told:
+            one["turns"][-1]["content"] += f" {QUOTE}"
         rows = [{"id": one["id"], "goal": one["goal"], "messages": one["turns"]} for one in told]
         stored(iter(rows), address)
         seen = ask(f"{address}/stats")

@@ -26,6 +26,8 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from vivavoce.unchecked import unchecked
+
 
 class _Wire(BaseModel):
     """Immutable, keeps unknown keys, and dumps only what was given (`to_dict`)."""
@@ -198,6 +200,12 @@ class Message(_Wire):
             return ""
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
 
+    @property
+    def plain(self) -> str | None:
+        """The words of a message that has nothing else, None for any other."""
+        content = self.content
+        return content if isinstance(content, str) and self.model_fields_set == _PLAIN else None
+
     def to_wire(self) -> dict[str, Any]:
         """Return what a chat completions endpoint accepts: our own annotations are left out."""
         return _without(self.to_dict(), "timestamp", "metadata", "retrieval_context")
@@ -240,7 +248,15 @@ class ToolMessage(Message):
     tool_call_id: str | None = None
 
 
+_PLAIN = {"role", "content"}
 _SPEAKERS = {"system": "System", "developer": "System", "user": "Human", "assistant": "AI", "tool": "Tool"}
+_KINDS: Mapping[str, type[Message]] = {
+    "system": SystemMessage,
+    "developer": SystemMessage,
+    "user": HumanMessage,
+    "assistant": AIMessage,
+    "tool": ToolMessage,
+}
 _RAGAS_ROLES = {"human": "user", "ai": "assistant"}
 
 
@@ -257,9 +273,19 @@ def _with_roles(rows: Any) -> Any:
     if not isinstance(rows, Sequence) or isinstance(rows, str):
         return cast("Any", rows)
     listed = cast("Sequence[Any]", rows)
-    if all(type(row) is dict and "role" in row for row in listed):  # nearly every conversation: nothing to copy
-        return listed
-    return [_with_role(row) for row in listed]
+    return [_plain(row) or _with_role(row) for row in listed]
+
+
+def _plain(row: Any) -> Message | None:
+    """Return the message of a row that is a role and a text, as nearly all are: there is nothing to validate."""
+    if type(row) is not dict:
+        return None
+    fields = cast("dict[Any, Any]", row)
+    role, content = fields.get("role"), fields.get("content")
+    kind = _KINDS.get(role) if type(role) is str else None
+    if kind is None or type(content) is not str or len(fields) != 2:
+        return None
+    return unchecked(kind, {"role": role, "content": content})
 
 
 def _json_text(arguments: Any) -> str:
@@ -345,7 +371,7 @@ def read_messages(data: Iterable[Mapping[str, Any] | Message]) -> list[AnyMessag
 
 def read_message(data: Mapping[str, Any] | Message) -> AnyMessage:
     """Read one message in any known spelling."""
-    return read_messages([data])[0]
+    return cast("AnyMessage", _plain(data)) or read_messages([data])[0]
 
 
 def dump_messages(messages: Sequence[AnyMessage]) -> str:

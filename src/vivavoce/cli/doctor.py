@@ -28,6 +28,7 @@ _EXTRAS = {
     "postgres": ("psycopg",),
     "providers": ("pydantic_ai",),
     "sentiment": ("vaderSentiment",),
+    "speed": ("uvloop",),
 }
 _KEYS = {"OPENAI_API_KEY": "judges and targets at OpenAI", "LETTA_API_KEY": "Letta Cloud"}
 

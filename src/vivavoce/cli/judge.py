@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from vivavoce.cli.run import report_run
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import Scope
 from vivavoce.models.batch import import_responses as read_responses
+from vivavoce.pacing.loops import run as run_loop
 from vivavoce.report.text import count, one_line
 from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
@@ -91,7 +91,7 @@ def command(
         return
     with Store.open(store_of(store)) as opened:
         if export_requests is not None:
-            export = asyncio.run(write_requests(suite, _named(judge), export_requests, opened, options))
+            export = run_loop(write_requests(suite, _named(judge), export_requests, opened, options))
             _tell_export(export)
             return
         if import_responses is not None:
@@ -123,7 +123,7 @@ def _import(path: Path, store: Store, judge: str) -> None:
     try:
         report = read_responses(path, replies, judge)
     finally:
-        asyncio.run(replies.close())
+        run_loop(replies.close())
     for failed in report.failed:
         notes().print(one_line(f"{failed.custom_id}: {failed.cause}", 300))
     cost = "" if report.usage.cost is None else f", for {report.usage.cost:.4f} US dollars"

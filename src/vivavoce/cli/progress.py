@@ -12,6 +12,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
+from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.events import AttemptEnded, Event, RunStarted, TurnEnded
 from vivavoce.report.text import count
 from vivavoce.run.execution import Execution
@@ -116,4 +117,4 @@ async def interruptible(work: Execution, progress: RunProgress) -> RunResult:
 def execute(work: Execution, progress: RunProgress) -> RunResult:
     """Do work and wait for it, with its progress on the screen."""
     with progress:
-        return asyncio.run(interruptible(work, progress))
+        return run_loop(interruptible(work, progress))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import typer
 from vivavoce.cli.output import existing, notes
 from vivavoce.errors import UsageError
 from vivavoce.metrics.transcript import quoted
+from vivavoce.pacing.loops import run as run_loop
 from vivavoce.penelope.distil import Distilled, stream_distilled
 from vivavoce.penelope.scenarios import Scenario, stream_scenarios
 from vivavoce.report.text import count, one_line, printable_json
@@ -69,7 +69,7 @@ def command(
             stream_distilled(samples, asked, concurrency=max_concurrent, keep_personal_data=keep_personal_data)
         )
     try:
-        written = asyncio.run(_write(scenarios, output))
+        written = run_loop(_write(scenarios, output))
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
     wanted = "" if written == number or recorded is not None else f" of {number}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shlex
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -15,6 +14,7 @@ from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
 from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.cli.run import report_run
 from vivavoce.errors import UsageError
+from vivavoce.pacing.loops import run as run_loop
 from vivavoce.penelope.result import read_test
 from vivavoce.records.counting import to_number
 from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, TurnEnded
@@ -115,7 +115,7 @@ def command(
     with Store.open(store_of(store)) as opened:
         watcher = _Watcher(notes() if as_json else out(), quiet)
         run = suite_run(suite, options, store=opened, listeners=[watcher])
-        result = asyncio.run(interruptible(run, RunProgress(notes())))
+        result = run_loop(interruptible(run, RunProgress(notes())))
         _report(opened, result, as_json, quiet, ["--store", store] if store else [])
     raise typer.Exit(result.exit_code)
 

@@ -11,6 +11,7 @@ from itertools import chain, islice
 from vivavoce.messages import AnyMessage, RefusalPart
 from vivavoce.metrics.result import Evidence
 from vivavoce.metrics.transcript import Transcript
+from vivavoce.unchecked import unchecked
 
 SHORTEST_QUOTE = 2
 """Letters or digits below which a quote would be found anywhere."""
@@ -70,7 +71,7 @@ class Checker:
                 continue
             for turn, said in chain(self._holding(parts[-1].rpartition(" ")[2]), self._shown_calls()):
                 if _in_order(parts, said):
-                    return Evidence(text=text, turn=turn, verified=True)
+                    return unchecked(Evidence, {"text": text, "turn": turn, "verified": True})
         return Evidence(text=text)
 
     def _read_on(self) -> None:
@@ -119,6 +120,8 @@ def _folded(text: str) -> str:
 
 
 def _words(message: AnyMessage) -> list[str]:
+    if (text := message.plain) is not None:
+        return [text]
     words = [message.text]
     if found := message.retrieval_context:
         words += [one if isinstance(one, str) else json.dumps(one, ensure_ascii=False, default=str) for one in found]

@@ -9,6 +9,7 @@ from vivavoce.conversation import ConversationHistory
 from vivavoce.messages import AnyMessage
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.samples.sample import Sample
+from vivavoce.unchecked import unchecked
 
 
 def metric_input(
@@ -19,15 +20,16 @@ def metric_input(
     `known` is what else is known of it: `submission`, `state` and `test`.
     """
     context, truth = sample.context, sample.ground_truth
-    return MultiTurnEvaluationInput.model_construct(
-        conversation_history=ConversationHistory.model_construct(messages=messages, conversation_id=sample.id),
-        goal=sample.goal,
-        instructions=sample.instructions,
-        context=context if context is None or isinstance(context, dict) else {"context": context},
-        reference=truth if isinstance(truth, str) else None,
-        must=tuple(sample.must),
-        must_not=tuple(sample.must_not),
-        turn_seconds=tuple(seconds),
-        sample=sample,
+    fields = {
+        "conversation_history": unchecked(ConversationHistory, {"messages": messages, "conversation_id": sample.id}),
+        "goal": sample.goal,
+        "instructions": sample.instructions,
+        "context": context if context is None or isinstance(context, dict) else {"context": context},
+        "reference": truth if isinstance(truth, str) else None,
+        "must": tuple(sample.must),
+        "must_not": tuple(sample.must_not),
+        "turn_seconds": tuple(seconds),
+        "sample": sample,
         **known,
-    )
+    }
+    return unchecked(MultiTurnEvaluationInput, fields)

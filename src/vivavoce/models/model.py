@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from vivavoce.messages import AnyMessage, ToolCall
 from vivavoce.records.usage import Usage
+from vivavoce.wire.chat import WireMessages, wire_messages
 
 Schema = Mapping[str, Any] | type[BaseModel]
 """What a structured reply must match: a JSON schema, or a class whose fields are the answer."""
@@ -28,6 +29,14 @@ class Request:
     tools: Sequence[Mapping[str, Any]] = ()
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     trial: int = 0
+    _wire: list[WireMessages] = field(init=False, default_factory=list[WireMessages], compare=False, repr=False)
+
+    @property
+    def wire(self) -> WireMessages:
+        """The messages as an endpoint accepts them, made once for the key of a cache and for the request."""
+        if not self._wire:
+            self._wire.append(wire_messages(self.messages))
+        return self._wire[0]
 
 
 @dataclass(frozen=True, slots=True)

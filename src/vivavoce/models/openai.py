@@ -236,7 +236,7 @@ class OpenAIModel:
         """Return the body to send, and the record of how the request was put."""
         settings = {**self.settings, **_settings(request.settings, self.name)} if request.settings else self.settings
         applied: dict[str, Any] = {"mode": "tools" if request.tools else "text", **settings}
-        body: dict[str, Any] = {"model": self.model, "messages": wire_messages(request.messages), **settings}
+        body: dict[str, Any] = {"model": self.model, "messages": request.wire, **settings}
         if "temperature" in settings and _FIXED_TEMPERATURE.match(self.model):
             del body["temperature"]
             applied["temperature"] = None

@@ -15,7 +15,6 @@ from vivavoce.messages import ToolCall, describe
 from vivavoce.models.model import ModelReply, Request, Schema
 from vivavoce.models.structured import wire_schema
 from vivavoce.records.usage import Usage
-from vivavoce.wire.chat import wire_messages
 
 
 def reply_key(identity: str, settings: Mapping[str, Any], request: Request) -> str:
@@ -25,7 +24,7 @@ def reply_key(identity: str, settings: Mapping[str, Any], request: Request) -> s
     settings as they would be sent, and the trial. It does not cover how JSON is asked for: the model decides that.
     """
     rest = {"settings": {**settings, **request.settings}, "tools": list(request.tools), "trial": request.trial}
-    parts = (_text(identity), _text(wire_messages(request.messages)), _schema(request.schema), _sorted(rest))
+    parts = (_text(identity), request.wire.json, _schema(request.schema), _sorted(rest))
     return blake2b(b"\n".join(parts), digest_size=16).hexdigest()
 
 
@@ -35,7 +34,7 @@ def encode_reply(reply: ModelReply) -> str:
         "text": reply.text,
         "parsed": reply.parsed,
         "tool_calls": [call.to_dict() for call in reply.tool_calls],
-        "usage": reply.usage and reply.usage.model_dump(),
+        "usage": reply.usage and dict(vars(reply.usage)),
         "applied": dict(reply.applied),
     }
     return _text(kept).decode()

@@ -8,6 +8,8 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from vivavoce.pacing.loops import new_loop
+
 T = TypeVar("T")
 
 
@@ -15,7 +17,7 @@ class LoopThread:
     """Runs coroutines until it is stopped; it does not keep the program from ending."""
 
     def __init__(self, name: str) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True, name=name)
         self._thread.start()
 

@@ -1,12 +1,27 @@
-"""`PerLoop`: what belongs to an event loop, such as connections, once for each loop that needs it."""
+"""Event loops: a new one, and `PerLoop`, what belongs to a loop, such as connections, once for each that needs it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """Return a new event loop: that of uvloop where it is installed, which spends less time on each message."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end in a new event loop."""
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        return runner.run(coroutine)
 
 
 class PerLoop(Generic[T]):

@@ -12,6 +12,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
+from vivavoce.pacing.loops import run
+
 T = TypeVar("T")
 
 
@@ -20,9 +22,9 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return asyncio.run(coroutine)
+        return run(coroutine)
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, coroutine).result()
+        return pool.submit(run, coroutine).result()
 
 
 async def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

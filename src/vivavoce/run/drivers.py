@@ -25,6 +25,7 @@ from vivavoce.samples.sample import Sample
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.target import Opening
+from vivavoce.unchecked import unchecked
 
 OnTurn = Callable[[Turn], Awaitable[None]]
 
@@ -60,12 +61,13 @@ def driver_on(driver: Scripted | Tester, channel: TargetChannel) -> Driver:
 def replay(sample: Sample) -> Trajectory:
     """Return the recorded conversation of a sample, split into turns."""
     opening, turns = split_turns(sample.messages or [])
-    return Trajectory(opening=opening, turns=[_recorded(index, messages) for index, messages in enumerate(turns)])
+    recorded = [_recorded(index, messages) for index, messages in enumerate(turns)]
+    return unchecked(Trajectory, {"opening": opening, "turns": recorded})
 
 
 def _recorded(index: int, messages: list[AnyMessage]) -> Turn:
     """Return a turn without validating its messages a second time."""
-    return Turn.model_construct(index=index, messages=messages, started_at=None, seconds=None, usage=None, failure=None)
+    return unchecked(Turn, {"index": index, "messages": messages})
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 from urllib.parse import urlsplit
 
@@ -18,7 +19,6 @@ from vivavoce.messages import AIMessage, Message, read_message
 from vivavoce.records.usage import Usage, charge, reported_usage
 from vivavoce.wire.http import Answer, Client, Limits, checked_url
 
-_SIMPLE = {"role", "content"}
 _OURS = ("model", "messages", "stream", "n", "tools", "response_format")
 
 
@@ -58,7 +58,7 @@ class ChatEndpoint:
             Fault: no answer, or one without `choices[0].message`.
         """
         return read_completion(
-            await self._client.request("POST", self.url, json_bytes(body), self._headers, repeatable=True)
+            await self._client.request("POST", self.url, body_bytes(body), self._headers, repeatable=True)
         )
 
     async def close(self) -> None:
@@ -78,14 +78,40 @@ def json_bytes(value: object) -> bytes:
         return json.dumps(value).encode()
 
 
-def wire_messages(messages: Sequence[Message]) -> list[dict[str, Any]]:
+class WireMessages(list[dict[str, Any]]):
+    """Messages as an endpoint accepts them; nobody changes the list, whose JSON text is made once."""
+
+    @cached_property
+    def json(self) -> bytes:
+        """The messages as JSON text; what JSON does not know is its `str`."""
+        try:
+            return to_json(list(self), inf_nan_mode="constants", fallback=str)
+        except PydanticSerializationError:  # text that is not UTF-8: json escapes it
+            return json.dumps(self, default=str).encode()
+
+
+def wire_messages(messages: Sequence[Message]) -> WireMessages:
     """Return messages as an endpoint accepts them."""
-    return [
-        {"role": message.role, "content": message.content}
-        if message.model_fields_set == _SIMPLE and isinstance(message.content, str)
-        else message.to_wire()
+    return WireMessages(
+        {"role": message.role, "content": text} if (text := message.plain) is not None else message.to_wire()
         for message in messages
-    ]
+    )
+
+
+def body_bytes(body: Mapping[str, Any]) -> bytes:
+    """Return the body of a request as JSON text, with that of its messages as it is where they have it.
+
+    Raises:
+        TypeError: something in it is no JSON.
+    """
+    messages = body.get("messages")
+    if not isinstance(messages, WireMessages):
+        return json_bytes(body)
+    names = list(body)
+    place = names.index("messages")
+    before, after = ({name: body[name] for name in part} for part in (names[:place], names[place + 1 :]))
+    parts = [json_bytes(before)[1:-1], b'"messages":' + messages.json, json_bytes(after)[1:-1]]
+    return b"{" + b",".join(filter(None, parts)) + b"}"
 
 
 def checked_settings(settings: Mapping[str, Any], what: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ Redirects are not followed: a conversation goes to the address the user named an
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import re
@@ -16,7 +17,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -25,10 +26,12 @@ from pydantic_core import from_json
 from vivavoce.errors import Fault, RateLimited, TargetFault, UsageError
 from vivavoce.pacing.loops import PerLoop
 from vivavoce.records.failure import shorten
+from vivavoce.wire.exchange import Broken, Response
+from vivavoce.wire.pool import Pool
+from vivavoce.wire.proxied import ProxiedClient
+from vivavoce.wire.request import encoded, parsed
 
-if TYPE_CHECKING:
-    from aiohttp import ClientResponse, ClientSession
-
+_CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s"';]+)""", re.IGNORECASE)
 NO_HEADERS: Mapping[str, str] = {}
 LONG_SECRET = 16
 """Characters from which a secret is no word that an answer could hold by chance."""
@@ -92,7 +95,9 @@ class Client:
         self.fault = fault
         self._secrets = tuple(secret.encode() for secret in secrets if secret)
         self._proxies: dict[str, str | None] = {}
-        self._sessions: PerLoop[ClientSession] = PerLoop(self._open, lambda session: session.detach())
+        most, size = self.limits.concurrency, self.limits.size
+        self._direct = PerLoop(lambda: Pool(most, size))
+        self._proxied = PerLoop(lambda: ProxiedClient(most, size), ProxiedClient.drop)
 
     async def request(
         self,
@@ -110,48 +115,52 @@ class Client:
             Fault: anything else; `retryable` when the request never arrived, or is repeatable and the
                 connection, the time or the server (5xx) failed.
         """
-        import aiohttp
-
         source = self._hide(f"{method} {_place(url)}".encode()).decode()
+        limit = asyncio.timeout(self.limits.timeout or None)
         try:
-            async with self._sessions.get().request(
-                method, url, data=data, headers=headers, proxy=self._proxy(url), allow_redirects=False
-            ) as response:
-                body = await self._read(response, source)
-                if 200 <= response.status < 300:
-                    sets = "Set-Cookie" in response.headers  # without it, asking for the cookies would make a jar
-                    cookies = {name: morsel.value for name, morsel in response.cookies.items()} if sets else {}
-                    shown = self._hide(body, LONG_SECRET)
-                    return Answer(source, shown, response.charset or "utf-8", cookies, self.fault)
-                raise self._refused(response, source, body, repeatable)
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            async with limit:
+                response = await self._exchange(method, url, data, headers)
+        except (TimeoutError, asyncio.CancelledError) as error:
+            if not limit.expired():  # where a limit of the caller ends in the same moment, this one says more
+                raise
+            said = f"{source}: no answer within {self.limits.timeout:g} s"
+            raise self.fault(said, kind="timeout", retryable=repeatable) from error
+        except Broken as error:
             raise self._broken(error, source, repeatable) from error
+        if response.cut:
+            raise self._too_large(response, source)
+        charset = _charset(response.header("Content-Type"))
+        if 200 <= response.status < 300:
+            shown = self._hide(response.body, LONG_SECRET)
+            return Answer(source, shown, charset, _cookies(response), self.fault)
+        raise self._refused(response, source, charset, repeatable)
 
     async def close(self) -> None:
         """Close the connections of this event loop; a later request opens new ones."""
-        opened = self._sessions.take()
-        if opened is not None:
-            await opened.close()
+        if (direct := self._direct.take()) is not None:
+            await direct.close()
+        if (proxied := self._proxied.take()) is not None:
+            await proxied.close()
 
-    async def _read(self, response: ClientResponse, source: str) -> bytes:
-        body = bytearray()
-        async for chunk in response.content.iter_any():
-            body += chunk
-            if len(body) > self.limits.size:
-                response.close()
-                raise self.fault(
-                    f"{source}: the answer is larger than {self.limits.size:,} bytes; reading stopped",
-                    kind="size",
-                    evidence=shorten(_decode(self._hide(bytes(body[:20_000])), "utf-8")),
-                )
-        return bytes(body)
+    async def _exchange(self, method: str, url: str, data: bytes | None, headers: Mapping[str, str]) -> Response:
+        if proxy := self._proxy(url):
+            return await self._proxied.get().exchange(proxy, method, url, data, headers)
+        address = parsed(url)
+        return await self._direct.get().exchange(address.origin, method, encoded(method, address, headers, data))
 
-    def _refused(self, response: ClientResponse, source: str, body: bytes, repeatable: bool) -> Fault:
-        status, wait = response.status, response.headers.get("Retry-After")
-        evidence = shorten(_decode(self._hide(body), response.charset or "utf-8"))
-        said = f"{source} answered {status} {response.reason or ''}".rstrip()
+    def _too_large(self, response: Response, source: str) -> Fault:
+        return self.fault(
+            f"{source}: the answer is larger than {self.limits.size:,} bytes; reading stopped",
+            kind="size",
+            evidence=shorten(_decode(self._hide(response.body[:20_000]), "utf-8")),
+        )
+
+    def _refused(self, response: Response, source: str, charset: str, repeatable: bool) -> Fault:
+        status, wait = response.status, response.header("Retry-After")
+        evidence = shorten(_decode(self._hide(response.body), charset))
+        said = f"{source} answered {status} {response.reason}".rstrip()
         if 300 <= status < 400:
-            place = _place(response.headers.get("Location", "")).removeprefix("://")
+            place = _place(response.header("Location") or "").removeprefix("://")
             return self.fault(f"{said} to '{place}', which is not followed; give that address", kind="http")
         if status == 429 or (status == 503 and wait):
             after, blame = retry_after(wait), self.fault.blame
@@ -159,38 +168,20 @@ class Client:
         again = repeatable and status >= 500
         return self.fault(said, kind="http", evidence=evidence, retryable=again, status=status)
 
-    def _broken(self, error: Exception, source: str, repeatable: bool) -> Fault:
-        import aiohttp
-
-        if isinstance(error, aiohttp.ConnectionTimeoutError):
-            return self.fault(f"{source}: no connection within its time", kind="timeout", retryable=True)
-        if isinstance(error, TimeoutError):
-            said = f"{source}: no answer within {self.limits.timeout:g} s"
-            return self.fault(said, kind="timeout", retryable=repeatable)
-        if isinstance(error, aiohttp.ClientSSLError):
+    def _broken(self, error: Broken, source: str, repeatable: bool) -> Fault:
+        if error.stage == "tls":
             return self.fault(f"{source}: no secure connection: {error}", kind="connection")
-        if isinstance(error, aiohttp.ClientConnectorError):
-            return self.fault(f"{source}: cannot connect: {error.os_error}", kind="connection", retryable=True)
-        if isinstance(error, aiohttp.ClientResponseError):
-            return self.fault(f"{source}: the answer is not HTTP: {error.message}", kind="format")
-        said = f"{source}: the connection broke: {str(error) or type(error).__name__}"
-        return self.fault(said, kind="connection", retryable=repeatable)
+        if error.stage == "connect":
+            return self.fault(f"{source}: cannot connect: {error}", kind="connection", retryable=True)
+        if error.stage == "format":
+            return self.fault(f"{source}: the answer is not HTTP: {error}", kind="format")
+        return self.fault(f"{source}: the connection broke: {error}", kind="connection", retryable=repeatable)
 
     def _hide(self, body: bytes, length: int = 1) -> bytes:
         for secret in self._secrets:
             if len(secret) >= length:
                 body = body.replace(secret, b"***")
         return body
-
-    def _open(self) -> ClientSession:
-        import aiohttp
-
-        return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self.limits.concurrency),
-            timeout=aiohttp.ClientTimeout(total=self.limits.timeout),
-            cookie_jar=aiohttp.DummyCookieJar(),  # a shared jar would join conversations that must stay apart
-            headers={"User-Agent": "vivavoce"},
-        )
 
     def _proxy(self, url: str) -> str | None:
         """Return the proxy of the environment; aiohttp's own look-up would also send passwords out of ~/.netrc."""
@@ -256,6 +247,17 @@ def _place(url: str) -> str:
     """Return an address without user, password and query, where keys hide."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _charset(content_type: str | None) -> str:
+    named = _CHARSET.search(content_type or "")
+    return named[1] if named else "utf-8"
+
+
+def _cookies(response: Response) -> dict[str, str]:
+    """Return the cookies that an answer sets, as browsers read them (RFC 6265, 5.2)."""
+    set_here = (line.partition(";")[0].partition("=") for line in response.all_of("Set-Cookie"))
+    return {name.strip(): value.strip().strip('"') for name, sign, value in set_here if sign and name.strip()}
 
 
 def _decode(body: bytes, charset: str) -> str:

@@ -1,0 +1,279 @@
+"""How one connection reads answers: byte by byte, packed, without a length, and everything that is wrong with them."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import zlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from raw_server import raw_server
+from vivavoce.errors import Fault
+from vivavoce.wire.http import Answer, Client, Limits
+
+Speech = Callable[[asyncio.StreamWriter, int], Awaitable[None]]
+"""What a server says to the n-th request of a connection, from 1."""
+
+
+@asynccontextmanager
+async def server(speech: Speech) -> AsyncGenerator[tuple[str, list[bytes]]]:
+    """Give the address of a server that says what it is told to, and the requests that came, "" for a connection."""
+    came: list[bytes] = []
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.append(b"")
+        number = 0
+        while True:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
+            number += 1
+            came.append(head + await reader.readexactly(int(length or 0)))
+            await speech(writer, number)
+
+    async with raw_server(talk) as port:
+        yield f"http://127.0.0.1:{port}/chat", came
+
+
+def saying(*parts: bytes, ends: bool = False) -> Speech:
+    """Say these bytes, each part after a pause, and end the connection or not."""
+
+    async def speech(writer: asyncio.StreamWriter, number: int) -> None:
+        for part in parts:
+            writer.write(part)
+            await writer.drain()
+            await asyncio.sleep(0.001)
+        if ends:
+            writer.close()
+
+    return speech
+
+
+def packed(body: bytes, encoding: str) -> bytes:
+    return b"HTTP/1.1 200 OK\r\nContent-Encoding: %b\r\nContent-Length: %d\r\n\r\n%b" % (
+        encoding.encode(),
+        len(body),
+        body,
+    )
+
+
+def bare_deflate(body: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    return packer.compress(body) + packer.flush()
+
+
+async def ask(url: str, times: int = 1, *, size: int = 10_000, method: str = "POST") -> list[Answer]:
+    client = Client(Limits(timeout=5, size=size))
+    try:
+        return [await client.request(method, url, b"{}") for _ in range(times)]
+    finally:
+        await client.close()
+
+
+async def failure(speech: Speech, *, size: int = 10_000, method: str = "POST") -> Fault:
+    async with server(speech) as (url, _):
+        with pytest.raises(Fault) as caught:
+            await ask(url, size=size, method=method)
+    return caught.value
+
+
+WHOLE = {
+    "with its length": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+    "in chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nTrailer: t\r\n\r\n",
+    "after a preliminary answer": b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+    b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+    "packed as gzip": packed(gzip.compress(b"hello"), "gzip"),
+    "packed as deflate": packed(zlib.compress(b"hello"), "deflate"),
+    "packed as deflate without its head": packed(bare_deflate(b"hello"), "deflate"),
+    "not packed, and saying so": packed(b"hello", "identity"),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+async def test_an_answer_is_read_whole_however_it_is_sent(name: str) -> None:
+    sent = WHOLE[name]
+    for parts in ([sent], [sent[i : i + 1] for i in range(len(sent))]):
+        async with server(saying(*parts)) as (url, came):
+            answers = await ask(url, times=2)
+        assert [answer.text for answer in answers] == ["hello", "hello"]
+        assert came.count(b"") == 1, "the connection is kept"
+
+
+async def test_an_answer_without_a_length_ends_with_the_connection() -> None:
+    async with server(saying(b"HTTP/1.1 200 OK\r\n\r\nhel", b"lo", ends=True)) as (url, came):
+        answers = await ask(url, times=2)
+    assert [answer.text for answer in answers] == ["hello", "hello"]
+    assert came.count(b"") == 2
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+    ],
+)
+async def test_a_connection_that_cannot_be_trusted_to_go_on_is_not_used_again(sent: bytes) -> None:
+    async with server(saying(sent)) as (url, came):
+        answers = await ask(url, times=2)
+    assert [answer.text for answer in answers] == ["hello", "hello"]
+    assert came.count(b"") == 2
+
+
+async def test_bytes_that_come_unasked_end_a_kept_connection() -> None:
+    hello = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+    async def speech(writer: asyncio.StreamWriter, number: int) -> None:
+        writer.write(hello)
+        asyncio.get_running_loop().call_later(0.01, writer.write, hello.replace(b"hello", b"evil!"))
+
+    client = Client(Limits(timeout=5))
+    async with server(speech) as (url, came):
+        first = await client.request("POST", url, b"{}")
+        await asyncio.sleep(0.05)
+        second = await client.request("POST", url, b"{}")
+        await client.close()
+    assert (first.text, second.text) == ("hello", "hello")
+    assert came.count(b"") == 2
+
+
+BROKEN = {
+    "ends within its head": (saying(b"HTTP/1.1 200 OK\r\nContent-", ends=True), "connection", "connection broke"),
+    "ends within its body": (
+        saying(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", ends=True),
+        "connection",
+        "connection broke",
+    ),
+    "ends within a chunk": (
+        saying(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhel", ends=True),
+        "connection",
+        "connection broke",
+    ),
+    "ends before its end when packed": (
+        saying(packed(gzip.compress(b"hello" * 9)[:-12], "gzip")),
+        "connection",
+        "the compressed answer is not whole",
+    ),
+    "is packed and damaged": (saying(packed(b"\x1f\x8bhello", "gzip")), "connection", "is damaged"),
+    "is packed in an unknown way": (saying(packed(b"hello", "br")), "format", "its encoding 'br' is not known"),
+    "is another protocol": (saying(b"220 mail.example ESMTP ready\r\n\r\n"), "format", "is not HTTP"),
+    "has two lengths": (
+        saying(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!"),
+        "format",
+        "is not HTTP",
+    ),
+    "has headers without end": (
+        saying(b"HTTP/1.1 200 OK\r\n", *[b"X: " + b"y" * 9_000 + b"\r\n"] * 8),
+        "format",
+        "head",
+    ),
+    "has a header without end": (saying(b"HTTP/1.1 200 OK\r\nX: ", *[b"y" * 9_000] * 8), "format", "head"),
+    "has a length and chunks": (
+        saying(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
+        "format",
+        "is not HTTP",
+    ),
+    "has a length that is no number": (
+        saying(b"HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello"),
+        "format",
+        "is not HTTP",
+    ),
+    "has a part longer than it says": (
+        saying(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello!\r\n0\r\n\r\n"),
+        "format",
+        "is not HTTP",
+    ),
+    "has a header over two lines": (
+        saying(b"HTTP/1.1 200 OK\r\nX: a\r\n b\r\nContent-Length: 5\r\n\r\nhello"),
+        "format",
+        "is not HTTP",
+    ),
+    "switches to another protocol": (
+        saying(b"HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nxyz"),
+        "http",
+        "answered 101",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+async def test_an_answer_that_is_not_whole_or_none_is_a_named_failure(name: str) -> None:
+    speech, kind, said = BROKEN[name]
+    fault = await failure(speech)
+    assert (fault.kind, fault.retryable) == (kind, False)
+    assert said in str(fault)
+
+
+LARGE = {
+    "with its length": (b"HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n", b"blah " * 4_000),
+    "packed": (packed(gzip.compress(b"blah " * 2_000_000), "gzip"),),
+    "without end": (b"HTTP/1.1 200 OK\r\n\r\n", *[b"blah " * 1_000] * 5),
+    "in chunks that are nearly all head": (
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nblah \r\n",
+        *[(b"1;" + b"x" * 1_000 + b"\r\ny\r\n") * 10] * 20,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+async def test_more_than_is_allowed_is_not_read(name: str) -> None:
+    fault = await failure(saying(*LARGE[name]))
+    assert fault.kind == "size"
+    assert (fault.evidence or "").startswith("blah")
+
+
+async def test_a_broken_connection_is_tried_once_more_where_the_method_allows_it() -> None:
+    async def speech(writer: asyncio.StreamWriter, number: int) -> None:
+        if number == 1:
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+        else:
+            writer.close()
+
+    async with server(speech) as (url, came):
+        answers = await ask(url, times=2, method="PUT")
+        assert [answer.text for answer in answers] == ["hello", "hello"]
+        assert (came.count(b""), len(came)) == (2, 5)
+        with pytest.raises(Fault, match="connection broke"):
+            await ask(url, times=2, method="POST")
+
+
+async def test_an_answer_to_head_has_no_body() -> None:
+    async with server(saying(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n")) as (url, _):
+        answers = await ask(url, method="HEAD")
+    assert answers[0].text == ""
+
+
+async def test_a_request_is_given_up_while_it_waits_for_a_connection() -> None:
+    async def silence(writer: asyncio.StreamWriter, number: int) -> None:
+        await asyncio.sleep(1)
+
+    client = Client(Limits(concurrency=1, timeout=0.05))
+    async with server(silence) as (url, came):
+        asked = await asyncio.gather(*(client.request("POST", url) for _ in range(3)), return_exceptions=True)
+        await client.close()
+    assert [one.kind for one in asked if isinstance(one, Fault)] == ["timeout"] * 3
+    assert len([one for one in came if one]) == 1
+
+
+async def test_a_cancelled_request_takes_its_connection_with_it() -> None:
+    came_first = asyncio.Event()
+
+    async def late(writer: asyncio.StreamWriter, number: int) -> None:
+        if not came_first.is_set():
+            came_first.set()
+            await asyncio.sleep(0.05)
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+
+    client = Client(Limits(concurrency=1, timeout=5))
+    async with server(late) as (url, came):
+        first = asyncio.create_task(client.request("POST", url, b"first"))
+        await came_first.wait()
+        first.cancel()
+        assert (await client.request("POST", url, b"second")).text == "hello"
+        assert first.cancelled()
+        await client.close()
+    assert came.count(b"") == 2
