@@ -112,7 +112,7 @@ def build(store: Store) -> None:
     for name in ("large-a", "large-b"):
         add(store, name, "large", 1.8e9 + ord(name[-1]), [outcome(draw, number) for number in range(LARGE)])
     add(store, "long", "long", 1.9e9, [outcome(draw, 0, LONG)])
-    store.catch_up()
+    store.index_pending()
 
 
 def built(address: str) -> float:

@@ -81,7 +81,7 @@ def copy(source: Store, target: Store) -> float:
 def search(store: Store) -> None:
     """Print how long it takes to read everything, and then to find something."""
     started = time.perf_counter()
-    number = store.catch_up()
+    number = store.index_pending()
     seconds = time.perf_counter() - started
     print(f"  read for the first search: {number:,} texts in {seconds:.1f} s = {number / seconds:,.0f}/s")
     for words, run, what in (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from vivavoce.metrics import GoalAchievementJudge
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model, Request
 from vivavoce.penelope import PenelopeAgent, TestResult
 from vivavoce.testing.scripted import Scripted

@@ -14,8 +14,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from server.live import serving
-from vivavoce.server.allowed import Allowed
 from vivavoce.server.pages.live import PLACES
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 from vivavoce.testing import LoopbackServer
@@ -61,7 +61,7 @@ class Stage:
 def stage(tmp_path: Path) -> Iterator[Stage]:
     bot = Bot()
     path = str(tmp_path / ".vivavoce" / "vivavoce.db")
-    with LoopbackServer(bot) as target, Store.open(path) as store, serving(store, Allowed(tmp_path)) as url:
+    with LoopbackServer(bot) as target, Store.open(path) as store, serving(store, ServerPolicy(tmp_path)) as url:
         yield Stage(tmp_path, bot, target, store, url)
         bot.let.release(1000)
 

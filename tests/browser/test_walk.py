@@ -11,7 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from server.live import serving
-from vivavoce.server.allowed import Allowed
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 
 from .conftest import SUITE
@@ -25,7 +25,7 @@ def office(tmp_path: Path) -> Iterator[str]:
     suite = (SUITE / "suite.yaml").read_text()
     for release in ("v1", "v2"):
         (tmp_path / f"{release}.yaml").write_text(suite.replace("bot_v1.py", f"bot_{release}.py"))
-    with Store.open(str(tmp_path / "kept.db")) as store, serving(store, Allowed(tmp_path)) as url:
+    with Store.open(str(tmp_path / "kept.db")) as store, serving(store, ServerPolicy(tmp_path)) as url:
         yield url
 
 

@@ -23,7 +23,7 @@ from vivavoce.metrics.choice import Choice, choose_metric
 from vivavoce.metrics.factory import metrics
 from vivavoce.metrics.stored import evaluate_test_result
 from vivavoce.records.score import Score
-from vivavoce.server.allowed import Allowed
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.testing import LoopbackServer
 
 Answers = dict[tuple[str, str], tuple[str, float | None, bool | None]]
@@ -184,7 +184,7 @@ def test_viva_judge_says_what_a_suite_says(in_suite: Answers, judge: str) -> Non
 
 def test_a_job_of_the_api_says_what_a_suite_says(in_suite: Answers, judge: str, tmp_path: Path) -> None:
     body = {"kind": "evaluation", "metrics": list(CHOICES.values()), "judge": judge, "conversations": ROWS}
-    with Store.open("served.db") as store, serving(store, Allowed(tmp_path, frozenset((judge,)))) as url:
+    with Store.open("served.db") as store, serving(store, ServerPolicy(tmp_path, frozenset((judge,)))) as url:
         reply = send("POST", f"{url}/api/v1/jobs", body)
         assert reply.status == 202, reply.text
         job = reply.json()["id"]

@@ -101,7 +101,7 @@ def test_the_demo_fails_when_release_1_fails_or_release_2_passes(always: str, ru
     assert rule in done.stderr
 
 
-def test_a_fresh_suite_fails_in_one_turn_and_passes_once_the_bot_is_mended(tmp_path: Path) -> None:
+def test_a_fresh_suite_fails_in_one_turn_and_passes_once_the_bot_is_fixed(tmp_path: Path) -> None:
     viva("init", "exam")
     viva("run", "exam/suite.yaml", exits=1)
     assert of_turns(grades(newest(), "scored", "0.0")) == {("remembers-the-name", "3", "answers")}

@@ -20,8 +20,8 @@ from server.live import get, running, send, serving
 from server.pages.cases import keep, outcome, turn
 from vivavoce.records.run import Outcome
 from vivavoce.server.access import Access
-from vivavoce.server.allowed import Allowed
 from vivavoce.server.app import create_app
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.serving import listening
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
@@ -53,7 +53,7 @@ def app(store: Store, tmp_path: Path) -> Iterator[tuple[FastAPI, str]]:
     """An application that is served, and its address."""
     bound = listening("127.0.0.1", 0)
     host = f"127.0.0.1:{bound.getsockname()[1]}"
-    made = create_app(store, Access.of({host}), Allowed(tmp_path))
+    made = create_app(store, Access.of({host}), ServerPolicy(tmp_path))
     with running(made, bound):
         yield made, f"http://{host}"
 
@@ -71,7 +71,7 @@ def test_a_run_that_is_deleted_while_it_is_looked_at_is_said_to_be_gone(url: str
     store.maintenance.collect(keep_last=0)
     for path in ("/runs/run-1", f"/runs/run-1?after={following}", "/runs/run-1/samples/s3?trial=1"):
         reply = get(url + path)
-        assert (reply.status, "There is nothing here" in reply.text, 'href="/"' in reply.text) == (404, True, True)
+        assert (reply.status, "Not found" in reply.text, 'href="/"' in reply.text) == (404, True, True)
     for path in (
         f"samples?after={samples['next']}",
         "samples/s3/0",
@@ -195,8 +195,8 @@ def test_two_servers_on_one_file_both_read_and_write_and_lose_nothing(tmp_path: 
     with (
         Store.open(path) as first,
         Store.open(path) as second,
-        serving(first, Allowed(tmp_path / "one")) as one,
-        serving(second, Allowed(tmp_path / "other")) as other,
+        serving(first, ServerPolicy(tmp_path / "one")) as one,
+        serving(second, ServerPolicy(tmp_path / "other")) as other,
     ):
         assert (get(one).status, get(other).status) == (200, 200)  # FastAPI builds routes then, in one thread at a time
         threads = [threading.Thread(target=work, args=given) for given in ((one, "a"), (other, "b"))]

@@ -15,7 +15,7 @@ import pytest
 from server.live import get, serving
 from server.pages.cases import keep, outcome, turn
 from server.pages.hostile import TEXTS
-from vivavoce.server.allowed import Allowed
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 
 ADDRESSES = 1000
@@ -52,7 +52,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder: Path = tmp_path_factory.mktemp("paths")
     with Store.open(str(folder / "kept.db")) as store:
         keep(store, [outcome("one", [turn(0, "Hello?")])])
-        with serving(store, Allowed(folder)) as url:
+        with serving(store, ServerPolicy(folder)) as url:
             yield url
 
 

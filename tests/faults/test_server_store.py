@@ -20,7 +20,7 @@ from server.pages.cases import keep, outcome, turn
 from store.database.test_upgrade import execute
 from store.postgresql import Server, idle_server
 from store.postgresql import server as postgresql_server
-from vivavoce.server.allowed import Allowed
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.database.schema import HEAD
 from vivavoce.store.store import Store
 
@@ -52,7 +52,7 @@ def served(address: str, folder: Path) -> Generator[str]:
     """Serve a new store with a run in it."""
     with Store.open(address) as store:
         keep(store, [outcome("one", [turn(0, "Hello?", "Hello!")])])
-        with serving(store, Allowed(folder)) as url:
+        with serving(store, ServerPolicy(folder)) as url:
             yield url
 
 
@@ -206,7 +206,7 @@ def test_on_a_full_disk_a_write_says_so_and_reading_goes_on_and_nothing_is_half_
         record = ended(url, submit(url, conversations(600, "x")).id)
         assert (record.status, "disk" in (record.detail or "")) == ("interrupted", True), record
         fine(url)
-    with Store.open(str(path)) as store, serving(store, Allowed(tmp_path)) as url:
+    with Store.open(str(path)) as store, serving(store, ServerPolicy(tmp_path)) as url:
         fine(url)
         assert record.run is not None
         kept = store.counts(record.run)[0]
@@ -221,7 +221,7 @@ def test_a_database_whose_server_is_restarted_is_served_again(tmp_path: Path) ->
             made.run("CREATE DATABASE kept")
             store = Store.open(made.address("kept"))
             keep(store, [outcome("one", [turn(0, "Hello?", "Hello!")])])
-            serves = serving(store, Allowed(tmp_path))
+            serves = serving(store, ServerPolicy(tmp_path))
             url = serves.__enter__()
             fine(url)
         try:

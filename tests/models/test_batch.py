@@ -18,7 +18,7 @@ from vivavoce.metrics.judged.aspect_critic import AspectCritic
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.metrics.result import MetricResult
 from vivavoce.models.batch import RequestFile, import_responses
-from vivavoce.models.cache import AbsentModel, CachedModel
+from vivavoce.models.cache import CachedModel, OfflineModel
 from vivavoce.models.model import Model, Request
 from vivavoce.models.names import open_model
 from vivavoce.models.openai import OpenAIModel
@@ -236,7 +236,7 @@ async def test_verdicts_are_bought_in_rounds_and_each_asks_only_what_is_missing(
     assert [len(result.details.get("pieces", ())) for result in results] == [0, 2, 2]
     assert [result.score for result in results] == ["fully_achieved"] * 3
     assert [result.usage and result.usage.cost for result in results] == [0.0] * 3
-    again = await judged(CachedModel(AbsentModel(NAME), replies, offline=True), LONG)
+    again = await judged(CachedModel(OfflineModel(NAME), replies, offline=True), LONG)
     assert (again.score, again.fingerprint) == (results[1].score, results[1].fingerprint)
 
 
@@ -285,12 +285,12 @@ async def test_an_answer_outside_the_schema_is_an_error_and_no_score(replies: Re
     await exported(ASKED)
     assert import_responses(serve(says(score=57)), replies, NAME).answered == 1
     with pytest.raises(ModelFault, match=r"is outside the JSON schema: \$\.score: 57 is greater than") as caught:
-        await CachedModel(AbsentModel(NAME), replies, offline=True).complete(ASKED)
+        await CachedModel(OfflineModel(NAME), replies, offline=True).complete(ASKED)
     assert (caught.value.kind, caught.value.evidence, replies.rejected) == ("format", '{"score": 57}', 1)
 
 
 async def test_an_answer_outside_the_schema_is_exported_again_and_a_corrected_one_is_taken(replies: ReplyStore) -> None:
-    offline = CachedModel(AbsentModel(NAME), replies, offline=True)
+    offline = CachedModel(OfflineModel(NAME), replies, offline=True)
     await exported(ASKED)
     import_responses(serve(says(score=57)), replies, NAME)
     for corrected in ({"score": 58}, {"score": 0.5}):
@@ -361,7 +361,7 @@ async def test_a_verdict_of_another_shape_is_an_error_of_the_metric(replies: Rep
     await judged(CachedModel(file, replies), SHORT)
     await file.close()
     import_responses(serve(says(achievement_level="splendid")), replies, NAME)
-    result = await judged(CachedModel(AbsentModel(NAME), replies, offline=True), SHORT)
+    result = await judged(CachedModel(OfflineModel(NAME), replies, offline=True), SHORT)
     assert (result.state, result.score, result.passed) == ("error", "error", None)
     assert result.error is not None
     assert (result.error.blame, result.error.kind) == ("judge", "format")
@@ -371,7 +371,7 @@ async def test_importing_twice_changes_nothing(replies: ReplyStore) -> None:
     await exported(ASKED, replace(ASKED, trial=1))
     responses = serve(says(score=0.5))
     assert [import_responses(responses, replies, NAME).added for _ in range(2)] == [2, 0]
-    reply = await CachedModel(AbsentModel(NAME), replies).complete(ASKED)
+    reply = await CachedModel(OfflineModel(NAME), replies).complete(ASKED)
     assert (reply.parsed, reply.text, dict(reply.applied)) == (
         {"score": 0.5},
         '{"score": 0.5}',

@@ -9,8 +9,8 @@ import pytest
 
 from vivavoce.errors import ModelFault, StoreError
 from vivavoce.messages import HumanMessage, ToolCall
-from vivavoce.models.cache import AbsentModel, CachedModel
-from vivavoce.models.homemade import as_model
+from vivavoce.models.cache import CachedModel, OfflineModel
+from vivavoce.models.custom import as_model
 from vivavoce.models.model import Model, ModelReply, Request
 from vivavoce.models.names import model_name, open_model
 from vivavoce.models.recording import reply_key
@@ -168,7 +168,7 @@ async def test_offline_a_kept_reply_needs_no_key_and_another_question_is_no_call
     name = "openai/gpt-4.1-mini"
     kept = ScriptedModel([{"score": 1}], name=model_name(name))
     await CachedModel(kept, replies).complete(ASKED)
-    offline = CachedModel(AbsentModel(model_name(name)), replies, offline=True)
+    offline = CachedModel(OfflineModel(model_name(name)), replies, offline=True)
     assert (await offline.complete(ASKED)).parsed == {"score": 1}
     with pytest.raises(ModelFault) as caught:
         await offline.complete(replace(ASKED, trial=2))
@@ -183,7 +183,7 @@ async def test_offline_a_model_that_could_be_asked_is_not(replies: ReplyStore) -
         await CachedModel(model, replies, offline=True).complete(Request([HumanMessage(content="word " * 50)]))
     assert model.requests == []
     with pytest.raises(ModelFault, match="no recorded reply"):
-        await AbsentModel("m").complete(ASKED)
+        await OfflineModel("m").complete(ASKED)
 
 
 async def test_the_settings_of_a_model_are_part_of_the_question(replies: ReplyStore) -> None:
@@ -193,14 +193,14 @@ async def test_the_settings_of_a_model_are_part_of_the_question(replies: ReplySt
         assert [(await model.complete(ASKED)).parsed for model in models] == [{"heat": 0}, {"heat": 1}]
         for model in models:
             await model.close()
-    absent = CachedModel(AbsentModel(name, {"temperature": 1}), replies, offline=True)
+    absent = CachedModel(OfflineModel(name, {"temperature": 1}), replies, offline=True)
     assert (await absent.complete(ASKED)).parsed == {"heat": 1}
 
 
 async def test_a_damaged_reply_is_an_error_of_the_store(replies: ReplyStore) -> None:
     await replies.put(StoredReply(reply_key("m", {}, ASKED), "m", "{}", 1.0))
     with pytest.raises(StoreError, match="a kept reply of m is damaged: 'text' is missing"):
-        await CachedModel(AbsentModel("m"), replies).complete(ASKED)
+        await CachedModel(OfflineModel("m"), replies).complete(ASKED)
 
 
 async def test_an_answer_without_the_json_that_was_asked_for_is_not_kept(replies: ReplyStore) -> None:

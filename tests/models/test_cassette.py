@@ -9,7 +9,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import HumanMessage
-from vivavoce.models.cache import AbsentModel, CachedModel
+from vivavoce.models.cache import CachedModel, OfflineModel
 from vivavoce.models.cassette import export_replies, import_replies
 from vivavoce.models.model import Request
 from vivavoce.store.replies import ReplyStore
@@ -49,7 +49,7 @@ async def test_a_cassette_answers_elsewhere_and_offline(replies: ReplyStore, tmp
     with Store.open(str(tmp_path / "other.db")) as store:
         async with store.replies() as others:
             assert import_replies(others, "replies.jsonl") == 2
-            offline = CachedModel(AbsentModel("m"), others, offline=True)
+            offline = CachedModel(OfflineModel("m"), others, offline=True)
             assert [(await offline.complete(asked(number))).text for number in range(2)] == ["one\ud800", "two"]
             assert [(one.key, one.model) for one in others.all()] == [(one.key, one.model) for one in replies.all()]
 

@@ -87,12 +87,12 @@ async def test_errors_and_skips_are_counted_on_their_side_and_never_compared(sto
     assert (grader.n, grader.difference) == (1, 0.0)
     assert (grader.a, grader.b) == (Side(scored=2, errors=1, skipped=0), Side(scored=2, errors=0, skipped=1))
     assert not grader.worsened
-    assert (grader.broke, grader.mended) == ([], ["b"])
+    assert (grader.broke, grader.fixed) == ([], ["b"])
 
 
 async def test_a_sample_that_only_breaks_on_b_is_named(store: Store) -> None:
     grader = only(await compared(store, exact({"a": 1.0, "b": 1.0}), exact({"a": 1.0, "b": failed(BROKEN_JUDGE)})))
-    assert (grader.broke, grader.mended) == (["b"], [])
+    assert (grader.broke, grader.fixed) == (["b"], [])
 
 
 async def test_where_nothing_is_shared_there_is_no_number(store: Store) -> None:

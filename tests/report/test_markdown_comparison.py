@@ -29,7 +29,7 @@ def some(count: int, score: float, why: str = "said Rome") -> list[Outcome]:
 
 async def test_it_shows_the_difference_of_each_grader_and_says_what_it_amounts_to(store: Store) -> None:
     text = await written(store, some(12, 1.0), some(12, 0.5))
-    assert text.startswith("**`support`: run `run-2` after run `run-1`**\n\n`bot`: 12 samples asked the same on both")
+    assert text.startswith("**`support`: run `run-2` after run `run-1`**\n\n`bot`: 12 matched samples\n")
     row = cells(text)[1]
     assert row[:5] == ["exact", "12", "1.000", "0.500", "-0.500"]
     assert row[6] == "worse"
@@ -58,7 +58,7 @@ async def test_what_cannot_be_compared_is_told(store: Store) -> None:
     before = [*some(3, 1.0), outcome("gone", {"exact": 1.0})]
     after = [*some(2, 1.0), outcome("sample-2", {"exact": failed(TIMEOUT)})]
     text = await written(store, before, after, changed=True)
-    assert "3 samples asked the same on both sides, 1 only before" in text
+    assert "3 matched samples, 1 only before" in text
     assert "Scored before, an error now: `sample-2`" in text
     assert "- `exact`: changed between the two gradings" in text
 

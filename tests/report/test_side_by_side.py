@@ -37,7 +37,7 @@ async def test_what_flipped_is_shown_with_its_reason_and_the_others_are_counted(
     assert "exact: passed on a, not on b (12)" in lines
     assert lines.count("  and 2 more") == 1
     assert "  sample-9  1.00 → 0.50  exact: said Rome" in lines
-    assert lines[-1] == "12 samples asked the same on both sides"
+    assert lines[-1] == "12 matched samples"
 
 
 async def test_a_note_says_the_name_of_its_grader_once(store: Store) -> None:

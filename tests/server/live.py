@@ -17,8 +17,8 @@ import uvicorn.server
 from fastapi import FastAPI
 
 from vivavoce.server.access import Access
-from vivavoce.server.allowed import Allowed
 from vivavoce.server.app import create_app
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.serving import Server, listening
 from vivavoce.store.store import Store
 
@@ -60,7 +60,7 @@ class Reply(NamedTuple):
 @contextmanager
 def serving(
     store: Store,
-    allowed: Allowed | None = None,
+    policy: ServerPolicy | None = None,
     token: str | None = None,
     *,
     demanded: bool = False,
@@ -73,7 +73,7 @@ def serving(
     bound = listening("127.0.0.1", 0)
     port = bound.getsockname()[1]
     access = Access.of({f"127.0.0.1:{port}"}, token, demanded=demanded, public=public)
-    with running(create_app(store, access, allowed), bound):
+    with running(create_app(store, access, policy), bound):
         yield f"http://127.0.0.1:{port}"
 
 

@@ -8,7 +8,7 @@ import pytest
 from starlette.datastructures import Headers
 
 from vivavoce.server.access import MAX_BODY, Access
-from vivavoce.server.admission import COOKIE
+from vivavoce.server.authenticator import COOKIE
 from vivavoce.store.store import Store
 
 from .live import get, send, serving
@@ -64,7 +64,7 @@ def test_a_program_is_refused_in_json_and_a_person_on_a_page(server: str) -> Non
         shown = send(method, f"{server}/jobs", None, headers)
         assert (shown.status, shown.headers["content-type"]) == (status, "text/html; charset=utf-8")
         assert "default-src 'none'" in shown.headers["content-security-policy"]
-    assert "<h1>There is nothing here</h1>" in get(f"{server}/no/such/page").text
+    assert "<h1>Not found</h1>" in get(f"{server}/no/such/page").text
 
 
 def test_every_answer_tells_the_browser_to_load_nothing_from_elsewhere(server: str) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from vivavoce.errors import StoreError
-from vivavoce.server import catching_up as module
-from vivavoce.server.catching_up import Reading
+from vivavoce.server import indexing as module
+from vivavoce.server.indexing import Indexer
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 
@@ -20,14 +20,14 @@ def test_what_a_run_leaves_is_read_while_a_server_serves(
     broken = [StoreError("the disk is full")]
     looks = threading.Semaphore(0)
 
-    def catch_up(until: Callable[[], bool]) -> int:
+    def index_pending(until: Callable[[], bool]) -> int:
         if broken:
             raise broken.pop()
-        found = store.catch_up(until)
+        found = store.index_pending(until)
         looks.release()
         return found
 
-    reading = Reading(catch_up)
+    reading = Indexer(index_pending)
     try:
         run_suite(workspace / "suites" / "refunds.yaml", store=store.place)
         while looks.acquire(blocking=False):
@@ -35,10 +35,10 @@ def test_what_a_run_leaves_is_read_while_a_server_serves(
         assert all(looks.acquire(timeout=30) for _ in range(2))
     finally:
         reading.stop()
-    assert store.catch_up() == 0
+    assert store.index_pending() == 0
     assert store.search("refund")
 
 
 def test_it_ends_between_two_batches(store: Store) -> None:
-    assert store.catch_up(until=lambda: True) == 0
-    assert store.catch_up() > 0
+    assert store.index_pending(until=lambda: True) == 0
+    assert store.index_pending() > 0

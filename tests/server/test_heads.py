@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vivavoce.server.allowed import Allowed
 from vivavoce.server.job_requests import SuiteJob
 from vivavoce.server.jobs import Jobs
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 
 from .live import get, send, serving
@@ -19,8 +19,8 @@ def test_head_is_answered_as_get_is_without_the_body(server: str) -> None:
 
 
 def test_the_head_of_news_that_do_not_end_comes_at_once(store: Store, workspace: Path) -> None:
-    record = Jobs(store, Allowed(workspace)).submit(SuiteJob(suite="suites/refunds.yaml"))
-    with serving(store, Allowed(workspace)) as url:
+    record = Jobs(store, ServerPolicy(workspace)).submit(SuiteJob(suite="suites/refunds.yaml"))
+    with serving(store, ServerPolicy(workspace)) as url:
         head = send("HEAD", f"{url}/api/v1/jobs/{record.id}/events")
     assert (head.status, head.headers["content-type"].partition(";")[0]) == (200, "text/event-stream")
 

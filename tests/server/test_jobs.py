@@ -10,11 +10,11 @@ import pytest
 
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.server import jobs as module
-from vivavoce.server.allowed import Allowed
 from vivavoce.server.job import Job
 from vivavoce.server.job_record import JobRecord
 from vivavoce.server.job_requests import EvaluationJob, ResumeJob, SuiteJob
 from vivavoce.server.jobs import Jobs, OtherBody, TooManyJobs
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 
 TALK = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
@@ -28,7 +28,7 @@ def over(jobs: Jobs, record: JobRecord) -> JobRecord:
 
 
 def test_the_file_of_a_job_holds_neither_its_key_nor_what_was_said(store: Store, workspace: Path) -> None:
-    jobs = Jobs(store, Allowed(workspace))
+    jobs = Jobs(store, ServerPolicy(workspace))
     record = over(jobs, jobs.submit(ONE, "secret-key"))
     kept = (workspace / ".vivavoce" / "jobs" / f"{record.id}.json").read_text()
     assert "secret-key" not in kept
@@ -36,7 +36,7 @@ def test_the_file_of_a_job_holds_neither_its_key_nor_what_was_said(store: Store,
 
 
 def test_a_thousand_requests_with_one_key_begin_one_job(store: Store, workspace: Path) -> None:
-    jobs = Jobs(store, Allowed(workspace))
+    jobs = Jobs(store, ServerPolicy(workspace))
     found: set[str] = set()
     threads = [threading.Thread(target=lambda: found.add(jobs.submit(ONE, "k").id)) for _ in range(50)]
     for thread in threads:
@@ -52,12 +52,12 @@ def test_a_thousand_requests_with_one_key_begin_one_job(store: Store, workspace:
 def test_more_jobs_than_can_wait_are_refused(store: Store, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_WAITING", 0)
     with pytest.raises(TooManyJobs):
-        Jobs(store, Allowed(workspace)).submit(ONE)
+        Jobs(store, ServerPolicy(workspace)).submit(ONE)
 
 
 def test_a_job_that_cannot_be_kept_is_not_begun(store: Store, workspace: Path) -> None:
     (workspace / ".vivavoce" / "jobs").write_text("in the way")
-    jobs = Jobs(store, Allowed(workspace))
+    jobs = Jobs(store, ServerPolicy(workspace))
     with pytest.raises(StoreError, match="cannot be kept"):
         jobs.submit(SuiteJob(suite="suites/refunds.yaml"))
     assert jobs.list() == []
@@ -69,11 +69,11 @@ def test_a_file_that_is_none_of_a_job_is_named(store: Store, workspace: Path) ->
     folder.mkdir()
     (folder / "job-1.json").write_text("{")
     with pytest.raises(StoreError, match=r"job-1\.json"):
-        Jobs(store, Allowed(workspace))
+        Jobs(store, ServerPolicy(workspace))
 
 
 def test_only_runs_of_jobs_are_resumed(store: Store, workspace: Path) -> None:
-    jobs = Jobs(store, Allowed(workspace))
+    jobs = Jobs(store, ServerPolicy(workspace))
     with pytest.raises(UsageError, match="was not begun by a job"):
         jobs.submit(ResumeJob(resume="latest"))
     with pytest.raises(UsageError, match="no run"):
@@ -115,17 +115,17 @@ def test_the_end_is_told_also_where_it_cannot_be_written_down() -> None:
 def test_a_suite_that_breaks_fails_its_job_and_says_why(store: Store, workspace: Path) -> None:
     suite = (workspace / "suites" / "refunds.yaml").read_text()
     (workspace / "broken.yaml").write_text(suite.replace("bot.py:reply", "none.py:reply"))
-    jobs = Jobs(store, Allowed(workspace))
+    jobs = Jobs(store, ServerPolicy(workspace))
     record = over(jobs, jobs.submit(SuiteJob(suite="broken.yaml")))
     assert (record.status, record.run) == ("failed", None)
     assert "none.py" in (record.detail or "")
 
 
 def test_a_link_out_of_the_folder_is_not_a_suite(workspace: Path, tmp_path: Path) -> None:
-    allowed = Allowed(workspace / "suites")
-    assert allowed.suite("refunds.yaml") == (workspace / "suites" / "refunds.yaml").resolve()
+    policy = ServerPolicy(workspace / "suites")
+    assert policy.suite("refunds.yaml") == (workspace / "suites" / "refunds.yaml").resolve()
     (tmp_path / "other.yaml").write_text("name: x")
     os.symlink(tmp_path / "other.yaml", workspace / "suites" / "link.yaml")
     for name in ("link.yaml", "../other.yaml", str(tmp_path / "other.yaml"), "bot.py"):
         with pytest.raises(UsageError, match="in the served folder"):
-            allowed.suite(name)
+            policy.suite(name)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from vivavoce.server.limits import Allowance, asker_at
+from vivavoce.server.limits import RateLimiter, asker_at
 
 
 class Clock:
@@ -21,30 +21,30 @@ def clock() -> Clock:
 
 
 def test_a_burst_is_allowed_and_then_so_many_a_second(clock: Clock) -> None:
-    allowance = Allowance(2, 3, clock=clock)
-    assert [allowance.take("ida") for _ in range(4)] == [0, 0, 0, 0.5]
+    limiter = RateLimiter(2, 3, clock=clock)
+    assert [limiter.take("ida") for _ in range(4)] == [0, 0, 0, 0.5]
     clock.now += 0.5
-    assert [allowance.take("ida") for _ in range(2)] == [0, 0.5]
+    assert [limiter.take("ida") for _ in range(2)] == [0, 0.5]
     clock.now += 1000
-    assert [allowance.take("ida") for _ in range(4)] == [0, 0, 0, 0.5]
+    assert [limiter.take("ida") for _ in range(4)] == [0, 0, 0, 0.5]
 
 
 def test_each_asker_has_their_own(clock: Clock) -> None:
-    allowance = Allowance(1, 1, clock=clock)
-    assert (allowance.take("ida"), allowance.take("bo"), allowance.take("ida")) == (0, 0, 1)
+    limiter = RateLimiter(1, 1, clock=clock)
+    assert (limiter.take("ida"), limiter.take("bo"), limiter.take("ida")) == (0, 0, 1)
 
 
 def test_asking_how_long_to_wait_takes_nothing(clock: Clock) -> None:
-    allowance = Allowance(1, 1, clock=clock)
-    assert [allowance.wait("ida") for _ in range(3)] == [0, 0, 0]
-    assert (allowance.take("ida"), allowance.wait("ida")) == (0, 1)
+    limiter = RateLimiter(1, 1, clock=clock)
+    assert [limiter.wait("ida") for _ in range(3)] == [0, 0, 0]
+    assert (limiter.take("ida"), limiter.wait("ida")) == (0, 1)
 
 
 def test_the_one_who_has_not_asked_for_longest_is_forgotten(clock: Clock) -> None:
-    allowance = Allowance(1, 1, clock=clock, most=2)
+    limiter = RateLimiter(1, 1, clock=clock, most=2)
     for who in ("ida", "bo", "eve"):
-        allowance.take(who)
-    assert [allowance.wait(who) for who in ("bo", "eve", "ida")] == [1, 1, 0]
+        limiter.take(who)
+    assert [limiter.wait(who) for who in ("bo", "eve", "ida")] == [1, 1, 0]
 
 
 @pytest.mark.parametrize(

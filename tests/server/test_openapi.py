@@ -14,7 +14,7 @@ from schemathesis import GenerationMode, openapi
 from schemathesis import checks as registry
 from schemathesis.core.failures import FailureGroup
 
-from vivavoce.server.allowed import Allowed
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 
 from .api.test_jobs import MANY, ended, submit
@@ -64,7 +64,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     with Store.open(str(folder / "kept.db")) as store:
         talk = [turn(0, "Hello?", "Hello!"), turn(1, "Bye", "Bye!")]
         keep(store, [outcome("one", talk, {"goal": per_turn(0.5, 1.0)}), outcome("two", position=1)])
-        with serving(store, Allowed(folder)) as url:
+        with serving(store, ServerPolicy(folder)) as url:
             job = ended(url, submit(url, MANY).id)
             names = {"run": "run-1", "sample": "one", "trial": 0, "job": job.id}
             yield Api(openapi.from_url(f"{url}/openapi.json"), names)

@@ -7,7 +7,7 @@ import pytest
 
 from vivavoce.errors import UsageError
 from vivavoce.server import suite_files as module
-from vivavoce.server.allowed import Allowed
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.suite_files import look_at, suite_files
 
 SUITE = "name: s\ndataset: d.jsonl\ndriver: replay\ngraders: {g: {kind: model_judge, prompt: p, model: m:x}}\n"
@@ -47,7 +47,7 @@ def test_the_verdicts_of_judges_are_counted(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(SUITE)
     talk = '{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}\n'
     (tmp_path / "d.jsonl").write_text(talk * 3)
-    found = look_at(Allowed(tmp_path), "s.yaml")
+    found = look_at(ServerPolicy(tmp_path), "s.yaml")
     assert found.forecast is not None
     assert (found.forecast.conversations, found.forecast.messages, found.forecast.verdicts) == (3, 0, 3)
     assert found.asking == ("g",)
@@ -56,7 +56,7 @@ def test_the_verdicts_of_judges_are_counted(tmp_path: Path) -> None:
 def test_rows_that_are_wrong_are_told_with_their_lines(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(SUITE)
     (tmp_path / "d.jsonl").write_text('{"input": "hello"}\n{"input": \n')
-    assert look_at(Allowed(tmp_path), "s.yaml").problems[0].startswith("d.jsonl, line 2: ")
+    assert look_at(ServerPolicy(tmp_path), "s.yaml").problems[0].startswith("d.jsonl, line 2: ")
 
 
 def test_a_large_dataset_and_one_that_is_no_file_are_left_for_the_run(
@@ -64,18 +64,18 @@ def test_a_large_dataset_and_one_that_is_no_file_are_left_for_the_run(
 ) -> None:
     (tmp_path / "s.yaml").write_text(SUITE)
     os.mkfifo(tmp_path / "d.jsonl")
-    assert look_at(Allowed(tmp_path), "s.yaml").forecast is None
+    assert look_at(ServerPolicy(tmp_path), "s.yaml").forecast is None
     (tmp_path / "d.jsonl").unlink()
     (tmp_path / "d.jsonl").write_text('{"input": "hello"}\n')
     monkeypatch.setattr(module, "COUNTED", 5)
-    found = look_at(Allowed(tmp_path), "s.yaml")
+    found = look_at(ServerPolicy(tmp_path), "s.yaml")
     assert (found.forecast, found.problems) == (None, [])
 
 
 def test_what_is_no_suite_is_not_shown(tmp_path: Path) -> None:
     (tmp_path / "compose.yaml").write_text("services: {db: {environment: {PASSWORD: opensesame}}}\n")
     with pytest.raises(UsageError, match=r"no suite 'compose\.yaml'") as told:
-        look_at(Allowed(tmp_path), "compose.yaml")
+        look_at(ServerPolicy(tmp_path), "compose.yaml")
     assert "opensesame" not in str(told.value)
 
 
@@ -83,4 +83,4 @@ def test_a_suite_elsewhere_is_not_looked_at(tmp_path: Path) -> None:
     (tmp_path / "served").mkdir()
     (tmp_path / "s.yaml").write_text(SUITE)
     with pytest.raises(UsageError, match="in the served folder"):
-        look_at(Allowed(tmp_path / "served"), "../s.yaml")
+        look_at(ServerPolicy(tmp_path / "served"), "../s.yaml")

@@ -189,7 +189,7 @@ def test_settings_of_the_judge_are_sent(asked: Row, sent: Row, model: str, serve
         ("saftey", {}, "suite.yaml:6:5 graders.it.metric: no metric 'saftey'; did you mean 'safety'?"),
         ("own.py:nobody", {}, "6:5 graders.it.metric: own.py has no 'nobody'"),
         ("gone.py:x", {}, "graders.it.metric: no file 'gone.py' beside the suite"),
-        ("own.py:number", {}, "'own.py:number' is none of a metric, a class of metrics and a function"),
+        ("own.py:number", {}, "'own.py:number' is not a metric, a metric class or a function"),
         ("gone.yaml", {}, "gone.yaml: cannot be read"),
         ("turn_count", {}, "6:5 graders.it.metric: it has no highest score and needs a threshold"),
         ("safety", {"config": {"promt": "x"}}, "metric 'safety': no option 'promt'; did you mean 'prompt'?"),

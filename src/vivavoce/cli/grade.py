@@ -22,9 +22,7 @@ def command(
     run: Annotated[str, typer.Argument(help="A run: its name, the start of it, or 'latest'.")] = "latest",
     *,
     suite: Annotated[Path | None, typer.Option(help="The suite with the graders; the run's own unless named.")] = None,
-    max_calls: Annotated[
-        int | None, typer.Option(min=0, help="Stop before the judges got more calls than this.")
-    ] = None,
+    max_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of judge calls.")] = None,
     max_cost: CostOption = None,
     max_errors: MaxErrorsOption = None,
     no_cache: NoCacheOption = False,

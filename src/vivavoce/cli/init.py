@@ -36,7 +36,7 @@ def command(
         console.print(f"wrote {directory / name}: {purpose}", soft_wrap=True)
     suite = shlex.quote(str(directory / "suite.yaml"))
     console.print(f"\nnext: viva run {suite}", soft_wrap=True)
-    console.print("One turn fails. Mend the bot, run it again, then put your own in its place.")
+    console.print("One turn fails. Fix the bot, run it again, then put your own in its place.")
 
 
 def write_new(directory: Path, texts: Mapping[str, str]) -> None:

@@ -136,7 +136,7 @@ def _run(arguments: list[str] | None) -> int:
         raise
     except Exception:
         _complain(traceback.format_exc())
-        _complain("this is a mistake in vivavoce, not in your suite; nothing was decided")
+        _complain("this is a mistake in vivavoce, not in your suite; there is no verdict")
         return 3
     return 0
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.output import StoreOption, notes, store_of
-from vivavoce.server.allowed import Allowed
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.serving import serve
 from vivavoce.store.store import Store
 
@@ -40,7 +40,7 @@ def command(
     must bring a token that `viva token` made, or the secret of VIVAVOCE_TOKEN, which may do everything. On an address
     of this machine alone they need one only where VIVAVOCE_TOKEN is set.
     """
-    allowed = Allowed(Path.cwd(), frozenset(judge or ()))
+    policy = ServerPolicy(Path.cwd(), frozenset(judge or ()))
     with Store.open(store_of(store)) as opened:
 
         def started(address: str) -> None:
@@ -48,4 +48,4 @@ def command(
 
         token = os.environ.get("VIVAVOCE_TOKEN") or None
         with suppress(KeyboardInterrupt):  # the server has ended in good order by then
-            serve(opened, host, port, token, public=public, allowed=allowed, started=started)
+            serve(opened, host, port, token, public=public, policy=policy, started=started)

@@ -33,7 +33,7 @@ from vivavoce.suites.target_names import read_target
 from vivavoce.suites.testing import GRADERS, testing_suite
 
 Target = Annotated[str, typer.Option(help="The system under test: file.py:function or http://host/v1#MODEL.")]
-Goal = Annotated[str, typer.Option(help="What the conversation is to reach.")]
+Goal = Annotated[str, typer.Option(help="The goal of the conversation.")]
 TesterName = Annotated[
     str | None, typer.Option(help="The model that plays the user, or file.py:name; VIVAVOCE_TESTER unless named.")
 ]

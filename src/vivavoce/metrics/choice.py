@@ -14,7 +14,7 @@ from vivavoce.metrics.config import MetricConfig, Scope
 from vivavoce.metrics.factory import MetricClass, make_metric, named_metric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.options import read_options
-from vivavoce.models.homemade import ModelLike, as_model
+from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
 from vivavoce.plugins import lazy
 

@@ -21,7 +21,7 @@ from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.steps import Plan, Together
 from vivavoce.metrics.stepwise import StepwiseMetric
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import identity_of
 from vivavoce.records.score import Finding, FindingState
 

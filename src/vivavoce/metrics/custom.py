@@ -23,7 +23,7 @@ from vivavoce.metrics.prompts import Wording, read_prompt
 from vivavoce.metrics.rating import RatingMetric
 from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.waiting import call, wait_for
 from vivavoce.records.failure import shorten
 from vivavoce.user_code import source_of

@@ -11,7 +11,7 @@ from vivavoce.metrics.choice import Choice, choose_metric
 from vivavoce.metrics.metric import BaseMultiTurnMetric, Conversation, evaluation_input
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.homemade import ModelLike, as_model
+from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.usage import Usage
 from vivavoce.samples.sample import Sample
@@ -130,7 +130,7 @@ async def aevaluate_conversation(
     model: ModelLike | None = None,
     **known: Unpack[Known],
 ) -> EvaluationReport:
-    """Do as `evaluate_conversation`; connections stay open for the next one."""
+    """Async version of `evaluate_conversation`; connections stay open for the next one."""
     return await evaluate_given(evaluation_input(conversation, goal=goal, **known), metrics, model)
 
 

@@ -30,7 +30,7 @@ from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.steps import Ask, Run
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model, ModelReply, Request, identity_of
 from vivavoce.models.structured import read_structured
 from vivavoce.pacing.waiting import wait_for
@@ -118,7 +118,7 @@ class JointJudge:
     async def aevaluate(
         self, conversation: Conversation, goal: str | None = None, **known: Unpack[Known]
     ) -> dict[str, MetricResult]:
-        """Do as `evaluate`."""
+        """Async version of `evaluate`."""
         return await self.measured(evaluation_input(conversation, goal=goal, **known))
 
     async def close(self) -> None:
@@ -255,7 +255,7 @@ def _parted(members: Sequence[_Member]) -> tuple[Sequence[_Member], Sequence[_Me
 def _joinable(metric: BaseMultiTurnMetric) -> tuple[BaseMultiTurnMetric, Manner]:
     """Return a metric and how it asks."""
     if metric.manner is None:
-        raise UsageError(f"{metric.name} is a {type(metric).__name__}, which no joint call can ask; give it on its own")
+        raise UsageError(f"{metric.name} is a {type(metric).__name__}, which cannot be joined; give it on its own")
     if not metric.stepwise or metric.manner.calls > 1:
         raise UsageError(f"{metric.name} judges in a way of its own and cannot be joined; give it on its own")
     if not _NAME.fullmatch(metric.name):

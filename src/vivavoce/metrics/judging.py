@@ -29,8 +29,8 @@ from vivavoce.metrics.stepwise import StepwiseMetric
 from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, acts, quoted
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
+from vivavoce.models.custom import ModelLike
 from vivavoce.models.default_judge import DefaultJudge
-from vivavoce.models.homemade import ModelLike
 from vivavoce.models.model import Model, Request, identity_of
 from vivavoce.records.counting import turn_span
 from vivavoce.records.failure import shorten

@@ -19,7 +19,7 @@ from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.steps import Call, Plan, carry_out
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.homemade import ModelLike, as_model
+from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, identity_of
 from vivavoce.pacing.waiting import call, wait_for
 from vivavoce.records.failure import failure_of
@@ -104,7 +104,7 @@ class BaseMultiTurnMetric(ABC):
         context: dict[str, Any] | None = None,
         **known: Any,
     ) -> MetricResult:
-        """Do as `evaluate`."""
+        """Async version of `evaluate`."""
         given = evaluation_input(conversation_history, goal=goal, instructions=instructions, context=context, **known)
         return await self.measured(given)
 

@@ -20,8 +20,8 @@ from vivavoce.metrics.metric import Conversation, evaluation_input
 from vivavoce.metrics.prompts import HERE, read_prompt
 from vivavoce.metrics.result import Evidence
 from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, transcript
+from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.default_judge import DefaultJudge
-from vivavoce.models.homemade import ModelLike, as_model
 from vivavoce.models.model import Model, ModelReply, Request, identity_of
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.failure import Failure, failure_of, shorten
@@ -121,7 +121,7 @@ class PairwiseJudge:
         return wait_for(once())
 
     async def acompare(self, first: Conversation, second: Conversation, goal: str | None = None) -> Comparison:
-        """Do as `compare`."""
+        """Async version of `compare`."""
         if self.judge is None:
             said = "needs a judge: give a model, or set VIVAVOCE_JUDGE"
             return Comparison(winner=None, state="skipped", reasoning=said)
@@ -202,7 +202,7 @@ async def acompare_conversations(
     model: ModelLike | None = None,
     criteria: str | Sequence[str] = (),
 ) -> Comparison:
-    """Do as `compare_conversations`."""
+    """Async version of `compare_conversations`."""
     return await PairwiseJudge(model, criteria=criteria).acompare(first, second, goal)
 
 

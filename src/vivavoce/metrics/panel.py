@@ -21,7 +21,7 @@ from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.steps import Plan
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.homemade import ModelLike, as_model
+from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, identity_of
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vivavoce.metrics.evaluation import choose
 from vivavoce.metrics.metric import BaseMultiTurnMetric
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 
 SECURITY = ("goal_achievement", "toxicity", "prompt_injection", "data_leakage")
 QUALITY = ("goal_achievement", "context_retention", "coherence", "response_quality", "turn_efficiency")

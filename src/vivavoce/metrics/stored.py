@@ -12,7 +12,7 @@ from vivavoce.messages import describe
 from vivavoce.metrics.evaluation import EvaluationReport, Named, Several, evaluate_given
 from vivavoce.metrics.metric_input import metric_input
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.run import Attempt
 from vivavoce.samples.sample import Sample

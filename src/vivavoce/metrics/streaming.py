@@ -18,7 +18,7 @@ from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.steps import Ask, Run, carry_out
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import ModelReply
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.counting import turn_label
@@ -83,7 +83,7 @@ class StreamingEvaluator:
         return wait_for(self._closing(self.afeed(*messages)))
 
     async def afeed(self, *messages: Mapping[str, Any] | Message) -> EvaluationReport | None:
-        """Do as `feed`."""
+        """Async version of `feed`."""
         if not self._stream.take(read_messages(messages)):
             return None
         await self._advance(final=False)
@@ -100,7 +100,7 @@ class StreamingEvaluator:
         return wait_for(self._closing(self.afinish()))
 
     async def afinish(self) -> EvaluationReport:
-        """Do as `finish`."""
+        """Async version of `finish`."""
         self._stream.close()
         await self._advance(final=True)
         return self.results

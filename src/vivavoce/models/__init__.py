@@ -8,7 +8,7 @@ from vivavoce.plugins import lazy
 
 if TYPE_CHECKING:
     from vivavoce.models.cache import CachedModel as CachedModel
-    from vivavoce.models.homemade import as_model as as_model
+    from vivavoce.models.custom import as_model as as_model
     from vivavoce.models.llm import AnthropicLLM as AnthropicLLM
     from vivavoce.models.llm import BaseLLM as BaseLLM
     from vivavoce.models.llm import OpenAILLM as OpenAILLM

@@ -46,7 +46,7 @@ class CachedModel:
     asked for. A kept reply outside its schema, which a file may have brought, is asked for again and replaced.
 
     Of identical questions asked at the same time one is sent, and all get its reply or its failure. When the task that
-    sent it is cancelled, the next one sends it again. `offline` never asks the model: see `AbsentModel`. One that is
+    sent it is cancelled, the next one sends it again. `offline` never asks the model: see `OfflineModel`. One that is
     `anonymous` is always asked, for nobody knows whose a reply of that name would be.
     """
 
@@ -144,7 +144,7 @@ def _answers(request: Request, reply: ModelReply) -> bool:
     return bool(reply.text.strip() or reply.parsed is not None or reply.tool_calls)
 
 
-class AbsentModel:
+class OfflineModel:
     """A model that takes no key: its name, its settings and its identity, to answer from a cache offline."""
 
     def __init__(self, name: str, settings: Mapping[str, Any] | None = None, identity: str | None = None) -> None:

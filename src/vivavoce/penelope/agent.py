@@ -20,18 +20,18 @@ from vivavoce.messages import describe
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.options import check_names
-from vivavoce.models.homemade import ModelLike, as_model
+from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, identity_of
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.checks import default_checks
 from vivavoce.penelope.context import TestContext
-from vivavoce.penelope.exam import Exam, Setup
 from vivavoce.penelope.judging import CONTRACT, GOAL, Panel
 from vivavoce.penelope.options import About, AgentOptions
 from vivavoce.penelope.persona import read_persona
 from vivavoce.penelope.result import TestResult
 from vivavoce.penelope.review import TesterReview
+from vivavoce.penelope.session import Setup, TestSession
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.penelope.stopping import Limits
 from vivavoce.penelope.strategies import make_strategy
@@ -129,7 +129,7 @@ class PenelopeAgent:
         goal: str = "",
         **about: Unpack[About],
     ) -> TestResult:
-        """Do as `execute_test`; connections of the models stay open for the next one."""
+        """Async version of `execute_test`; connections of the models stay open for the next one."""
         files = _files(about.get("files", ()))
         context = self.context(instructions, goal, **about)
         channel = open_channel(as_target(target), limit=1, budget=Budget(), timeout=self.call_timeout, retries=2)
@@ -152,7 +152,7 @@ class PenelopeAgent:
             BudgetExhausted: a limit on calls or cost is reached.
         """
         heard = _printing(on_turn) if self.verbose else on_turn
-        return await Exam(self.setup, context, channel, opening, files or {}, heard).hold()
+        return await TestSession(self.setup, context, channel, opening, files or {}, heard).hold()
 
     def context(self, instructions: str | None = None, goal: str = "", **about: Unpack[About]) -> TestContext:
         """Return what a test is about, as the tester takes it.

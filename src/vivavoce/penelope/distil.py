@@ -17,7 +17,7 @@ from vivavoce.metrics.exact.personal_patterns import Kind, find_personal_data
 from vivavoce.metrics.metric import Conversation
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.transcript import Shown, transcript
-from vivavoce.models.homemade import ModelLike, as_model
+from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.prompts import packaged
@@ -50,7 +50,7 @@ class Distilled:
 def distil_scenarios(
     conversations: Iterable[Recorded], model: ModelLike, *, concurrency: int = 8, keep_personal_data: bool = False
 ) -> list[Distilled]:
-    """Do as `adistil_scenarios`, also inside a running event loop; connections are closed at the end."""
+    """Sync version of `adistil_scenarios`, also inside a running event loop; connections are closed at the end."""
     opened = as_model(model)
     distilling = adistil_scenarios(
         conversations, opened, concurrency=concurrency, keep_personal_data=keep_personal_data

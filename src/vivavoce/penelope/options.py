@@ -9,7 +9,7 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from vivavoce.metrics.metric import BaseMultiTurnMetric
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.stopping import StoppingCondition

@@ -17,7 +17,7 @@ from vivavoce.metrics.question import Question
 from vivavoce.metrics.transcript import Transcript, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.prompts import HERE
 from vivavoce.records.score import Finding, FindingState
 

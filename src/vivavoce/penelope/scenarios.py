@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import HumanMessage, describe
 from vivavoce.metrics.evidence import plain
-from vivavoce.models.homemade import ModelLike, as_model
+from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, Request
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.persona import Persona
@@ -89,7 +89,7 @@ class Parts(BaseModel):
 
 
 def generate_scenarios(description: str, model: ModelLike, *, n: int = 10, focus: str | None = None) -> list[Scenario]:
-    """Do as `agenerate_scenarios`, also inside a running event loop; connections are closed at the end."""
+    """Sync version of `agenerate_scenarios`, also inside a running event loop; connections are closed at the end."""
     opened = as_model(model)
     return wait_for(closed_after(opened, agenerate_scenarios(description, opened, n=n, focus=focus)))
 

@@ -17,7 +17,7 @@ from vivavoce.metrics.silence import score_of_silence
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.prompts import HERE
 from vivavoce.records.score import Finding
 

@@ -54,7 +54,7 @@ class GraderComparison(Compared):
     `difference` is b - a with its 95 % interval; `p_value` is that of the sign test on wins and losses, counted from
     b's view. What cannot be told is None. `passed` passed on both, `worsened` on a only, `improved` on b only; a
     scenario passes when every trial with a score does. `broke` names the samples that only a could
-    score, because of errors on b, and `mended` those that only b could. `note` says why the two may not measure the
+    score, because of errors on b, and `fixed` those that only b could. `note` says why the two may not measure the
     same.
     """
 
@@ -75,7 +75,7 @@ class GraderComparison(Compared):
     worsened: list[Flip] = []
     improved: list[Flip] = []
     broke: list[str] = []
-    mended: list[str] = []
+    fixed: list[str] = []
     same_fingerprint: bool
     note: str | None = None
 
@@ -286,7 +286,7 @@ class _Both:
             b=b.side(name),
             n=len(shared),
             broke=[other for one, other in pairing.pairs if other in lost_b and one in means_a],
-            mended=[other for one, other in pairing.pairs if one in lost_a and other in means_b],
+            fixed=[other for one, other in pairing.pairs if one in lost_a and other in means_b],
             same_fingerprint=note is None,
             note=note,
         )

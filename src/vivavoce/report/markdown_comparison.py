@@ -45,7 +45,7 @@ def _target(found: TargetComparison) -> Iterator[str]:
     )
     lacks = [(found.unmatched_a, "before"), (found.unmatched_b, "after")]
     apart = "".join(f", {len(ids):,} only {side}" for ids, side in lacks if ids)
-    yield from ("", f"{named}: {count(found.matched, 'sample')} asked the same on both sides{apart}", "")
+    yield from ("", f"{named}: {count(found.matched, 'matched sample')}{apart}", "")
     yield from table(_HEADS, "lrrrrrlrr", (_grader(one) for one in found.graders))
     notes = [f"- {code(one.name)}: {one.note}" for one in found.graders if one.note]
     yield from (["", *notes] if notes else [])
@@ -55,8 +55,8 @@ def _target(found: TargetComparison) -> Iterator[str]:
         if flips:
             yield from folded(f"{count(len(flips), 'score')} {title}", _flips(flips))
     broke = dict.fromkeys(name for one in found.graders for name in one.broke)
-    mended = dict.fromkeys(name for one in found.graders for name in one.mended)
-    for title, samples in (("Scored before, an error now", broke), ("An error before, scored now", mended)):
+    fixed = dict.fromkeys(name for one in found.graders for name in one.fixed)
+    for title, samples in (("Scored before, an error now", broke), ("An error before, scored now", fixed)):
         yield from (["", f"{title}: {_some(list(samples))}"] if samples else [])
 
 

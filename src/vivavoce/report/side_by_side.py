@@ -67,7 +67,7 @@ def _target(found: TargetComparison, named: bool) -> Iterator[RenderableType]:
     yield Text()
     unmatched = [("a", found.unmatched_a), ("b", found.unmatched_b)]
     lacks = "".join(f"; only in {side}: {_some(ids)}" for side, ids in unmatched if ids)
-    yield Text(f"{count(found.matched, 'sample')} asked the same on both sides{lacks}", style="dim")
+    yield Text(f"{count(found.matched, 'matched sample')}{lacks}", style="dim")
 
 
 def _table(found: TargetComparison) -> FittingTable:
@@ -96,7 +96,7 @@ def _flips(grader: GraderComparison) -> Iterator[RenderableType]:
             yield from (_flip(flip) for flip in flips[:SHOWN])
             if len(flips) > SHOWN:
                 yield Text(f"  and {len(flips) - SHOWN:,} more")
-    for title, ids in (("scored on a, an error on b", grader.broke), ("an error on a, scored on b", grader.mended)):
+    for title, ids in (("scored on a, an error on b", grader.broke), ("an error on a, scored on b", grader.fixed)):
         if ids:
             yield Text(f"\n{safe(grader.name)}: {title} ({len(ids)}): {_some(ids)}", style="yellow")
 

@@ -16,7 +16,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from vivavoce.errors import StoreError
-from vivavoce.server.admission import Admission
+from vivavoce.server.authenticator import Authenticator
 from vivavoce.server.refusals import for_program, refusal
 from vivavoce.server.users import visitor, whoever_sits_here
 from vivavoce.store.access.tokens import digest_of
@@ -108,7 +108,7 @@ class Access:
 class AccessMiddleware:
     """Refuses what may not be asked, and sends every answer with the headers that browsers heed."""
 
-    def __init__(self, app: ASGIApp, access: Access, admission: Admission | None) -> None:
+    def __init__(self, app: ASGIApp, access: Access, admission: Authenticator | None) -> None:
         self.app, self.access, self._admission = app, access, admission
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

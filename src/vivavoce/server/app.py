@@ -17,23 +17,23 @@ from starlette.middleware.gzip import GZipMiddleware
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.report.html.rendering import STATIC
 from vivavoce.server.access import Access, AccessMiddleware
-from vivavoce.server.admission import Admission
-from vivavoce.server.allowed import Allowed
 from vivavoce.server.api import about, audit, deletion, evaluations, exports, jobs, labels, runs, search
 from vivavoce.server.api import trends as trend_data
 from vivavoce.server.api.answers import on_error, on_invalid
-from vivavoce.server.catching_up import reading_ahead
+from vivavoce.server.authenticator import Authenticator
 from vivavoce.server.comparisons import Comparisons
 from vivavoce.server.heads import HeadMiddleware
+from vivavoce.server.indexing import reading_ahead
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.label_queue import LabelQueues
+from vivavoce.server.live_summary import LiveSummary
 from vivavoce.server.pages import compare as compare_pages
 from vivavoce.server.pages import compared, conversation, run, run_list, sign_in, starting
 from vivavoce.server.pages import deletion as run_deletion
 from vivavoce.server.pages import jobs as job_pages
 from vivavoce.server.pages import label as label_pages
 from vivavoce.server.pages import trends as trend_pages
-from vivavoce.server.provisional import Provisional
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.refusals import on_http
 from vivavoce.store.store import Store
 
@@ -58,10 +58,10 @@ async def _serving(app: FastAPI) -> AsyncGenerator[None]:
         yield
 
 
-def create_app(store: Store, access: Access, allowed: Allowed | None = None) -> FastAPI:
+def create_app(store: Store, access: Access, policy: ServerPolicy | None = None) -> FastAPI:
     """Return the application; it reads `store`, and the caller closes it.
 
-    `allowed` is what requests may have run: the suites of the folder where this runs, unless it is given.
+    `policy` is what requests may have run: the suites of the folder where this runs, unless it is given.
 
     The API is below `/api/v1`, described at `/openapi.json`; the pages are at `/`.
     """
@@ -74,16 +74,16 @@ def create_app(store: Store, access: Access, allowed: Allowed | None = None) -> 
         separate_input_output_schemas=False,
     )
     app.state.store = store
-    app.state.allowed = allowed or Allowed()
-    app.state.jobs = Jobs(store, app.state.allowed)
-    app.state.provisional = Provisional()
+    app.state.policy = policy or ServerPolicy()
+    app.state.jobs = Jobs(store, app.state.policy)
+    app.state.live_summary = LiveSummary()
     app.state.comparisons = Comparisons()
     app.state.label_queues = LabelQueues()
     app.state.secret = secrets.token_bytes(32)
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
     app.state.exports = CapacityLimiter(EXPORTS)
     app.state.access = access
-    app.state.admission = Admission(store, access.digest, proxied=access.proxied) if access.demanded else None
+    app.state.admission = Authenticator(store, access.digest, proxied=access.proxied) if access.demanded else None
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
     app.add_middleware(AccessMiddleware, access=access, admission=app.state.admission)
     app.add_middleware(HeadMiddleware)

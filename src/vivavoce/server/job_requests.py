@@ -18,8 +18,8 @@ from vivavoce.report.strict_json import strict_json
 from vivavoce.run.execution import Execution
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.rows import check_samples
-from vivavoce.server.allowed import Allowed
 from vivavoce.server.job_record import JobRecord
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.requested_metrics import Metrics, RequestedMetric, as_named, check_metrics
 from vivavoce.store.store import Store
 from vivavoce.suites.experiment import suite_run
@@ -164,7 +164,7 @@ class Beginning:
     """
 
     store: Store
-    allowed: Allowed
+    policy: ServerPolicy
     listeners: Sequence[Listener]
     file: Path
     before: JobRecord | None = None
@@ -191,7 +191,7 @@ class Beginning:
     def _suite(self, request: SuiteJob) -> Execution:
         given = request.limits.model_dump(exclude_none=True, include={"max_calls", "max_cost"})
         options = request.options.model_copy(update=given)
-        suite = load_suite(self.allowed.suite(request.suite))
+        suite = load_suite(self.policy.suite(request.suite))
         if suite.spec.driver == "penelope" and (suite.spec.tester or TesterSpec()).model is None:
             self._tester_model(None)
         return suite_run(suite, options, store=self.store, listeners=self.listeners)
@@ -201,7 +201,7 @@ class Beginning:
         return open_regrading(run, loaded, limits, store=self.store, listeners=self.listeners, resumed=resumed)
 
     def _loaded(self, suite: str) -> Suite:
-        loaded = load_suite(self.allowed.suite(suite))
+        loaded = load_suite(self.policy.suite(suite))
         if loaded.problems:
             raise UsageError(*loaded.problems)
         return loaded
@@ -217,7 +217,7 @@ class Beginning:
 
     def _evaluation(self, request: Measurement) -> Execution:
         check_metrics(request.metrics)
-        judge = self.allowed.judge(request.judge)
+        judge = self.policy.judge(request.judge)
         if isinstance(request, EvaluationJob):
             _check_rows(request.conversations)
             _write(self.file, request.conversations)
@@ -233,7 +233,7 @@ class Beginning:
         check_metrics(request.metrics)
         if request.strategy is not None:
             strategies.get(request.strategy)
-        judge = self.allowed.judge(request.judge)
+        judge = self.policy.judge(request.judge)
         row = {name: value for name, value in request.model_dump(include=_OF_ROW).items() if value}
         suite = testing_suite(
             loaded.spec.target.model_dump(exclude_unset=True) | {"kind": loaded.spec.target.kind},
@@ -251,7 +251,7 @@ class Beginning:
         if request.tester is not None or "model" not in how:
             how["model"] = self._tester_model(request.tester)
         if request.judge is not None or "judge" not in how:
-            how["judge"] = self.allowed.judge(request.judge)
+            how["judge"] = self.policy.judge(request.judge)
         if request.strategy is not None:
             how["strategy"] = request.strategy
             how.pop("graph", None)
@@ -259,7 +259,7 @@ class Beginning:
         return {name: value for name, value in how.items() if value is not None}
 
     def _tester_model(self, name: str | None) -> str:
-        model = self.allowed.tester(name)
+        model = self.policy.tester(name)
         if model is None:
             raise UsageError("no model leads the test: name one as 'tester', or serve with VIVAVOCE_TESTER")
         return model

@@ -23,11 +23,11 @@ from vivavoce.pacing.loop_thread import LoopThread
 from vivavoce.records.redaction import without_keys
 from vivavoce.report.strict_json import strict_json
 from vivavoce.run.execution import Execution
-from vivavoce.server.allowed import Allowed
 from vivavoce.server.job import Job
 from vivavoce.server.job_files import JobFiles, KeptJob
 from vivavoce.server.job_record import JobRecord
 from vivavoce.server.job_requests import AnyJob, Beginning, GradeJob, KeptRequest, ResumeJob
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.settings import WORKSPACE
 from vivavoce.store.store import Store
 
@@ -58,9 +58,9 @@ class OtherBody(UsageError):
 class Jobs:
     """The jobs of one server; any thread may ask."""
 
-    def __init__(self, store: Store, allowed: Allowed) -> None:
-        self._store, self._allowed = store, allowed
-        self._files = JobFiles(allowed.workspace / WORKSPACE / "jobs")
+    def __init__(self, store: Store, policy: ServerPolicy) -> None:
+        self._store, self._policy = store, policy
+        self._files = JobFiles(policy.workspace / WORKSPACE / "jobs")
         self._jobs: dict[str, Job] = {}
         self._keys: dict[str, tuple[str, str]] = {}
         self._kept: dict[str, KeptJob] = {}
@@ -172,7 +172,7 @@ class Jobs:
             request = request.model_copy(update={"run": self._store.run(request.run).id})
         given = self._files.conversations(job_id)
         try:
-            job.run = Beginning(self._store, self._allowed, [job], given, before).run(request)
+            job.run = Beginning(self._store, self._policy, [job], given, before).run(request)
             job.record = job.record.model_copy(update=known)
             claim = self._files.claim(job_id)
             assert claim is not None  # nobody else knows its id
@@ -214,7 +214,7 @@ class Jobs:
             else:
                 self._go_on_with(job, kept)
         except StoreError as error:
-            self._leave(job, self._allowed.shown(str(error)))
+            self._leave(job, self._policy.shown(str(error)))
 
     def _go_on_with(self, job: Job, kept: KeptJob) -> None:
         record = self._left(kept.record)
@@ -303,7 +303,7 @@ class Jobs:
                 ),
             )
         given = self._files.conversations(record.id)
-        return Beginning(self._store, self._allowed, [job], given, before).run(request)
+        return Beginning(self._store, self._policy, [job], given, before).run(request)
 
     def _stopped(self, job: Job, why: str) -> None:
         """Take note that a job was stopped: by somebody, by a limit, or by the end of the server."""
@@ -319,7 +319,7 @@ class Jobs:
         job.end(**values)
 
     def _shown(self, why: str) -> str:
-        return self._allowed.shown(without_keys(why))
+        return self._policy.shown(without_keys(why))
 
     async def _stop_all(self) -> None:
         for seconds in (GRACE, None):

@@ -12,7 +12,7 @@ MOST_ASKERS = 10_000
 """Askers that are remembered; of more, the one that has not asked for longest is forgotten."""
 
 
-class Allowance:
+class RateLimiter:
     """`burst` at once and `per_second` in the long run, for each asker: a token bucket. For one event loop."""
 
     def __init__(

@@ -15,7 +15,7 @@ from vivavoce.server.pages.page import page
 _TITLES = {
     401: "A token is needed",
     403: "You may not do this",
-    404: "There is nothing here",
+    404: "Not found",
     405: "This cannot be done here",
     413: "This is too large",
     421: "This server has another name",

@@ -18,8 +18,8 @@ from vivavoce.errors import UsageError
 from vivavoce.report.text import safe
 from vivavoce.run.heap import RARELY
 from vivavoce.server.access import Access
-from vivavoce.server.allowed import Allowed
 from vivavoce.server.app import create_app
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 
 EVERYWHERE = ("0.0.0.0", "::")
@@ -60,7 +60,7 @@ def serve(
     token: str | None = None,
     *,
     public: str | None = None,
-    allowed: Allowed | None = None,
+    policy: ServerPolicy | None = None,
     started: Callable[[str], None] | None = None,
 ) -> None:
     """Serve a store until somebody ends it; port 0 takes a free one, and `started` is told the address.
@@ -87,7 +87,7 @@ def serve(
     here = ("localhost", name, socket.getfqdn().lower()) if everywhere else ()
     names = {f"{name}:{port}" for name in (shown, *loopback, *here)}
     access = Access.of(names, token, demanded=others, public=public, everywhere=everywhere)
-    app = create_app(store, access, allowed)
+    app = create_app(store, access, policy)
     if started is not None:
         started(f"http://{name if everywhere else shown}:{port}/")
     with _rarely_collecting():

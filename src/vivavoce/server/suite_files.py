@@ -14,7 +14,7 @@ from vivavoce.errors import Problem, UsageError
 from vivavoce.metrics.factory import named_metric
 from vivavoce.plugins import is_file_reference
 from vivavoce.run.options import RunOptions
-from vivavoce.server.allowed import Allowed, is_suite
+from vivavoce.server.policy import ServerPolicy, is_suite
 from vivavoce.suites.dataset import check_dataset, dataset_source
 from vivavoce.suites.document import MAX_BYTES
 from vivavoce.suites.forecast import Forecast, forecast
@@ -62,13 +62,13 @@ def suite_files(workspace: Path) -> list[str]:
     return sorted(found)
 
 
-def look_at(allowed: Allowed, name: str) -> Look:
+def look_at(policy: ServerPolicy, name: str) -> Look:
     """Return what can be said of a suite before it runs.
 
     Raises:
         UsageError: there is no suite of that name below the served folder, or it cannot be read.
     """
-    path = allowed.suite(name)
+    path = policy.suite(name)
     try:
         with path.open("rb") as file:
             text = file.read(MAX_BYTES).decode("utf-8", "replace")
@@ -80,7 +80,7 @@ def look_at(allowed: Allowed, name: str) -> Look:
             raise UsageError(*suite.problems)
         forecast = _forecast(suite)
     except UsageError as error:
-        return Look(text, [_told(problem, allowed) for problem in error.problems[:TOLD]])
+        return Look(text, [_told(problem, policy) for problem in error.problems[:TOLD]])
     asking = tuple(one for one, grader in suite.spec.graders.items() if _asks(grader))
     return Look(text, [], suite.notes, forecast, asking)
 
@@ -114,12 +114,12 @@ def _asks(grader: AnyGraderSpec) -> bool:
     return named_metric(grader.metric).judged
 
 
-def _told(problem: Problem, allowed: Allowed) -> str:
+def _told(problem: Problem, policy: ServerPolicy) -> str:
     """Return a problem with its file as it is called in the served folder, and its line."""
     if problem.file is None:
-        return allowed.shown(problem.message)
+        return policy.shown(problem.message)
     file = Path(problem.file).resolve()
-    workspace = allowed.workspace.resolve()
+    workspace = policy.workspace.resolve()
     name = file.relative_to(workspace).as_posix() if file.is_relative_to(workspace) else file.name
     line = "" if problem.line is None else f", line {problem.line}"
-    return f"{name}{line}: {allowed.shown(problem.message)}"
+    return f"{name}{line}: {policy.shown(problem.message)}"

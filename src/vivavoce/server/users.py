@@ -15,7 +15,7 @@ from vivavoce.store.access.tokens import ROLES, Role
 MAY: dict[Role, str] = {
     "read": "look at what is here",
     "write": "label and begin work",
-    "admin": "delete and let others in",
+    "admin": "delete, and manage tokens",
 }
 """What each role allows, besides what those before it do."""
 

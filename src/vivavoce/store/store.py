@@ -297,12 +297,12 @@ class Store:
         """
         return Searcher(self.database).find(text, run, limit, before)
 
-    def catch_up(self, until: Callable[[], bool] = lambda: False) -> int:
+    def index_pending(self, until: Callable[[], bool] = lambda: False) -> int:
         """Read what no search has read yet, and return how many attempts and gradings of attempts that was.
 
         It stops, between two batches, once `until` says that it is enough.
         """
-        return Searcher(self.database).catch_up(until)
+        return Searcher(self.database).index_pending(until)
 
     def _reader(self, run_id: str) -> Reader:
         return Reader(self.database, run_id)

@@ -22,7 +22,7 @@ from vivavoce.metrics.judged.rubric_judge import RubricJudge
 from vivavoce.metrics.judges import asking
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.rubric import STANDARD, Rubric, read_rubric
-from vivavoce.models.cache import AbsentModel
+from vivavoce.models.cache import OfflineModel
 from vivavoce.models.model import Model
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.run.scoring import Scoring
@@ -163,7 +163,7 @@ class Builder:
         def opening(judge: str | Model) -> Model:
             with self.place(*at, "model"):
                 return self._opened(judge, spec)
-            return AbsentModel(judge if isinstance(judge, str) else judge.name)
+            return OfflineModel(judge if isinstance(judge, str) else judge.name)
 
         with self.place(*at, "metric"):
             if grading := grading_of(spec, self.suite.base):

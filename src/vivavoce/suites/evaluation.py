@@ -14,7 +14,7 @@ from vivavoce.grading.metrics import metric_grader
 from vivavoce.metrics.evaluation import Named, choose
 from vivavoce.metrics.judges import with_judges
 from vivavoce.metrics.metric import BaseMultiTurnMetric
-from vivavoce.models.homemade import ModelLike, as_model
+from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.waiting import wait_for
@@ -164,7 +164,7 @@ def evaluate(
     resume: str | None = None,
     options: RunOptions | None = None,
 ) -> RunResult:
-    """Do as `aevaluate` and wait for it, also where an event loop is running already."""
+    """Sync version of `aevaluate`, also where an event loop is running already."""
     return wait_for(
         aevaluate(
             data,

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass, field
 
 from vivavoce.errors import UsageError
-from vivavoce.models.cache import AbsentModel, CachedModel
+from vivavoce.models.cache import CachedModel, OfflineModel
 from vivavoce.models.model import Model
 from vivavoce.models.names import model_identity, model_name, open_model
 from vivavoce.pacing.budget import Budget
@@ -59,7 +59,9 @@ class JudgeOpener:
 
     def _named(self, name: str, spec: JudgeSpec) -> Model:
         if self.offline and self.replies is not None:
-            return CachedModel(AbsentModel(model_name(name), identity=model_identity(name)), self.replies, offline=True)
+            return CachedModel(
+                OfflineModel(model_name(name), identity=model_identity(name)), self.replies, offline=True
+            )
         limits = Limits(timeout=spec.timeout, concurrency=self.concurrency)
         model = open_model(
             name,

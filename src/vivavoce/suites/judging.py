@@ -10,7 +10,7 @@ from vivavoce.errors import Problem, UsageError
 from vivavoce.grading.metrics import metric_grader
 from vivavoce.metrics.config import Scope
 from vivavoce.metrics.judges import asking
-from vivavoce.models.cache import AbsentModel
+from vivavoce.models.cache import OfflineModel
 from vivavoce.models.model import Model
 from vivavoce.settings import settings
 from vivavoce.suites.load import Suite, described_suite
@@ -88,4 +88,4 @@ def _judge(name: str, spec: MetricGraderSpec, model: str | None, base: Path) -> 
 
 
 def _unopened(judge: str | Model) -> Model:
-    return AbsentModel(judge) if isinstance(judge, str) else judge
+    return OfflineModel(judge) if isinstance(judge, str) else judge

@@ -105,7 +105,7 @@ def _made(name: str, spec: MetricGraderSpec, base: Path) -> BaseMultiTurnMetric:
     if inspect.isclass(kind) and issubclass(kind, BaseMultiTurnMetric):
         return make_chosen(kind, how, base)
     if not inspect.isfunction(kind):
-        raise UsageError(f"'{spec.metric}' is none of a metric, a class of metrics and a function")
+        raise UsageError(f"'{spec.metric}' is not a metric, a metric class or a function")
     options: dict[str, Any] = {"name": name, **spec.config} | ({"scope": "window"} if spec.scope == "window" else {})
     made = function_metric(kind, **options)
     return _as_said(made, spec, base)

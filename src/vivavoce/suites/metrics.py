@@ -12,7 +12,7 @@ from vivavoce.errors import UsageError
 from vivavoce.metrics.config import Scope
 from vivavoce.metrics.custom import AnyScoreKind, PromptMetric
 from vivavoce.metrics.transcript import Shown
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
 from vivavoce.models.names import open_model
 from vivavoce.suites.document import Document, read_document

@@ -74,7 +74,7 @@ async def export_requests(suite: Suite, model: str, path: Path, store: Store, op
 
 
 async def _ask(graders: Sequence[Grader], samples: Iterable[Sample]) -> tuple[int, tuple[str, ...]]:
-    """Grade everything; return how many verdicts came out, and what broke those that no answer can mend."""
+    """Grade everything; return how many verdicts came out, and what broke those that no answer can fix."""
     answered = 0
     broken: list[str] = []
     for sample in samples:

@@ -8,7 +8,7 @@ from typing import Any
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.metrics.metric import BaseMultiTurnMetric
-from vivavoce.models.homemade import as_model
+from vivavoce.models.custom import as_model
 from vivavoce.models.model import Model
 from vivavoce.penelope.agent import PenelopeAgent
 from vivavoce.penelope.options import AgentOptions, GoalMetric

@@ -25,7 +25,7 @@ def test_the_first_attempt_needs_no_new_session_and_every_other_does() -> None:
         ("Here it is.", "was answered"),
     ],
 )
-def test_an_attempt_is_mended_by_what_became_of_the_one_before(reply: str | None, seen: str) -> None:
+def test_an_attempt_is_adapted_to_what_became_of_the_one_before(reply: str | None, seen: str) -> None:
     told = STRATEGY.move(state(("Hi.", "Hello."), turn("And?", reply, fresh=True))).guidance
     assert seen in told
     assert told.endswith(STRATEGY.move(state()).guidance)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from recordings import CONVERSATIONS, needs_recordings
 from vivavoce.errors import BudgetExhausted, ModelFault
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import ModelReply, Request
 from vivavoce.penelope.tools.analysis import AnalysisTool, Source
 from vivavoce.penelope.tools.analyze import AnalyzeTool

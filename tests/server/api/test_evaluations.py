@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from vivavoce.server.allowed import Allowed
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.replies import Evaluated
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
@@ -41,14 +41,14 @@ def test_a_request_names_only_judges_that_are_allowed(store: Store) -> None:
             refused = send("POST", f"{url}/api/v1/evaluations", body)
         assert (refused.status, judge.requests) == (422, [])
         assert "may not name the judge" in refused.json()["detail"]
-        with serving(store, Allowed(models=frozenset({name}))) as url:
+        with serving(store, ServerPolicy(models=frozenset({name}))) as url:
             assert send("POST", f"{url}/api/v1/evaluations", body).json()["all_passed"]
 
 
 def test_a_judge_that_breaks_is_an_error_of_its_metric_and_no_score(store: Store) -> None:
     with LoopbackServer(lambda _: {"nonsense": 1}) as judge:
         name = f"{judge.base_url}#examiner"
-        with serving(store, Allowed(models=frozenset({name}))) as url:
+        with serving(store, ServerPolicy(models=frozenset({name}))) as url:
             body = {"messages": TALK, "goal": "x", "metrics": ["goal_achievement", "turn_count"], "judge": name}
             found = Evaluated.model_validate_json(send("POST", f"{url}/api/v1/evaluations", body).body)
     assert [result.state for result in found.results.values()] == ["error", "scored"]

@@ -12,8 +12,8 @@ import pytest
 
 from vivavoce.messages import ToolCall
 from vivavoce.server import jobs as module
-from vivavoce.server.allowed import Allowed
 from vivavoce.server.job_record import JobEvent, JobRecord
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 
@@ -226,7 +226,7 @@ def played(body: dict[str, Any]) -> Any:
 def test_a_test_that_its_target_passes_is_kept_like_any_run(store: Store, workspace: Path) -> None:
     with LoopbackServer(played) as models:
         name = f"{models.base_url}#player"
-        with serving(store, Allowed(workspace, frozenset([name]))) as url:
+        with serving(store, ServerPolicy(workspace, frozenset([name]))) as url:
             told = events(url, submit(url, {**TEST, "tester": name, "judge": name}).id)
     assert [one.kind for one in told] == ["started", "held", "turn", "graded", "ended"]
     assert [said.text for said in told[2].messages] == ["Refund, please", "A refund is coming, welcome"]
@@ -348,7 +348,7 @@ def test_a_suite_that_is_wrong_is_told_of_without_the_paths_of_the_machine(store
         "name: x\ndataset: {path: none.jsonl}\ntarget: {kind: function, function: 'bot.py:reply'}\n"
         "graders: {a: {kind: tool, function: contains}}\n"
     )
-    with serving(store, Allowed(workspace)) as url:
+    with serving(store, ServerPolicy(workspace)) as url:
         refused = send("POST", f"{url}/api/v1/jobs", {"kind": "suite", "suite": "wrong.yaml"})
         failed = ended(url, submit(url, {"kind": "suite", "suite": "missing.yaml"}).id)
     assert (refused.status, "wrong.yaml:3" in refused.json()["detail"]) == (422, True)

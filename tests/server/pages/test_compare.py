@@ -91,7 +91,7 @@ def test_what_broke_and_what_has_no_partner_is_listed_apart(empty: Store, url: s
     two(empty, a, [*scored([failed(BROKEN), 1.0]), *scored([1.0], "new")])
     read = page(url)
     assert "Broke in B, 1" in read.text
-    assert "Mended in B, 1" in read.text
+    assert "Fixed in B, 1" in read.text
     assert "Unmatched, 2" in read.text
     assert {link.partition("?")[0] for link in rows(read)} >= {"/runs/run-a/samples/old-0", "/runs/run-b/samples/new-0"}
     assert [link.partition("?")[0] for link in rows(page(url, "/compare?a=run-a&b=run-b&only=unmatched_b"))] == [

@@ -165,7 +165,7 @@ def test_what_is_not_there_is_told_on_a_page(empty: Store, url: str) -> None:
     ):
         answer = get(url + path)
         assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
-        assert "There is nothing here" in answer.text
+        assert "Not found" in answer.text
     wrong = get(f"{url}/runs/run-1/samples/kind?trial=first")
     assert (wrong.status, "trial" in wrong.text) == (422, True)
 

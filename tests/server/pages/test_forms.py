@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from vivavoce.server.admission import COOKIE
+from vivavoce.server.authenticator import COOKIE
 from vivavoce.store.store import Store
 
 from ..live import Reply, get, send, serving

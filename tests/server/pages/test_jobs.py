@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from vivavoce.server.allowed import Allowed
 from vivavoce.server.job_record import JobRecord
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 
@@ -23,7 +23,7 @@ from .test_sign_in import FORM, fields
 
 @pytest.fixture
 def url(store: Store, workspace: Path) -> Iterator[str]:
-    with serving(store, Allowed(workspace)) as base:
+    with serving(store, ServerPolicy(workspace)) as base:
         yield base
 
 
@@ -117,7 +117,7 @@ def test_a_job_that_began_nothing_cannot_go_on(url: str) -> None:
 def test_who_may_only_read_sees_jobs_and_no_forms(store: Store, workspace: Path) -> None:
     token = store.tokens.create("reader", "read")[1]
     reader = {"authorization": f"Bearer {token}"}
-    with serving(store, Allowed(workspace), demanded=True) as url:
+    with serving(store, ServerPolicy(workspace), demanded=True) as url:
         page = Elements(get(f"{url}/jobs", reader).text)
         assert "No jobs yet" in page.text
         assert "/jobs/new" not in page.having("href")

@@ -161,7 +161,7 @@ def test_a_form_from_elsewhere_labels_nothing(store: Store, url: str) -> None:
 def test_what_is_not_there_is_told_on_a_page(url: str, path: str) -> None:
     answer = get(url + path)
     assert answer.status == 404
-    assert "There is nothing here" in answer.text
+    assert "Not found" in answer.text
 
 
 def test_runs_and_their_graders_are_offered(url: str) -> None:
@@ -170,7 +170,7 @@ def test_runs_and_their_graders_are_offered(url: str) -> None:
     assert {f"/label?run={RUN}&grader=goal", f"/label?run={RUN}&grader=goal&blind=1&seed=1"} <= set(
         Elements(page.text).having("href")
     )
-    assert re.search(r"goal 1 in doubt first", Elements(page.text).text)
+    assert re.search(r"goal 1 uncertain first", Elements(page.text).text)
     assert get(f"{url}/label?run=latest").status == 200
 
 

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from vivavoce.server.admission import COOKIE
+from vivavoce.server.authenticator import COOKIE
 from vivavoce.server.pages.sign_in import local
 from vivavoce.store.store import Store
 

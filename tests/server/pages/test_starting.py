@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from vivavoce.server.allowed import Allowed
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 
 from ..api.test_jobs import ended
@@ -22,7 +22,7 @@ REFUNDS = "/jobs/new?suite=suites/refunds.yaml"
 
 @pytest.fixture
 def url(store: Store, workspace: Path) -> Iterator[str]:
-    with serving(store, Allowed(workspace)) as base:
+    with serving(store, ServerPolicy(workspace)) as base:
         yield base
 
 

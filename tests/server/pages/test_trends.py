@@ -154,7 +154,7 @@ def test_what_is_not_there_has_a_page_that_says_so(empty: Store, url: str, query
     keep(empty, 0, says("goal", 0.5))
     answer = get(f"{url}/trends?{query}")
     assert answer.status == 404
-    assert "There is nothing here" in answer.text
+    assert "Not found" in answer.text
 
 
 def test_the_page_of_a_thousand_runs_weighs_little(empty: Store, url: str) -> None:

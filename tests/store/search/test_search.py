@@ -129,6 +129,6 @@ def test_all_is_read_once_however_many_read(store: Store, monkeypatch: pytest.Mo
     monkeypatch.setattr(search, "BATCH", 7)
     keep(store, [said(number, "the same") for number in range(60)])
     with ThreadPoolExecutor(4) as threads:
-        assert sum(one.result() for one in [threads.submit(store.catch_up) for _ in range(4)]) == 60
+        assert sum(one.result() for one in [threads.submit(store.index_pending) for _ in range(4)]) == 60
     assert len(store.search("same", limit=100)) == 60
-    assert store.catch_up() == 0
+    assert store.index_pending() == 0

@@ -79,7 +79,7 @@ class PersonalDataMetric(ExactMetric):
         return self.measure_each([part])[0]
 
     def measure_each(self, parts: Sequence[Part]) -> list[Measured]:
-        """Do as `measure` for parts of one conversation; what the user gave is looked for once."""
+        """Measure parts of one conversation; what the user gave is looked for once."""
         given = self._given(parts[0].given.messages) if self.user_data_allowed else {}
         return [self._measured(part, given) for part in parts]
 

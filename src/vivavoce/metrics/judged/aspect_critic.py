@@ -16,7 +16,7 @@ from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.steps import Plan
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model, ModelReply
 from vivavoce.records.usage import total
 

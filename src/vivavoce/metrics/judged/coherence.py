@@ -10,7 +10,7 @@ from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 
 ITEMS: Mapping[str, str] = {
     "progression": Wording("Does what it says follow from what was said and done just before?"),

@@ -7,7 +7,7 @@ from typing import ClassVar, Unpack
 from vivavoce.metrics.checklist import ChecklistMetric
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import JudgingOptions
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 
 
 class ConversationCompletenessMetric(ChecklistMetric):

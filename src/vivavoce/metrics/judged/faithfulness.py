@@ -17,7 +17,7 @@ from vivavoce.metrics.question import Question
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.records.counting import to_index, to_number
 from vivavoce.records.score import FindingState
 

@@ -23,7 +23,7 @@ from vivavoce.metrics.steps import Ask, Plan
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
 from vivavoce.records.failure import shorten
 from vivavoce.records.score import Finding, FindingState

@@ -13,7 +13,7 @@ from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.records.score import Finding
 
 WORST_FIRST = ("no", "partly", "yes", "not_applicable")

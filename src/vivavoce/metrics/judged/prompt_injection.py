@@ -7,7 +7,7 @@ from typing import ClassVar, Unpack
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.violations import ViolationMetric
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 
 
 class PromptInjectionMetric(ViolationMetric):

@@ -10,7 +10,7 @@ from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 
 ITEMS: Mapping[str, str] = {
     "relevance": Wording("Do they address what the user asks, without padding?"),

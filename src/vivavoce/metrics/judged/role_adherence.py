@@ -9,7 +9,7 @@ from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.turn_checklist import TurnChecklistMetric
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 
 
 class RoleAdherenceMetric(TurnChecklistMetric):

@@ -21,7 +21,7 @@ from vivavoce.metrics.rubric import Rubric, read_rubric
 from vivavoce.metrics.transcript import Transcript, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Request
 from vivavoce.samples.sample import Sample
 

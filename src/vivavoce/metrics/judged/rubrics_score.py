@@ -13,7 +13,7 @@ from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.rating import RatingMetric
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 
 _LEVEL = re.compile(r"score(\d+)_description")
 

@@ -18,7 +18,7 @@ from vivavoce.metrics.question import Question
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.records.score import Finding
 
 QUESTIONS = ("needed", "right_tool", "right_arguments", "truthful")

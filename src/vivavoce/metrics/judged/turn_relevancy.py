@@ -7,7 +7,7 @@ from typing import ClassVar, Unpack
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import JudgingOptions
 from vivavoce.metrics.turn_checklist import TurnChecklistMetric
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 
 
 class TurnRelevancyMetric(TurnChecklistMetric):

@@ -14,7 +14,7 @@ from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.question import Question
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.records.score import FindingState
 
 

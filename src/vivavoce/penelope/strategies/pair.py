@@ -1,4 +1,4 @@
-"""`Pair`: single messages, each in a new session, each mended by what became of the one before.
+"""`Pair`: single messages, each in a new session, each adapted to what became of the one before.
 
 Source: Chao et al.: "Jailbreaking Black Box Large Language Models in Twenty Queries", arXiv 2310.08419.
 """

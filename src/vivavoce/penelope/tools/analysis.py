@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from vivavoce.errors import Fault, UsageError
 from vivavoce.messages import HumanMessage
 from vivavoce.metrics.evidence import plain
-from vivavoce.models.homemade import ModelLike, as_model
+from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, Request
 from vivavoce.pacing.waiting import in_thread
 from vivavoce.penelope.context import TestState

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import UsageError
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.tools.analysis import LISTED, READ, SHOWN, AnalysisTool, Output, Plan, Source, excerpt

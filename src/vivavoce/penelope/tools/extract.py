@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.metrics.exact.personal_patterns import checked_region
-from vivavoce.models.homemade import ModelLike
+from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.tools.analysis import LISTED, READ, SHOWN, AnalysisTool, Output, Plan, Source, excerpt, text_of
 from vivavoce.penelope.tools.sentences import sentences, stems

@@ -11,7 +11,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from vivavoce.errors import NotFound
 from vivavoce.report.strict_json import strict_json
-from vivavoce.server.allowed import Allowed
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.replies import Problem
 from vivavoce.server.statuses import INVALID, answered, code_of
 
@@ -45,11 +45,11 @@ def refused(
 
 def on_error(request: Request, error: Exception) -> Response:
     """Answer with what is wrong; what is not found is named besides."""
-    allowed: Allowed = request.app.state.allowed
+    policy: ServerPolicy = request.app.state.policy
     found = answered(error)
     fields = {"what": error.what, "name": error.name} if isinstance(error, NotFound) else {}
     headers = None if found.wait is None else {"retry-after": str(found.wait)}
-    return refused(allowed.shown(str(error)), found.status, headers, code=found.code, **fields)
+    return refused(policy.shown(str(error)), found.status, headers, code=found.code, **fields)
 
 
 def on_invalid(request: Request, error: Exception) -> Response:

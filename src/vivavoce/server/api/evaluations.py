@@ -56,7 +56,7 @@ class StoredToJudge(Judged):
 async def evaluate(request: Request, given: ConversationToJudge) -> Response:
     """Measure a conversation with several metrics; a metric that breaks is an error, and the others go on."""
     check_metrics(given.metrics)
-    judge = request.app.state.allowed.judge(given.judge)
+    judge = request.app.state.policy.judge(given.judge)
     known = given.model_dump(include={"goal", "instructions", "context", "reference", "must", "must_not"})
     known["turn_seconds"] = given.turn_seconds
     measure = partial(evaluate_conversation, given.messages, as_named(given.metrics), model=judge, **known)
@@ -67,7 +67,7 @@ async def evaluate(request: Request, given: ConversationToJudge) -> Response:
 async def evaluate_test_result(request: Request, run: str, sample: str, given: StoredToJudge) -> Response:
     """Measure a stored conversation with several metrics; nothing in the store changes."""
     check_metrics(given.metrics)
-    judge = request.app.state.allowed.judge(given.judge)
+    judge = request.app.state.policy.judge(given.judge)
     if "/" in run or not sample:
         raise NotFound("run", run)
     name = f"{run}/{sample if given.trial is None else conversation_name(sample, given.trial)}"

@@ -10,7 +10,7 @@ from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, Limit
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import SearchHit, SearchPage
-from vivavoce.store.browse.keyset import place_after, read_place
+from vivavoce.store.browse.keyset import encode_cursor, read_place
 from vivavoce.store.search.search import Hit
 from vivavoce.store.store import Store
 
@@ -30,7 +30,7 @@ def search(
     before: int | None = None if after is None else read_place(after, int)[0]
     within = None if run is None else store.run(run).id
     hits = store.search(wanted, run=within, limit=limit + 1, before=before)
-    following = place_after((hits[limit - 1].number,)) if len(hits) > limit else None
+    following = encode_cursor((hits[limit - 1].number,)) if len(hits) > limit else None
     return answer(SearchPage(hits=[_found(hit) for hit in hits[:limit]], next=following))
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Run
 from vivavoce.server.pages.links import compare_page
-from vivavoce.store.browse.keyset import place_after
+from vivavoce.store.browse.keyset import encode_cursor
 from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.store import Store
 
@@ -48,7 +48,7 @@ def choice(store: Store, a: str, b: str, problem: str = "", targets: tuple[str, 
 
 def compare_with_before(store: Store, run: Run) -> str | None:
     """Return the address of the comparison with the run of the same suite before a run, None where that has none."""
-    earlier = store.browse.runs(place_after((run.started_at, run.id)), 1, suite=run.suite).runs
+    earlier = store.browse.runs(encode_cursor((run.started_at, run.id)), 1, suite=run.suite).runs
     return next((compare_page(a=one.id, b=run.id) for one in earlier if one.grading is not None), None)
 
 

@@ -37,7 +37,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 SHOWN = 50
 """Samples of a kind on one page."""
 
-Kind: TypeAlias = Literal["worsened", "improved", "broke", "mended", "unmatched_a", "unmatched_b"]
+Kind: TypeAlias = Literal["worsened", "improved", "broke", "fixed", "unmatched_a", "unmatched_b"]
 
 
 class Named(BaseModel):

@@ -148,7 +148,7 @@ def _scores(request: Request, job: Job) -> dict[str, object]:
     if begun is None:
         return {"run": None, "metrics": [], "scale": None, "led": job.record.kind == "test", "awaited": []}
     run, grading = begun
-    summary = request.app.state.provisional.summary(GradedRun(store, run, grading))
+    summary = request.app.state.live_summary.summary(GradedRun(store, run, grading))
     gates = gates_of(grading)
     scale = scale_of(summary, gates)
     lines = metrics(summary, scale, gates, provisional=not job.record.over)

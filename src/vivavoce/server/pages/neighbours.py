@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vivavoce.store.browse.filter import Has, Term
-from vivavoce.store.browse.keyset import MOST, place_after
+from vivavoce.store.browse.keyset import MOST, encode_cursor
 from vivavoce.store.browse.listing import SampleEntry
 from vivavoce.store.store import Store
 
@@ -26,7 +26,7 @@ def neighbours(store: Store, grading_id: str, position: int) -> Neighbours:
     """Return what stands around a place in the plan."""
 
     def next_to(sort: str, last: int, terms: tuple[Term, ...] = ()) -> SampleEntry | None:
-        place = place_after((position, last))
+        place = encode_cursor((position, last))
         return next(iter(store.browse.samples(grading_id, terms, sort=sort, after=place, limit=1).samples), None)
 
     return Neighbours(

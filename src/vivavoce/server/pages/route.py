@@ -15,7 +15,7 @@ from vivavoce.server.pages.page import page
 from vivavoce.server.statuses import INVALID, answered
 
 TITLES = {
-    "not_found": "There is nothing here",
+    "not_found": "Not found",
     "foreign_form": "This form is not accepted",
     "store_unavailable": "The store cannot be read",
 }
@@ -36,7 +36,7 @@ class PageRoute(APIRoute):
                 wrong = "; ".join(f"{one['loc'][-1]}: {one['msg']}" for one in error.errors())
                 return _problem("This address is not right", wrong, INVALID.status)
             except (UsageError, StoreError) as error:
-                found, why = answered(error), request.app.state.allowed.shown(_sentences(error))
+                found, why = answered(error), request.app.state.policy.shown(_sentences(error))
                 return _problem(TITLES.get(found.code, "This request is not right"), why, found.status)
 
         return told

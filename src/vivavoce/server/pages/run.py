@@ -47,7 +47,7 @@ def run(
     if not sets:
         return page("unscored.html", {"section": "runs", "run": held})
     asked = Asked(store, held, store.grading(held.id, grading), grading is not None, wanted.strip(), sort, after)
-    summary = request.app.state.provisional.summary(GradedRun(store, held, asked.grading))
+    summary = request.app.state.live_summary.summary(GradedRun(store, held, asked.grading))
     live = {"job_link": job_link(request.app.state.jobs, held)}
     found = _found(asked, columns(summary, asked.grading))
     values = {**_head(asked, summary, sets), **_list(asked, summary, found), **live}

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 
-from vivavoce.server.admission import COOKIE, FORGOTTEN, SIGN_IN, SIGN_OUT, Admission, too_many
+from vivavoce.server.authenticator import COOKIE, FORGOTTEN, SIGN_IN, SIGN_OUT, Authenticator, too_many
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
@@ -28,7 +28,7 @@ def sign_in(request: Request, next: str = "/") -> Response:  # noqa: A002 - it i
 @router.post(SIGN_IN)
 async def signed_in(request: Request, form: Form) -> Response:
     """Take a token and go on to where it was asked for."""
-    admission: Admission | None = request.app.state.admission
+    admission: Authenticator | None = request.app.state.admission
     token, wanted = form.get("token", "").strip(), local(form.get("next", "/"))
     if admission is not None:
         at = admission.asker(request.scope, request.headers)

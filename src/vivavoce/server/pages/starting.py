@@ -15,12 +15,12 @@ from pydantic import ValidationError
 
 from vivavoce.errors import UsageError
 from vivavoce.report.text import safe
-from vivavoce.server.allowed import Allowed
 from vivavoce.server.job_requests import GradeJob, SuiteJob, TestJob
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import job_page, new_job_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
+from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.statuses import INVALID, answered
 from vivavoce.server.suite_files import look_at, suite_files
 from vivavoce.server.users import needs
@@ -49,7 +49,7 @@ def new(request: Request, what: What = "suite", suite: str = "", grade: str = ""
 @router.post("/jobs/new")
 def begin(request: Request, form: Form) -> Response:
     """Begin what a form asks for; the same form begins nothing twice."""
-    allowed: Allowed = request.app.state.allowed
+    policy: ServerPolicy = request.app.state.policy
     given = {name: value.strip() for name, value in form.items() if value.strip()}
     what = given.get("what", "suite")
     if what not in _REQUESTS:
@@ -60,7 +60,7 @@ def begin(request: Request, form: Form) -> Response:
     except ValidationError as error:
         return _form(request, what, form, [_wrong(one) for one in error.errors()], INVALID.status)
     except UsageError as error:
-        return _form(request, what, form, [allowed.shown(str(one)) for one in error.problems], answered(error).status)
+        return _form(request, what, form, [policy.shown(str(one)) for one in error.problems], answered(error).status)
     return RedirectResponse(job_page(record.id), 303)
 
 
@@ -81,16 +81,16 @@ def _wrong(error: Mapping[str, Any]) -> str:
 def _form(
     request: Request, what: str, given: Mapping[str, str], wrong: list[str] | None = None, status: int = 200
 ) -> Response:
-    allowed: Allowed = request.app.state.allowed
+    policy: ServerPolicy = request.app.state.policy
     suite = given.get("suite", "")
-    files = suite_files(allowed.workspace)
+    files = suite_files(policy.workspace)
     look = None
     if suite:
         try:
-            look = look_at(allowed, suite)
+            look = look_at(policy, suite)
         except UsageError as error:
             if not wrong:
-                wrong, status = [allowed.shown(str(error))], answered(error).status
+                wrong, status = [policy.shown(str(error))], answered(error).status
     run = given.get("run", "")
     values: dict[str, object] = {
         "section": "jobs",

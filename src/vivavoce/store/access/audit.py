@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 from sqlalchemy import Connection, insert, select
 
-from vivavoce.store.browse.keyset import place_after, read_place
+from vivavoce.store.browse.keyset import encode_cursor, read_place
 from vivavoce.store.browse.listing import Listed
 from vivavoce.store.database.database import Database, values_of
 from vivavoce.store.database.schema import audit
@@ -56,7 +56,7 @@ class Audit:
             AuditEntry.model_validate({**values_of(row), "detail": row.detail and json.loads(row.detail)})
             for row in found[:limit]
         ]
-        return AuditPage(entries=page, next=place_after((page[-1].id,)) if len(found) > limit else None)
+        return AuditPage(entries=page, next=encode_cursor((page[-1].id,)) if len(found) > limit else None)
 
 
 def note(

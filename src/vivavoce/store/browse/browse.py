@@ -21,7 +21,7 @@ from vivavoce.records.score import Score, State
 from vivavoce.store.browse.conditions import Within, conditions, ordering
 from vivavoce.store.browse.entries import listed_score, run_entry, sample_entry
 from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Term, parse_filter
-from vivavoce.store.browse.keyset import place_after, read_place
+from vivavoce.store.browse.keyset import encode_cursor, read_place
 from vivavoce.store.browse.listing import GradedTurn, RunEntry, RunPage, SampleEntry, SamplePage, ScorePage, TurnPage
 from vivavoce.store.database.database import AnyRow, Database, on_postgresql
 from vivavoce.store.database.schema import attempts, gradings, runs, scores, standings, turns
@@ -69,7 +69,7 @@ class Browse:
             found = connection.execute(query).all()
             page = found[:limit]
             shown = _newest_gradings(connection, [row.id for row in page])
-        following = place_after((page[-1].started_at, page[-1].id)) if len(found) > limit else None
+        following = encode_cursor((page[-1].started_at, page[-1].id)) if len(found) > limit else None
         return RunPage(runs=[run_entry(row, shown.get(row.id)) for row in page], next=following)
 
     def runs_before(self, entries: Sequence[RunEntry], limit: int) -> dict[str, list[RunEntry]]:
@@ -125,7 +125,7 @@ class Browse:
             found = connection.execute(chosen.order_by(*order.by).limit(limit + 1)).all()
             samples = _sample_entries(connection, found[:limit], within)
         last = found[limit - 1] if len(found) > limit else None
-        following = None if last is None else place_after([getattr(last, name) for name in order.names])
+        following = None if last is None else encode_cursor([getattr(last, name) for name in order.names])
         return SamplePage(samples=samples, next=following)
 
     def count_samples(self, grading_id: str, wanted: str | Sequence[Term] = ()) -> int:
@@ -171,7 +171,7 @@ class Browse:
             found = connection.execute(query.order_by(*_PLACE, s.id).limit(limit + 1)).all()
         page = found[:limit]
         last = page[-1] if len(found) > limit else None
-        following = None if last is None else place_after((last.position, last.attempt, last.id))
+        following = None if last is None else encode_cursor((last.position, last.attempt, last.id))
         return ScorePage(scores=[listed_score(row) for row in page], next=following)
 
     def turns(
@@ -208,13 +208,13 @@ class Browse:
         by_turn: dict[int, dict[str, Score]] = {row.idx: {} for row in page}
         for row in rows:
             by_turn[row.turn][row.name] = score_of(row)
-        following = place_after((page[-1].idx,)) if len(found) > limit else None
+        following = encode_cursor((page[-1].idx,)) if len(found) > limit else None
         return TurnPage(turns=[GradedTurn(turn=turn_of(row), scores=by_turn[row.idx]) for row in page], next=following)
 
     def _terms(self, wanted: str | Sequence[Term]) -> Sequence[Term]:
         terms = parse_filter(wanted) if isinstance(wanted, str) else wanted
         if any(isinstance(term, Has) and term.field == "text" for term in terms):
-            Searcher(self.database).catch_up()
+            Searcher(self.database).index_pending()
         return terms
 
 

@@ -15,7 +15,7 @@ Key = str | int | float
 MOST = 2**63
 
 
-def place_after(values: Sequence[Key]) -> str:
+def encode_cursor(values: Sequence[Key]) -> str:
     """Return the place after a row."""
     return base64.urlsafe_b64encode(json.dumps(list(values)).encode()).decode().rstrip("=")
 

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, func, select, tuple_
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import Grading, Run
-from vivavoce.store.browse.keyset import place_after, read_place
+from vivavoce.store.browse.keyset import encode_cursor, read_place
 from vivavoce.store.database.database import AnyRow, Database, values_of
 from vivavoce.store.database.schema import gradings, runs
 
@@ -99,7 +99,7 @@ class AllSeries:
             found = connection.execute(suites.limit(limit + 1)).all()
             page = found[:limit]
             graded = _graded(connection, connection.execute(_newest([row.suite for row in page], length)).all())
-        following = place_after((page[-1].newest, page[-1].suite)) if len(found) > limit else None
+        following = encode_cursor((page[-1].newest, page[-1].suite)) if len(found) > limit else None
         return [
             Recent(row.suite, row.total, [one for one in graded if one.run.suite == row.suite]) for row in page
         ], following

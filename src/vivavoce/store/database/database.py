@@ -96,7 +96,7 @@ def plain_errors(place: str) -> Generator[None]:
     try:
         yield
     except NoConnection as error:
-        raise StoreError(f"{place}: too many look at it at once; try again") from error
+        raise StoreError(f"{place}: too many connections; try again") from error
     except (DBAPIError, *driver_errors()) as error:
         raise StoreError(f"{place}: {meaning(error)}") from error
 

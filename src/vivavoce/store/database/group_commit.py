@@ -110,7 +110,7 @@ class GroupCommit(Generic[T]):
         await self._until(self._everything())
 
     def settle(self) -> None:
-        """Do as `drain` where no event loop runs, or where it may be held up.
+        """Drain where no event loop runs, or where it may be held up.
 
         Raises:
             StoreError: something could not be written.

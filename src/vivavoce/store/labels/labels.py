@@ -15,7 +15,7 @@ from vivavoce.errors import NotFound
 from vivavoce.records.label import Label
 from vivavoce.records.run import AttemptKey, Grading
 from vivavoce.store.access.audit import note
-from vivavoce.store.browse.keyset import place_after, read_place
+from vivavoce.store.browse.keyset import encode_cursor, read_place
 from vivavoce.store.browse.listing import LabelPage
 from vivavoce.store.database.database import Database
 from vivavoce.store.database.schema import attempts, labels, scores
@@ -106,7 +106,7 @@ class Labels:
         with self.database.connected() as connection:
             found = connection.execute(of_run(query, run_id, grader, author)).all()
         page = found[:limit]
-        following = place_after((page[-1].id,)) if len(found) > limit else None
+        following = encode_cursor((page[-1].id,)) if len(found) > limit else None
         return LabelPage(labels=list(map(label_of, page)), next=following)
 
     def all(self, run_id: str, *, grader: str | None = None, author: str | None = None) -> Iterator[Label]:

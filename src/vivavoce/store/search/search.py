@@ -70,7 +70,7 @@ class Searcher:
             raise UsageError(f"there is no word in '{wanted}' to look for")
         if len(looked_for) > MOST_WORDS:
             raise UsageError(f"look for at most {MOST_WORDS} words at once, got {len(looked_for)}")
-        self.catch_up()
+        self.index_pending()
         query = _postgresql_query if on_postgresql(self._database.engine) else _sqlite_query
         statement, values = query(looked_for, run_id)
         with self._database.connected() as connection:
@@ -84,7 +84,7 @@ class Searcher:
             pieces = _pieces(connection, [(row.id, row.grading_id) for row in rows])
         return [_hit(row, pieces[row.id, row.grading_id], looked_for) for row in rows]
 
-    def catch_up(self, until: Callable[[], bool] = lambda: False) -> int:
+    def index_pending(self, until: Callable[[], bool] = lambda: False) -> int:
         """Read what is unread, `until` somebody says that it is enough, and return how much that was."""
         number = 0
         with self._database.connected() as connection:

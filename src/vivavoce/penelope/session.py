@@ -54,7 +54,7 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class Exam:
+class TestSession:
     """One test to be held: what it is about, with whom, and who is told of each turn."""
 
     setup: Setup
@@ -85,7 +85,7 @@ class Exam:
     async def _once(self) -> TestResult:
         begun = datetime.now(UTC)
         if not self.context.goal.strip():
-            said = "the goal is empty; say what the test is to reach"
+            said = "the goal is empty; say what the test should reach"
             return _not_held(self.context, "no_goal", Failure(blame="suite", kind="goal", message=said), begun)
         dialogue = Dialogue(self.channel, self.opening)
         try:

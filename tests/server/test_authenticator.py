@@ -8,7 +8,7 @@ import pytest
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from vivavoce.server.admission import COOKIE, Admission
+from vivavoce.server.authenticator import COOKIE, Authenticator
 from vivavoce.server.users import User
 from vivavoce.store.access.tokens import Role, digest_of
 from vivavoce.store.store import Store
@@ -97,7 +97,7 @@ def asked(headers: dict[str, str], method: str = "GET") -> Scope:
     }
 
 
-async def answered(admission: Admission, headers: dict[str, str], method: str = "GET") -> tuple[int, str]:
+async def answered(admission: Authenticator, headers: dict[str, str], method: str = "GET") -> tuple[int, str]:
     """Return how a request is answered, and when it may be made again; 200 where it is let in."""
     scope = asked(headers, method)
     found = await admission.admit(scope, Headers(scope=scope), writes=method != "GET")
@@ -110,7 +110,7 @@ def bearer(secret: str, **more: str) -> dict[str, str]:
 
 async def test_after_ten_wrong_guesses_an_address_waits(store: Store) -> None:
     clock = [0.0]
-    admission = Admission(store, digest_of("opensesame"), clock=lambda: clock[0])
+    admission = Authenticator(store, digest_of("opensesame"), clock=lambda: clock[0])
     found = [await answered(admission, bearer(f"guess {number}")) for number in range(11)]
     assert found == [(401, "")] * 9 + [(429, "6")] * 2
     assert await answered(admission, bearer("opensesame")) == (429, "6")
@@ -122,7 +122,7 @@ async def test_after_ten_wrong_guesses_an_address_waits(store: Store) -> None:
 async def test_only_a_proxy_that_was_announced_says_whom_a_guess_is_from(
     store: Store, proxied: bool, statuses: set[int]
 ) -> None:
-    admission = Admission(store, digest_of("opensesame"), proxied=proxied, clock=lambda: 0.0)
+    admission = Authenticator(store, digest_of("opensesame"), proxied=proxied, clock=lambda: 0.0)
     found = {
         (await answered(admission, bearer("guess", **{"x-forwarded-for": f"192.0.2.1, 198.51.100.{number}"})))[0]
         for number in range(50)
@@ -131,21 +131,21 @@ async def test_only_a_proxy_that_was_announced_says_whom_a_guess_is_from(
 
 
 async def test_nobody_is_shut_out_by_the_guesses_of_others_at_the_same_address(store: Store) -> None:
-    admission = Admission(store, clock=lambda: 0.0)
+    admission = Authenticator(store, clock=lambda: 0.0)
     for number in range(20):
         await answered(admission, bearer(f"guess {number}"))
     assert await answered(admission, bearer(store.tokens.create("ida", "read")[1])) == (200, "")
 
 
 async def test_coming_without_a_token_is_no_guess(store: Store) -> None:
-    admission = Admission(store, clock=lambda: 0.0)
+    admission = Authenticator(store, clock=lambda: 0.0)
     assert {await answered(admission, {}) for _ in range(200)} == {(401, "")}
     assert await answered(admission, {}) == (429, "1")
 
 
 @pytest.mark.parametrize(("method", "burst"), [("GET", 200), ("POST", 100)])
 async def test_one_token_may_not_ask_without_end_and_others_still_may(store: Store, method: str, burst: int) -> None:
-    admission = Admission(store, clock=lambda: 0.0)
+    admission = Authenticator(store, clock=lambda: 0.0)
     busy, calm = (bearer(store.tokens.create("ida", "write")[1]) for _ in "ab")
     assert {await answered(admission, busy, method) for _ in range(burst)} == {(200, "")}
     assert await answered(admission, busy, method) == (429, "1")

@@ -43,7 +43,7 @@ def as_model(thing: ModelLike) -> Model:
         if _is_model(thing):
             return thing
         if isinstance(thing, SupportsGenerate) and callable(thing.generate):
-            return HomemadeModel(thing)
+            return CustomModel(thing)
     got = f"the class {thing.__name__} itself" if isinstance(thing, type) else type(thing).__name__
     raise UsageError(
         f"a model is a name such as openai:gpt-4.1-mini, a vivavoce model, or an object with "
@@ -51,7 +51,7 @@ def as_model(thing: ModelLike) -> Model:
     )
 
 
-class HomemadeModel:
+class CustomModel:
     """A model around an object that can `generate`: the prompt is the text of all messages, a blank line between.
 
     It takes no settings, which `applied` says with None for each, and no tools. One that does not name itself is called

@@ -1,4 +1,4 @@
-"""Admission: whose token a request brings, whether it is good now, and how often its holder may ask.
+"""Authenticator: whose token a request brings, whether it is good now, and how often its holder may ask.
 
 The store is asked anew for each request, so that a token which is revoked is refused at once. Wrong guesses are counted
 by the address they come from; what was made by `viva token` cannot be guessed and is looked up even where there were
@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import Scope
 
-from vivavoce.server.limits import Allowance, asker_at
+from vivavoce.server.limits import RateLimiter, asker_at
 from vivavoce.server.refusals import for_program, refusal
 from vivavoce.server.users import NOBODY, User
 from vivavoce.store.access.tokens import Token, digest_of, made_here
@@ -39,7 +39,7 @@ LOOKUPS = 8
 """Tokens that are looked up at a time; a page that waits for a thread never keeps others from being let in."""
 
 
-class Admission:
+class Authenticator:
     """Lets requests in; `digest` is the hash of a token besides those of the store, whose holder may do everything.
 
     `proxied` says that requests come by a proxy on this machine, which says whom each is from.
@@ -55,9 +55,9 @@ class Admission:
     ) -> None:
         self._store, self._digest, self._proxied = store, digest, proxied
         self._lookups = CapacityLimiter(LOOKUPS)
-        self._reading = Allowance(50, burst=200, clock=clock)
-        self._writing = Allowance(10, burst=100, clock=clock)
-        self._guessing = Allowance(10 / 60, burst=10, clock=clock)
+        self._reading = RateLimiter(50, burst=200, clock=clock)
+        self._writing = RateLimiter(10, burst=100, clock=clock)
+        self._guessing = RateLimiter(10 / 60, burst=10, clock=clock)
 
     async def admit(self, scope: Scope, headers: Headers, *, writes: bool) -> User | Response:
         """Return whom a request comes from, or the answer that refuses it.

@@ -1,4 +1,4 @@
-"""Reading ahead for search: what runs leave goes into the index while a server serves, not when somebody searches."""
+"""Indexer ahead for search: what runs leave goes into the index while a server serves, not when somebody searches."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ PAUSE = 10.0
 """Seconds between two looks at what is unread."""
 
 
-class Reading:
-    """A thread that reads what search has not read yet, until it is told to stop; `catch_up` is that of a store."""
+class Indexer:
+    """A thread that indexes what search has not read yet, until it is stopped, with `index_pending` of a store."""
 
-    def __init__(self, catch_up: Callable[[Callable[[], bool]], int]) -> None:
-        self._catch_up = catch_up
+    def __init__(self, index_pending: Callable[[Callable[[], bool]], int]) -> None:
+        self._catch_up = index_pending
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._read, name="vivavoce-search")
         self._thread.start()
@@ -39,7 +39,7 @@ class Reading:
 @asynccontextmanager
 async def reading_ahead(app: FastAPI) -> AsyncGenerator[None]:
     """Read ahead as long as an application is served."""
-    reading = Reading(app.state.store.catch_up)
+    reading = Indexer(app.state.store.index_pending)
     try:
         yield
     finally:

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from vivavoce.errors import BudgetExhausted, ModelFault, RateLimited, UsageError
 from vivavoce.messages import AIMessage, HumanMessage, SystemMessage
-from vivavoce.models.homemade import as_model
+from vivavoce.models.custom import as_model
 from vivavoce.models.model import Request
 from vivavoce.testing import ScriptedModel
 

@@ -1,4 +1,4 @@
-"""`Provisional`: the summaries of runs that go on, counted once for all who look at them.
+"""`LiveSummary`: the summaries of runs that go on, counted once for all who look at them.
 
 To sum up a long run takes a second, and whoever watches it asks again every few. So one of them has it counted, and
 until that is a while ago the others get the same.
@@ -33,7 +33,7 @@ class _Counted:
     until: float = 0.0
 
 
-class Provisional:
+class LiveSummary:
     """The summaries of one server; any thread may ask."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.run.summary import Summary
 from vivavoce.server import provisional as module
-from vivavoce.server.provisional import Provisional
+from vivavoce.server.live_summary import LiveSummary
 from vivavoce.store.store import Store
 
 
@@ -38,7 +38,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_all_who_look_at_a_moment_share_what_one_counted(running: GradedRun, counted: list[str]) -> None:
-    provisional = Provisional()
+    provisional = LiveSummary()
     found = {id(provisional.summary(running)) for _ in range(50)}
     assert (len(found), len(counted)) == (1, 1)
 
@@ -48,14 +48,14 @@ def test_it_is_counted_again_when_it_is_old(
 ) -> None:
     monkeypatch.setattr(module, "AGE", 0.0)
     monkeypatch.setattr(module, "REST", 0.0)
-    provisional = Provisional()
+    provisional = LiveSummary()
     provisional.summary(running)
     provisional.summary(running)
     assert len(counted) == 2
 
 
 def test_a_run_that_is_over_has_its_own(over: GradedRun, running: GradedRun) -> None:
-    provisional = Provisional()
+    provisional = LiveSummary()
     assert provisional.summary(running).stopped is not None
     assert provisional.summary(over).stopped is None
 
@@ -66,7 +66,7 @@ def test_what_was_looked_at_long_ago_is_forgotten(
     monkeypatch.setattr(module, "KEPT", 1)
     again = running.grading.model_copy(update={"id": "again"})
     running.store.add_grading(again)
-    provisional = Provisional()
+    provisional = LiveSummary()
     for graded in (running, replace(running, grading=again), running):
         provisional.summary(graded)
     assert counted == [running.grading.id, "again", running.grading.id]

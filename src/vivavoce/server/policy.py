@@ -14,7 +14,7 @@ _KEYS = [re.compile(rb"(?:^|[{,])[ \t]*[\"']?%s[\"']?[ \t]*:" % key, re.MULTILIN
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class ServerPolicy:
     """The folder whose suites may be run, and the models that a request may name besides those of the settings.
 
     A request never brings code, and calls cost money: what is run and whom it asks was chosen by whoever serves.
