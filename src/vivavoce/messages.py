@@ -289,7 +289,7 @@ def _plain(row: Any) -> Message | None:
 
 
 def _json_text(arguments: Any) -> str:
-    """Write a tool's arguments as JSON text; text stays as it is, None is no arguments."""
+    """Write a tool's arguments as JSON text; text stays as it is, None means no arguments."""
     if isinstance(arguments, str):
         return arguments
     try:

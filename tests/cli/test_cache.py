@@ -83,7 +83,7 @@ def test_a_store_without_replies_says_so(viva: Viva) -> None:
         (["export", "x.jsonl", "--json"], "--json is for viva cache info"),
         (["import", "bad.jsonl", "--model", "m"], "a cassette is imported whole"),
         (["import", "none.jsonl"], "none.jsonl: there is no such file"),
-        (["import", "rows.jsonl"], "rows.jsonl:1 is no file of replies: its first line is not"),
+        (["import", "rows.jsonl"], "rows.jsonl:1 is not a file of replies: its first line is not"),
         (["import", "bad.jsonl"], "bad.jsonl:2 key: 32 hexadecimal digits are needed, got 'x'"),
         (["export", "no/x.jsonl"], "no/x.jsonl: cannot be written"),
         (["drop"], "'drop' is not one of"),

@@ -184,7 +184,7 @@ def test_among_many_faults_every_verdict_is_right_or_an_error_and_none_is_lost()
 )
 def test_what_every_call_would_meet_is_not_asked_again_and_again(code: int, said: str) -> None:
     rows = [{"id": str(i), "messages": talk(f"fine {i}")} for i in range(60)]
-    refusal = '{"error": {"message": "sk-secret is no key"}}'
+    refusal = '{"error": {"message": "sk-secret is not a key"}}'
     with LoopbackServer(lambda _: status(code, refusal)) as server:
         result = judged(server, rows, concurrency=2)
     safety = result.summary.grader("safety")

@@ -1,4 +1,4 @@
-"""Metrics as graders: a grade says what the metric says, and what is no score is never one."""
+"""Metrics as graders: a grade says what the metric says, and what is not a score is never one."""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ async def test_an_empty_store_makes_an_empty_cassette(replies: ReplyStore) -> No
 @pytest.mark.parametrize(
     ("head", "why"),
     [
-        ("", "replies.jsonl:1 is no file of replies: its first line is not"),
-        ('{"id": 1}\n', "replies.jsonl:1 is no file of replies"),
+        ("", "replies.jsonl:1 is not a file of replies: its first line is not"),
+        ('{"id": 1}\n', "replies.jsonl:1 is not a file of replies"),
         ('{"vivavoce_replies": 2}\n', "replies.jsonl:1 is of a newer vivavoce"),
     ],
 )

@@ -70,7 +70,7 @@ def test_hashes_tell_what_no_suite_says() -> None:
         "Tester changed: prompts pppppppp → qqqqqqqq",
         "Dataset changed: contents aaaaaaaa → bbbbbbbb",
     ]
-    assert told(graded(), one) == [], "what is not known of one side is no change"
+    assert told(graded(), one) == [], "what is not known of one side is not a change"
 
 
 def test_a_run_that_was_stopped_has_not_another_number_of_conversations() -> None:

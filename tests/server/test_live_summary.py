@@ -7,7 +7,7 @@ import pytest
 
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.run.summary import Summary
-from vivavoce.server import provisional as module
+from vivavoce.server import live_summary as module
 from vivavoce.server.live_summary import LiveSummary
 from vivavoce.store.store import Store
 

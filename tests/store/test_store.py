@@ -349,7 +349,7 @@ def test_a_store_that_another_process_writes_can_be_read_in_a_read_only_folder(o
 @pytest.mark.parametrize("text", ["remember the milk", "SQLite format 2"])
 def test_a_file_that_is_no_store_is_the_users_mistake(tmp_path: Path, text: str, create: bool) -> None:
     (tmp_path / "notes.txt").write_text(text)
-    with pytest.raises(UsageError, match=r"notes\.txt is no store but some other file"):
+    with pytest.raises(UsageError, match=r"notes\.txt is not a store but some other file"):
         Store.open(str(tmp_path / "notes.txt"), create=create)
     assert (tmp_path / "notes.txt").read_text() == text
 

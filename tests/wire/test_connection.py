@@ -177,7 +177,7 @@ BROKEN = {
         "format",
         "is not HTTP",
     ),
-    "has a length that is no number": (
+    "has a length that is not a number": (
         saying(b"HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello"),
         "format",
         "is not HTTP",

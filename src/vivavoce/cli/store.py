@@ -135,7 +135,7 @@ def seconds_of(age: str, option: str) -> float:
     """Return an age such as 12h, 30d or 8w in seconds.
 
     Raises:
-        UsageError: it is no age.
+        UsageError: it is not an age.
     """
     found = re.fullmatch(r"(\d{1,6})([hdw])", age)
     if found is None:

@@ -194,7 +194,7 @@ class FunctionMetric(BaseMultiTurnMetric):
         """Measure a conversation.
 
         Raises:
-            GraderFault: what the function returned is no score.
+            GraderFault: what the function returned is not a score.
         """
         given = evaluation_input
         if missing := self.unmet(given):

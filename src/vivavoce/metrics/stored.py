@@ -51,7 +51,9 @@ def stored_input(store: Store, test_result_id: str) -> MultiTurnEvaluationInput:
     """
     name, slash, sample = test_result_id.partition("/")
     if not slash or not sample:
-        raise UsageError(f"'{test_result_id}' is no stored conversation; write RUN/SAMPLE, or RUN/SAMPLE#2 for trial 2")
+        raise UsageError(
+            f"'{test_result_id}' is not a stored conversation; write RUN/SAMPLE, or RUN/SAMPLE#2 for trial 2"
+        )
     run = store.run(name)
     sample, trial = store.named_conversation(run.id, sample)
     attempts = list(store.attempts(run.id, sample_id=sample))

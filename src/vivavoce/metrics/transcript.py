@@ -23,7 +23,7 @@ CHARACTERS_PER_TOKEN = 4
 
 _NAME = re.compile(r"[\w.:/-]{1,64}")
 _UNSEEN = re.compile("[\ud800-\udfff\u0085\u2028\u2029]")
-"""What JSON leaves as it is and yet ends a line for some readers, or is no character at all."""
+"""What JSON leaves as it is and yet ends a line for some readers, or is not a character at all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def quoted(value: object) -> str:
     """Return a text, or anything else that JSON can hold, as JSON on one line."""
     try:
         line = to_json(value).decode() if isinstance(value, str) else _line(value)  # a text in a third of the time
-    except PydanticSerializationError:  # half a surrogate pair, which is no UTF-8
+    except PydanticSerializationError:  # half a surrogate pair, which is not UTF-8
         line = _line(value)
     return line if line.isascii() else _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
 

@@ -19,7 +19,7 @@ from vivavoce.records.counting import turn_label, turn_span
 class TurnChecklistMetric(ChecklistMetric):
     """A checklist with an item for each turn in which the assistant says or does something, such as `turn 3`.
 
-    The prompt finds these turns in `turns`. A turn without an answer is no item, and a conversation
+    The prompt finds these turns in `turns`. A turn without an answer is not an item, and a conversation
     without any is skipped.
     """
 

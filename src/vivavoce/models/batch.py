@@ -189,8 +189,8 @@ def import_responses(path: str | os.PathLike[str], replies: KeptReplies, model: 
     imported before replaces it, for it is a correction. A second import of the same file changes nothing.
 
     Raises:
-        UsageError: the file cannot be read, a line is no response or belongs to another model, or two lines contradict
-            each other; it names file and line.
+        UsageError: the file cannot be read, a line is not a response or belongs to another model, or two lines
+            contradict each other; it names file and line.
         StoreError: the store cannot be written.
     """
     name = model_name(model)
@@ -286,7 +286,7 @@ def _outcome(row: Row) -> tuple[str, str, dict[str, Any] | str]:
     """Return the key of a line and the mark of its model, with its chat completion, or with why there is none.
 
     Raises:
-        ValueError: it is no line of a response.
+        ValueError: it is not a line of a response.
     """
     given = row.get("custom_id")
     found = re.fullmatch("([0-9a-f]{32})(?:-([0-9a-f]{8}))?", given) if isinstance(given, str) else None

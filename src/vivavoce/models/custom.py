@@ -67,7 +67,7 @@ class CustomModel:
         """Ask it once; a dict is the structured answer, and a text is read as one where a schema was asked for.
 
         Raises:
-            ModelFault: it raised something, which is the cause, or what it returned is no answer (kind `format`).
+            ModelFault: it raised something, which is the cause, or what it returned is not an answer (kind `format`).
         """
         if request.tools:
             raise ModelFault(f"{self.name} is homemade and cannot call tools", kind="unsupported")

@@ -99,7 +99,7 @@ class OpenAIEmbedder:
     Source of the format: OpenAI's reference of `POST /embeddings`.
 
     Raises:
-        UsageError: `base_url` is no web address, or the cost is limited and the price of the model unknown.
+        UsageError: `base_url` is not a web address, or the cost is limited and the price of the model unknown.
     """
 
     def __init__(

@@ -57,8 +57,8 @@ class OpenAIModel:
     wrong key, the others fail without being made.
 
     Raises:
-        UsageError: `base_url` is no web address, `settings` hold a part of the request that is made here, or the cost
-            is limited and the price of the model unknown.
+        UsageError: `base_url` is not a web address, `settings` hold a part of the request that is made here, or the
+            cost is limited and the price of the model unknown.
     """
 
     def __init__(

@@ -55,7 +55,7 @@ def _strict(part: object) -> object:
 
 
 def read_structured(text: str, schema: Schema) -> dict[str, Any]:
-    """Read the JSON object in a reply; half a surrogate pair, which is no text, becomes a replacement character.
+    """Read the JSON object in a reply; half a surrogate pair, which is not text, becomes a replacement character.
 
     Raises:
         ValueError: it is not JSON, not an object, or does not match; the text says where and which rule.

@@ -34,7 +34,7 @@ async def retrying(
 ) -> T:
     """Return what `call` returns, asking up to `tries` times and waiting `max_wait` seconds in all.
 
-    Only a `Fault` that is `retryable` is tried again; being asked to slow down is no failed try, but is bounded
+    Only a `Fault` that is `retryable` is tried again; being asked to slow down is not a failed try, but is bounded
     as well (`ASKS_PER_TRY`). Each try holds a slot of `limiter`; the waits between do not.
     A wait is exactly the `retry_after` of a rate limit where it says one, and otherwise `draw()` (a number from 0 to 1)
     times a bound that doubles. A wait that would exceed `max_wait` is not begun. `breaker` hears of the outcome once.

@@ -40,7 +40,7 @@ def read_persona(value: str | Mapping[str, Any] | Persona) -> Persona:
     """Read a persona: the name of a built-in one, a text of several words that describes somebody, or its fields.
 
     Raises:
-        UsageError: a single word that names none, an unknown field, or a value that is no text.
+        UsageError: a single word that names none, an unknown field, or a value that is not text.
     """
     if isinstance(value, Persona):
         return value

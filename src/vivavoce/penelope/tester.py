@@ -37,7 +37,7 @@ _BRIEF = (
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call that the model asks for; `arguments` is None where they are no JSON object."""
+    """One call that the model asks for; `arguments` is None where they are not a JSON object."""
 
     message: AIMessage
     name: str

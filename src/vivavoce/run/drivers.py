@@ -156,7 +156,7 @@ class PenelopeDriver:
 
 
 def _failure(result: TestResult) -> Failure | None:
-    """Return why a test could not be held; a test that was held and ended badly is no failure."""
+    """Return why a test could not be held; a test that was held and ended badly is not a failure."""
     if result.status is not TestStatus.ERROR or result.target_passed:
         return None
     blame = result.blame or "environment"

@@ -42,7 +42,7 @@ def read_file(path: Path, format: Format | None = None) -> Iterator[EvaluationSa
     """Yield the samples of a file, in constant memory.
 
     Raises:
-        UsageError: the file cannot be read, or a row is no sample or of another kind than the first.
+        UsageError: the file cannot be read, or a row is not a sample or of another kind than the first.
     """
     table = (format or format_of(path)) in ("csv", "parquet")
     first = None
@@ -60,7 +60,7 @@ def read_list(rows: Iterable[Mapping[str, Any]]) -> Iterator[EvaluationSample]:
     """Yield the samples of rows that hold Python's own lists and dicts.
 
     Raises:
-        UsageError: a row is no sample; it names the index.
+        UsageError: a row is not a sample; it names the index.
     """
     for index, row in enumerate(rows):
         try:
@@ -73,7 +73,7 @@ def check_kind(sample: EvaluationSample, first: EvaluationSample) -> None:
     """Check that a sample is of the kind of the first.
 
     Raises:
-        ValueError: it is not, or it is no sample at all.
+        ValueError: it is not, or it is not a sample at all.
     """
     if not isinstance(sample, SingleTurnSample | MultiTurnSample):  # pyright: ignore[reportUnnecessaryIsInstance]
         rule = "a SingleTurnSample or a MultiTurnSample is needed; dicts are read by EvaluationDataset.from_list(rows)"

@@ -46,7 +46,7 @@ EXPORTS = 4
 API = (about, exports, labels, runs, deletion, audit, search, evaluations, jobs, trend_data)
 PAGES = (
     *(run_list, run, run_deletion, conversation, compare_pages, compared, trend_pages, label_pages),
-    *(starting, job_pages, sign_in),  # /jobs/new is no job
+    *(starting, job_pages, sign_in),  # /jobs/new is not a job
 )
 
 

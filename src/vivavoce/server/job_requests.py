@@ -266,7 +266,7 @@ class Beginning:
 
 
 def _check_rows(rows: Sequence[dict[str, Any]]) -> None:
-    """Refuse rows that are no conversations before a job is made of them.
+    """Refuse rows that are not conversations before a job is made of them.
 
     Raises:
         UsageError: with every one of them.

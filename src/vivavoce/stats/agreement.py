@@ -50,7 +50,7 @@ class Agreement:
         """Return the two-sided interval of kappa, None where there is no kappa.
 
         Agreement by chance is taken as it is, as in the standard error that J. Cohen gives (1960), and the observed
-        agreement by Wilson's interval (see `wilson`): so ten pairs that all agree are no certainty, and no end is
+        agreement by Wilson's interval (see `wilson`): so ten pairs that all agree are not certainty, and no end is
         beyond 1. On simulated tables of 10 to 100 pairs 94 to 98 % of such intervals held the truth, but as few as
         84 % of those of J. L. Fleiss, J. Cohen and B. S. Everitt (1969), which are right for large n.
         """

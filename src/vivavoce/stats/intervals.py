@@ -128,7 +128,7 @@ def _unanimous(
     """Return the interval of a mean on which every cluster agrees.
 
     None of `groups` clusters differed, so by Wilson's interval up to a part `rare` of all clusters may; those could lie
-    as far away as the bounds. For values of 0 or 1 this is Wilson's interval itself: 5 of 5 passes are no certainty.
+    as far away as the bounds. For values of 0 or 1 this is Wilson's interval itself: 5 of 5 passes are not certainty.
     """
     low, high = bounds
     if math.isinf(low) or math.isinf(high):

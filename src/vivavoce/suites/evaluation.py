@@ -133,7 +133,7 @@ async def aevaluate(
         listeners: what hears of each conversation as it ends.
 
     Raises:
-        UsageError: a metric is unknown, the file cannot be read, or a row is no conversation.
+        UsageError: a metric is unknown, the file cannot be read, or a row is not a conversation.
     """
     options = _checked(options or RunOptions())
     chosen, judge = _chosen(metrics), settings().judge if model is None else model
@@ -196,7 +196,7 @@ def _chosen(metrics: Sequence[Named]) -> list[BaseMultiTurnMetric]:
     """Return the metrics, those that are given by name without a judge.
 
     Raises:
-        UsageError: there is none, one is no metric, or two have one name.
+        UsageError: there is none, one is not a metric, or two have one name.
     """
     if not metrics:
         raise UsageError("evaluate needs at least one metric; see: viva list metrics")

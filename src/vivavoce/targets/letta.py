@@ -188,7 +188,7 @@ class LettaSession:
 
 
 async def delete_agents(client: AsyncLetta, ids: Sequence[str]) -> None:
-    """Delete agents; one that is gone already is no matter."""
+    """Delete agents; one that is gone already does not matter."""
     from letta_client import NotFoundError
 
     for agent_id in ids:

@@ -203,7 +203,7 @@ async def _note_agents(response: httpx.Response) -> None:
     try:
         body: object = response.json()
     except ValueError:
-        return  # whoever asked for the agent says that this is no answer
+        return  # whoever asked for the agent says that this is not an answer
     if isinstance(body, dict):
         answer = cast("dict[str, Any]", body)
         made.extend([answer["id"]] if "id" in answer else answer.get("agent_ids", []))

@@ -21,7 +21,7 @@ class OpenAITarget:
     calls them is recorded as it is. What a provider adds to its messages is sent back to it in the next turn.
 
     Raises:
-        UsageError: `base_url` is no web address, or `settings` hold a part of the request that is made here.
+        UsageError: `base_url` is not a web address, or `settings` hold a part of the request that is made here.
     """
 
     stateless = True

@@ -70,7 +70,7 @@ def json_bytes(value: object) -> bytes:
     """Return JSON text as bytes; what JSON does not know is refused, NaN and half a surrogate pair are not.
 
     Raises:
-        TypeError: something in it is no JSON.
+        TypeError: something in it is not JSON.
     """
     try:
         return to_json(value, inf_nan_mode="constants")
@@ -102,7 +102,7 @@ def body_bytes(body: Mapping[str, Any]) -> bytes:
     """Return the body of a request as JSON text, with that of its messages as it is where they have it.
 
     Raises:
-        TypeError: something in it is no JSON.
+        TypeError: something in it is not JSON.
     """
     messages = body.get("messages")
     if not isinstance(messages, WireMessages):

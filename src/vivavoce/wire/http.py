@@ -34,7 +34,7 @@ from vivavoce.wire.request import encoded, parsed
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s"';]+)""", re.IGNORECASE)
 NO_HEADERS: Mapping[str, str] = {}
 LONG_SECRET = 16
-"""Characters from which a secret is no word that an answer could hold by chance."""
+"""Characters from which a secret is not a word that an answer could hold by chance."""
 USER_IN_ADDRESS = "the address holds a user name or a password, which would be stored and shown; leave them out"
 
 

@@ -105,7 +105,7 @@ class Pool:
         since, lookup = self._found.get(origin, (-KNOWN, None))
         if lookup is None or since + KNOWN < loop.time() or (lookup.done() and _failed(lookup)):
             lookup = loop.create_task(looked_up(origin))
-            lookup.add_done_callback(_failed)  # a failure that nobody waits for any more is no news
+            lookup.add_done_callback(_failed)  # a failure that nobody waits for any more is not news
             self._found[origin] = loop.time(), lookup
         return await asyncio.shield(lookup)
 

@@ -77,7 +77,7 @@ def _head(method: str, address: Address, headers: tuple[tuple[str, str], ...], h
             sent[name] = value
     for part in (method, *sent):
         if not _TOKEN.fullmatch(part):
-            raise ValueError(f"{part!r} is no name of a method or a header")
+            raise ValueError(f"{part!r} is not a name of a method or a header")
     for name, value in sent.items():
         if _BREAKS.search(value):
             raise ValueError(f"the header {name} holds a line break or a null character")

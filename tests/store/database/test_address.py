@@ -28,10 +28,10 @@ def test_an_address_means_a_file(address: str, path: str) -> None:
 @pytest.mark.parametrize(
     ("address", "said"),
     [
-        ("postgresql+asyncpg://me:s3cret@host/db", r"'postgresql\+asyncpg://…' is no store"),
+        ("postgresql+asyncpg://me:s3cret@host/db", r"'postgresql\+asyncpg://…' is not a store"),
         ("postgresql://me:s3cret@host", "'postgresql://me@host' names no database"),
         ("postgresql://me:s3@cret@host:port/db", "cannot be read; .* %40 for an @"),
-        ("mysql://me:s3cret@host/db", "'mysql://…@host/db' is no store; give a file path"),
+        ("mysql://me:s3cret@host/db", "'mysql://…@host/db' is not a store; give a file path"),
         ("sqlite://x.db", "is no store; give a file path"),
         ("sqlite:///", "names no file"),
         (":memory:", "names no file"),

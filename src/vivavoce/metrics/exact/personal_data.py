@@ -122,7 +122,7 @@ class PersonalDataMetric(ExactMetric):
         if not found:
             # the value is not told: an error is shown where a report is
             raise UsageError(
-                f"{self.name}: something in allowed is no personal data of a known form, so is never found"
+                f"{self.name}: something in allowed is not personal data of a known form, so is never found"
             )
         return [one.key for one in found]
 

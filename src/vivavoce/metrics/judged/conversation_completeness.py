@@ -13,8 +13,8 @@ from vivavoce.models.custom import ModelLike
 class ConversationCompletenessMetric(ChecklistMetric):
     """Judges, wish by wish, whether the user gets what they ask for; passes from `threshold`, 0.7, on.
 
-    What the user never voices is no wish here; the metric `goal_achievement` judges a goal that is given. A wish that
-    nobody answers is not satisfied.
+    What the user never voices is not a wish here; the metric `goal_achievement` judges a goal that is given. A wish
+    that nobody answers is not satisfied.
 
     Known failure: a user who gives up politely leaves no wish unmet in words.
     """

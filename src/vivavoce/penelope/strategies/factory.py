@@ -32,7 +32,7 @@ def make_strategy(wanted: str | Strategy | type[Strategy], /, **options: Any) ->
     """Return a strategy, by name, of a class, or as it is; options are those of its constructor.
 
     Raises:
-        UsageError: there is none of that name, it takes no such option, or the thing is no strategy.
+        UsageError: there is none of that name, it takes no such option, or the thing is not a strategy.
     """
     thing: Any = strategies.get(wanted) if isinstance(wanted, str) else wanted
     if not callable(getattr(thing, "move", None)):

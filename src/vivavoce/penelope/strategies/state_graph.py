@@ -160,8 +160,8 @@ def read_graph(fields: Mapping[str, Any]) -> StateGraph:
     """Read a script from a mapping with `start` and `nodes`, as a suite has it.
 
     Raises:
-        UsageError: it is no script: a node that does not exist or cannot be reached, an expression that is none, a node
-            that says and improvises, or an unknown key.
+        UsageError: it is not a script: a node that does not exist or cannot be reached, a wrong expression, a node that
+            says and improvises, or an unknown key.
     """
     try:
         return StateGraph.model_validate(dict(fields))

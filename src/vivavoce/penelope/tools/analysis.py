@@ -81,7 +81,7 @@ class AnalysisTool(Tool):
         """Return the text to look at: the given one, or else what the target said last.
 
         Raises:
-            UsageError: there is none, or it is no text.
+            UsageError: there is none, or it is not text.
         """
         if given is not None:
             return text_of("response_text", given)

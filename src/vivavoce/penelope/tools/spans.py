@@ -90,7 +90,7 @@ def _phones(text: str) -> Iterator[Span]:
 _MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
 _MONTH = (
     r"(?P<month>(?i:january|jan|february|feb|march|mar|april|apr|june|jun|july|jul|august|aug|september|sept|sep"
-    r"|october|oct|november|nov|december|dec)(?![a-z])\.?|May\b|MAY\b)"  # "you may" is no month
+    r"|october|oct|november|nov|december|dec)(?![a-z])\.?|May\b|MAY\b)"  # "you may" is not a month
 )
 _WEEKDAY = r"(?i:mon|tues|wednes|thurs|fri|satur|sun)day"
 _DAY = r"(?P<day>[0-3]?[0-9])(?:st|nd|rd|th)?"

@@ -32,7 +32,7 @@ class StrictRequest(Request):
             if "\\ud" in text.lower():
                 json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
-            raise HTTPException(422, "the body holds half a surrogate pair, which is no character") from error
+            raise HTTPException(422, "the body holds half a surrogate pair, which is not a character") from error
         except (BrokenJson, UnicodeDecodeError) as error:
             raise HTTPException(422, f"the body is not JSON as it should be: {error}") from error
         return value

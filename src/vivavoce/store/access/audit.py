@@ -45,7 +45,7 @@ class Audit:
         """Return some entries of the log, the newest first.
 
         Raises:
-            UsageError: `after` is no place of this list.
+            UsageError: `after` is not a place of this list.
         """
         query = select(audit).order_by(audit.c.id.desc()).limit(limit + 1)
         if after is not None:

@@ -50,7 +50,7 @@ class Browse:
         """Return some runs, the newest first; `text` is a part of the id or of the name of the suite.
 
         Raises:
-            UsageError: `after` is no place of this list.
+            UsageError: `after` is not a place of this list.
         """
         r = runs.c
         query = select(r.id, r.suite, r.status, r.started_at, r.finished_at, r.version)
@@ -112,7 +112,7 @@ class Browse:
         first), `seconds`, `turns` or the name of a grader; with a leading `-` it goes down. What has no score is last.
 
         Raises:
-            UsageError: there is no such grading, the filter cannot be read, or `after` is no place of this list.
+            UsageError: there is no such grading, the filter cannot be read, or `after` is not a place of this list.
         """
         terms = self._terms(wanted)
         with self.database.connected() as connection:
@@ -153,7 +153,7 @@ class Browse:
         """Return some scores of a grading, in the order of the plan of its run.
 
         Raises:
-            UsageError: `after` is no place of this list.
+            UsageError: `after` is not a place of this list.
         """
         a, s = attempts.c, scores.c
         query = select(a.sample_id, a.target, a.trial, a.position, a.id.label("attempt"), scores)
@@ -187,7 +187,7 @@ class Browse:
         """Return some turns of a conversation of a graded run; of several targets the first, unless it is named.
 
         Raises:
-            UsageError: there is no such conversation, or `after` is no place of this list.
+            UsageError: there is no such conversation, or `after` is not a place of this list.
         """
         a, s, t = attempts.c, scores.c, turns.c
         (last,) = (-1,) if after is None else read_place(after, int)

@@ -73,7 +73,7 @@ def parse_filter(text: str) -> tuple[Term, ...]:
     while at < len(text):
         found = _TERM.match(text, at)
         if found is None:
-            raise _wrong(at, f"'{_piece(text, at)}' is no term; write state:error, goal<0.5 or text:\"two words\"")
+            raise _wrong(at, f"'{_piece(text, at)}' is not a term; write state:error, goal<0.5 or text:\"two words\"")
         terms.append(_term(found, at))
         at = _blank(text, found.end())
     if len(terms) > MOST:
@@ -105,7 +105,7 @@ def _number(text: str, at: int) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise _wrong(at, f"'{_piece(text, 0)}' is no number")
+        raise _wrong(at, f"'{_piece(text, 0)}' is not a number")
     return number
 
 

@@ -24,7 +24,7 @@ def read_place(place: str, *kinds: type) -> tuple[Any, ...]:
     """Return what a row is ordered by, one value of each kind; a whole number is a number, too.
 
     Raises:
-        NotFound: the text is no place, or that of another order.
+        NotFound: the text is not a place, or that of another order.
     """
     try:
         read = json.loads(base64.urlsafe_b64decode(place.encode() + b"=" * (-len(place) % 4)))

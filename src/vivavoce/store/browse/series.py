@@ -86,7 +86,7 @@ class AllSeries:
         The suite that ran last comes first.
 
         Raises:
-            UsageError: `after` is no place of this list.
+            UsageError: `after` is not a place of this list.
         """
         r = runs.c
         newest = func.max(r.started_at)

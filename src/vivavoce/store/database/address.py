@@ -53,7 +53,9 @@ def path_of(address: str) -> Path:
         path = address
     elif scheme != "sqlite" or not rest.startswith("/"):
         shown = re.sub(r"//.*@", "//…@", address, flags=re.DOTALL)
-        raise UsageError(f"'{shown}' is no store; give a file path, sqlite:///path or postgresql://user@host/database")
+        raise UsageError(
+            f"'{shown}' is not a store; give a file path, sqlite:///path or postgresql://user@host/database"
+        )
     else:
         path = rest[1:]
     if not path or path == ":memory:":
@@ -72,7 +74,7 @@ def url_of(address: str) -> URL:
 
     scheme, _, rest = address.partition("://")
     if scheme not in ("postgresql", "postgres", "postgresql+psycopg"):
-        raise UsageError(f"'{scheme}://…' is no store; give postgresql://user@host/database")
+        raise UsageError(f"'{scheme}://…' is not a store; give postgresql://user@host/database")
     try:
         url = make_url(f"postgresql+psycopg://{rest}")
     except (ArgumentError, ValueError):  # what they say may hold the password

@@ -45,7 +45,7 @@ def reach(place: Place, *, create: bool) -> Engine:
     """Return the engine of a store; with `create`, what is not there yet may be made.
 
     Raises:
-        UsageError: the file is no store, or none is there and `create` is False.
+        UsageError: the file is not a store, or none is there and `create` is False.
         StoreError: the folder of the file cannot be made.
     """
     if is_postgresql(place):

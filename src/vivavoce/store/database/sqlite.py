@@ -57,7 +57,7 @@ def check_file(path: Path, *, create: bool) -> None:
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
     if head and head != _HEAD:
-        raise UsageError(f"{path} is no store but some other file; name another one")
+        raise UsageError(f"{path} is not a store but some other file; name another one")
     if not head and not create:
         raise UsageError(f"no store at {path}: the file is empty")
 

@@ -48,7 +48,7 @@ def _is_current(connection: Connection, place: str, create: bool) -> bool:
     known = names >= {"alembic_version", "runs"}
     version = connection.execute(text("SELECT version_num FROM alembic_version")).scalar() if known else None
     if version is None or not re.fullmatch(r"\d{4}", version):
-        raise UsageError(f"{place} is no store but a database of another program; name another one")
+        raise UsageError(f"{place} is not a store but a database of another program; name another one")
     if version > HEAD:
         raise newer(place, version)
     return version == HEAD

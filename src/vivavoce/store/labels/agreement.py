@@ -16,7 +16,7 @@ LISTED = 100
 
 
 class Paired(NamedTuple):
-    """A label, and what the grader that it is about says of the same; `passed` is None where that is no score."""
+    """A label, and what the grader that it is about says of the same; `passed` is None where that is not a score."""
 
     label: Label
     state: State | None

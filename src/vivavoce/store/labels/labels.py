@@ -98,7 +98,7 @@ class Labels:
         """Return some labels of a run in the order in which they were first given.
 
         Raises:
-            UsageError: `after` is no place of this list.
+            UsageError: `after` is not a place of this list.
         """
         query = said().add_columns(labels.c.id).limit(limit + 1)
         if after is not None:
