@@ -97,7 +97,7 @@ def test_copy_carries_everything_to_another_store_and_the_second_time_nothing(ex
         (("copy", "exam.db"), "name both stores"),
         (("copy", "exam.db", "sqlite:///exam.db"), "these are the same store"),
         (("copy", "none.db", "other.db"), "no store at none.db"),
-        (("info", "--store", "mysql://me:s3cret@host/db"), "is no store; give a file path"),
+        (("info", "--store", "mysql://me:s3cret@host/db"), "is not a store; give a file path"),
         (("info", "--store", "postgresql://me:s3cret@host"), "names no database"),
     ],
 )

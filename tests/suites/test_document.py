@@ -61,8 +61,11 @@ def test_yaml_is_read_as_plain_data(text: str, data: dict[str, Any]) -> None:
         ),
         ("a: {true: 1}\n", "1:1 a: a key is a text"),
         ("a: {~: 1}\n", "1:1 a: a key is a text"),
-        ("a: !!binary aGk=\n", "1:1 a: is no text, number, list or mapping; leave the tag (!) out"),
-        ("a: !!python/object:os.system x\n", "1:1 a: is no text, number, list or mapping; leave the tag (!) out"),
+        ("a: !!binary aGk=\n", "1:1 a: is not text, a number, a list or a mapping; leave the tag (!) out"),
+        (
+            "a: !!python/object:os.system x\n",
+            "1:1 a: is not text, a number, a list or a mapping; leave the tag (!) out",
+        ),
         ("a: 1\nb: x\x1b\n", "2 holds an unprintable character (number 27)"),
         ("a: 1\n".encode("utf-16"), "1 is not UTF-8; save it as UTF-8"),
         (f"a: {'[' * 5000}\n", " is nested too deeply"),

@@ -28,7 +28,7 @@ _LAZY = {
     "OpenAILLM": "llm",
     "Request": "model",
     "VertexAILLM": "llm",
-    "as_model": "homemade",
+    "as_model": "custom",
     "get_default_model": "llm",
     "open_model": "names",
 }

@@ -84,7 +84,7 @@ def _read(path: Path) -> Iterator[StoredReply]:
     line, head = next(rows, (1, dict[str, Any]()))
     version = head.get(_HEAD)
     if not isinstance(version, int):
-        said = f'is no file of replies: its first line is not {{"{_HEAD}": {FORMAT}}}'
+        said = f'is not a file of replies: its first line is not {{"{_HEAD}": {FORMAT}}}'
         raise UsageError(Problem(said, path, line))
     if version > FORMAT:
         raise UsageError(Problem("is of a newer vivavoce; upgrade it: pip install --upgrade vivavoce", path, line))

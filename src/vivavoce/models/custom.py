@@ -1,4 +1,4 @@
-"""`as_model`: a model by its name, one that is a model already, or anything homemade that can `generate`."""
+"""`as_model`: a model by its name, one that is a model already, or any object that can `generate`."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class CustomModel:
             ModelFault: it raised something, which is the cause, or what it returned is not an answer (kind `format`).
         """
         if request.tools:
-            raise ModelFault(f"{self.name} is homemade and cannot call tools", kind="unsupported")
+            raise ModelFault(f"{self.name} is a custom model and cannot call tools", kind="unsupported")
         answer = await self._ask(request)
         applied: dict[str, Any] = {"mode": "homemade", **dict.fromkeys(request.settings)}
         text = self._text(answer)
@@ -80,7 +80,7 @@ class CustomModel:
         return ModelReply(text, parsed=parsed, applied=applied)
 
     async def close(self) -> None:
-        """Do nothing: what is homemade belongs to whoever made it."""
+        """Do nothing: a custom model belongs to whoever made it."""
 
     async def _ask(self, request: Request) -> object:
         prompt = "\n\n".join(message.text for message in request.messages)

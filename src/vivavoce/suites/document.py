@@ -202,7 +202,7 @@ class _Plain:
                 return kind(node)
         if node is None:
             return None
-        raise self._refused(at, "is no text, number, list or mapping; leave the tag (!) out")
+        raise self._refused(at, "is not text, a number, a list or a mapping; leave the tag (!) out")
 
     def _refused(self, at: KeyPath, message: str) -> UsageError:
         return UsageError(Document({}, self.path, self.places).problem(at, message))

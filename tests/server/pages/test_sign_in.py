@@ -63,7 +63,7 @@ def test_any_secret_of_the_environment_can_be_given(store: Store, secret: str) -
 def test_a_wrong_token_is_said_to_be_and_the_way_is_kept(door: str) -> None:
     page = get(f"{door}/sign-in?next=/trends")
     reply = submit(f"{door}/sign-in", {**fields(page), "token": "wrong"})
-    assert (reply.status, "This token is not good" in reply.text) == (401, True)
+    assert (reply.status, "Token invalid or expired" in reply.text) == (401, True)
     assert fields(reply)["next"] == "/trends"
     assert "set-cookie" not in reply.headers
 

@@ -32,7 +32,7 @@ def test_an_address_means_a_file(address: str, path: str) -> None:
         ("postgresql://me:s3cret@host", "'postgresql://me@host' names no database"),
         ("postgresql://me:s3@cret@host:port/db", "cannot be read; .* %40 for an @"),
         ("mysql://me:s3cret@host/db", "'mysql://…@host/db' is not a store; give a file path"),
-        ("sqlite://x.db", "is no store; give a file path"),
+        ("sqlite://x.db", "is not a store; give a file path"),
         ("sqlite:///", "names no file"),
         (":memory:", "names no file"),
         ("", "names no file"),

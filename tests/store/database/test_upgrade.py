@@ -458,7 +458,7 @@ def test_the_database_of_another_program_is_left_alone(address: str, versioned: 
         execute(address, "CREATE TABLE alembic_version (version_num VARCHAR)")
         execute(address, "INSERT INTO alembic_version VALUES ('f3a9c0d1e2b4')")
     before = definitions(address)
-    with pytest.raises(UsageError, match="is no store but a database of another program"):
+    with pytest.raises(UsageError, match="is not a store but a database of another program"):
         Store.open(address)
     assert definitions(address) == before
 

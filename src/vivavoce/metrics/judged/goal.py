@@ -99,7 +99,7 @@ class GoalAchievementJudge(JudgedMetric):
     An outcome that is called met on quotes none of which is in the conversation is asked about once more. If whether
     the goal is reached still hangs on such a quote, it is an error of the judge and no score.
 
-    A reply that has a level but no criteria counts as it is, so that a homemade model may answer in that older form.
+    A reply that has a level but no criteria counts as it is, so that a custom model may answer in that older form.
 
     Known failure: what the goal leaves open, the judge fills in. A careful reader who worked in this way agreed with
     the known outcome of 30 conversations of an airline agent at κ .53 (accuracy .77), one who gave a level on the whole

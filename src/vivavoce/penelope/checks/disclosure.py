@@ -27,7 +27,7 @@ class DisclosureCheck:
 
     A fact is told when its value stands in the message, whatever the capitals, spaces and hyphens; it was asked for
     when a word of its name stands in a reply of the target, or a reply asks for details at large. What the target said
-    itself, and what stands in the goal, the scenario or the openings, is no secret.
+    itself, and what stands in the goal, the scenario or the openings, is not a secret.
 
     Known failures: a target that asks in quite other words than the names of the facts, or in another language, is not
     understood; nor is a fact found that is told in other words than its value.
