@@ -1,4 +1,4 @@
-"""Loading what a user's file holds: each mistake is where its maker can mend it."""
+"""Loading what a user's file holds: each mistake is where its maker can fix it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from vivavoce import run_suite
 from vivavoce.errors import Problem, UsageError
+from vivavoce.grading.extractors import extractors
+from vivavoce.metrics.factory import metrics
+from vivavoce.penelope.strategies.factory import strategies
 from vivavoce.plugins import load_object
 
 
@@ -66,3 +70,75 @@ def test_a_neighbour_does_not_hide_what_is_installed(tmp_path: Path) -> None:
     (tmp_path / "tabnanny.py").write_text("")
     (tmp_path / "bot.py").write_text("import tabnanny\n")
     assert load_object("bot.py:tabnanny", tmp_path).__file__ != str(tmp_path / "tabnanny.py")
+
+
+def install(folder: Path, package: str, entry_points: str, code: str = "") -> None:
+    """Put a package into a folder as an installer leaves it there."""
+    (folder / f"{package}.py").write_text(code)
+    known = folder / f"{package}-1.0.dist-info"
+    known.mkdir()
+    (known / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (known / "entry_points.txt").write_text(entry_points)
+
+
+@pytest.fixture
+def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of installed packages; what is loaded from there is forgotten at the end."""
+    for registry in (metrics, extractors, strategies):
+        monkeypatch.setattr(registry, "_added", dict(vars(registry)["_added"]))
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+    return folder
+
+
+GREETINGS = """\
+from vivavoce import grader
+from vivavoce.penelope.strategies.free import Improvise
+
+
+def greets(sample, submission):
+    return "hello" in submission.lower()
+
+
+def first_word(trajectory, config):
+    return trajectory[0][-1].text.split()[0]
+
+
+class Shout(Improvise):
+    pass
+"""
+POINTS = """\
+[vivavoce.graders]
+greets = greetings:greets
+[vivavoce.extractors]
+first_word = greetings:first_word
+[vivavoce.strategies]
+shout = greetings:Shout
+"""
+
+
+def test_a_package_adds_what_its_entry_points_name(packages: Path, tmp_path: Path) -> None:
+    install(packages, "greetings", POINTS, GREETINGS)
+    assert {"greets", "contains"} <= set(metrics.names())
+    assert strategies.get("shout").__name__ == "Shout"
+    (tmp_path / "bot.py").write_text("def reply(message):\n    return 'Hello there'\n")
+    (tmp_path / "suite.yaml").write_text(
+        "name: s\ndataset: {rows: [{id: a, input: hi}]}\ntarget: {kind: function, function: 'bot.py:reply'}\n"
+        "graders: {polite: {kind: function, function: greets, extractor: first_word}}\n"
+    )
+    (outcome,) = run_suite(tmp_path / "suite.yaml", store=str(tmp_path / "x.db")).outcomes()
+    assert (outcome.scores["polite"].value, outcome.scores["polite"].submission) == (1.0, "Hello")
+
+
+def test_a_package_replaces_nothing_that_is_built_in(packages: Path) -> None:
+    install(packages, "greedy", "[vivavoce.graders]\ncontains = greedy:contains\n", "contains = None\n")
+    assert "greedy" not in repr(metrics.get("contains"))
+
+
+def test_two_packages_with_one_name_are_named(packages: Path) -> None:
+    for package in ("one", "other"):
+        install(packages, package, f"[vivavoce.extractors]\ntwice = {package}:twice\n", "def twice(view): ...\n")
+    assert "twice" in extractors.names()
+    with pytest.raises(UsageError, match="one and other both name the extractor 'twice'; uninstall one of them"):
+        extractors.get("twice")

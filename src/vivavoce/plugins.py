@@ -13,10 +13,13 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.user_code import files_of, set_base
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -33,19 +36,26 @@ def lazy(reference: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-class Registry(Generic[T]):
-    """Names of one kind of thing.
+GROUPS = {
+    "metric": ("vivavoce.metrics", "vivavoce.graders"),
+    "extractor": ("vivavoce.extractors",),
+    "reward composer": ("vivavoce.reward_composers",),
+    "strategy": ("vivavoce.strategies",),
+}
+"""The groups of entry points in which an installed package names what it adds, by the kind of thing."""
 
-    Built-in things are given as `module:name` and imported when first asked for; packages add theirs through the entry
-    point group `vivavoce.<kind>s`, and those of the `other` kinds, user files through a decorator. Where functions are
-    named too, `of_function` is the `module:name` of what makes a thing of a function and its name.
+
+class Registry(Generic[T]):
+    """Names of one kind of thing, a key of `GROUPS`.
+
+    Built-in things are given as `module:name` and imported when first asked for; packages add theirs through entry
+    points, user files through a decorator. A package replaces nothing that is built in. Where functions are named too,
+    `of_function` is the `module:name` of what makes a thing of a function and its name.
     """
 
-    def __init__(
-        self, kind: str, builtin: Mapping[str, str], *, other: Sequence[str] = (), of_function: str | None = None
-    ) -> None:
+    def __init__(self, kind: str, builtin: Mapping[str, str], *, of_function: str | None = None) -> None:
         self.kind = kind
-        self._groups = [_group(one) for one in (kind, *other)]
+        self._groups = GROUPS[kind]
         self._builtin = dict(builtin)
         self._added: dict[str, T] = {}
         self._of_function = of_function
@@ -67,14 +77,14 @@ class Registry(Generic[T]):
         """Return the thing of that name; `kind` is what an error calls it.
 
         Raises:
-            UsageError: no such name; the message offers the closest one.
+            UsageError: no such name, and the message offers the closest one; or two packages have given it.
         """
         if name in self._added:
             return self._added[name]
         if name in self._builtin:
             return self.add(name, self._thing(name, lazy(self._builtin[name])))
-        if name in (points := self._entry_points()):
-            return self.add(name, self._thing(name, points[name]()))
+        if points := self._entry_points().get(name):
+            return self.add(name, self._thing(name, self._only(points).load()))
         raise UsageError(f"no {kind or self.kind} '{name}'{did_you_mean(name, self.names())}")
 
     def _thing(self, name: str, found: Any) -> T:
@@ -83,16 +93,23 @@ class Registry(Generic[T]):
     def _made_of(self, name: str, function: Callable[..., Any]) -> T:
         return cast("T", function) if self._of_function is None else lazy(self._of_function)(name, function)
 
-    def _entry_points(self) -> dict[str, Callable[[], Any]]:
+    def _entry_points(self) -> dict[str, list[EntryPoint]]:
         from importlib.metadata import entry_points  # a third of the time that importing this package takes
 
-        return {point.name: point.load for group in self._groups for point in entry_points(group=group)}
+        found: dict[str, list[EntryPoint]] = {}
+        for group in self._groups:
+            for point in entry_points(group=group):
+                found.setdefault(point.name, []).append(point)
+        return found
 
-
-def _group(kind: str) -> str:
-    """Return the group of entry points of a kind of thing."""
-    name = kind.replace(" ", "_")
-    return f"vivavoce.{name[:-1]}ies" if name.endswith("y") else f"vivavoce.{name}s"
+    def _only(self, points: Sequence[EntryPoint]) -> EntryPoint:
+        first, *others = points
+        if any(one.value != first.value for one in others):
+            packages = sorted({point.dist.name if point.dist else point.value for point in points})
+            raise UsageError(
+                f"{' and '.join(packages)} both name the {self.kind} '{first.name}'; uninstall one of them"
+            )
+        return first
 
 
 def is_file_reference(reference: str) -> bool:

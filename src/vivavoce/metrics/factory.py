@@ -79,7 +79,6 @@ metrics: Registry[MetricClass] = Registry(
         **{name: f"vivavoce.grading.graders:{name}" for name in _FUNCTIONS},
         **{name: f"vivavoce.grading.outcomes:{name}" for name in _OF_TESTS},
     },
-    other=("grader",),
     of_function="vivavoce.grading.function_grader:grading_metric",
 )
 """Everything that scores by name: metrics, and grading functions as metrics.
