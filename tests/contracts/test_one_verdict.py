@@ -32,7 +32,7 @@ from vivavoce.report.markdown import write_markdown
 from vivavoce.report.worst import worst
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import GraderSummary, Summary
-from vivavoce.store.browse.standing import Standing, standing_of, worst_of
+from vivavoce.store.browse.status import SampleStatus, status_of, worst_of
 from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 
@@ -185,9 +185,9 @@ def test_lists_say_the_same(graded: GradedRun, truth: Answers) -> None:
     found: Answers = {}
     for entry in graded.store.browse.samples(graded.grading.id).samples:
         found |= {(entry.sample_id, entry.trial, one.name): one.passed for one in entry.scores}
-        states: list[Standing] = [standing_of(one.state, one.passed) for one in entry.scores]
-        assert entry.standing == ("error" if entry.failure else worst_of(states))
-        assert line(entry, "", ()).state == entry.standing
+        states: list[SampleStatus] = [status_of(one.state, one.passed) for one in entry.scores]
+        assert entry.status == ("error" if entry.failure else worst_of(states))
+        assert line(entry, "", ()).state == entry.status
     assert found == truth
 
 

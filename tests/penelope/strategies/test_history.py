@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.messages import AIMessage, HumanMessage, RefusalPart, ToolCall
-from vivavoce.penelope.strategies.history import Reaction, reaction, refused, standing
+from vivavoce.penelope.strategies.history import Reaction, reaction, refused, turns_kept
 
 from ..states import Exchange, state, turn
 
@@ -36,7 +36,7 @@ def test_before_the_first_turn_there_is_no_reaction() -> None:
 def test_a_turn_that_was_taken_back_counts_as_never_said() -> None:
     taken_back = turn("And?", NO, forgotten=True)
     about = state(("Hi.", "Hello."), taken_back)
-    assert [one.message for one in standing(about)] == ["Hi."]
+    assert [one.message for one in turns_kept(about)] == ["Hi."]
     assert reaction(about) is None
     assert reaction(state(("Hi.", "Hello."), taken_back, ("So?", "Hello."))) == "repeated"
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vivavoce.report.html.plots import LONGEST_STRIP, Scale, range_plot, spark, strip
-from vivavoce.store.browse.standing import Standing
+from vivavoce.store.browse.status import SampleStatus
 
 SHARE = st.floats(0, 1)
 
@@ -33,7 +33,7 @@ def test_without_a_mean_there_is_no_plot_and_without_an_interval_only_a_point() 
 
 
 def test_a_strip_counts_the_turns_that_it_does_not_draw() -> None:
-    skipped: list[Standing] = ["skip"] * LONGEST_STRIP
+    skipped: list[SampleStatus] = ["skip"] * LONGEST_STRIP
     drawn = strip(["pass", "fail", *skipped])
     assert (len(drawn.strokes), drawn.more) == (LONGEST_STRIP, 2)
     assert drawn.label.startswith("Turns: 1 pass, 2 fail, 3 skipped")

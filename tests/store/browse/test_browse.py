@@ -173,7 +173,7 @@ async def test_a_score_says_itself_whether_it_passes_and_1_does_where_it_does_no
     found = {state: matching(store, f"state:{state}") for state in ("pass", "fail", "error")}
     assert found == {"pass": [0, 3], "fail": [1, 2, 4], "error": [5]}
     shown = store.browse.samples(GRADING).samples
-    assert [one.standing for one in shown] == ["pass", "fail", "fail", "pass", "fail", "error"]
+    assert [one.status for one in shown] == ["pass", "fail", "fail", "pass", "fail", "error"]
     assert [one.scores[0].passed for one in shown] == [True, False, False, True, False, None]
 
 

@@ -4,7 +4,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import insert, select
 
-from vivavoce.store.browse.standing import StandingRow
+from vivavoce.store.browse.status import StatusRow
 from vivavoce.store.database import schema
 from vivavoce.store.database.text import Text, storable
 from vivavoce.store.runs.rows import AttemptCells, ScoreCells, TurnCells
@@ -49,7 +49,7 @@ def test_what_was_written_is_found_by_what_was_given(store: Store) -> None:
         (schema.attempts, ("id",), AttemptCells._fields),
         (schema.turns, ("attempt_id",), TurnCells._fields),
         (schema.scores, ("id", "attempt_id"), ScoreCells._fields),
-        (schema.standings, (), StandingRow._fields),
+        (schema.sample_index, (), StatusRow._fields),
     ],
 )
 def test_a_row_names_every_column_of_its_table(table: sa.Table, numbers: tuple[str, ...], cells: tuple[str]) -> None:

@@ -205,7 +205,7 @@ def test_an_older_store_lists_its_samples_as_if_it_had_always_been_new(
     with Store.open(address) as store:
         assert store.browse.samples(cases.GRADING, sort="worst").samples == before
         assert store.browse.count_samples(cases.GRADING, "tag:slow state:skipped worst<1") == 3
-    assert [one.standing for one in before] == ["error", "fail", "pass", "fail", "fail"]
+    assert [one.status for one in before] == ["error", "fail", "pass", "fail", "fail"]
 
 
 def upgraded(address: str, other_address: str, *grades: Row) -> Outcome:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from vivavoce.errors import UsageError
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.strategies.history import reaction, refused, standing
+from vivavoce.penelope.strategies.history import reaction, refused, turns_kept
 from vivavoce.penelope.strategies.strategy import Move
 
 _BEGIN = (
@@ -61,7 +61,7 @@ class Crescendo:
                 return self._step_back(state)
             case "unanswered":
                 return Move(guidance=_AGAIN)
-            case _ if not standing(state):
+            case _ if not turns_kept(state):
                 return Move(guidance=_BEGIN)
             case _:
                 late = len(state.turns) >= _END * state.context.max_turns

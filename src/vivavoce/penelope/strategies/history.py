@@ -19,7 +19,7 @@ _BEGINNING = 1_000
 """Characters of an answer in which a refusal is looked for."""
 
 
-def standing(state: TestState) -> list[Turn]:
+def turns_kept(state: TestState) -> list[Turn]:
     """Return the turns that were not taken back."""
     return [turn for turn in state.turns if not turn.forgotten]
 
@@ -28,7 +28,7 @@ def reaction(state: TestState) -> Reaction | None:
     """Return what the target did in the last turn, None before the first and after one that was taken back."""
     if not state.turns or state.turns[-1].forgotten:
         return None
-    last, before = state.turns[-1], standing(state)[:-1]
+    last, before = state.turns[-1], turns_kept(state)[:-1]
     if refused(last):
         return "refused"
     if not last.reply.strip():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.strategies.history import standing
+from vivavoce.penelope.strategies.history import turns_kept
 from vivavoce.penelope.strategies.strategy import Move, Strategy
 
 
@@ -20,5 +20,5 @@ class Openings:
 
     def move(self, state: TestState) -> Move:
         """Send the next line, or ask the other strategy."""
-        said = len(standing(state))
+        said = len(turns_kept(state))
         return Move(say=self.lines[said]) if said < len(self.lines) else self.then.move(state)

@@ -12,7 +12,7 @@ from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
 from vivavoce.messages import describe
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.strategies.history import refused, standing
+from vivavoce.penelope.strategies.history import refused, turns_kept
 from vivavoce.penelope.strategies.strategy import Move
 from vivavoce.penelope.turn import Turn
 
@@ -117,7 +117,7 @@ class StateGraph(_Part):
 
     def move(self, state: TestState) -> Move:
         """Say or improvise what the place in the script asks for."""
-        name = self._place(standing(state)[len(state.context.openings) :])
+        name = self._place(turns_kept(state)[len(state.context.openings) :])
         if name is None:
             return Move()
         node = self.nodes[name]

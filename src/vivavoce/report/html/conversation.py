@@ -28,7 +28,7 @@ from vivavoce.report.html.plots import strip
 from vivavoce.report.html.transcript import Part, Shown, Thought, Writer, judged, steps, thoughts
 from vivavoce.report.html.wording import dollars, span
 from vivavoce.report.text import safe
-from vivavoce.store.browse.standing import RANK, Standing, worst_of
+from vivavoce.store.browse.status import RANK, SampleStatus, worst_of
 
 SHOWN = 200
 """Turns that are shown together."""
@@ -108,7 +108,7 @@ def _turns(
     return opening, shown
 
 
-def _states(talk: Trajectory, by_turn: TurnGrades) -> list[Standing]:
+def _states(talk: Trajectory, by_turn: TurnGrades) -> list[SampleStatus]:
     """Return the state of each turn; one that nobody graded counts as skipped."""
     return [
         "error" if turn.failure else worst_of(state_of(grade) for *_, grade in by_turn.get(turn.index, ()))

@@ -14,9 +14,9 @@ from vivavoce.records.score import FindingState, Score
 from vivavoce.report.html.evidence import Quote, Register
 from vivavoce.report.html.wording import indented
 from vivavoce.report.text import safe
-from vivavoce.store.browse.standing import Standing, standing_of
+from vivavoce.store.browse.status import SampleStatus, status_of
 
-State: TypeAlias = Standing | Literal["part"]
+State: TypeAlias = SampleStatus | Literal["part"]
 """What a mark or a finding amounts to; the words are those of the style sheet. Only a finding holds in part."""
 
 WORDS: dict[State, str] = {"error": "Error", "fail": "Fail", "part": "Partial", "skip": "Skipped", "pass": "Pass"}
@@ -43,7 +43,7 @@ class Mark:
 
     id: str
     name: str
-    state: Standing
+    state: SampleStatus
     score: float | None
     why: str
     findings: list[Finding]
@@ -60,9 +60,9 @@ class Mark:
         yield from ((quote, "") for quote in self.quotes)
 
 
-def state_of(score: Score) -> Standing:
+def state_of(score: Score) -> SampleStatus:
     """Return what a score amounts to."""
-    return standing_of(score.state, score.passed)
+    return status_of(score.state, score.passed)
 
 
 TurnGrades = Mapping[int, Sequence[tuple[str, str, Score]]]

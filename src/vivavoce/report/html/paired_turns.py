@@ -14,7 +14,7 @@ from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.marks import Mark, TurnGrades, state_of, turn_grades, turn_marks, whole_marks
 from vivavoce.report.html.transcript import Part, Said, Writer
 from vivavoce.report.transcript import words_of
-from vivavoce.store.browse.standing import Standing, worst_of
+from vivavoce.store.browse.status import SampleStatus, worst_of
 
 SHOWN = 200
 """Turns on one page."""
@@ -34,7 +34,7 @@ class Half:
         return any(part.kind == "called" for part in self.parts)
 
     @property
-    def state(self) -> Standing | None:
+    def state(self) -> SampleStatus | None:
         """The worst that is said of it, None where nobody graded it."""
         if self.failure is not None:
             return "error"
@@ -141,7 +141,7 @@ def _paired(
     return PairedTurn(index, asked, a, b, same, index == parting)
 
 
-def _states(outcome: Outcome) -> Mapping[int, dict[str, Standing]]:
+def _states(outcome: Outcome) -> Mapping[int, dict[str, SampleStatus]]:
     return {turn: {name: state_of(grade) for _, name, grade in grades} for turn, grades in turn_grades(outcome).items()}
 
 

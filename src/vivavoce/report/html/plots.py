@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from vivavoce.report.html.marks import WORDS
 from vivavoce.report.html.wording import score
-from vivavoce.store.browse.standing import Standing
+from vivavoce.store.browse.status import SampleStatus
 
 STEP = 15
 """Pixels that a turn takes in a strip."""
@@ -76,13 +76,13 @@ def range_plot(
 class Strip:
     """One stroke for each turn: the middle of each, in pixels, and its state; `more` turns are not drawn."""
 
-    strokes: list[tuple[float, Standing]]
+    strokes: list[tuple[float, SampleStatus]]
     width: int
     more: int
     label: str
 
 
-def strip(states: Sequence[Standing]) -> Strip:
+def strip(states: Sequence[SampleStatus]) -> Strip:
     """Return the strip of a conversation."""
     shown = states[:LONGEST_STRIP]
     told = ", ".join(f"{turn} {WORDS[state].lower()}" for turn, state in enumerate(shown, 1))

@@ -9,7 +9,7 @@ from vivavoce.records.counting import to_number
 from vivavoce.report.html.plots import Strip, strip
 from vivavoce.report.text import one_line, safe
 from vivavoce.store.browse.listing import SampleEntry, ScoreEntry, TurnScore
-from vivavoce.store.browse.standing import Standing, standing_of, worst_of
+from vivavoce.store.browse.status import SampleStatus, status_of, worst_of
 
 WHY = 160
 """Characters of a reason."""
@@ -21,7 +21,7 @@ class Line:
 
     entry: SampleEntry
     link: str
-    state: Standing
+    state: SampleStatus
     why: str
     strip: Strip | None
     scores: list[float | None]
@@ -38,7 +38,7 @@ def line(entry: SampleEntry, link: str, columns: Sequence[str]) -> Line:
     return Line(
         entry=entry,
         link=link,
-        state=entry.standing,
+        state=entry.status,
         why=_why(entry),
         strip=_strip(entry),
         scores=[found.get(name) for name in columns],
@@ -71,12 +71,12 @@ def _said(one: ScoreEntry) -> str:
     return f"{one.name}: {one.reason}" if one.reason else ""
 
 
-def _state(turn: TurnScore) -> Standing:
-    return standing_of(turn.state, turn.passed)
+def _state(turn: TurnScore) -> SampleStatus:
+    return status_of(turn.state, turn.passed)
 
 
 def _strip(entry: SampleEntry) -> Strip | None:
-    graded: dict[int, list[Standing]] = {}
+    graded: dict[int, list[SampleStatus]] = {}
     for one in entry.scores:
         for turn in one.turns:
             graded.setdefault(turn.turn, []).append(_state(turn))

@@ -15,7 +15,7 @@ from vivavoce.report.html.marks import Mark, State
 from vivavoce.report.html.wording import span
 from vivavoce.report.text import one_line, safe
 from vivavoce.report.transcript import words_of
-from vivavoce.store.browse.standing import worst_of
+from vivavoce.store.browse.status import worst_of
 
 LONGEST = 20_000
 """Characters of what a tool was given, or gave back, that a page shows; what people and assistants say is never cut."""

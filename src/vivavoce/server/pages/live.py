@@ -13,7 +13,7 @@ from vivavoce.server.job_record import JobEvent, Said
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.pages.links import job_page, sample_page
 from vivavoce.store.browse.listing import RunEntry, ScoreEntry
-from vivavoce.store.browse.standing import Standing, standing_of, worst_of
+from vivavoce.store.browse.status import SampleStatus, status_of, worst_of
 from vivavoce.store.store import Store
 
 PLACES = 24
@@ -33,7 +33,7 @@ class Conversation:
 
     key: AttemptKey
     said: list[tuple[int, Said]] = field(default_factory=list[tuple[int, Said]])
-    scores: list[tuple[Standing, ScoreEntry]] = field(default_factory=list[tuple[Standing, ScoreEntry]])
+    scores: list[tuple[SampleStatus, ScoreEntry]] = field(default_factory=list[tuple[SampleStatus, ScoreEntry]])
     ended: int = 0
     link: str = ""
 
@@ -48,7 +48,7 @@ class Conversation:
         return safe(conversation_label(self.key.sample_id, self.key.trial))
 
     @property
-    def state(self) -> Standing:
+    def state(self) -> SampleStatus:
         """What its scores amount to."""
         return worst_of([state for state, _ in self.scores])
 
@@ -65,7 +65,7 @@ def conversations(news: Iterable[JobEvent], run: str | None, grading: str | None
             one.said += [(event.turn, said) for said in event.messages]
         elif event.kind == "graded":
             one.ended = event.id
-            one.scores = [(standing_of(score.state, score.passed), score) for score in event.scores]
+            one.scores = [(status_of(score.state, score.passed), score) for score in event.scores]
             if run is not None:
                 one.link = sample_page(run, key.sample_id, trial=key.trial, target=key.target, grading=grading)
     return _placed(list(found.values()))

@@ -24,7 +24,7 @@ from vivavoce.store.browse.filter import NUMBERS, Compares, Has, Term, parse_fil
 from vivavoce.store.browse.keyset import encode_cursor, read_place
 from vivavoce.store.browse.listing import GradedTurn, RunEntry, RunPage, SampleEntry, SamplePage, ScorePage, TurnPage
 from vivavoce.store.database.database import AnyRow, Database, on_postgresql
-from vivavoce.store.database.schema import attempts, gradings, runs, scores, standings, turns
+from vivavoce.store.database.schema import attempts, gradings, runs, sample_index, scores, turns
 from vivavoce.store.runs.decode import score_of, turn_of
 from vivavoce.store.runs.naming import keys_of, no_conversation
 from vivavoce.store.search.search import Searcher
@@ -119,7 +119,7 @@ class Browse:
             within = _within(connection, grading_id)
             _check_graders(connection, within, terms)
             order = ordering(sort, within)
-            chosen = select(standings, *order.extra).select_from(order.table).where(*conditions(terms, within))
+            chosen = select(sample_index, *order.extra).select_from(order.table).where(*conditions(terms, within))
             if after is not None:
                 chosen = chosen.where(order.beyond(read_place(after, *order.kinds)))
             found = connection.execute(chosen.order_by(*order.by).limit(limit + 1)).all()
@@ -138,7 +138,7 @@ class Browse:
         with self.database.connected() as connection:
             within = _within(connection, grading_id)
             _check_graders(connection, within, terms)
-            query = select(func.count()).select_from(standings).where(*conditions(terms, within))
+            query = select(func.count()).select_from(sample_index).where(*conditions(terms, within))
             return connection.execute(query).scalar_one()
 
     def scores(

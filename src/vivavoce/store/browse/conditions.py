@@ -26,8 +26,8 @@ from sqlalchemy.dialects.postgresql import TSQUERY
 
 from vivavoce.errors import UsageError
 from vivavoce.store.browse.filter import Compares, Has, Operator, Term
-from vivavoce.store.browse.standing import LAST, tagged
-from vivavoce.store.database.schema import attempts, passages, scores, standings
+from vivavoce.store.browse.status import LAST, tagged
+from vivavoce.store.database.schema import attempts, passages, sample_index, scores
 from vivavoce.store.database.text import Text
 from vivavoce.store.search.search import mark_of
 from vivavoce.store.search.words import folded
@@ -54,12 +54,12 @@ class Within:
 
 
 def conditions(terms: Sequence[Term], within: Within) -> list[Condition]:
-    """Return what holds for the standings in a grading that a filter lets through.
+    """Return what holds for the samples in a grading that a filter lets through.
 
     Raises:
         UsageError: a text that is looked for has no word in it.
     """
-    found = [standings.c.grading_id == within.grading_id]
+    found = [sample_index.c.grading_id == within.grading_id]
     for term in terms:
         one = _compared(term, within) if isinstance(term, Compares) else _has(term, within)
         found.append(not_(one) if term.negated else one)
@@ -68,9 +68,9 @@ def conditions(terms: Sequence[Term], within: Within) -> list[Condition]:
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """What standings are ordered by: the columns `names`, of the `kinds` that a place holds.
+    """What samples are ordered by: the columns `names`, of the `kinds` that a place holds.
 
-    `extra` is selected besides the standings, from `table`.
+    `extra` is selected besides the sample, from `table`.
     """
 
     columns: Sequence[ColumnElement[Any]]
@@ -92,26 +92,26 @@ class Ordering:
 
 def ordering(sort: str, within: Within) -> Ordering:
     """Return what attempts are ordered by; see `Browse.samples`."""
-    d = standings.c
+    d = sample_index.c
     down = sort.startswith("-")
     name = sort[1:] if down else sort
     if name == "position":  # as they stand in the table, so that no page needs more than it shows
-        return Ordering((d.position, d.attempt_id), ("position", "attempt_id"), (int, int), standings, down=down)
-    joined: FromClause = standings
+        return Ordering((d.position, d.attempt_id), ("position", "attempt_id"), (int, int), sample_index, down=down)
+    joined: FromClause = sample_index
     if name == "worst":
         value: ColumnElement[Any] = d.lowest if down else d.rank
     elif name in ("seconds", "turns"):
         value = d.seconds if name == "seconds" else d.turns * 1.0
     else:
         value = scores.c.value
-        joined = standings.outerjoin(scores, and_(_named(name, within), scores.c.attempt_id == d.attempt_id))
+        joined = sample_index.outerjoin(scores, and_(_named(name, within), scores.c.attempt_id == d.attempt_id))
     key = func.coalesce(-value if down else value, LAST)
     names = ("sort_key", "position", "attempt_id")
     return Ordering((key, d.position, d.attempt_id), names, (float, int, int), joined, (key.label("sort_key"),))
 
 
 def _has(term: Has, within: Within) -> Condition:
-    a, d = attempts.c, standings.c
+    a, d = attempts.c, sample_index.c
     value = term.value
     match term.field:
         case "state" if value == "scored":
@@ -135,7 +135,7 @@ def _has(term: Has, within: Within) -> Condition:
 
 
 def _attempts(within: Within, *which: Condition) -> Condition:
-    return standings.c.attempt_id.in_(select(attempts.c.id).where(attempts.c.run_id == within.run_id, *which))
+    return sample_index.c.attempt_id.in_(select(attempts.c.id).where(attempts.c.run_id == within.run_id, *which))
 
 
 def _said(value: str, within: Within) -> Select[tuple[int]]:
@@ -153,7 +153,7 @@ def _said(value: str, within: Within) -> Select[tuple[int]]:
 
 
 def _compared(term: Compares, within: Within) -> Condition:
-    compare, d, s = _COMPARISONS[term.operator], standings.c, scores.c
+    compare, d, s = _COMPARISONS[term.operator], sample_index.c, scores.c
     if term.grader:
         return d.attempt_id.in_(select(s.attempt_id).where(_named(term.name, within), compare(s.value, term.value)))
     match term.name:

@@ -35,20 +35,20 @@ def _headline(graders: Sequence[dict[str, Any]], gate: str | None) -> Headline |
     return None if found is None else Headline(**{**found, "n": found["scored"]})
 
 
-def sample_entry(standing: AnyRow, attempt: AnyRow, said: Sequence[AnyRow]) -> SampleEntry:
+def sample_entry(index: AnyRow, attempt: AnyRow, said: Sequence[AnyRow]) -> SampleEntry:
     """Return an attempt by its rows of `standings`, `attempts` and `scores`."""
     sample: dict[str, Any] = json.loads(attempt.sample)
     return SampleEntry(
         sample_id=attempt.sample_id,
         target=attempt.target,
         trial=attempt.trial,
-        position=standing.position,
+        position=index.position,
         title=title_of(sample) or attempt.sample_id,
         tags=sample.get("tags") or [],
         started_at=attempt.started_at,
-        seconds=standing.seconds,
-        turns=standing.turns,
-        standing=standing.state,
+        seconds=index.seconds,
+        turns=index.turns,
+        status=index.state,
         failure=failure_of_text(attempt.failure),
         scores=_score_entries(said),
     )

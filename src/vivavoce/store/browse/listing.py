@@ -11,7 +11,7 @@ from vivavoce.records.label import Label
 from vivavoce.records.run import Status, Verdict
 from vivavoce.records.score import Score, State
 from vivavoce.records.trajectory import Turn
-from vivavoce.store.browse.standing import Standing
+from vivavoce.store.browse.status import SampleStatus
 
 
 class Listed(BaseModel):
@@ -84,7 +84,7 @@ class ScoreEntry(Listed):
 class SampleEntry(Listed):
     """An attempt as a list shows it, without what was said; `title` is its goal, or the beginning of what is asked.
 
-    `standing` is what its scores amount to.
+    `status` is what its scores amount to.
     """
 
     sample_id: str
@@ -96,7 +96,7 @@ class SampleEntry(Listed):
     started_at: float
     seconds: float | None = None
     turns: int
-    standing: Standing
+    status: SampleStatus
     failure: Failure | None = None
     scores: list[ScoreEntry]
 

@@ -157,7 +157,7 @@ Index(
     postgresql_where=scores.c.turn.is_(None),
 )
 
-standings = Table(
+sample_index = Table(
     "standings",
     metadata,
     Column("grading_id", Name, ForeignKey("gradings.id"), nullable=False),

@@ -19,8 +19,8 @@ from vivavoce.store.database.schema import (
     replaced,
     replies,
     runs,
+    sample_index,
     scores,
-    standings,
     turns,
 )
 from vivavoce.store.search.search import forget, read_again
@@ -83,7 +83,7 @@ def delete_run(connection: Connection, run_id: str, actor: str) -> None:
     for table in (labels, scores, turns):
         connection.execute(delete(table).where(table.c.attempt_id.in_(mine)))
     sets = select(gradings.c.id).where(gradings.c.run_id == run_id)
-    connection.execute(delete(standings).where(standings.c.grading_id.in_(sets)))
+    connection.execute(delete(sample_index).where(sample_index.c.grading_id.in_(sets)))
     for table in (attempts, gradings, replaced):
         connection.execute(delete(table).where(table.c.run_id == run_id))
     connection.execute(delete(runs).where(runs.c.id == run_id))

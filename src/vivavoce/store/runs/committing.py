@@ -9,7 +9,7 @@ from sqlalchemy.exc import DataError, IntegrityError
 
 from vivavoce.errors import StoreError
 from vivavoce.records.run import AttemptKey
-from vivavoce.store.browse.standing import AttemptFacts, StandingRow, facts_of, standings_of, tags_of
+from vivavoce.store.browse.status import AttemptFacts, StatusRow, facts_of, status_rows, tags_of
 from vivavoce.store.database import schema
 from vivavoce.store.database.database import for_writing, is_duplicate, meaning
 from vivavoce.store.database.insert import Row, insert_rows
@@ -71,7 +71,7 @@ class Committer:
         turns: list[Row] = []
         scores: list[Row] = []
         unread: list[Row] = []
-        standings: list[StandingRow] = []
+        standings: list[StatusRow] = []
         with connection.begin():
             for entry in batch:
                 number, facts = (
@@ -86,12 +86,12 @@ class Committer:
                     unread.append((number, ""))
                 turns += [(number, *row) for row in entry.turns]
                 scores += [(number, *row) for row in entry.scores]
-                standings += standings_of(number, facts, entry.scores)
+                standings += status_rows(number, facts, entry.scores)
                 unread += [(number, grading) for grading in {row.grading_id for row in entry.scores if row.reason}]
             insert_rows(connection, schema.attempts, _ATTEMPTS, attempts)
             insert_rows(connection, schema.turns, _TURNS, turns)
             insert_rows(connection, schema.scores, _SCORES, scores)
-            insert_rows(connection, schema.standings, StandingRow._fields, standings)
+            insert_rows(connection, schema.sample_index, StatusRow._fields, standings)
             insert_rows(connection, schema.unread, _UNREAD, unread)
         self.stored += len(batch)
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Table, delete, insert, select, update
 
 from vivavoce.records.run import AttemptKey
-from vivavoce.store.database.schema import attempts, labels, passages, replaced, scores, standings, turns, unread
+from vivavoce.store.database.schema import attempts, labels, passages, replaced, sample_index, scores, turns, unread
 
 
 class Replaced(NamedTuple):
@@ -37,7 +37,7 @@ def replace_attempt(connection: Connection, run_id: str, key: AttemptKey, number
     values = {"run_id": run_id, **key._asdict(), "replaced_at": time.time(), "rows": json.dumps(rows)}
     connection.execute(insert(replaced).values(values))
     connection.execute(update(labels).where(labels.c.attempt_id == old).values(attempt_id=number))
-    for table in (passages, unread, scores, turns, standings):
+    for table in (passages, unread, scores, turns, sample_index):
         connection.execute(delete(table).where(table.c.attempt_id == old))
     connection.execute(delete(attempts).where(a.id == old))
 

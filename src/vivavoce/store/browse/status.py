@@ -13,10 +13,10 @@ from typing import Any, Literal, NamedTuple, cast, get_args
 from vivavoce.records.score import State
 from vivavoce.store.runs.rows import AttemptCells, ScoreCells
 
-Standing = Literal["error", "fail", "pass", "skip"]
+SampleStatus = Literal["error", "fail", "pass", "skip"]
 """What a score amounts to, the worst first; one that was skipped counts only where there is nothing else."""
 
-RANK: tuple[Standing, ...] = get_args(Standing)
+RANK: tuple[SampleStatus, ...] = get_args(SampleStatus)
 
 BROKEN, UNGRADED = -2.0, -1.0
 """Where stand, worst first, a conversation that broke and one whose grader did: before every score."""
@@ -34,7 +34,7 @@ class Said(NamedTuple):
     passed: int | None
 
 
-def standing_of(state: State, passed: bool | int | None) -> Standing:
+def status_of(state: State, passed: bool | int | None) -> SampleStatus:
     """Return what a score amounts to; one without a value that nothing decides counts for nothing."""
     if state == "error":
         return "error"
@@ -43,9 +43,9 @@ def standing_of(state: State, passed: bool | int | None) -> Standing:
     return "pass" if passed else "fail"
 
 
-def worst_of(standings: Iterable[Standing]) -> Standing:
-    """Return the worst of some standings, `skip` where there is none."""
-    return min([*standings, RANK[-1]], key=RANK.index)
+def worst_of(statuses: Iterable[SampleStatus]) -> SampleStatus:
+    """Return the worst status, `skip` where there is none."""
+    return min([*statuses, RANK[-1]], key=RANK.index)
 
 
 class AttemptFacts(NamedTuple):
@@ -64,13 +64,13 @@ def facts_of(attempt: AttemptCells, turns: int) -> AttemptFacts:
     return AttemptFacts(attempt.position, turns, attempt.seconds, tags, broken)
 
 
-class StandingRow(NamedTuple):
+class StatusRow(NamedTuple):
     """A row of `standings`."""
 
     grading_id: str
     position: int
     attempt_id: int
-    state: Standing
+    state: SampleStatus
     rank: float
     lowest: float | None
     skips: int
@@ -79,7 +79,7 @@ class StandingRow(NamedTuple):
     tags: str | None
 
 
-def standings_of(number: int, facts: AttemptFacts, scores: Iterable[ScoreCells]) -> list[StandingRow]:
+def status_rows(number: int, facts: AttemptFacts, scores: Iterable[ScoreCells]) -> list[StatusRow]:
     """Return the rows of `standings`, one for each grading, from the rows of scores."""
     by_grading: dict[str, list[Said]] = {}
     for row in scores:
@@ -88,10 +88,10 @@ def standings_of(number: int, facts: AttemptFacts, scores: Iterable[ScoreCells])
     return [_standing(number, facts, grading_id, said) for grading_id, said in by_grading.items()]
 
 
-def _standing(number: int, facts: AttemptFacts, grading_id: str, said: Sequence[Said]) -> StandingRow:
-    found = "error" if facts.broken else worst_of(standing_of(one.state, one.passed) for one in said)
+def _standing(number: int, facts: AttemptFacts, grading_id: str, said: Sequence[Said]) -> StatusRow:
+    found = "error" if facts.broken else worst_of(status_of(one.state, one.passed) for one in said)
     lowest = min((one.value for one in said if one.value is not None), default=None)
-    return StandingRow(
+    return StatusRow(
         grading_id=grading_id,
         position=facts.position,
         attempt_id=number,
