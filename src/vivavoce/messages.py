@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     TypeAdapter,
     ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     model_validator,
 )
 from pydantic_core import ErrorDetails
@@ -269,23 +270,26 @@ def _with_role(row: Any) -> Any:
     return {"role": _RAGAS_ROLES.get(str(spelled), spelled), **fields}
 
 
-def _with_roles(rows: Any) -> Any:
+def _read_rows(rows: Any, validated: ValidatorFunctionWrapHandler) -> list[Message]:
+    """Return the messages of rows in any known spelling; only those that are more than role and text are validated."""
     if not isinstance(rows, Sequence) or isinstance(rows, str):
-        return cast("Any", rows)
+        return validated(rows)
     listed = cast("Sequence[Any]", rows)
-    return [_plain(row) or _with_role(row) for row in listed]
+    messages = [_plain(row) for row in listed]
+    if all(messages):
+        return cast("list[Message]", messages)
+    return validated([message or _with_role(row) for message, row in zip(messages, listed, strict=True)])
 
 
 def _plain(row: Any) -> Message | None:
     """Return the message of a row that is a role and a text, as nearly all are: there is nothing to validate."""
-    if type(row) is not dict:
+    if type(row) is not dict or len(cast("dict[Any, Any]", row)) != 2:
         return None
     fields = cast("dict[Any, Any]", row)
     role, content = fields.get("role"), fields.get("content")
-    kind = _KINDS.get(role) if type(role) is str else None
-    if kind is None or type(content) is not str or len(fields) != 2:
+    if type(content) is not str or type(role) is not str or role not in _KINDS:
         return None
-    return unchecked(kind, {"role": role, "content": content})
+    return unchecked(_KINDS[role], {"role": role, "content": content})
 
 
 def _json_text(arguments: Any) -> str:
@@ -347,10 +351,10 @@ def _texts(value: Any, path: str, depth: int = 4) -> Iterator[tuple[int, str]]:
             yield from _texts(one, f"{path}.{index}", depth - 1)
 
 
-Messages = Annotated[list[Annotated[AnyMessage, AfterValidator(_with_content)]], BeforeValidator(_with_roles)]
+Messages = Annotated[list[Annotated[AnyMessage, AfterValidator(_with_content)]], WrapValidator(_read_rows)]
 """A list of messages in any known spelling."""
 
-StoredMessages = Annotated[list[AnyMessage], BeforeValidator(_with_roles)]
+StoredMessages = Annotated[list[AnyMessage], WrapValidator(_read_rows)]
 """A list of messages of a record: what was accepted once can be read for ever."""
 
 _read: TypeAdapter[list[AnyMessage]] = TypeAdapter(Messages)

@@ -21,6 +21,7 @@ from vivavoce.records.score import PASSING, Score, failed, mean_of_turns, reache
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage, usage_of
 from vivavoce.samples.sample import Sample
+from vivavoce.unchecked import changed
 
 ScoreCase = Callable[[Case], Awaitable[Score] | Score]
 Scope = Literal["turn", "conversation"]
@@ -87,7 +88,7 @@ class Grader:
         view = View(_with_opening(held), trajectory.state, seconds, trajectory.test)
         result, submission = await self._one(whole, view)
         result = _in_spite(result, held, trajectory.failure)
-        return result.model_copy(update={**common, "submission": submission})
+        return changed(result, {**common, "submission": submission})
 
     def inapplicable(self, sample: Sample) -> str | None:
         """Say why this grader does not apply to a sample, whatever became of the conversation."""
@@ -120,7 +121,7 @@ class Grader:
         """Return a score that passes or not by the threshold, where there is one."""
         if self.threshold is None or score.value is None:
             return score
-        return score.model_copy(update={"passed": reaches(score.value, self.threshold)})
+        return changed(score, {"passed": reaches(score.value, self.threshold)})
 
     async def _turn_by_turn(self, sample: Sample, trajectory: Trajectory) -> Score:
         turns: list[Score] = []
@@ -132,7 +133,7 @@ class Grader:
             else:
                 result, submission = await self._turn(one, index, trajectory)
             update = {"name": self.name, "turn": index, "submission": submission, "ground_truth": truth}
-            turns.append(result.model_copy(update=update))
+            turns.append(changed(result, update))
         usage = sum((turn.usage for turn in turns if turn.usage is not None), Usage())
         whole = mean_of_turns(
             tuple(turns),

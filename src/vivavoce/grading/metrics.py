@@ -28,6 +28,7 @@ from vivavoce.metrics.steps import Call, Plan
 from vivavoce.records.failure import Failure, shorten
 from vivavoce.records.score import PASSING, Score, failed
 from vivavoce.samples.sample import Sample
+from vivavoce.unchecked import changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class MetricScore:
             message = f"{self.metric.name} gave {got}, which is not a score of the kind it states"
             return failed(Failure(blame="grader", kind="format", message=message), usage=result.usage)
         if self.by_threshold and result.raw is not None:
-            return result.model_copy(update={"passed": self.metric.config.passes(result.raw)})
+            return changed(result, {"passed": self.metric.config.passes(result.raw)})
         return result
 
 

@@ -36,6 +36,7 @@ from vivavoce.records.counting import turn_span
 from vivavoce.records.failure import shorten
 from vivavoce.records.score import Score
 from vivavoce.records.usage import charge, total
+from vivavoce.unchecked import unchecked
 from vivavoce.user_code import source_of
 
 GIVEN = frozenset(("goal", "instructions", "context", "reference", "must", "must_not", "focus", "so_far"))
@@ -256,23 +257,24 @@ class JudgedMetric(StepwiseMetric):
         elif len(verdicts) > 1:
             extra["pieces"] = [_piece(one, asked.piece) for one, asked in zip(verdicts, questions, strict=True)]
         prompt = partial(_words, [asked.request for asked in questions])
-        return MetricResult.model_construct(
-            name=self.name,
-            state="scored",
-            value=value,
-            raw=score,
-            passed=passed,
-            confidence=verdict.confidence,
-            reason=verdict.reasoning,
-            findings=tuple(verdict.findings),
-            other_evidence=tuple(verdict.evidence),
-            turns=turns,
-            extra=extra,
-            usage=usage,
-            fingerprint=self._fingerprint_of(given),
-            settings=self.asked_with,
-            about=About(self.config.score_type, len(given.messages), given.goal, prompt=prompt),
-        )
+        fields = {
+            "name": self.name,
+            "state": "scored",
+            "value": value,
+            "raw": score,
+            "passed": passed,
+            "confidence": verdict.confidence,
+            "reason": verdict.reasoning,
+            "findings": tuple(verdict.findings),
+            "other_evidence": tuple(verdict.evidence),
+            "turns": turns,
+            "extra": extra,
+            "usage": usage,
+            "fingerprint": self._fingerprint_of(given),
+            "settings": self.asked_with,
+            "about": About(self.config.score_type, len(given.messages), given.goal, prompt=prompt),
+        }
+        return unchecked(MetricResult, fields)
 
     @property
     def asked_with(self) -> dict[str, Any]:
@@ -341,7 +343,7 @@ class JudgedMetric(StepwiseMetric):
     ) -> Request:
         said = written.text(piece.first, piece.last)
         words = f"{task}\n\n{said}{_late(given)}" if given.growing else f"{said}\n{task}"
-        asked = HumanMessage(content=words)
+        asked = unchecked(HumanMessage, {"role": "user", "content": words})
         return Request([_judge(), asked], schema=shape, settings=self.settings, trial=self.trial)
 
     def verdict(self, answer: Answer) -> Verdict:

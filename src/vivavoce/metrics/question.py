@@ -15,6 +15,7 @@ from vivavoce.metrics.verdict import Verdict
 from vivavoce.models.model import ModelReply, Request
 from vivavoce.records.score import Finding, FindingState
 from vivavoce.records.usage import Usage
+from vivavoce.unchecked import unchecked
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -61,9 +62,8 @@ class Question:
         """Return one thing of an answer with its evidence looked up, at the turn of the first of it unless given."""
         found = tuple(self.checker.checked(evidence))
         place = turn if turn is not None else next((one.turn for one in found if one.verified), None)
-        return Finding(
-            kind=kind, what=what, verdict=verdict, state=state, turn=place, evidence=found, data=dict(data or {})
-        )
+        fields = {"kind": kind, "what": what, "verdict": verdict, "state": state, "turn": place}
+        return unchecked(Finding, {**fields, "evidence": found, "data": dict(data or {})})
 
 
 @dataclass(slots=True)

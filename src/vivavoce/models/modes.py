@@ -18,6 +18,7 @@ from vivavoce.errors import Fault
 from vivavoce.messages import AIMessage
 from vivavoce.models.model import Schema
 from vivavoce.models.structured import allows_strict, wire_schema
+from vivavoce.wire.chat import WireJson
 
 Mode = Literal["json_schema", "tool", "json_object", "prompted"]
 """A native JSON schema; one function whose arguments are the reply; JSON mode and the schema in the prompt; or only
@@ -41,8 +42,7 @@ def step_down(mode: Mode, fault: Fault) -> Mode | None:
 def ask_for(schema: Schema, mode: Mode, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body of a request that asks for JSON in a mode."""
     if mode == "json_schema":
-        form = _form_of_class(schema) if isinstance(schema, type) else _form(schema)
-        return {**body, "response_format": {"type": "json_schema", "json_schema": form}}
+        return {**body, "response_format": _format_of_class(schema) if isinstance(schema, type) else _format(schema)}
     wanted = dict(wire_schema(schema))
     if mode == "tool":
         return {**body, **_as_tool(_form(wanted), body.get("tools", ()))}
@@ -104,8 +104,12 @@ def _instruction() -> str:
 
 
 @lru_cache(maxsize=256)
-def _form_of_class(shape: type[BaseModel]) -> Mapping[str, Any]:
-    return _form(wire_schema(shape))
+def _format_of_class(shape: type[BaseModel]) -> WireJson:
+    return _format(wire_schema(shape))
+
+
+def _format(schema: Mapping[str, Any]) -> WireJson:
+    return WireJson({"type": "json_schema", "json_schema": _form(schema)})
 
 
 def _form(schema: Mapping[str, Any]) -> Mapping[str, Any]:

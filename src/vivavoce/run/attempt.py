@@ -11,6 +11,7 @@ from vivavoce.records.run import Attempt, AttemptKey, Outcome
 from vivavoce.records.score import Score
 from vivavoce.run.drivers import Driver, OnTurn, replay
 from vivavoce.samples.sample import Sample
+from vivavoce.unchecked import unchecked
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +29,15 @@ async def hold(task: Task, on_turn: OnTurn) -> Attempt:
     started = time.time()
     driver, sample = task.driver, task.sample
     trajectory = replay(sample) if driver is None else await driver.hold(sample, on_turn, task.key.trial)
-    return Attempt(
-        key=task.key,
-        scenario=sample.scenario_hash,
-        sample=sample.row_text(),
-        trajectory=trajectory,
-        started_at=started,
-        position=task.position,
-    )
+    fields = {
+        "key": task.key,
+        "scenario": sample.scenario_hash,
+        "sample": sample.row_text(),
+        "trajectory": trajectory,
+        "started_at": started,
+        "position": task.position,
+    }
+    return unchecked(Attempt, fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,4 +63,4 @@ class Grades:
         for grader in self.graders:
             scores[grader.name] = await grader.grade(sample, attempt.trajectory)
         reward = None if self.composer is None else await self.composer.compose(scores, attempt, sample)
-        return Outcome(attempt=attempt, scores=scores, reward=reward)
+        return unchecked(Outcome, {"attempt": attempt, "scores": scores, "reward": reward})

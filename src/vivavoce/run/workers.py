@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import TypeVar
 
@@ -10,6 +11,8 @@ from vivavoce.errors import BudgetExhausted
 
 T = TypeVar("T")
 INTERRUPTED = "interrupted"
+ALONE = 0.005
+"""Seconds that a worker may go on without letting others in."""
 
 
 class WorkerPool:
@@ -56,13 +59,17 @@ class WorkerPool:
                 raise result
 
     async def _work(self, items: Iterator[T] | AsyncIterator[T], work: Callable[[T], Awaitable[None]]) -> None:
+        since = time.monotonic()
         try:
             while self.stopped_by is None:
                 item = next(items, _END) if isinstance(items, Iterator) else await self._next(items)
                 if item is _END:
                     return
                 await work(item)  # pyright: ignore[reportArgumentType]
-                await asyncio.sleep(0)  # work that never waits must not keep the others, and signals, out
+                now = time.monotonic()
+                if now - since > ALONE:
+                    await asyncio.sleep(0)  # work that never waits must not keep the others, and signals, out
+                    since = time.monotonic()
         except BudgetExhausted as error:
             self.stopped_by = self.stopped_by or str(error)
         except Exception as error:

@@ -45,6 +45,8 @@ _TEXTS = frozenset(
     "id sample_id trial goal instructions scenario persona min_turns max_turns rubric rubric_path".split()  # noqa: SIM905
 )
 _TEXTS_OR_LISTS = frozenset(("input", "prompt", "user_input", "ground_truth", "reference"))
+_AS_THEY_ARE = _FIELDS - {"rubric"}
+"""Fields that a row may hold under their own name and as they are."""
 _JSON = frozenset(_KNOWN) - _TEXTS - _TEXTS_OR_LISTS
 
 
@@ -73,7 +75,9 @@ def read_sample(
         UsageError: the row is not a sample; the text says why in one line, with file and line.
     """
     try:
-        return Sample.model_validate(_values(row, position, base, fields or {}, cells))
+        plain = not fields and not cells and row.keys() <= _AS_THEY_ARE
+        values = _as_it_is(row, position) if plain else _values(row, position, base, fields or {}, cells)
+        return Sample.model_validate(values)
     except ValidationError as error:
         raise UsageError(Problem(describe(error), file, line)) from error
     except ValueError as error:
@@ -90,6 +94,14 @@ def check_fields(fields: Mapping[str, str]) -> None:
     if unknown:
         names = Sample.model_fields
         raise UsageError(*(f"fields.{name}: a sample has no such field{did_you_mean(name, names)}" for name in unknown))
+
+
+def _as_it_is(row: Mapping[str, Any], position: int) -> dict[str, Any]:
+    """Return what the constructor of `Sample` takes, of a row that holds nothing else."""
+    values = {name: value for name, value in row.items() if value is not None}
+    _identify(values, position)
+    values["metadata"] = {}
+    return values
 
 
 def _values(
@@ -109,9 +121,7 @@ def _values(
     for name in _NESTED:
         if name not in values and isinstance(metadata.get(name), Mapping):
             values[name] = metadata.pop(name)
-    if values.get("input") is not None and values.get("messages") is not None:
-        raise ValueError("a row has an 'input' to be asked or 'messages' to be replayed, not both")
-    values["id"] = _id(values.get("id"), position)
+    _identify(values, position)
     read = {path.partition(".")[0] for path in fields.values()} | set(fields.values())
     values["metadata"] = _with_rest(metadata, left, read)
     return values
@@ -193,6 +203,12 @@ def _read_rubric(values: dict[str, Any], left: dict[str, Any], base: Path) -> No
         raise ValueError(f"rubric_path: '{path}' is not UTF-8") from error
     except OSError as error:
         raise ValueError(f"rubric_path: '{path}' cannot be read: {error.strerror}") from error
+
+
+def _identify(values: dict[str, Any], position: int) -> None:
+    if values.get("input") is not None and values.get("messages") is not None:
+        raise ValueError("a row has an 'input' to be asked or 'messages' to be replayed, not both")
+    values["id"] = _id(values.get("id"), position)
 
 
 def _id(value: Any, position: int) -> Any:

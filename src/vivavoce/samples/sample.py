@@ -73,17 +73,21 @@ class Sample(BaseModel):
             raise ValueError("'messages' is empty: nothing was recorded")
         if isinstance(self.input, list) and not self.input:
             raise ValueError("'input' is an empty list: there is nothing to ask")
+        if self.messages is None:
+            self._check_said()
+        self._check_lengths()
+        return self
+
+    def _check_said(self) -> None:
         for place, said in enumerate(self.said):
             if not (said.text.strip() or isinstance(said.content, list)):
                 rule = f"; its text is under '{key}': write it as 'content'" if (key := unread_text(said)) else ""
                 name = f"input {place}" if isinstance(self.input, list) else "'input'"
                 raise ValueError(f"{name} is empty{rule}")
-        self._check_lengths()
-        return self
 
     def _check_lengths(self) -> None:
         calls = self.reference_tool_calls
-        if self.calls_per_turn and calls is not None and len(calls) != self.turn_count:
+        if calls is not None and self.calls_per_turn and len(calls) != self.turn_count:
             raise ValueError(
                 f"{self._asked} and reference_tool_calls has {len(calls)} lists of calls; "
                 "give one list per turn (null skips a turn), or a single list for the whole conversation"

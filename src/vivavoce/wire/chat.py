@@ -98,20 +98,30 @@ def wire_messages(messages: Sequence[Message]) -> WireMessages:
     )
 
 
+class WireJson(dict[str, Any]):
+    """A part of many requests; nobody changes it, and its JSON text is made once."""
+
+    @cached_property
+    def json(self) -> bytes:
+        """The part as JSON text.
+
+        Raises:
+            TypeError: something in it is not JSON.
+        """
+        return json_bytes(dict(self))
+
+
 def body_bytes(body: Mapping[str, Any]) -> bytes:
-    """Return the body of a request as JSON text, with that of its messages as it is where they have it.
+    """Return the body of a request as JSON text; of the parts that have theirs already, it is taken.
 
     Raises:
         TypeError: something in it is not JSON.
     """
-    messages = body.get("messages")
-    if not isinstance(messages, WireMessages):
-        return json_bytes(body)
-    names = list(body)
-    place = names.index("messages")
-    before, after = ({name: body[name] for name in part} for part in (names[:place], names[place + 1 :]))
-    parts = [json_bytes(before)[1:-1], b'"messages":' + messages.json, json_bytes(after)[1:-1]]
-    return b"{" + b",".join(filter(None, parts)) + b"}"
+    parts = [
+        json_bytes(name) + b":" + (value.json if isinstance(value, WireMessages | WireJson) else json_bytes(value))
+        for name, value in body.items()
+    ]
+    return b"{" + b",".join(parts) + b"}"
 
 
 def checked_settings(settings: Mapping[str, Any], what: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import TypeVar
 
@@ -77,12 +77,19 @@ class Reader:
     def scores(self, grading_id: str) -> Iterator[ScoreRow]:
         """Yield the scores of whole conversations."""
         s = scores.c
-        failure = case((s.state == "error", s.failure)).label("failure")
+        failure = case((s.state == "error", s.failure))
         query = select(s.attempt_id, s.kind, s.name, s.state, s.value, s.passed, failure)
+        query = query.where(s.grading_id == grading_id, s.turn.is_(None)).order_by(s.attempt_id, s.id)
 
         def read(connection: Connection, page: Page) -> list[ScoreRow]:
-            found = _scores(connection, page, query, s.grading_id == grading_id, s.turn.is_(None))
-            return [_score_row(key, row) for number, key in _keys(page) for row in found.get(number, ())]
+            keys = dict(_keys(page))
+            found: dict[int, list[ScoreRow]] = {number: [] for number in keys}
+            for number, kind, name, state, value, passed, text in connection.execute(
+                query.where(_within(scores, page))
+            ).tuples():
+                did_pass = None if passed is None else bool(passed)
+                found[number].append(ScoreRow(keys[number], kind, name, state, value, did_pass, _by_tester(text)))
+            return list(chain.from_iterable(found.values()))
 
         return self._stream(select(*_KEY), KEY_PAGE, read)
 
@@ -179,11 +186,6 @@ def _error(attempt: AnyRow, rows: Sequence[AnyRow]) -> ErrorRow:
     return ErrorRow(_key(attempt), first.name, failure_of_text(first.failure), first.reason)
 
 
-def _score_row(key: AttemptKey, row: AnyRow) -> ScoreRow:
-    passed = None if row.passed is None else bool(row.passed)
-    return ScoreRow(key, row.kind, row.name, row.state, row.value, passed, _by_tester(row.failure))
-
-
 def _by_tester(failure: str | None) -> bool:
-    found = failure_of_text(failure)
+    found = None if failure is None else failure_of_text(failure)
     return found is not None and found.kind == TESTER_ERROR
