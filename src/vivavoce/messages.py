@@ -25,7 +25,7 @@ from pydantic import (
     WrapValidator,
     model_validator,
 )
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, to_json
 
 from vivavoce.unchecked import unchecked
 
@@ -380,6 +380,9 @@ def read_message(data: Mapping[str, Any] | Message) -> AnyMessage:
 
 def dump_messages(messages: Sequence[AnyMessage]) -> str:
     """Return messages as JSON text, holding just what was given."""
+    plain = [{"role": message.role, "content": text} for message in messages if (text := message.plain) is not None]
+    if len(plain) == len(messages):  # the same text, in half the time
+        return to_json(plain).decode()
     return _stored.dump_json(list(messages), exclude_unset=True).decode()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel
@@ -43,7 +43,7 @@ def changed(record: M, updates: dict[str, Any]) -> M:
 
 
 _new = object.__new__
-_slots: dict[str, Any] = vars(BaseModel)
+_slots: Mapping[str, Any] = vars(BaseModel)
 _set_values = _slots["__dict__"].__set__
 _set_given = _slots["__pydantic_fields_set__"].__set__
 _set_extra = _slots["__pydantic_extra__"].__set__

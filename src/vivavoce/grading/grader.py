@@ -70,7 +70,7 @@ class Grader:
             return 0
         if self.per_turn(sample):
             return sample.turn_count * (self.once + self.each_turn)
-        return self.once + self.each_turn * sample.turn_count
+        return self.once + (self.each_turn and self.each_turn * sample.turn_count)
 
     async def grade(self, sample: Sample, trajectory: Trajectory) -> Score:
         """Grade one conversation; whatever goes wrong comes back as a score in state `error`."""

@@ -30,8 +30,9 @@ class Checker:
 
     A quote may differ in capitals, in white space, in the kind of quotation marks and dashes, may be escaped as in the
     transcript, may leave words out where it says `...`, and may begin or end inside a word unless it is short; beyond
-    that it has to stand in one message, in what a tool was given, or in what was retrieved for an answer. Messages may
-    be added while it is in use: it reads on from where it stopped.
+    that it has to stand in one message, in what a tool was given, or in what was retrieved for an answer. It stands
+    where it is word for word, else at the first place that differs in no more than that. Messages may be added while
+    it is in use: it reads on from where it stopped.
     """
 
     def __init__(self, messages: Sequence[AnyMessage], written: Transcript) -> None:
@@ -39,6 +40,7 @@ class Checker:
         self._calls = written.calls
         self._messages = messages
         self._texts: list[tuple[int | None, str]] = []
+        self._folded: list[str] = []
         self._plain: dict[int, str] = {}
         self._known: dict[str, Evidence] = {}
         self._read = 0
@@ -64,10 +66,14 @@ class Checker:
             if reference in self._calls:
                 return Evidence(text=reference, kind="call", turn=self._calls[reference], verified=True)
             return Evidence(text=reference, kind="call")
+        if _is_long_enough(text):
+            for turn, words in self._texts:
+                if text in words and _end(text, words, 0) >= 0:
+                    return unchecked(Evidence, {"text": text, "turn": turn, "verified": True})
         for quote in (text, _unescaped(text)) if "\\" in text else (text,):
             pieces = _LEFT_OUT.split(quote) if "..." in quote or "…" in quote else (quote,)
             parts = [part for piece in pieces if (part := plain(piece).strip(_MARKS))]
-            if len(list(islice(filter(str.isalnum, "".join(parts)), SHORTEST_QUOTE))) < SHORTEST_QUOTE:
+            if not _is_long_enough("".join(parts)):
                 continue
             for turn, said in chain(self._holding(parts[-1].rpartition(" ")[2]), self._shown_calls()):
                 if _in_order(parts, said):
@@ -79,16 +85,17 @@ class Checker:
         for message in self._messages[self._read :]:
             if message.role == "user":
                 self._turn = 0 if self._turn is None else self._turn + 1
-            self._texts += [(self._turn, _folded(words)) for words in _words(message) if words]
+            self._texts += [(self._turn, words) for words in _words(message) if words]
         self._read = len(self._messages)
 
     def _holding(self, word: str) -> Iterator[tuple[int | None, str]]:
         """Yield the plain texts that hold a word; in the others nobody need straighten the white space."""
-        for place, (turn, said) in enumerate(self._texts):
-            if word in said:
+        self._folded += [_folded(words) for _, words in self._texts[len(self._folded) :]]
+        for place, folded in enumerate(self._folded):
+            if word in folded:
                 if place not in self._plain:
-                    self._plain[place] = " ".join(said.split())
-                yield turn, self._plain[place]
+                    self._plain[place] = " ".join(folded.split())
+                yield self._texts[place][0], self._plain[place]
 
     def _shown_calls(self) -> Iterator[tuple[int | None, str]]:
         """Yield the calls as a judge sees them, which is not quite how they were written."""
@@ -98,6 +105,10 @@ class Checker:
             for line in lines:
                 if line.startswith("call "):
                     yield turn, plain(line)
+
+
+def _is_long_enough(quote: str) -> bool:
+    return len(list(islice(filter(str.isalnum, quote), SHORTEST_QUOTE))) == SHORTEST_QUOTE
 
 
 def _unescaped(text: str) -> str:
@@ -148,7 +159,7 @@ def _end(part: str, said: str, start: int) -> int:
     A part may begin or end inside a word, but for a short one, which would be found in many words by chance. It never
     does so inside a number.
     """
-    short = sum(map(str.isalnum, part)) < WHOLE_WORDS
+    short = len(list(islice(filter(str.isalnum, part), WHOLE_WORDS))) < WHOLE_WORDS
     while (found := said.find(part, start)) >= 0:
         end = found + len(part)
         if not short and not _in_number(said, found) and not _in_number(said, end):

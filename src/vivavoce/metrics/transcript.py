@@ -53,6 +53,7 @@ class Shown:
 
 
 EVERYTHING = Shown()
+_SPEAKERS = frozenset(("user", "assistant"))
 
 
 @dataclass(slots=True)
@@ -97,6 +98,12 @@ class Transcript:
     def _lines(self, messages: Sequence[AnyMessage], turn: int | None) -> Iterator[str]:
         shown = self.shown
         for message in messages:
+            text = message.plain
+            if text is not None and message.role in _SPEAKERS:
+                if text and message.role == "assistant":
+                    self.answered.add(turn)
+                yield f"{message.role}: {quoted(text)}\n"
+                continue
             if message.role == "tool":
                 if shown.tools:
                     yield f"result {self._reference(message)}: {quoted(message.text)}\n"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
 
 from vivavoce.models.json_schema import mismatch
 from vivavoce.models.model import Schema
@@ -61,10 +63,11 @@ def read_structured(text: str, schema: Schema) -> dict[str, Any]:
         ValueError: it is not JSON, not an object, or does not match; the text says where and which rule.
     """
     try:
-        value = _DECODER.decode(text)
         if _ESCAPED_HALF.search(text):
-            text = _whole(value)
+            text = _whole(_DECODER.decode(text))
             value = json.loads(text)
+        else:
+            value = _decoded(text)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -73,6 +76,12 @@ def read_structured(text: str, schema: Schema) -> dict[str, Any]:
     if problem := _class_mismatch(text, schema) if isinstance(schema, type) else mismatch(parsed, schema):
         raise ValueError(problem)
     return parsed
+
+
+def _decoded(text: str) -> object:
+    with suppress(ValueError):  # what the quick reader refuses is read, or explained, by the standard library
+        return from_json(text, allow_inf_nan=False)
+    return _DECODER.decode(text)
 
 
 def _whole(value: object) -> str:

@@ -86,7 +86,7 @@ class Execution(ABC):
             gate=scoring.gate,
             pairs=scoring.agreement,
             graders=scoring.graders,
-            errors=sum(1 for _ in self.store.errors(grading.id)),
+            errors=self.store.error_count(grading.id),
             limit=None if limit is None else ErrorLimit(limit),
         )
 

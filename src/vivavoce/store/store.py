@@ -278,6 +278,14 @@ class Store:
         """
         return self._reader(self._graded_run(grading_id)).errors(grading_id)
 
+    def error_count(self, grading_id: str) -> int:
+        """Return how many attempts lack a score because something broke.
+
+        Raises:
+            UsageError: there is no such grading.
+        """
+        return self._reader(self._graded_run(grading_id)).error_count(grading_id)
+
     def turn_scores(self, grading_id: str, name: str) -> Iterator[tuple[AttemptKey, int, State, float | None]]:
         """Yield attempt, turn, state and value of what one grader says of each turn.
 

@@ -87,7 +87,7 @@ def reopen_run(
 
 def _with_errors(store: Store, run: Run) -> str:
     """Return how to try again what had an error, empty where nothing had."""
-    number = sum(1 for _ in store.errors(store.grading(run.id).id))
+    number = store.error_count(store.grading(run.id).id)
     if not number:
         return ""
     had = "1 conversation" if number == 1 else f"{number:,} conversations"

@@ -133,7 +133,7 @@ def _turn(turn: Turn) -> TurnCells:
 
 def _list(found: Sequence[Finding | Evidence]) -> str | None:
     """Return records as JSON text; as plain data, for those of pydantic write a number without a value as null."""
-    return json_text([one.model_dump() for one in found]) if found else None
+    return json_text([vars(one) for one in found]) if found else None
 
 
 def _failure(failure: Failure | None) -> str | None:

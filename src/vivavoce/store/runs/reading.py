@@ -12,7 +12,7 @@ from itertools import chain, groupby
 from operator import attrgetter
 from typing import TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Table, case, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Table, case, exists, func, or_, select, tuple_
 
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRow
 from vivavoce.records.score import TESTER_ERROR, State
@@ -84,11 +84,9 @@ class Reader:
         def read(connection: Connection, page: Page) -> list[ScoreRow]:
             keys = dict(_keys(page))
             found: dict[int, list[ScoreRow]] = {number: [] for number in keys}
-            for number, kind, name, state, value, passed, text in connection.execute(
-                query.where(_within(scores, page))
-            ).tuples():
+            for number, *cells, passed, text in connection.execute(query.where(_within(scores, page))):
                 did_pass = None if passed is None else bool(passed)
-                found[number].append(ScoreRow(keys[number], kind, name, state, value, did_pass, _by_tester(text)))
+                found[number].append(ScoreRow(keys[number], *cells, did_pass, _by_tester(text)))
             return list(chain.from_iterable(found.values()))
 
         return self._stream(select(*_KEY), KEY_PAGE, read)
@@ -104,6 +102,14 @@ class Reader:
             return [_error(row, found.get(row.id, ())) for row in page if row.failure is not None or row.id in found]
 
         return self._stream(select(*_KEY, attempts.c.failure), KEY_PAGE, read)
+
+    def error_count(self, grading_id: str) -> int:
+        """Return how many attempts `errors` yields."""
+        a, s = attempts.c, scores.c
+        broken = exists().where(s.attempt_id == a.id, s.grading_id == grading_id, s.turn.is_(None), s.state == "error")
+        query = select(func.count()).where(a.run_id == self.run_id, or_(a.failure.is_not(None), broken))
+        with self.database.connected() as connection:
+            return connection.execute(query).scalar_one()
 
     def turn_scores(self, grading_id: str, name: str) -> Iterator[tuple[AttemptKey, int, State, float | None]]:
         """Yield what one grader says of each turn."""
