@@ -1,7 +1,7 @@
 """The same work as every driver of `../shared/bench`: judge N conversations, CONC at a time, and keep what came out.
 
 `compare.py` there starts it with N, CONC and MODE, and says in the environment where the server and the conversations
-are. Whatever is loaded once is loaded before the meter starts, as it is for the others.
+are. In the mode `cached` every answer has been kept before. Whatever is loaded once is loaded before the meter starts, as it is for the others.
 """
 
 from __future__ import annotations
@@ -41,9 +41,13 @@ def main() -> None:
     for row in rows:
         row["turns"][-1]["content"] += f" {QUOTE}"
     given = [{"id": row["id"], "goal": row["goal"], "messages": row["turns"]} for row in rows]
-    with tempfile.TemporaryDirectory() as folder, meter.M("vivavoce") as measured:
-        result = evaluate(given, [metric], max_concurrent=meter.CONC, store=f"{folder}/store.db")
-        measured.ok = result.summary.grader(metric.name).scored
+    with tempfile.TemporaryDirectory() as folder:
+        store = f"{folder}/store.db"
+        if meter.MODE == "cached":
+            evaluate(given, [metric], max_concurrent=meter.CONC, store=store)
+        with meter.M("vivavoce") as measured:
+            result = evaluate(given, [metric], max_concurrent=meter.CONC, store=store)
+            measured.ok = result.summary.grader(metric.name).scored
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
-from vivavoce.messages import AnyMessage, HumanMessage, Message, Messages, read_messages
+from vivavoce.messages import AnyMessage, Message, Messages, read_messages
 
 
 class ConversationHistory(BaseModel):
@@ -47,11 +47,15 @@ def split_turns(messages: Sequence[AnyMessage]) -> tuple[list[AnyMessage], list[
 
     A turn is a user message and everything up to the next user message; tool calls are steps inside it.
     """
-    starts = [i for i, message in enumerate(messages) if isinstance(message, HumanMessage)]
-    if not starts:
-        return list(messages), []
-    ends = [*starts[1:], len(messages)]
-    return list(messages[: starts[0]]), [list(messages[a:b]) for a, b in zip(starts, ends, strict=True)]
+    opening: list[AnyMessage] = []
+    turns: list[list[AnyMessage]] = []
+    current = opening
+    for message in messages:
+        if message.role == "user":
+            current = []
+            turns.append(current)
+        current.append(message)
+    return opening, turns
 
 
 def windows(turns: Sequence[Sequence[AnyMessage]], size: int) -> Iterator[list[AnyMessage]]:

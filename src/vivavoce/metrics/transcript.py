@@ -96,34 +96,38 @@ class Transcript:
         self.opening += self._lines(messages, None)
 
     def _lines(self, messages: Sequence[AnyMessage], turn: int | None) -> Iterator[str]:
-        shown = self.shown
         for message in messages:
             text = message.plain
-            if text is not None and message.role in _SPEAKERS:
-                if text and message.role == "assistant":
-                    self.answered.add(turn)
-                yield f"{message.role}: {quoted(text)}\n"
+            if text is None or message.role not in _SPEAKERS:
+                yield from self._parts(message, turn)
                 continue
-            if message.role == "tool":
-                if shown.tools:
-                    yield f"result {self._reference(message)}: {quoted(message.text)}\n"
-                continue
-            if message.role in ("system", "developer") and not shown.policy:
-                continue
-            if message.retrieval_context and shown.retrieved:
-                for found in message.retrieval_context:
-                    yield f"retrieved: {quoted(_retrieved(found))}\n"
-            calls, refusal = (message.tool_calls, message.refusal) if message.role == "assistant" else (None, None)
-            if acts(message, shown.tools):
+            if text and message.role == "assistant":
                 self.answered.add(turn)
-            if message.content or not calls or refusal:
-                yield f"{message.role}: {_said(message, refusal)}\n"
-            for call in (calls or ()) if shown.tools else ():
-                reference = f"c{len(self.calls)}"
-                self.calls[reference] = turn
-                if call.id:
-                    self._references[call.id] = reference
-                yield f"call {reference} {_named(call.name)} {_arguments(call.function.arguments)}\n"
+            yield f"{message.role}: {quoted(text)}\n"
+
+    def _parts(self, message: AnyMessage, turn: int | None) -> Iterator[str]:
+        """Yield the lines of a message that may be more than words."""
+        shown = self.shown
+        if message.role == "tool":
+            if shown.tools:
+                yield f"result {self._reference(message)}: {quoted(message.text)}\n"
+            return
+        if message.role in ("system", "developer") and not shown.policy:
+            return
+        if message.retrieval_context and shown.retrieved:
+            for found in message.retrieval_context:
+                yield f"retrieved: {quoted(_retrieved(found))}\n"
+        calls, refusal = (message.tool_calls, message.refusal) if message.role == "assistant" else (None, None)
+        if acts(message, shown.tools):
+            self.answered.add(turn)
+        if message.content or not calls or refusal:
+            yield f"{message.role}: {_said(message, refusal)}\n"
+        for call in (calls or ()) if shown.tools else ():
+            reference = f"c{len(self.calls)}"
+            self.calls[reference] = turn
+            if call.id:
+                self._references[call.id] = reference
+            yield f"call {reference} {_named(call.name)} {_arguments(call.function.arguments)}\n"
 
     def _reference(self, message: ToolMessage) -> str:
         known = self._references.get(message.tool_call_id or "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 
@@ -27,6 +27,7 @@ class _Aside:
     left: int
 
 
+_UNLIMITED = nullcontext()
 _ASIDE: ContextVar[_Aside | None] = ContextVar("calls set aside", default=None)
 
 
@@ -122,13 +123,16 @@ class Budget:
             if not turn.done():
                 turn.set_result(None)
 
-    @contextmanager
-    def set_aside(self, calls: int) -> Generator[None]:
+    def set_aside(self, calls: int) -> AbstractContextManager[None]:
         """Keep calls for what is worth nothing half done: those reserved inside, by this task, come out of them.
 
         Raises:
-            BudgetExhausted: fewer calls are left.
+            BudgetExhausted: when it is entered, fewer calls are left.
         """
+        return self._setting_aside(calls) if self.limits_calls else _UNLIMITED
+
+    @contextmanager
+    def _setting_aside(self, calls: int) -> Generator[None]:
         self._check_calls(calls)
         self._aside += calls
         kept = _Aside(calls)

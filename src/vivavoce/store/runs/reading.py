@@ -84,9 +84,10 @@ class Reader:
         def read(connection: Connection, page: Page) -> list[ScoreRow]:
             keys = dict(_keys(page))
             found: dict[int, list[ScoreRow]] = {number: [] for number in keys}
-            for number, *cells, passed, text in connection.execute(query.where(_within(scores, page))):
+            rows = connection.execute(query.where(_within(scores, page)))
+            for number, kind, name, state, value, passed, text in rows:
                 did_pass = None if passed is None else bool(passed)
-                found[number].append(ScoreRow(keys[number], *cells, did_pass, _by_tester(text)))
+                found[number].append(ScoreRow(keys[number], kind, name, state, value, did_pass, _by_tester(text)))
             return list(chain.from_iterable(found.values()))
 
         return self._stream(select(*_KEY), KEY_PAGE, read)
