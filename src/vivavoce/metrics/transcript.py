@@ -65,11 +65,11 @@ class Transcript:
     """
 
     shown: Shown = EVERYTHING
-    opening: list[str] = field(default_factory=list[str])
-    turns: list[list[str]] = field(default_factory=list[list[str]])
-    calls: dict[str, int | None] = field(default_factory=dict[str, int | None])
-    answered: set[int | None] = field(default_factory=set[int | None])
-    _references: dict[str, str] = field(default_factory=dict[str, str])
+    opening: list[str] = field(default_factory=lambda: [])
+    turns: list[list[str]] = field(default_factory=lambda: [])
+    calls: dict[str, int | None] = field(default_factory=lambda: {})
+    answered: set[int | None] = field(default_factory=lambda: set())
+    _references: dict[str, str] = field(default_factory=lambda: {})
 
     def text(self, first: int = 0, last: int | None = None) -> str:
         """Return the lines of what precedes the turns, and of those from `first` up to and not including `last`."""

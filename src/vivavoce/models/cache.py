@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import json
 import time
 from collections.abc import Mapping
 from typing import Any, Protocol, cast
@@ -13,7 +12,7 @@ from vivavoce.errors import ModelFault, StoreError
 from vivavoce.messages import HumanMessage
 from vivavoce.models.model import Model, ModelReply, Request, Schema, identity_of
 from vivavoce.models.recording import decode_reply, encode_reply, reply_key
-from vivavoce.models.structured import read_structured
+from vivavoce.models.structured import check_structured
 from vivavoce.records.counting import to_number
 from vivavoce.records.reply import StoredReply
 from vivavoce.records.usage import Usage, usage_of
@@ -119,7 +118,7 @@ class CachedModel:
             raise StoreError(f"a kept reply of {self.name} is damaged: {error}") from error
         if schema is not None and reply.parsed is not None:
             try:
-                read_structured(json.dumps(reply.parsed), schema)
+                check_structured(reply.parsed, schema)
             except ValueError as error:
                 said = f"a kept reply of {self.name} is outside the JSON schema: {error}; ask or export it again"
                 raise ModelFault(said, kind="format", evidence=reply.text) from error

@@ -27,9 +27,9 @@ class Request:
     messages: Sequence[AnyMessage]
     schema: Schema | None = None
     tools: Sequence[Mapping[str, Any]] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    settings: Mapping[str, Any] = field(default_factory=lambda: {})
     trial: int = 0
-    _wire: list[WireMessages] = field(init=False, default_factory=list[WireMessages], compare=False, repr=False)
+    _wire: list[WireMessages] = field(init=False, default_factory=lambda: [], compare=False, repr=False)
 
     @property
     def wire(self) -> WireMessages:
@@ -51,7 +51,7 @@ class ModelReply:
     parsed: dict[str, Any] | None = None
     tool_calls: Sequence[ToolCall] = ()
     usage: Usage | None = None
-    applied: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    applied: Mapping[str, Any] = field(default_factory=lambda: {})
     raw: Mapping[str, Any] | None = None
 
 

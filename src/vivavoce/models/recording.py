@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from vivavoce.messages import ToolCall, describe
 from vivavoce.models.model import ModelReply, Request, Schema
@@ -46,7 +47,7 @@ def decode_reply(text: str) -> ModelReply:
     Raises:
         ValueError: it is something else.
     """
-    data = json.loads(text)
+    data = _decoded(text)
     try:
         said, parsed, usage = data["text"], data["parsed"], data["usage"]
         if not isinstance(said, str) or not isinstance(parsed, dict | None):
@@ -64,6 +65,12 @@ def decode_reply(text: str) -> ModelReply:
         raise ValueError("it has another shape") from error
     except ValidationError as error:
         raise ValueError(describe(error)) from error
+
+
+def _decoded(text: str) -> Any:
+    with suppress(ValueError):  # what the quick reader refuses is read, or explained, by the standard library
+        return from_json(text)
+    return json.loads(text)
 
 
 _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)

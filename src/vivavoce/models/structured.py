@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from vivavoce.models.json_schema import mismatch
 from vivavoce.models.model import Schema
@@ -73,9 +73,22 @@ def read_structured(text: str, schema: Schema) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"a JSON object is needed, got a {type(value).__name__}")
     parsed = cast("dict[str, Any]", value)
+    _check(parsed, text, schema)
+    return parsed
+
+
+def check_structured(parsed: Mapping[str, Any], schema: Schema) -> None:
+    """Check that a JSON object matches a schema.
+
+    Raises:
+        ValueError: it does not; the text says where and which rule.
+    """
+    _check(parsed, to_json(parsed, inf_nan_mode="constants"), schema)
+
+
+def _check(parsed: Mapping[str, Any], text: str | bytes, schema: Schema) -> None:
     if problem := _class_mismatch(text, schema) if isinstance(schema, type) else mismatch(parsed, schema):
         raise ValueError(problem)
-    return parsed
 
 
 def _decoded(text: str) -> object:
@@ -89,7 +102,7 @@ def _whole(value: object) -> str:
     return spelled.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _class_mismatch(text: str, shape: type[BaseModel]) -> str | None:
+def _class_mismatch(text: str | bytes, shape: type[BaseModel]) -> str | None:
     try:
         shape.model_validate_json(text, strict=True)
     except ValidationError as error:

@@ -71,7 +71,7 @@ class Finding(BaseModel):
     turn: int | None = None
     evidence: tuple[Evidence, ...] = ()
     blame: Blame | None = None
-    data: dict[str, Any] = Field(default_factory=dict[str, Any])
+    data: dict[str, Any] = Field(default_factory=dict)
 
 
 class Score(BaseModel):
@@ -106,11 +106,11 @@ class Score(BaseModel):
     turns: tuple[Score, ...] | None = None
     submission: str = ""
     ground_truth: Any = None
-    extra: dict[str, Any] = Field(default_factory=dict[str, Any])
+    extra: dict[str, Any] = Field(default_factory=dict)
     failure: Failure | None = None
     usage: Usage | None = None
     fingerprint: str | None = None
-    settings: dict[str, Any] = Field(default_factory=dict[str, Any])
+    settings: dict[str, Any] = Field(default_factory=dict)
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:

@@ -78,8 +78,8 @@ class ReplyStore:
             StoreError: an earlier one could not be written, or this is closed.
         """
         await self._committing.room()
-        kept = reply._replace(reply=self._keys.cut(reply.reply))
-        self._committing.add(self._pending.add(kept))
+        text = self._keys.cut(reply.reply)
+        self._committing.add(self._pending.add(reply if text == reply.reply else reply._replace(reply=text)))
 
     def all(self, models: Sequence[str] = ()) -> Iterator[StoredReply]:
         """Yield what is kept, of these models or of all, the oldest first.

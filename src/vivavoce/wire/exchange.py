@@ -27,7 +27,7 @@ class Response:
 
     status: int = 0
     reason: str = ""
-    headers: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    headers: dict[str, list[str]] = field(default_factory=lambda: {})
     body: bytes = b""
     cut: bool = False
 
