@@ -1,7 +1,8 @@
 """The same work as every driver of `../shared/bench`: judge N conversations, CONC at a time, and keep what came out.
 
 `compare.py` there starts it with N, CONC and MODE, and says in the environment where the server and the conversations
-are. In the mode `cached` every answer has been kept before. Whatever is loaded once is loaded before the meter starts, as it is for the others.
+are. In the mode `cached` every answer has been kept before. Whatever is loaded once is loaded before the meter starts,
+as it is for the others.
 """
 
 from __future__ import annotations

@@ -205,7 +205,7 @@ class Message(_Wire):
     def plain(self) -> str | None:
         """The words of a message that has nothing else, None for any other."""
         content = self.content
-        return content if isinstance(content, str) and self.model_fields_set == _PLAIN else None
+        return content if isinstance(content, str) and self.__pydantic_fields_set__ == _PLAIN else None
 
     def to_wire(self) -> dict[str, Any]:
         """Return what a chat completions endpoint accepts: our own annotations are left out."""
@@ -283,9 +283,11 @@ def _read_rows(rows: Any, validated: ValidatorFunctionWrapHandler) -> list[Messa
 
 def _plain(row: Any) -> Message | None:
     """Return the message of a row that is a role and a text, as nearly all are: there is nothing to validate."""
-    if type(row) is not dict or len(cast("dict[Any, Any]", row)) != 2:
+    if type(row) is not dict:
         return None
-    fields = cast("dict[Any, Any]", row)
+    fields: dict[Any, Any] = row  # pyright: ignore[reportUnknownVariableType]  # a cast is a call, made for each
+    if len(fields) != 2:
+        return None
     role, content = fields.get("role"), fields.get("content")
     if type(content) is not str or type(role) is not str or role not in _KINDS:
         return None
