@@ -1,4 +1,4 @@
-"""Run every measurement, each in a process of its own so that memory is that of one."""
+"""Run every measurement, or those that are named, each in a process of its own so that memory is that of one."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 
-for name in ("startup", "replay", "drive", "judge", "penelope", "store", "pages"):
+ALL = ("startup", "replay", "drive", "judge", "penelope", "store", "pages")
+
+for name in sys.argv[1:] or ALL:
     print(f"── {name}", flush=True)
     subprocess.run([sys.executable, str(HERE / f"{name}.py")], check=True)
