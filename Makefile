@@ -7,7 +7,7 @@ help:  ## say what can be made
 
 setup: .venv/ready  ## build .venv with the package and its tools
 
-demo: .venv/ready  ## examine two versions of a small support bot, offline, in less than a minute
+demo: .venv/ready  ## test and compare two versions of a small support bot, offline, in less than a minute
 	@VIVA=.venv/bin/viva bash examples/support_bot/demo.sh
 
 test: programs check  ## checks, then all tests but the long ones

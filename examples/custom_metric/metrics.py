@@ -1,4 +1,4 @@
-"""Two metrics of one's own: a function, and a class that says more about itself.
+"""Two metrics of your own: a function, and a class with a direction and a threshold.
 
 Use them: viva judge conversations.jsonl --metrics metrics.py:greets,metrics.py:PromiseMetric
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Examines two releases of a support bot, offline, and compares them.
+# Tests two releases of a support bot, offline, and compares them.
 # VIVA names the command to use, DEMO_STORE the file of its records, both as seen from the root of the project.
 set -eu
 cd "$(dirname "$0")/../.."

@@ -1,4 +1,4 @@
-"""A grader of our own: the one rule of this shop that no comparison with a ground truth can express."""
+"""A custom grader: the one rule of this shop that no comparison with a ground truth can express."""
 
 from __future__ import annotations
 
