@@ -24,8 +24,8 @@ HEAD = """# The command line
 
 <!-- Written by docs/generate.py from the help of each command. Change the help, then run: make docs -->
 
-Every command exits with 2 and one line for each mistake when it is used or configured wrongly. `viva COMMAND --help`
-says what stands here.
+The help of every command, as `viva COMMAND --help` prints it. Wrong usage or configuration exits with 2 and one line for
+each mistake.
 """
 
 

@@ -15,14 +15,14 @@ HEAD = """# The metrics
 
 <!-- Written by docs/generate.py from the metrics themselves. Change their docstrings, then run: make docs -->
 
-A card for each metric that can be named. *Judged* metrics ask a model; without one they are skipped, never replaced by
-something cheaper. *Exact* ones compute. All of them take `name`, `threshold`, `scope` and `window`; judged ones also
-`model`, `settings`, `shown`, `prompt`, `blocks`, `tokens`, `overlap` and `trial`. How to use them is told in
-[the guide](../guides/metrics.md). Every [grading function](../guides/graders.md#graders) can be named as a metric, too.
+A card for each metric. *Judged* metrics ask a model; without one they are skipped, never replaced by something
+cheaper. *Exact* ones compute. All take `name`, `threshold`, `scope` and `window`; judged ones also `model`, `settings`,
+`shown`, `prompt`, `blocks`, `tokens`, `overlap` and `trial`. How to use and choose them: [the guide](../guides/metrics.md).
+[Grading functions](../guides/graders.md#graders) work as metrics, too.
 
-What holds for every judged metric: its score is computed in code from findings with evidence, and the evidence is
-looked up in the conversation; its prompt has not been calibrated against the judgements of people, so check it on
-conversations of your own that you have judged yourself before you rely on a threshold.
+Of every judged metric: code computes the score from findings with evidence, and the evidence is looked up in the
+conversation. Its prompt is not calibrated against people: [check it](../guides/labels.md) on conversations that you have
+labelled yourself before you rely on a threshold.
 """
 MADE_WITH: Mapping[str, Mapping[str, Any]] = {
     "aspect_critic": {"definition": "…"},
