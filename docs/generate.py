@@ -24,8 +24,8 @@ HEAD = """# The command line
 
 <!-- Written by docs/generate.py from the help of each command. Change the help, then run: make docs -->
 
-The help of every command, as `viva COMMAND --help` prints it. Wrong usage or configuration exits with 2 and one line for
-each mistake.
+The help of every command, as `viva COMMAND --help` prints it. Wrong usage or configuration exits with 2 and one line
+for each mistake.
 """
 
 

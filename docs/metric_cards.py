@@ -17,12 +17,12 @@ HEAD = """# The metrics
 
 A card for each metric. *Judged* metrics ask a model; without one they are skipped, never replaced by something
 cheaper. *Exact* ones compute. All take `name`, `threshold`, `scope` and `window`; judged ones also `model`, `settings`,
-`shown`, `prompt`, `blocks`, `tokens`, `overlap` and `trial`. How to use and choose them: [the guide](../guides/metrics.md).
-[Grading functions](../guides/graders.md#graders) work as metrics, too.
+`shown`, `prompt`, `blocks`, `tokens`, `overlap` and `trial`. [The guide](../guides/metrics.md) says how to choose and
+use them. [Grading functions](../guides/graders.md#graders) work as metrics, too.
 
 Of every judged metric: code computes the score from findings with evidence, and the evidence is looked up in the
-conversation. Its prompt is not calibrated against people: [check it](../guides/labels.md) on conversations that you have
-labelled yourself before you rely on a threshold.
+conversation. Its prompt is not calibrated against people: [check it](../guides/labels.md) on conversations that
+you have labelled yourself before you rely on a threshold.
 """
 MADE_WITH: Mapping[str, Mapping[str, Any]] = {
     "aspect_critic": {"definition": "…"},

@@ -190,6 +190,7 @@ def test_a_key_of_its_own_is_none(key: str) -> None:
         ({"input": ["a", 5]}, "input.1: should be a valid string, got 5"),
         ({"messages": [*TALK, {"role": "user", "content": 5}]}, "message 2 content: should be a valid string, got 5"),
         ({"input": "a", "reference_tool_calls": ["f()"]}, r"reference_tool_calls.0: should be .*, got 'f\(\)'"),
+        ({"role": "user", "content": "Hello"}, r'a row is a whole conversation, \{"messages": \[…\]\}'),
     ],
 )
 def test_a_bad_row_is_one_line_with_its_place(row: dict[str, Any], rule: str) -> None:

@@ -164,6 +164,8 @@ def _lines(file: BinaryIO) -> Iterator[str]:
 def _object(value: Any, path: Path, line: int) -> Row | Problem:
     if isinstance(value, dict):
         return cast("Row", value)
+    if isinstance(value, list):
+        return Problem('a row is an object {…}, got list; write a list of messages as {"messages": […]}', path, line)
     return Problem(f"a row is an object {{…}}, got {type(value).__name__}", path, line)
 
 

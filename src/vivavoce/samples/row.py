@@ -108,6 +108,8 @@ def _values(
     row: Mapping[str, Any], position: int, base: Path, fields: Mapping[str, str], cells: bool
 ) -> dict[str, Any]:
     """Return what the constructor of `Sample` takes."""
+    if not fields and {"role", "content"} <= row.keys():
+        raise ValueError('a row is a whole conversation, {"messages": […]}, and this one is a single message')
     left = _from_cells(row, fields) if cells else dict(row)
     values = {name: _at(left, path, name) for name, path in fields.items()}
     metadata = _metadata(values.pop("metadata", None) or left.pop("metadata", None))
