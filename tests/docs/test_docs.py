@@ -77,6 +77,12 @@ def name_of(page: object) -> str:
     return str(page.relative_to(ROOT)) if isinstance(page, Path) else str(page)
 
 
+@pytest.fixture(autouse=True)
+def plugins_of_no_project(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that calls pytest finds it without the plugins that this project happens to use."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+
+
 def pages_with(language: str) -> list[Path]:
     return [page for page in PAGES if any(block.language == language for block in blocks(page))]
 
@@ -97,8 +103,7 @@ def write_files(page: Path, folder: Path) -> None:
 
 def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
-    ours = {"PATH": path, "COLUMNS": "160", "PYTHONWARNINGS": "error", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    environment = {**os.environ, **ours}
+    environment = {**os.environ, "PATH": path, "COLUMNS": "160", "PYTHONWARNINGS": "error"}
     return subprocess.run(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120
     )

@@ -72,7 +72,7 @@ def test_a_csv_cell_may_be_huge(tmp_path: Path) -> None:
         ("a.jsonl", '{"a": 1}\n{"a": 1,,}\n', 2, 9, "not valid JSON"),
         ("a.jsonl", '{"a": 1}\n\n{"a": NaN}\n', 3, None, "NaN is not a JSON number"),
         ("a.jsonl", '{"a": 1, "a": 2}\n', 1, None, "'a' stands twice"),
-        ("a.jsonl", "[1]\n", 1, None, 'an object {…}, got list; write a list of messages as {"messages": […]}'),
+        ("a.jsonl", "[1]\n", 1, None, "a row is an object {…}, got list"),
         ("a.jsonl", b'{"a": 1}\n{"a": "\xe9"}\n', 2, None, "not UTF-8: byte 0xe9"),
         ("a.json", '[{"a": 1},\n {"a" 1}]', 2, 7, "not valid JSON"),
         ("a.json", '[{"a": 1},\n 5]', 2, None, "a row is an object"),
@@ -82,6 +82,7 @@ def test_a_csv_cell_may_be_huge(tmp_path: Path) -> None:
         ("a.csv", b"a\n1\n\xe9\n", 3, None, "not UTF-8: byte 0xe9"),
         ("a.csv", "a,a\n", 1, None, "names the column 'a' twice"),
         ("a.csv", "a,\n", 1, None, "column 2 of the header has no name"),
+        ("b.jsonl", '[{"role": "user"}]\n', 1, None, 'got list; write a list of messages as {"messages": […]}'),
     ],
 )
 def test_broken_input_is_an_error_with_its_place(
