@@ -108,7 +108,7 @@ def _values(
     row: Mapping[str, Any], position: int, base: Path, fields: Mapping[str, str], cells: bool
 ) -> dict[str, Any]:
     """Return what the constructor of `Sample` takes."""
-    if not fields and {"role", "content"} <= row.keys():
+    if "role" in row and "content" in row and not fields:
         raise ValueError('a row is a whole conversation, {"messages": […]}, and this one is a single message')
     left = _from_cells(row, fields) if cells else dict(row)
     values = {name: _at(left, path, name) for name, path in fields.items()}
