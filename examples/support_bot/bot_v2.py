@@ -1,6 +1,6 @@
 """Release 2 of the support bot: four small changes, each of which looks harmless by itself.
 
-Read what each one was meant to do, guess what it breaks, then run the demo: `./demo.sh`.
+Read what each one was meant to do, guess what it breaks, then run the suite: `./demo.sh`.
 """
 
 from __future__ import annotations
