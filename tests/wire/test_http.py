@@ -136,6 +136,24 @@ async def test_a_hanging_server_is_given_up(server: LoopbackServer) -> None:
     await client.close()
 
 
+async def test_a_cancellation_at_the_moment_of_the_time_limit_stays_a_cancellation(server: LoopbackServer) -> None:
+    server.answer = lambda body: misbehaviour.hang()
+    client, loop = Client(Limits(timeout=0.2)), asyncio.get_running_loop()
+    request = asyncio.create_task(client.request("POST", server.url, b"{}"))
+    await asyncio.sleep(0.05)
+    later, cancellations = loop.time() + 1, list[int]()
+    loop.call_soon(request.cancel)
+    loop.call_at(later, lambda: cancellations.append(request.cancelling()))
+    with pytest.MonkeyPatch.context() as patch:  # in its next round, the loop finds the time limit reached as well
+        patch.setattr(loop, "time", lambda: later)
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await request
+    assert cancellations == [2], "the caller cancelled, and so did the time limit"
+    assert request.cancelled()
+    await client.close()
+
+
 async def test_a_request_can_be_cancelled(server: LoopbackServer, client: Client) -> None:
     server.answer = lambda body: misbehaviour.hang()
     with pytest.raises(TimeoutError):

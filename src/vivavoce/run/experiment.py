@@ -42,10 +42,13 @@ class Scripted:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many conversations are held at a time, how many seconds a reply of a target may take, and its retries."""
+    """How many conversations are held at a time, how many seconds a reply of a target may take, and its retries.
+
+    `timeout` is None where the targets keep to a time limit of their own.
+    """
 
     concurrency: int
-    timeout: float = 300.0
+    timeout: float | None = 300.0
     retries: int = 2
 
 

@@ -23,7 +23,7 @@ from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import plan_of
 from vivavoce.suites.spec import FunctionTargetSpec, LettaTargetSpec
 from vivavoce.suites.stored import dump_spec
-from vivavoce.suites.targets import build_targets
+from vivavoce.suites.targets import TIMED, build_targets
 from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.targets.target import Target
 from vivavoce.user_code import hash_code
@@ -83,7 +83,10 @@ def _scripted(suite: Suite) -> Scripted | None:
 
 def _limits(suite: Suite, concurrency: int) -> Limits:
     target = suite.spec.target
-    return Limits(concurrency) if target is None else Limits(concurrency, target.timeout, target.max_retries)
+    if target is None:
+        return Limits(concurrency)
+    timeout = None if isinstance(target, TIMED) else target.timeout
+    return Limits(concurrency, timeout, target.max_retries)
 
 
 def _code(suite: Suite) -> str | None:

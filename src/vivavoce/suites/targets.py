@@ -159,3 +159,6 @@ _BUILDERS: dict[type[TargetSpec], _Build] = {
     LettaTargetSpec: _letta,
     LettaCodeTargetSpec: _letta_code,
 }
+
+TIMED = (OpenAITargetSpec, HttpTargetSpec)
+"""Targets that keep to `timeout` themselves; nobody else limits the time of their calls."""

@@ -21,6 +21,7 @@ T = TypeVar("T")
 class TargetChannel:
     """How one target is called; `timeout` is in seconds for one call, `tries` counts the first one.
 
+    Without a `timeout` the target keeps to one itself, which can name the address that did not answer.
     `conversations` bounds how many conversations are open at once, `calls` how many calls are in flight; only the
     second shrinks when the target asks us to slow down.
     """
@@ -29,7 +30,7 @@ class TargetChannel:
     conversations: asyncio.Semaphore
     calls: Limiter
     budget: Budget
-    timeout: float = 300.0
+    timeout: float | None = 300.0
     tries: int = 3
 
     async def call(self, ask: Callable[[], Awaitable[T]]) -> T:
@@ -75,7 +76,7 @@ class TargetChannel:
             raise TargetFault(f"{name}: {type(error).__name__}: {error}") from error
 
 
-def open_channel(target: Target, *, limit: int, budget: Budget, timeout: float, retries: int) -> TargetChannel:
+def open_channel(target: Target, *, limit: int, budget: Budget, timeout: float | None, retries: int) -> TargetChannel:
     """Return the channel of a target with `limit` calls at a time.
 
     A stateful target has as many conversations. A stateless one, which knows nothing of conversations, has half as many

@@ -120,8 +120,8 @@ class Client:
         try:
             async with limit:
                 response = await self._exchange(method, url, data, headers)
-        except (TimeoutError, asyncio.CancelledError) as error:
-            if not limit.expired():  # where a limit of the caller ends in the same moment, this one says more
+        except TimeoutError as error:
+            if not limit.expired():
                 raise
             said = f"{source}: no answer within {self.limits.timeout:g} s"
             raise self.fault(said, kind="timeout", retryable=repeatable) from error
