@@ -69,11 +69,11 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What is asked, whom, by whom, how it is graded, and within which limits.
+    """What is examined: the samples, the targets, who leads, how it is graded, and the limits of a target's replies.
 
     Without a `driver` the samples are recorded conversations, which need no `targets` and have one trial each.
-    `set_up` is called once before the first conversation. What limits calls and cost, and how many errors there may be,
-    are options of the run, for they may differ when it is resumed.
+    `set_up` is called once before the first conversation. How far a run of it may go (calls, cost, errors) is said by
+    its `RunOptions`.
     """
 
     name: str

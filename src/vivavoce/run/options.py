@@ -1,4 +1,4 @@
-"""What a caller may set for one run."""
+"""How one run of an experiment is carried out: how much of it, and how far it may go."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from vivavoce.run.summary import ErrorLimit
 
 
 class RunOptions(BaseModel):
-    """What a caller may set for one run, over what the suite says; None leaves it to the suite."""
+    """What a caller may set for one run, over what the suite says; None leaves it to the suite.
+
+    `trials`, `max_samples`, `tags`, `samples` and `max_concurrent` choose what of a suite becomes the experiment. The
+    other limits are of the run alone and may differ when it is resumed: calls, cost and errors.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
