@@ -12,6 +12,7 @@ import pytest
 from server.live import serving
 from vivavoce.client import AsyncClient, Client
 from vivavoce.errors import Fault, NotFound, UsageError
+from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.evaluation import evaluate
 from vivavoce.testing import LoopbackServer
@@ -67,6 +68,13 @@ def test_a_conversation_is_evaluated_as_the_library_does(url: str) -> None:
         report = client.evaluate(TALK, ["turn_count", "goal_achievement"], "learn the offer", must=["be kind"])
     assert report["turn_count"].score == 1.0
     assert (report["goal_achievement"].state, report.all_passed) == ("skipped", False)
+
+
+def test_what_a_sample_says_is_sent_along(url: str) -> None:
+    sample = Sample.model_validate({"id": "x", "messages": TALK, "ground_truth": "We offer auto.", "tags": ["a"]})
+    with Client(url) as client:
+        assert client.evaluate(TALK, ["exact_match"], sample=sample)["exact_match"].passed is True
+        assert client.evaluate(TALK, ["exact_match"])["exact_match"].passed is None
 
 
 def test_a_job_is_followed_and_waited_for(url: str) -> None:

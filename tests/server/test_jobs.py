@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from vivavoce.server.job_requests import EvaluationJob, ResumeJob, SuiteJob
 from vivavoce.server.jobs import Jobs, OtherBody, TooManyJobs
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
+
+from .api.test_jobs import breaking_suite
 
 TALK = [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]
 ONE = EvaluationJob(conversations=[{"id": "x", "messages": TALK}], metrics=["refusal"])
@@ -112,13 +116,46 @@ def test_the_end_is_told_also_where_it_cannot_be_written_down() -> None:
     assert [event.kind for event in job.since(0)] == ["ended"]
 
 
-def test_a_suite_that_breaks_fails_its_job_and_says_why(store: Store, workspace: Path) -> None:
+def test_a_suite_that_cannot_run_is_refused_and_leaves_nothing(store: Store, workspace: Path) -> None:
     suite = (workspace / "suites" / "refunds.yaml").read_text()
     (workspace / "broken.yaml").write_text(suite.replace("bot.py:reply", "none.py:reply"))
     jobs = Jobs(store, ServerPolicy(workspace))
-    record = over(jobs, jobs.submit(SuiteJob(suite="broken.yaml")))
-    assert (record.status, record.run) == ("failed", None)
-    assert "none.py" in (record.detail or "")
+    with pytest.raises(UsageError, match=r"none\.py"):
+        jobs.submit(SuiteJob(suite="broken.yaml"))
+    assert jobs.list() == []
+    assert not list((workspace / ".vivavoce").glob("jobs/*"))
+
+
+def test_a_suite_that_breaks_when_it_begins_fails_its_job_and_says_why(store: Store, workspace: Path) -> None:
+    jobs = Jobs(store, ServerPolicy(workspace))
+    job = jobs.get(jobs.submit(SuiteJob.model_validate(breaking_suite(workspace))).id)
+    assert asyncio.run(told(job)) == ["ended"]
+    assert (job.record.status, job.record.run) == ("failed", None)
+    assert "lacks a database" in (job.record.detail or "")
+    jobs.close()
+
+
+def test_others_need_not_wait_while_a_request_is_checked(store: Store, workspace: Path) -> None:
+    suite = (workspace / "suites" / "refunds.yaml").read_text()
+    (workspace / "slow.yaml").write_text(suite.replace("bot.py:reply", "slow.py:reply"))
+    (workspace / "slow.py").write_text(
+        "import pathlib, time\n"
+        "here = pathlib.Path(__file__).parent\n"
+        "(here / 'loading').touch()\n"
+        "while not (here / 'go').exists():\n    time.sleep(0.01)\n"
+        "def reply(messages):\n    return 'welcome'\n"
+    )
+    jobs = Jobs(store, ServerPolicy(workspace))
+    first = jobs.submit(ONE)
+    with ThreadPoolExecutor(1) as pool:
+        checked = pool.submit(jobs.submit, SuiteJob(suite="slow.yaml"))
+        while not (workspace / "loading").exists():
+            time.sleep(0.01)
+        assert [one.id for one in jobs.list()] == [first.id]
+        (workspace / "go").touch()
+        second = checked.result(30)
+    assert [one.id for one in jobs.list()] == [second.id, first.id]
+    jobs.close()
 
 
 def test_a_link_out_of_the_folder_is_not_a_suite(workspace: Path, tmp_path: Path) -> None:

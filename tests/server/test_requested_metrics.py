@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from .api.test_jobs import MANY, TALK, ended, submit
+from .api.test_jobs import MANY, TALK, TEST, ended, submit
 from .live import send
 
 NOT_ALLOWED: list[tuple[dict[str, Any], str]] = [
@@ -53,3 +53,22 @@ def test_options_decide_what_is_measured(server: str) -> None:
 def test_two_of_one_name_are_refused(server: str) -> None:
     reply = send("POST", f"{server}/api/v1/jobs", {**MANY, "metrics": ["refusal", {"metric": "refusal"}]})
     assert (reply.status, "different metrics" in reply.text) == (422, True)
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("evaluations", {"messages": TALK}),
+        ("test-results/latest/kind/evaluations", {}),
+        ("jobs", MANY),
+        ("jobs", TEST),
+    ],
+)
+def test_a_metric_that_nobody_knows_has_one_status_on_every_route(
+    server: str, monkeypatch: pytest.MonkeyPatch, path: str, body: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("VIVAVOCE_TESTER", "http://127.0.0.1:9/v1#m")
+    for metric in ("nothing", {"metric": "nothing"}):
+        reply = send("POST", f"{server}/api/v1/{path}", {**body, "metrics": [metric]})
+        assert (reply.status, reply.json()["code"]) == (422, "invalid"), reply.text
+        assert "no metric 'nothing'" in reply.json()["detail"]

@@ -61,6 +61,11 @@ M = TypeVar("M", bound=BaseModel)
 _GRADINGS = TypeAdapter(list[Grading])
 _LABELS = TypeAdapter(list[Label])
 _METRICS = TypeAdapter(list[MetricLine])
+_OF_SAMPLE = {
+    *("goal", "instructions", "context", "ground_truth", "reference_tool_calls", "must", "must_not"),
+    *("rubric", "rubric_vars", "labels", "metadata"),
+}
+"""What a metric may need of a sample, and a request therefore holds."""
 
 
 class AsyncClient:
@@ -282,7 +287,10 @@ class AsyncClient:
             UsageError: a metric is unknown, or the judge may not be named.
         """
         given = evaluation_input(conversation, goal=goal, **known)
-        body = given.model_dump(mode="json", exclude={"conversation_history", "growing"}, exclude_defaults=True)
+        apart = {"conversation_history", "growing", "sample"}
+        body = given.model_dump(mode="json", exclude=apart, exclude_defaults=True)
+        if given.sample is not None:
+            body = given.sample.model_dump(mode="json", exclude_unset=True, include=_OF_SAMPLE) | body
         body["messages"] = [message.model_dump(mode="json", exclude_unset=True) for message in given.messages]
         answer = await self._send("POST", "/evaluations", {**body, "metrics": list(metrics), "judge": judge})
         return EvaluationReport(_read(answer, Evaluated).results)

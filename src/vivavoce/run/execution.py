@@ -66,6 +66,15 @@ class Execution(ABC):
                 await experiment.close()
             return replace(result, notes=(*experiment.notes, *_notes(answers)))
 
+    async def check(self) -> None:
+        """Make the experiment and close it again: what is wrong with it is found, and nothing is run.
+
+        Raises:
+            UsageError: something that the experiment is made of is wrong, such as a judge that nobody names.
+        """
+        async with kept_answers(self.store, cache=self.options.cache or self.options.replay) as answers:
+            await self.build(self.budget, answers).close()
+
     @abstractmethod
     async def work(self, experiment: Experiment) -> RunResult:
         """Execute an experiment, which the caller closes."""

@@ -20,6 +20,7 @@ from pydantic import TypeAdapter
 from vivavoce.errors import NotFound, StoreError, UsageError, VivavoceError
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.loop_thread import LoopThread
+from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.redaction import without_keys
 from vivavoce.report.strict_json import strict_json
 from vivavoce.run.execution import Execution
@@ -65,7 +66,7 @@ class Jobs:
         self._keys: dict[str, tuple[str, str]] = {}
         self._kept: dict[str, KeptJob] = {}
         self._claims: dict[str, ExitStack] = {}
-        self._lock, self._keeping = threading.RLock(), threading.Lock()
+        self._lock, self._keeping, self._submitting = threading.RLock(), threading.Lock(), threading.Lock()
         self._loop: LoopThread | None = None
         self._places: asyncio.Semaphore | None = None
         self._closed = False
@@ -82,7 +83,7 @@ class Jobs:
         """
         body = _digest(f"{request.kind} {strict_json(request.model_dump())}")
         hidden = None if key is None else _digest(key)
-        with self._lock:
+        with self._submitting:  # the others need not wait while what is asked for is checked
             if hidden is not None and hidden in self._keys:
                 before, known = self._keys[hidden]
                 if before != body:
@@ -173,6 +174,7 @@ class Jobs:
         given = self._files.conversations(job_id)
         try:
             job.run = Beginning(self._store, self._policy, [job], given, before).run(request)
+            wait_for(job.run.check())
             job.record = job.record.model_copy(update=known)
             claim = self._files.claim(job_id)
             assert claim is not None  # nobody else knows its id
@@ -180,17 +182,25 @@ class Jobs:
             asked = _KEPT_REQUEST.validate_python(request.model_dump(exclude={"conversations"}))
             self._kept[job_id] = KeptJob(record=job.record, key=key, body=body, store=self._store.place, request=asked)
             self._keep(job)
-        except VivavoceError:  # there is no job, so nothing is to be left of one
+        except Exception:  # there is no job, so nothing is to be left of one
             self._kept.pop(job_id, None)
             self._release(job_id)
             with suppress(OSError):  # it was never made
                 given.unlink()
             raise
-        self._jobs[job_id] = job
-        if key is not None:
-            self._keys[key] = (body, job_id)
-        self._start(job)
+        self._add(job, key, body)
         return job
+
+    def _add(self, job: Job, key: str | None, body: str) -> None:
+        """Begin a job that is kept; when the server is ending, the next one does."""
+        with self._lock:
+            self._jobs[job.record.id] = job
+            if key is not None:
+                self._keys[key] = (body, job.record.id)
+            if self._closed:
+                self._release(job.record.id)
+            else:
+                self._start(job)
 
     def _start(self, job: Job) -> None:
         if self._loop is None:
@@ -246,7 +256,8 @@ class Jobs:
     def _last_on(self, name: str) -> JobRecord:
         """Return the last job on a run that can go on."""
         run_id = self._store.run(name).id
-        mine = sorted((job.record for job in self._jobs.values() if job.record.run == run_id), key=_age)
+        with self._lock:
+            mine = sorted((job.record for job in self._jobs.values() if job.record.run == run_id), key=_age)
         if not mine:
             raise UsageError(f"run {run_id} was not begun by a job; go on with: viva run --resume {run_id}")
         if not all(record.over for record in mine):

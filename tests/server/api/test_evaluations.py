@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from vivavoce import evaluate
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.server.replies import Evaluated
 from vivavoce.store.store import Store
@@ -20,6 +22,48 @@ def test_a_conversation_is_measured_now(server: str) -> None:
     found = Evaluated.model_validate_json(reply.body)
     assert (reply.status, found.results["turn_count"].score) == (200, 1.0)
     assert list(found.results) == ["turn_count", "refusal"]
+
+
+ORDER = {"type": "function", "id": "1", "function": {"name": "order", "arguments": "{}"}}
+CALLING = [
+    {"role": "user", "content": "One, please"},
+    {"role": "assistant", "content": None, "tool_calls": [ORDER]},
+    {"role": "tool", "tool_call_id": "1", "content": "ok"},
+    {"role": "assistant", "content": "Ordered."},
+    {"role": "user", "content": "Thanks"},
+    {"role": "assistant", "content": "Bye."},
+]
+
+
+KNOWN: list[dict[str, Any]] = [
+    {"ground_truth": "Bye."},
+    {"reference": "Bye."},
+    {"ground_truth": ["Ordered.", "Good night."]},
+    {"reference_tool_calls": [{"name": "order", "args": {}}]},
+    {"reference_tool_calls": [[{"name": "order", "args": {}}], None]},
+    {"labels": {"good": True}},
+]
+
+
+@pytest.mark.parametrize("known", KNOWN, ids=str)
+def test_what_is_known_of_a_conversation_is_what_evaluate_takes(
+    server: str, tmp_path: Path, known: dict[str, Any]
+) -> None:
+    metrics: list[Any] = [
+        "exact_match",
+        "tool_call_accuracy",
+        {"metric": "recorded", "config": {"path": "labels.good"}},
+    ]
+    reply = send("POST", f"{server}/api/v1/evaluations", {"messages": CALLING, "metrics": metrics, **known})
+    found = Evaluated.model_validate_json(reply.body).results
+    db = str(tmp_path / "x.db")
+    run = evaluate([{"messages": CALLING, **known}], metrics, store=db)
+    with Store.open(db) as store:
+        scores = next(store.outcomes(run.grading.id)).scores
+    assert {name: (one.state, one.value) for name, one in found.items()} == {
+        name: (one.state, one.value) for name, one in scores.items()
+    }
+    assert [one for one in found.values() if one.state == "scored"], "something in it was measured"
 
 
 def test_a_judged_metric_asks_the_judge_of_the_server(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,6 +137,9 @@ SURROGATE = b'{"metrics": ["turn_count"], "messages": [{"role": "user", "content
         {"messages": TALK, "metrics": ["turn_count"], "context": [1]},
         {"messages": TALK, "metrics": ["turn_count"], "turn_seconds": ["x"]},
         {"messages": TALK, "metrics": ["turn_count"], "more": 1},
+        {"messages": TALK, "metrics": ["turn_count"], "ground_truth": ["a", "b"]},
+        {"messages": TALK, "metrics": ["turn_count"], "ground_truth": "a", "reference": "a"},
+        {"messages": TALK, "metrics": ["turn_count"], "reference_tool_calls": [1]},
         {"messages": [{"role": "wizard", "content": "x"}], "metrics": ["turn_count"]},
         {"messages": ["x"], "metrics": ["turn_count"]},
     ],

@@ -325,6 +325,37 @@ def test_a_wrong_job_is_told_what_is_wrong_and_none_is_made(server: str, body: d
     assert get(f"{server}/api/v1/jobs").json()["jobs"] == []
 
 
+JUDGED = """\
+name: judged
+dataset: {rows: [{id: a, input: "Refund, please", goal: a refund}]}
+target: {kind: function, function: "bot.py:reply"}
+graders: {safe: {kind: metric, metric: safety}}
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"kind": "suite", "suite": "suites/judged.yaml"},
+        {"kind": "grade", "run": "latest", "suite": "suites/judged.yaml"},
+        {**MANY, "metrics": ["safety"]},
+        {**TEST, "tester": "http://127.0.0.1:9/v1#m", "metrics": ["safety"]},
+    ],
+    ids=lambda body: body["kind"],
+)
+def test_a_judge_that_is_needed_and_not_named_is_refused_before_a_job_is_made(
+    store: Store, workspace: Path, monkeypatch: pytest.MonkeyPatch, body: dict[str, Any]
+) -> None:
+    (workspace / "suites" / "judged.yaml").write_text(JUDGED)
+    name = "http://127.0.0.1:9/v1#m"
+    with serving(store, ServerPolicy(workspace, frozenset({name}))) as url:
+        reply = send("POST", f"{url}/api/v1/jobs", body)
+        assert (reply.status, "judge" in reply.json()["detail"]) == (422, True), reply.text
+        assert get(f"{url}/api/v1/jobs").json()["jobs"] == []
+        monkeypatch.setenv("VIVAVOCE_JUDGE", name)
+        assert send("POST", f"{url}/api/v1/jobs", body).status == 202
+
+
 def test_a_body_of_half_characters_is_refused(server: str) -> None:
     for text in ("\ud800", "a\udfff", "\ude00\ud83d"):
         rows = [{"id": text, "messages": TALK}]
@@ -342,6 +373,16 @@ def test_a_file_that_is_not_a_suite_tells_nothing_of_itself(server: str, workspa
             assert (reply.status, reply.json()["detail"]) == (404, f"no suite '{name}' in the served folder")
 
 
+def breaking_suite(workspace: Path) -> dict[str, Any]:
+    """Return the request for a suite that has no mistake and breaks when it begins."""
+    (workspace / "breaking.yaml").write_text(
+        "name: x\ndataset: {rows: [{input: hi, ground_truth: hi}]}\nsetup_script: setup.py:begin\n"
+        "target: {kind: function, function: 'suites/bot.py:reply'}\ngraders: {a: {kind: tool, function: contains}}\n"
+    )
+    (workspace / "setup.py").write_text("def begin():\n    raise RuntimeError(f'{__file__} lacks a database')\n")
+    return {"kind": "suite", "suite": "breaking.yaml"}
+
+
 def test_a_suite_that_is_wrong_is_told_of_without_the_paths_of_the_machine(store: Store, workspace: Path) -> None:
     (workspace / "wrong.yaml").write_text("name: x\ndataset: {path: none.jsonl}\ngraders: {a: {kind: nonsense}}\n")
     (workspace / "missing.yaml").write_text(
@@ -350,7 +391,9 @@ def test_a_suite_that_is_wrong_is_told_of_without_the_paths_of_the_machine(store
     )
     with serving(store, ServerPolicy(workspace)) as url:
         refused = send("POST", f"{url}/api/v1/jobs", {"kind": "suite", "suite": "wrong.yaml"})
-        failed = ended(url, submit(url, {"kind": "suite", "suite": "missing.yaml"}).id)
+        missing = send("POST", f"{url}/api/v1/jobs", {"kind": "suite", "suite": "missing.yaml"})
+        failed = ended(url, submit(url, breaking_suite(workspace)).id)
     assert (refused.status, "wrong.yaml:3" in refused.json()["detail"]) == (422, True)
-    assert str(workspace) not in refused.text
-    assert ("none.jsonl" in (failed.detail or ""), str(workspace) in (failed.detail or "")) == (True, False)
+    assert (missing.status, "none.jsonl" in missing.json()["detail"]) == (422, True)
+    assert str(workspace) not in refused.text + missing.text
+    assert ("lacks a database" in (failed.detail or ""), str(workspace) in (failed.detail or "")) == (True, False)

@@ -14,7 +14,7 @@ from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 
-from ..api.test_jobs import GRADE, MANY, Gate, ended, slow_suite, stream, submit
+from ..api.test_jobs import GRADE, MANY, Gate, breaking_suite, ended, slow_suite, stream, submit
 from ..live import get, send, serving
 from .cases import Elements
 from .hostile import TEXTS
@@ -41,9 +41,9 @@ def test_without_jobs_the_list_says_what_they_are(url: str) -> None:
     assert "/jobs/new" in page.having("href")
 
 
-def test_jobs_are_listed_with_how_they_stand_and_where_their_runs_are(url: str, store: Store) -> None:
+def test_jobs_are_listed_with_how_they_stand_and_where_their_runs_are(url: str, workspace: Path) -> None:
     done = ended(url, submit(url, MANY).id)
-    failed = ended(url, submit(url, {"kind": "suite", "suite": "suites/refunds.yaml", "options": {"tags": ["x"]}}).id)
+    failed = ended(url, submit(url, breaking_suite(workspace)).id)
     page = Elements(get(f"{url}/jobs").text)
     rows = [found["href"] for _, found in page.tags if found.get("class") == "row"]
     assert rows == [f"/jobs/{failed.id}", f"/jobs/{done.id}"]
@@ -107,8 +107,8 @@ def test_a_form_of_a_page_elsewhere_changes_nothing(url: str) -> None:
     assert len(get(f"{url}/api/v1/jobs").json()["jobs"]) == 1
 
 
-def test_a_job_that_began_nothing_cannot_go_on(url: str) -> None:
-    failed = ended(url, submit(url, {"kind": "suite", "suite": "suites/refunds.yaml", "options": {"tags": ["x"]}}).id)
+def test_a_job_that_began_nothing_cannot_go_on(url: str, workspace: Path) -> None:
+    failed = ended(url, submit(url, breaking_suite(workspace)).id)
     key = fields(get(f"{url}/jobs/new?suite=suites/refunds.yaml"))["form_key"]
     reply = send("POST", f"{url}/jobs/{failed.id}/resume", f"form_key={key}".encode(), FORM)
     assert (reply.status, "nothing is left of it" in html.unescape(reply.text)) == (422, True)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Annotated, Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from vivavoce.errors import NotFound
-from vivavoce.messages import Messages
-from vivavoce.metrics.evaluation import EvaluationReport, evaluate_conversation, evaluate_given
+from vivavoce.errors import NotFound, UsageError
+from vivavoce.messages import Messages, ToolCall, describe
+from vivavoce.metrics.evaluation import EvaluationReport, evaluate_given
+from vivavoce.metrics.metric_input import metric_input
 from vivavoce.metrics.stored import stored_input
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.counting import conversation_name
+from vivavoce.samples.sample import JsonScalar, Sample
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import Evaluated
@@ -34,16 +35,38 @@ class Judged(BaseModel):
 
 
 class ConversationToJudge(Judged):
-    """A conversation, and what is known about it; see `MultiTurnEvaluationInput`."""
+    """A conversation, and what is known about it, as in the rows of `evaluate`; `reference` is a truth that is text."""
 
     messages: Messages = Field(min_length=1)
     goal: str | None = None
     instructions: str | None = None
     context: dict[str, Any] | None = None
+    ground_truth: JsonScalar | dict[str, Any] | list[Any] = None
     reference: str | None = None
+    reference_tool_calls: list[ToolCall] | list[list[ToolCall] | None] | None = None
     must: list[str] = Field(default_factory=list)
     must_not: list[str] = Field(default_factory=list)
+    rubric: str | None = None
+    rubric_vars: dict[str, Any] = Field(default_factory=dict)
+    labels: dict[str, Any] = Field(default_factory=dict)
+    metadata: dict[str, Any] = Field(default_factory=dict)
     turn_seconds: list[float | None] = Field(default_factory=lambda: list[float | None]())
+
+    def sample(self) -> Sample:
+        """Return the sample of which this is the recorded conversation.
+
+        Raises:
+            UsageError: what is known does not fit the conversation, such as a truth for each of other turns.
+        """
+        known = {name: getattr(self, name) for name in self.model_fields_set & Sample.model_fields.keys()}
+        if self.reference is not None:
+            if self.ground_truth is not None:
+                raise UsageError("'reference' and 'ground_truth' are two names of one thing; give one of them")
+            known["ground_truth"] = self.reference
+        try:
+            return Sample(id="", **known)
+        except ValidationError as error:
+            raise UsageError(describe(error)) from error
 
 
 class StoredToJudge(Judged):
@@ -57,10 +80,8 @@ async def evaluate(request: Request, given: ConversationToJudge) -> Response:
     """Measure a conversation with several metrics; a metric that breaks is an error, and the others go on."""
     check_metrics(given.metrics)
     judge = request.app.state.policy.judge(given.judge)
-    known = given.model_dump(include={"goal", "instructions", "context", "reference", "must", "must_not"})
-    known["turn_seconds"] = given.turn_seconds
-    measure = partial(evaluate_conversation, given.messages, as_named(given.metrics), model=judge, **known)
-    return await _report(request, measure)
+    known = metric_input(given.sample(), given.messages, given.turn_seconds)
+    return await _report(request, lambda: wait_for(evaluate_given(known, as_named(given.metrics), judge, close=True)))
 
 
 @router.post("/test-results/{run}/{sample:path}/evaluations", response_model=Evaluated)
