@@ -19,6 +19,7 @@ from vivavoce.report.text import safe
 from vivavoce.run.heap import RARELY
 from vivavoce.server.access import Access
 from vivavoce.server.app import create_app
+from vivavoce.server.connection import TimedConnection
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 
@@ -36,6 +37,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
+                http=TimedConnection,
                 log_level="error",
                 server_header=False,
                 proxy_headers=False,
