@@ -19,7 +19,7 @@ class GradeResult(BaseModel):
     `turns` has the same as scores.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     score: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
     state: State = "scored"

@@ -31,7 +31,7 @@ REWARD = "reward"
 class RewardOutput(BaseModel):
     """What a reward function returns: the one number of a sample, 0 to 1, with its reason."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     score: float | None = Field(default=None, ge=0, le=1, allow_inf_nan=False)
     state: State = "scored"

@@ -32,7 +32,7 @@ class MetricConfig(BaseModel):
     `passing_categories`. Without a threshold or passing categories the best score passes.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     class_name: str = ""
     name: str = ""

@@ -16,7 +16,7 @@ EVIDENCE_LIMIT = 4000
 class Failure(BaseModel):
     """One failure as data: `kind` is a word to test, `message` a sentence to read, `evidence` what was received."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     blame: Blame
     kind: str

@@ -41,7 +41,7 @@ class Evidence(BaseModel):
     found. Evidence is `verified` when it occurs in the conversation.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     text: str
     kind: Literal["quote", "call"] = "quote"
@@ -62,7 +62,7 @@ class Finding(BaseModel):
     metric knows of it.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: str
     what: str
@@ -91,7 +91,7 @@ class Score(BaseModel):
         ValueError: state, value and `passed` contradict each other.
     """
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = ""
     turn: int | None = None

@@ -14,7 +14,7 @@ MOST_TOKENS = 100_000_000
 class Usage(BaseModel):
     """Tokens of one call or of many; `cost` is in US dollars, None when a price is unknown (never 0)."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     input_tokens: int = 0
     output_tokens: int = 0

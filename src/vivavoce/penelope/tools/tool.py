@@ -22,7 +22,7 @@ FINDING_LIMIT = 300
 class ToolResult(BaseModel):
     """What a tool returned; `error` says why it did not succeed."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     success: bool
     output: Any = None
