@@ -96,6 +96,26 @@ def test_the_quality_is_that_of_a_metric_of_your_own() -> None:
     assert made.execute_test(Bot(), goal="Learn").get_quality_score() == 0.25
 
 
+def test_metrics_and_guards_are_taken_by_name_as_evaluate_takes_them() -> None:
+    long: Any = {"metric": "turn_count", "threshold": 0, "name": "long"}
+    some: Any = {"metric": "turn_count", "threshold": 1, "name": "some"}
+    model = judge(True)
+    made = PenelopeAgent(player(), judge=model, evaluation_metrics=["coherence", long], guard_metrics=[some])
+    assert [one.name for one in made.evaluation_metrics] == ["coherence", "long"]
+    assert made.evaluation_metrics[0].model is model, "the judge of the test judges for it"
+    made = agent(player(), judge(True), evaluation_metrics=["turn_count", long], guard_metrics=[some])
+    result = made.execute_test(Bot(), goal="Learn")
+    found = {name: result.evaluation[name].passed for name in ("turn_count", "long", "some")}
+    assert found == {"turn_count": None, "long": False, "some": True}
+
+
+def test_the_goal_metric_is_taken_by_name() -> None:
+    chosen: Any = {"metric": "goal_achievement", "name": "reached"}
+    made = PenelopeAgent(player(), goal_metric=chosen, judge=judge(True))
+    assert isinstance(made.goal_metric, GoalAchievementJudge)
+    assert made.execute_test(Bot(), goal="Learn").goal_achieved
+
+
 def test_older_names_of_options_mean_the_same() -> None:
     made = agent(player(), judge(False), max_iterations=1, custom_tools=[look_up], review_tester=False)
     assert made.max_turns == 1
@@ -116,6 +136,10 @@ def test_older_names_of_options_mean_the_same() -> None:
         ({"strategy": "crescend"}, "did you mean 'crescendo'"),
         ({"tools": [AnalyzeTool()]}, "two tools are called 'analyze_response'"),
         ({"tools": [7]}, "a tool is a Tool or a function with a docstring, got 7"),
+        ({"evaluation_metrics": ["coherense"]}, "no metric 'coherense'; did you mean 'coherence'"),
+        ({"evaluation_metrics": [CoherenceMetric]}, "the class .*CoherenceMetric; make one of it"),
+        ({"guard_metrics": [{"metric": "refusal", "treshold": 1}]}, "no option 'treshold'"),
+        ({"goal_metric": "simpel"}, "no metric 'simpel'"),
         ({"evaluation_metrics": [GoalAchievementJudge()]}, "two metrics are called 'goal_achievement'"),
         ({"evaluation_metrics": [CoherenceMetric()], "guard_metrics": [CoherenceMetric()]}, "two metrics are called"),
     ],

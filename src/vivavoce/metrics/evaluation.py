@@ -162,12 +162,21 @@ def choose(metrics: Sequence[Named], model: ModelLike | None = None) -> list[Bas
     """Return metrics, making those that are given by name; `model` is their judge.
 
     Raises:
-        UsageError: a name is unknown, or two metrics have the same.
+        UsageError: a name is unknown, something else is given, or two metrics have the same name.
     """
     judge = None if model is None else as_model(model)
+    for metric in metrics:
+        _check_kind(metric)
     chosen = [choose_metric(one, judge) if isinstance(one, str | Mapping) else one for one in metrics]
     _check_names([metric.name for metric in chosen])
     return chosen
+
+
+def _check_kind(metric: object) -> None:
+    if isinstance(metric, str | Mapping | BaseMultiTurnMetric):
+        return
+    got = f"the class {metric.__name__}; make one of it" if isinstance(metric, type) else type(metric).__name__
+    raise UsageError(f"a metric is given as such or by its name; got {got}")
 
 
 async def _measured(one: BaseMultiTurnMetric | Several, given: MultiTurnEvaluationInput) -> Mapping[str, MetricResult]:

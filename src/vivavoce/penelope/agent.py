@@ -17,6 +17,7 @@ from pydantic_core import to_jsonable_python
 
 from vivavoce.errors import UsageError
 from vivavoce.messages import describe
+from vivavoce.metrics.evaluation import choose
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.options import check_names
@@ -27,7 +28,7 @@ from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.checks import default_checks
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.judging import CONTRACT, GOAL, Panel
-from vivavoce.penelope.options import About, AgentOptions
+from vivavoce.penelope.options import About, AgentOptions, GoalMetric
 from vivavoce.penelope.persona import read_persona
 from vivavoce.penelope.result import TestResult
 from vivavoce.penelope.review import TesterReview
@@ -233,9 +234,8 @@ async def _close(*things: Model | BaseMultiTurnMetric | Target) -> None:
 
 def _setup(model: Model, given: AgentOptions) -> Setup:
     judge = as_model(given.get("judge") or settings().judge or model)
-    chosen = given.get("goal_metric")
-    goal = SimpleGoalEvaluator(judge) if chosen == "simple" else chosen or GoalAchievementJudge(judge)
-    metrics, guards = given.get("evaluation_metrics", ()), given.get("guard_metrics", ())
+    goal = _goal(given.get("goal_metric"), judge)
+    metrics, guards = choose(given.get("evaluation_metrics", ()), judge), choose(given.get("guard_metrics", ()), judge)
     for guard in guards:
         says = guard.config.threshold is not None or guard.config.passing_categories
         if not says and guard.config.score_type != "binary":
@@ -256,6 +256,12 @@ def _setup(model: Model, given: AgentOptions) -> Setup:
         settings=given.get("settings", {}),
         context_tokens=given.get("context_tokens", 60_000),
     )
+
+
+def _goal(chosen: GoalMetric | None, judge: Model) -> BaseMultiTurnMetric:
+    if chosen is None:
+        return GoalAchievementJudge(judge)
+    return SimpleGoalEvaluator(judge) if chosen == "simple" else choose([chosen], judge)[0]
 
 
 def _panel(

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.metrics.evaluation import Named
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.persona import Persona
@@ -17,7 +17,7 @@ from vivavoce.penelope.strategies.strategy import Strategy
 from vivavoce.penelope.tools.tool import Tool
 from vivavoce.penelope.turn_loop import OnTurn
 
-GoalMetric = BaseMultiTurnMetric | Literal["simple"]
+GoalMetric = Named | Literal["simple"]
 
 
 class AgentOptions(TypedDict, total=False):
@@ -38,12 +38,14 @@ class AgentOptions(TypedDict, total=False):
     verbose: bool
     """Whether each turn is printed to standard error as it ends."""
     goal_metric: GoalMetric
-    """What judges the goal: a metric, or `simple`."""
+    """What judges the goal: a metric, its name, or `simple`."""
     judge: ModelLike
     """The model that judges where a metric brings none; the tester's own unless given."""
-    evaluation_metrics: Sequence[BaseMultiTurnMetric]
+    evaluation_metrics: Sequence[Named]
+    """Metrics that say how good the conversation was: metrics, their names, or names with options."""
     evaluate_during_test: bool
-    guard_metrics: Sequence[BaseMultiTurnMetric]
+    """Whether they measure after every turn, and not only at the end."""
+    guard_metrics: Sequence[Named]
     """Metrics that stop the test when one of them does not pass."""
     evaluate_every: int
     """After how many turns the goal is judged; at the end it always is."""

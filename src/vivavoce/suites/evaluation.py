@@ -200,16 +200,7 @@ def _chosen(metrics: Sequence[Named]) -> list[BaseMultiTurnMetric]:
     """
     if not metrics:
         raise UsageError("evaluate needs at least one metric; see: viva list metrics")
-    for metric in metrics:
-        _check_kind(metric)
     return choose(metrics)
-
-
-def _check_kind(metric: object) -> None:
-    if isinstance(metric, str | Mapping | BaseMultiTurnMetric):
-        return
-    got = f"the class {metric.__name__}; make one of it" if isinstance(metric, type) else type(metric).__name__
-    raise UsageError(f"a metric is given as such or by its name; got {got}")
 
 
 def _read(path: str | Path) -> Iterator[GivenRow]:
