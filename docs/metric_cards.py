@@ -10,6 +10,7 @@ from vivavoce.grading.function_grader import FunctionGrader
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.factory import metrics
 from vivavoce.metrics.metric import BaseMultiTurnMetric
+from vivavoce.signatures import OMITTED
 
 HEAD = """# The metrics
 
@@ -61,7 +62,9 @@ def card(name: str) -> Iterator[str]:
 def rows(kind: type[BaseMultiTurnMetric], config: MetricConfig) -> dict[str, str]:
     """Return what the table of a card says."""
     needs = [*getattr(kind, "needs", ())]
-    options = [p for p in inspect.signature(kind).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    options = [
+        p for p in inspect.signature(kind).parameters.values() if p.kind is p.KEYWORD_ONLY and p.default is not OMITTED
+    ]
     named = [f"`{p.name}`" for p in options if p.name not in _SHARED]
     return {
         "class": f"`{kind.__name__}`, version {getattr(kind, 'version', '1')}",

@@ -165,6 +165,6 @@ async def test_what_is_no_result_is_an_error_and_the_others_go_on(returned: Any)
 
 def test_what_no_metric_knows_is_refused_and_not_left_out() -> None:
     with pytest.raises(ValueError, match="refrence: unknown field"):
-        Own(count).evaluate(CONVERSATION, refrence="Greeted")
+        Own(count).evaluate(CONVERSATION, refrence="Greeted")  # pyright: ignore[reportCallIssue]
     with pytest.raises(ValueError, match="must: "):
         Own(count).evaluate(CONVERSATION, must="greet")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, cast
 from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from vivavoce.errors import Fault, NotFound, UsageError
 from vivavoce.metrics.choice import Choice
-from vivavoce.metrics.evaluation import EvaluationReport
+from vivavoce.metrics.evaluation import EvaluationReport, Known
 from vivavoce.metrics.metric import Conversation, evaluation_input
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import Grading, Outcome
@@ -32,6 +32,7 @@ from vivavoce.server.replies import (
     SearchHit,
     SearchPage,
 )
+from vivavoce.signatures import shows_options
 from vivavoce.store.access.audit import AuditEntry, AuditPage
 from vivavoce.store.browse.listing import (
     GradedTurn,
@@ -66,6 +67,19 @@ _OF_SAMPLE = {
     *("rubric", "rubric_vars", "labels", "metadata"),
 }
 """What a metric may need of a sample, and a request therefore holds."""
+
+
+class Place(TypedDict, total=False):
+    """What a label is about besides its conversation."""
+
+    trial: int
+    """Which trial, from 0."""
+    target: str | None
+    """Whose answers; needed where the run has several targets."""
+    turn: int | None
+    """A turn, from 0; the whole conversation unless given."""
+    grader: str | None
+    """Whose question is answered."""
 
 
 class AsyncClient:
@@ -233,10 +247,11 @@ class AsyncClient:
         asked = {"grader": grader, "author": author}
         return self._pages(f"/runs/{_part(run)}/labels", asked, LabelPage, lambda page: page.labels)
 
-    async def label(self, run: str, sample: str, verdict: HumanVerdict, note: str | None = None, **where: Any) -> Label:
+    @shows_options
+    async def label(
+        self, run: str, sample: str, verdict: HumanVerdict, note: str | None = None, **where: Unpack[Place]
+    ) -> Label:
         """Say of a conversation whether it passes, in place of what one said there before; no score changes.
-
-        `where` is `trial`, `target`, `turn`, and the `grader` whose question is answered; see the API.
 
         Raises:
             UsageError: it is not there, or there are several targets and none is named.
@@ -244,8 +259,9 @@ class AsyncClient:
         given = {"verdict": verdict, "note": note}
         return _read(await self._send("PUT", _labels_at(run, sample, **where), given), Label)
 
-    async def unlabel(self, run: str, sample: str, **where: Any) -> Label:
-        """Take back what one has said, and return it; `where` is as for `label`.
+    @shows_options
+    async def unlabel(self, run: str, sample: str, **where: Unpack[Place]) -> Label:
+        """Take back what one has said, and return it.
 
         Raises:
             UsageError: there is nothing of the kind.
@@ -258,7 +274,8 @@ class AsyncClient:
         Raises:
             NotFound: it is not there.
         """
-        return _LABELS.validate_json((await self._send("GET", _labels_at(run, sample, trial, target=target))).body)
+        place = _labels_at(run, sample, trial=trial, target=target)
+        return _LABELS.validate_json((await self._send("GET", place)).body)
 
     async def agreement(
         self, run: str, grader: str, *, author: str | None = None, turns: bool = False
@@ -271,6 +288,7 @@ class AsyncClient:
         asked = {"grader": grader, "author": author, "turns": "true" if turns else None}
         return await self._get(f"/runs/{_part(run)}/labels/agreement", asked, LabelAgreement)
 
+    @shows_options
     async def evaluate(
         self,
         conversation: Conversation,
@@ -278,9 +296,9 @@ class AsyncClient:
         goal: str | None = None,
         *,
         judge: str | None = None,
-        **known: Any,
+        **known: Unpack[Known],
     ) -> EvaluationReport:
-        """Have a conversation measured now; `known` is what `evaluate_conversation` takes, such as `must`.
+        """Have a conversation measured now, with what `evaluate_conversation` takes.
 
         Raises:
             ValueError: the messages are malformed.
@@ -467,7 +485,8 @@ def _refusal(status: int | None, body: str | None) -> UsageError | None:
     return UsageError(str(detail or (body or "").strip() or f"the server refused it ({status})"))
 
 
-def _labels_at(run: str, sample: str, trial: int = 0, **where: str | int | None) -> str:
+def _labels_at(run: str, sample: str, **where: Unpack[Place]) -> str:
+    trial = where.pop("trial", 0)
     query = urlencode({name: value for name, value in where.items() if value is not None}, errors="replace")
     return f"/runs/{_part(run)}/samples/{_part(sample)}/{trial}/labels?{query}"
 

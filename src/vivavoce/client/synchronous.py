@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
-from vivavoce.client.asynchronous import LOCAL, AsyncClient, AsyncJob
+from vivavoce.client.asynchronous import LOCAL, AsyncClient, AsyncJob, Place
 from vivavoce.metrics.choice import Choice
-from vivavoce.metrics.evaluation import EvaluationReport
+from vivavoce.metrics.evaluation import EvaluationReport, Known
 from vivavoce.metrics.metric import Conversation
 from vivavoce.pacing.loop_thread import LoopThread
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
@@ -18,6 +18,7 @@ from vivavoce.report.compare import Comparison
 from vivavoce.report.trends import Trend
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
 from vivavoce.server.replies import ExportFormat, Health, MetricLine, RunReport, SearchHit
+from vivavoce.signatures import shows_options
 from vivavoce.store.access.audit import AuditEntry
 from vivavoce.store.browse.listing import GradedTurn, ListedScore, RunEntry, SampleEntry
 
@@ -126,11 +127,15 @@ class Client:
         """Yield what people say of the conversations of a run."""
         return _each(self._loop, self._client.labels(run, grader=grader, author=author))
 
-    def label(self, run: str, sample: str, verdict: HumanVerdict, note: str | None = None, **where: Any) -> Label:
+    @shows_options
+    def label(
+        self, run: str, sample: str, verdict: HumanVerdict, note: str | None = None, **where: Unpack[Place]
+    ) -> Label:
         """Say of a conversation whether it passes."""
         return self._loop.run(self._client.label(run, sample, verdict, note, **where))
 
-    def unlabel(self, run: str, sample: str, **where: Any) -> Label:
+    @shows_options
+    def unlabel(self, run: str, sample: str, **where: Unpack[Place]) -> Label:
         """Take back what one has said, and return it."""
         return self._loop.run(self._client.unlabel(run, sample, **where))
 
@@ -142,6 +147,7 @@ class Client:
         """Return how far a grader agrees with people."""
         return self._loop.run(self._client.agreement(run, grader, author=author, turns=turns))
 
+    @shows_options
     def evaluate(
         self,
         conversation: Conversation,
@@ -149,7 +155,7 @@ class Client:
         goal: str | None = None,
         *,
         judge: str | None = None,
-        **known: Any,
+        **known: Unpack[Known],
     ) -> EvaluationReport:
         """Have a conversation measured now."""
         return self._loop.run(self._client.evaluate(conversation, metrics, goal, judge=judge, **known))

@@ -26,6 +26,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.waiting import call, wait_for
 from vivavoce.records.failure import shorten
+from vivavoce.signatures import shows_options
 from vivavoce.user_code import source_of
 
 Function = Callable[..., Any]
@@ -151,13 +152,21 @@ class FunctionOptions(TypedDict, total=False):
     """What a metric made of a function may say about itself, in the words of `MetricConfig`."""
 
     name: str
+    """What its results are called, the name of the function unless given."""
     description: str
+    """What it measures."""
     minimum: float
+    """The lowest score, 0 unless given."""
     maximum: float | None
+    """The highest score, 1 unless given; None where there is none."""
     threshold: float | None
+    """The score from which it passes."""
     direction: Direction
+    """Whether higher or lower scores are better."""
     categories: tuple[str, ...]
+    """The labels that it gives, the worst first."""
     passing_categories: tuple[str, ...]
+    """The labels that pass."""
 
 
 KNOWN = ("conversation", "messages", *(MultiTurnEvaluationInput.model_fields.keys() - {"conversation_history"}))
@@ -260,6 +269,7 @@ class FunctionMetric(BaseMultiTurnMetric):
 def function_metric(function: Function, /, **options: Unpack[FunctionOptions]) -> FunctionMetric: ...
 @overload
 def function_metric(**options: Unpack[FunctionOptions]) -> Callable[[Function], FunctionMetric]: ...
+@shows_options
 def function_metric(
     function: Function | None = None, /, **options: Unpack[FunctionOptions]
 ) -> FunctionMetric | Callable[[Function], FunctionMetric]:

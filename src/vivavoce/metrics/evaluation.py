@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypedDict, Unpack
+from typing import Any, Protocol, Unpack
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.choice import Choice, choose_metric
 from vivavoce.metrics.metric import BaseMultiTurnMetric, Conversation, evaluation_input
 from vivavoce.metrics.result import MetricResult
-from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.types import Expected, MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.usage import Usage
-from vivavoce.samples.sample import Sample
+from vivavoce.signatures import shows_options
 
 Named = str | Choice | BaseMultiTurnMetric
 """A metric, its name, or its name with options as a mapping: `{"metric": "fuzzy_ratio", "threshold": 0.9}`."""
 
 
-class Known(TypedDict, total=False):
+class Known(Expected, total=False):
     """What may be known about a conversation besides its goal, as `MultiTurnEvaluationInput` has it."""
 
     instructions: str | None
+    """How the conversation was to be led."""
     context: dict[str, Any] | None
-    reference: str | None
-    must: Sequence[str]
-    must_not: Sequence[str]
-    turn_seconds: Sequence[float | None]
-    sample: Sample | None
+    """Anything else that a metric asks for by name, such as `role` or `topics`."""
 
 
 class Several(Protocol):
@@ -103,6 +100,7 @@ def spent(results: Iterable[MetricResult]) -> Usage | None:
     return sum(used, Usage()) if used else None
 
 
+@shows_options
 def evaluate_conversation(
     conversation: Conversation,
     metrics: Sequence[Named | Several],
@@ -122,6 +120,7 @@ def evaluate_conversation(
     return wait_for(evaluate_given(evaluation_input(conversation, goal=goal, **known), metrics, model, close=True))
 
 
+@shows_options
 async def aevaluate_conversation(
     conversation: Conversation,
     metrics: Sequence[Named | Several],

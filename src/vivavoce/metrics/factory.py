@@ -131,7 +131,7 @@ def _checked(kind: MetricClass, options: Mapping[str, Any]) -> dict[str, Any]:
     hints = get_type_hints(kind.__init__)
     named = {p.name for p in inspect.signature(kind).parameters.values() if p.kind is p.KEYWORD_ONLY}
     checked = dict(options)
-    for name in named & options.keys():
+    for name in named & hints.keys() & options.keys():
         try:
             checked[name] = TypeAdapter(hints[name]).validate_python(options[name])
         except ValidationError as error:

@@ -36,6 +36,7 @@ from vivavoce.models.structured import read_structured
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.failure import shorten
 from vivavoce.records.usage import Usage, usage_of
+from vivavoce.signatures import shows_options
 
 _NAME = re.compile(r"[A-Za-z][\w-]{0,63}")
 Part = ModelReply | Exception
@@ -97,6 +98,7 @@ class JointJudge:
         """The names of the metrics."""
         return [metric.name for metric in self.metrics]
 
+    @shows_options
     def evaluate(
         self, conversation: Conversation, goal: str | None = None, **known: Unpack[Known]
     ) -> dict[str, MetricResult]:
@@ -115,6 +117,7 @@ class JointJudge:
 
         return wait_for(once())
 
+    @shows_options
     async def aevaluate(
         self, conversation: Conversation, goal: str | None = None, **known: Unpack[Known]
     ) -> dict[str, MetricResult]:

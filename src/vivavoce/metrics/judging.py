@@ -50,8 +50,11 @@ class JudgingOptions(TypedDict, total=False):
     """What every judged metric takes besides its own: how it asks, and about what part of a conversation."""
 
     name: str
+    """What its results are called."""
     threshold: float | None
+    """The score, in the metric's own terms, from which it passes."""
     scope: Scope
+    """What one question is about: the conversation, or each turn or window of it."""
     window: int
     """Turns in a window."""
     shown: Shown

@@ -30,8 +30,11 @@ class MeasuringOptions(TypedDict, total=False):
     """What every exact metric takes besides its own."""
 
     name: str
+    """What its results are called."""
     threshold: float | None
+    """The score, in the metric's own terms, from which it passes."""
     scope: Scope
+    """What is measured: the conversation, or each turn or window of it."""
     window: int
     """Turns in a window."""
     model: None

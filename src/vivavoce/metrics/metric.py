@@ -6,7 +6,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Unpack
 
 from pydantic import ValidationError
 
@@ -18,12 +18,13 @@ from vivavoce.metrics.manner import Manner
 from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.steps import Call, Plan, carry_out
-from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.types import Expected, MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, identity_of
 from vivavoce.pacing.waiting import call, wait_for
 from vivavoce.records.failure import failure_of
 from vivavoce.records.usage import usage_of
+from vivavoce.signatures import shows_options
 from vivavoce.user_code import source_of
 
 Conversation = ConversationHistory | Iterable[Mapping[str, Any] | Message]
@@ -45,6 +46,12 @@ class BaseMultiTurnMetric(ABC):
     """Whether a metric of this class can be made with `settings` of its judge."""
     inner_metrics: tuple[BaseMultiTurnMetric, ...] = ()
     """The metrics that it is made of."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Show the options of a class where it takes some."""
+        super().__init_subclass__(**more)
+        if "__init__" in vars(cls):
+            shows_options(cls.__init__)
 
     def __init__(self, config: MetricConfig, model: ModelLike | None = None) -> None:
         self.config = config
@@ -70,18 +77,18 @@ class BaseMultiTurnMetric(ABC):
         """Measure a conversation without holding up the event loop."""
         return await call(self.evaluate_conversation, evaluation_input)
 
+    @shows_options
     def evaluate(
         self,
         conversation_history: Conversation,
         goal: str | None = None,
         instructions: str | None = None,
         context: dict[str, Any] | None = None,
-        **known: Any,
+        **known: Unpack[Expected],
     ) -> MetricResult:
         """Measure a conversation, given as such or as messages; works where an event loop is running too.
 
         Connections to the judge are closed at the end; for many conversations, `vivavoce.evaluate` keeps them.
-        `known` is anything else that `MultiTurnEvaluationInput` holds, such as `reference` or `must`.
 
         Raises:
             ValueError: the messages are malformed.
@@ -96,13 +103,14 @@ class BaseMultiTurnMetric(ABC):
 
         return wait_for(once())
 
+    @shows_options
     async def aevaluate(
         self,
         conversation_history: Conversation,
         goal: str | None = None,
         instructions: str | None = None,
         context: dict[str, Any] | None = None,
-        **known: Any,
+        **known: Unpack[Expected],
     ) -> MetricResult:
         """Async version of `evaluate`."""
         given = evaluation_input(conversation_history, goal=goal, instructions=instructions, context=context, **known)

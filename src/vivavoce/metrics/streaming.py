@@ -23,6 +23,7 @@ from vivavoce.models.model import ModelReply
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.counting import turn_label
 from vivavoce.records.usage import Usage, total, usage_of
+from vivavoce.signatures import shows_options
 
 T = TypeVar("T")
 
@@ -52,6 +53,7 @@ class StreamingEvaluator:
             would be paid for again with every turn. Or a goal is judged by turns, and `must` does not say what of it.
     """
 
+    @shows_options
     def __init__(
         self,
         metrics: Sequence[Named],

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
+from typing_extensions import TypedDict
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.messages import AnyMessage, read_message
@@ -28,6 +29,21 @@ class ConversationTurn:
         """
         told = {} if metadata is None else {"metadata": metadata}
         return read_message({"role": role, "content": content, **told, **more})
+
+
+class Expected(TypedDict, total=False):
+    """What is known of what a conversation should have been, and of how it was held."""
+
+    reference: str | None
+    """What should have come out."""
+    must: Sequence[str]
+    """What has to happen."""
+    must_not: Sequence[str]
+    """What must never happen."""
+    turn_seconds: Sequence[float | None]
+    """How long the system under test took in each turn."""
+    sample: Sample | None
+    """The row that the conversation came of, with whatever else is known, such as its truth."""
 
 
 class MultiTurnEvaluationInput(BaseModel):

@@ -15,6 +15,7 @@ from vivavoce.models.model import Model
 from vivavoce.models.modes import Mode
 from vivavoce.models.openai import OpenAIModel, Pacing
 from vivavoce.plugins import lazy
+from vivavoce.signatures import shows_options
 from vivavoce.wire.http import Limits, checked_url
 
 
@@ -46,6 +47,7 @@ PROVIDERS = sorted({*ENDPOINTS, *_LIBRARY})
 """What may stand before the colon."""
 
 
+@shows_options
 def open_model(
     name: str,
     *,

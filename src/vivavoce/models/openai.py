@@ -22,6 +22,7 @@ from vivavoce.pacing.rate import RateLimit
 from vivavoce.pacing.retry import retrying
 from vivavoce.records.failure import shorten
 from vivavoce.records.usage import Usage, charge, total, usage_of
+from vivavoce.signatures import shows_options
 from vivavoce.wire.chat import ChatEndpoint, Completion, checked_settings, wire_messages
 from vivavoce.wire.http import Limits
 
@@ -39,9 +40,13 @@ class Pacing(TypedDict, total=False):
     """How the calls of a model are held back; `limiter` and `rate` may be shared by the models of one provider."""
 
     limiter: Limiter
+    """The slots that its calls take."""
     rate: RateLimit | None
+    """How many requests and tokens it takes in a minute."""
     budget: Budget | None
+    """What the calls count against."""
     tries: int
+    """How often a call is made at most, the first time included."""
 
 
 class OpenAIModel:
@@ -61,6 +66,7 @@ class OpenAIModel:
             cost is limited and the price of the model unknown.
     """
 
+    @shows_options
     def __init__(
         self,
         model: str,

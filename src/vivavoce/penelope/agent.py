@@ -48,6 +48,7 @@ from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.turn_loop import OnTurn
 from vivavoce.penelope.view import turn_lines
 from vivavoce.settings import settings
+from vivavoce.signatures import shows_options
 from vivavoce.targets.channel import TargetChannel, open_channel
 from vivavoce.targets.function import FunctionTarget
 from vivavoce.targets.target import Opening, Target
@@ -69,6 +70,7 @@ class PenelopeAgent:
         UsageError: an option is unknown or out of range, or two metrics or two tools have one name.
     """
 
+    @shows_options
     def __init__(self, model: ModelLike, **options: Unpack[AgentOptions]) -> None:
         given = read_agent_options(options)
         self.model = as_model(model)
@@ -98,6 +100,7 @@ class PenelopeAgent:
         spelled = json.dumps([*led, sorted(tool.name for tool in setup.tools), *judged, *code], default=str)
         return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
+    @shows_options
     def execute_test(
         self,
         target: Target | Callable[..., Any],
@@ -123,6 +126,7 @@ class PenelopeAgent:
 
         return wait_for(once())
 
+    @shows_options
     async def aexecute_test(
         self,
         target: Target | Callable[..., Any],
@@ -155,6 +159,7 @@ class PenelopeAgent:
         heard = _printing(on_turn) if self.verbose else on_turn
         return await TestSession(self.setup, context, channel, opening, files or {}, heard).hold()
 
+    @shows_options
     def context(self, instructions: str | None = None, goal: str = "", **about: Unpack[About]) -> TestContext:
         """Return what a test is about, as the tester takes it.
 

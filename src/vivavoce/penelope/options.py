@@ -28,9 +28,11 @@ class AgentOptions(TypedDict, total=False):
     custom_tools: Sequence[Tool | Callable[..., Any]]
     """Another name of `tools`."""
     max_turns: int
+    """Turns at most, 20 unless given."""
     max_iterations: int
     """Another name of `max_turns`."""
     min_turns: int
+    """Turns that a test has at least, though its goal be reached before."""
     timeout_seconds: float | None
     """For the whole test; what hangs is interrupted."""
     enable_transparency: bool
@@ -52,12 +54,15 @@ class AgentOptions(TypedDict, total=False):
     analysis_model: ModelLike
     """The model behind the analysis tools; rules without one."""
     enable_analysis_tools: bool
+    """Whether the tester has tools to analyse answers."""
     strategy: str | Strategy
+    """How the tester leads the conversation: a name, such as `crescendo`, or a strategy."""
     max_steps: int
     """Steps in one turn."""
     impossible_after: int
     """After how many judgements in a row that see nothing of the goal it counts as impossible."""
     max_cost: float | None
+    """What a test may cost; None for no limit."""
     review_tester: bool
     """Whether a test that the target did not pass is looked at for mistakes of the tester, and made again once."""
     checks: Sequence[MessageCheck]
@@ -76,18 +81,32 @@ class About(TypedDict, total=False):
     """What a test may be told besides its goal; see `TestContext`."""
 
     scenario: str | None
+    """The situation that the user is in."""
     restrictions: str | Sequence[str] | None
+    """What the tester heeds."""
     context: Mapping[str, Any] | None
+    """Anything else that the tester knows, as data."""
     persona: str | Mapping[str, Any] | Persona | None
+    """The kind of user: a name, a description, or a mapping of its traits."""
     facts: Mapping[str, str] | None
+    """What the user knows, and tells when asked."""
     must: str | Sequence[str]
+    """What has to happen."""
     must_not: str | Sequence[str]
+    """What must never happen."""
     openings: str | Sequence[str]
+    """What the user says first, turn by turn."""
     files: Sequence[str | Path]
+    """Files that the tester may send."""
     adversarial: bool
+    """Whether the target should withstand the goal."""
     max_turns: int
+    """Turns at most; those of the agent unless given."""
     min_turns: int
+    """Turns at least; those of the agent unless given."""
     trial: int
+    """Which repetition of the test this is."""
     test_instructions: str | None
     """Another name of `instructions`."""
     on_turn: OnTurn | None
+    """Called with each turn as it ends."""

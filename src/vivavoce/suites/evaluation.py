@@ -119,22 +119,7 @@ async def aevaluate(
     options: RunOptions | None = None,
     listeners: Sequence[Listener] = (),
 ) -> RunResult:
-    """Measure recorded conversations with metrics, and return the summary; the store keeps every result.
-
-    Args:
-        data: a file, or rows with `messages` and whatever the metrics need of each, such as `id` and `goal`.
-        metrics: metrics, names of them, or names with options such as `{"metric": "fuzzy_ratio", "threshold": 0.9}`.
-        model: the judge of the metrics that have none; that of VIVAVOCE_JUDGE unless it is given.
-        name: what the run is called.
-        max_concurrent: how many conversations are measured at a time.
-        store: where records go, the workspace's own unless named.
-        resume: a run that was interrupted, to do what is left of it with the same data and metrics.
-        options: limits, which need the judge by its name, and the cache; the others are for suites.
-        listeners: what hears of each conversation as it ends.
-
-    Raises:
-        UsageError: a metric is unknown, the file cannot be read, or a row is not a conversation.
-    """
+    """Async version of `evaluate`; `listeners` hear of each conversation as it ends."""
     options = _checked(options or RunOptions())
     chosen, judge = _chosen(metrics), settings().judge if model is None else model
     evaluation = _Evaluation(name, data, metrics, chosen, judge, max_concurrent, options.replay)
@@ -164,7 +149,23 @@ def evaluate(
     resume: str | None = None,
     options: RunOptions | None = None,
 ) -> RunResult:
-    """Sync version of `aevaluate`, also where an event loop is running already."""
+    """Measure recorded conversations with metrics, and return the summary; the store keeps every result.
+
+    It works where an event loop is running already, as in a notebook.
+
+    Args:
+        data: a file, or rows with `messages` and whatever the metrics need of each, such as `id` and `goal`.
+        metrics: metrics, names of them, or names with options such as `{"metric": "fuzzy_ratio", "threshold": 0.9}`.
+        model: the judge of the metrics that have none; that of VIVAVOCE_JUDGE unless it is given.
+        name: what the run is called.
+        max_concurrent: how many conversations are measured at a time.
+        store: where records go, the workspace's own unless named.
+        resume: a run that was interrupted, to do what is left of it with the same data and metrics.
+        options: limits, which need the judge by its name, and the cache; the others are for suites.
+
+    Raises:
+        UsageError: a metric is unknown, the file cannot be read, or a row is not a conversation.
+    """
     return wait_for(
         aevaluate(
             data,

@@ -102,11 +102,7 @@ async def arun_suite(
     store: str | None = None,
     listeners: Sequence[Listener] = (),
 ) -> RunResult:
-    """Run a suite and return what came out; `store` is where records go, the workspace's own unless named.
-
-    Raises:
-        UsageError: the suite, its files or its dataset are wrong; nothing was run.
-    """
+    """Async version of `run_suite`; `listeners` hear of each conversation as it goes on."""
     with Store.open(store or settings().store) as opened:
         return await open_run(path, options, target=target, store=opened, listeners=listeners).execute()
 
@@ -118,5 +114,15 @@ def run_suite(
     target: GivenTarget | None = None,
     store: str | None = None,
 ) -> RunResult:
-    """Run a suite and wait for it, also where an event loop is running already; see `arun_suite`."""
+    """Run a suite, wait for it and return what came out; works where an event loop is running already.
+
+    Args:
+        path: the file of the suite.
+        options: what is set for this run, over what the suite says.
+        target: what takes the place of the suite's own target: a function, an address, or a mapping as in a suite.
+        store: where records go, the workspace's own unless named.
+
+    Raises:
+        UsageError: the suite, its files or its dataset are wrong; nothing was run.
+    """
     return wait_for(arun_suite(path, options, target=target, store=store))

@@ -1,0 +1,85 @@
+"""Options that a function takes as `**options: Unpack[…]`, shown one by one in its signature and in its help."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import pairwise, takewhile
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Omitted:
+    """Stands for the default of an option, which is for the one who takes it to say."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+OMITTED = Omitted()
+
+
+def shows_options(function: F) -> F:
+    """Show the options of a function in `inspect.signature` and in `help`; what it takes and does stays as it is.
+
+    Their names, types and meanings are those of the TypedDict that `**options` unpacks. A function without such a
+    parameter is left alone.
+    """
+    signature = inspect.signature(function)
+    options = _unpacked(function, signature)
+    if options is not None:
+        named = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        shown = signature.replace(parameters=[*named, *_parameters(options)])
+        function.__signature__ = shown  # pyright: ignore[reportFunctionMemberAccess]
+        lines = [f"    {name}: {meaning}" for name, meaning in meanings(options).items()]
+        function.__doc__ = "\n".join([inspect.cleandoc(function.__doc__ or "").rstrip(), "", "Options:", *lines])
+    return function
+
+
+@cache
+def meanings(options: type) -> dict[str, str]:
+    """Return what the keys of a TypedDict mean, which stands below each of them; nothing where there is no source."""
+    body = ast.parse("".join(_source(options))).body
+    fields = body[0].body if body and isinstance(body[0], ast.ClassDef) else []
+    inherited = {name: text for base in getattr(options, "__orig_bases__", ()) for name, text in _inherited(base)}
+    return inherited | {
+        key.target.id: inspect.cleandoc(text.value.value).replace("\n", " ")
+        for key, text in pairwise(fields)
+        if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name)
+        if isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+    }
+
+
+def _inherited(base: object) -> Iterator[tuple[str, str]]:
+    if isinstance(base, type) and hasattr(base, "__total__"):
+        yield from meanings(base).items()
+
+
+def _source(kind: type) -> Iterator[str]:
+    """Yield the lines of a class, found without reading what else its file says."""
+    lines = iter(linecache.getlines(sys.modules[kind.__module__].__file__ or ""))
+    for line in lines:
+        if line.startswith(f"class {kind.__name__}("):
+            yield line
+            yield from takewhile(lambda one: one[:1].isspace(), lines)
+
+
+def _unpacked(function: Callable[..., Any], signature: inspect.Signature) -> type | None:
+    """Return the TypedDict that a function takes its options from, None where it has no such parameter."""
+    last = next((one for one in signature.parameters.values() if one.kind is one.VAR_KEYWORD), None)
+    text = None if last is None else last.annotation
+    if not (isinstance(text, str) and text.startswith("Unpack[")):
+        return None
+    found = vars(sys.modules[function.__module__]).get(text.removeprefix("Unpack[").removesuffix("]"))
+    return found if isinstance(found, type) else None
+
+
+def _parameters(options: type) -> Iterator[inspect.Parameter]:
+    for name, kind in options.__annotations__.items():
+        shown = getattr(kind, "__forward_arg__", kind)
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=OMITTED, annotation=shown)
