@@ -9,9 +9,10 @@ from fastapi import APIRouter, Request, Response
 
 from vivavoce.metrics.factory import metrics as registered
 from vivavoce.server.api.answers import ERRORS, answer
+from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import Health, MetricLine
 
-router = APIRouter(prefix="/api/v1", tags=["about"], responses=ERRORS)
+router = APIRouter(prefix="/api/v1", tags=["about"], route_class=StrictRoute, responses=ERRORS)
 
 
 @router.get("/health", response_model=Health)

@@ -6,10 +6,11 @@ from fastapi import APIRouter, Request, Response
 
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.runs import After, Limit
+from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.users import needs
 from vivavoce.store.access.audit import AuditPage
 
-router = APIRouter(prefix="/api/v1", tags=["audit"], responses=ERRORS)
+router = APIRouter(prefix="/api/v1", tags=["audit"], route_class=StrictRoute, responses=ERRORS)
 
 
 @router.get("/audit", response_model=AuditPage, dependencies=[needs("admin")])

@@ -7,10 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Request, Response
 
 from vivavoce.server.api.answers import ERRORS
+from vivavoce.server.api.strict import StrictRoute
 from vivavoce.server.replies import Problem
 from vivavoce.server.users import needs, user_of
 
-router = APIRouter(prefix="/api/v1", tags=["runs"], responses=ERRORS)
+router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
 _MORE = {409: {"model": Problem, "description": "It is being worked on."}}
 
