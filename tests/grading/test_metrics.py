@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,11 +14,12 @@ from hypothesis import strategies as st
 from vivavoce.conversation import split_turns
 from vivavoce.errors import BudgetExhausted, UsageError
 from vivavoce.grading.grader import Grader
-from vivavoce.grading.metrics import metric_grader
+from vivavoce.grading.metrics import extracted, metric_grader
 from vivavoce.messages import read_messages
 from vivavoce.metrics import AllOf, AspectCritic, BaseMultiTurnMetric, MetricConfig, MetricResult, Panel, SafetyMetric
 from vivavoce.metrics.exact.counts import TurnCountMetric
 from vivavoce.metrics.exact.response_length import ResponseLengthMetric
+from vivavoce.metrics.measuring import ExactMetric, Measured, Part
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.model import Request
 from vivavoce.records.score import Evidence, Score
@@ -269,3 +271,28 @@ def test_a_fingerprint_holds_the_text_of_the_file_that_the_metric_is_from() -> N
     prints = {metric_grader("m", metric, None, text).fingerprint for text in ("", "x = 1", "x = 2", "\ud83d")}
     assert len(prints) == 4
     assert metric.fingerprint in prints
+
+
+class Spoken(ExactMetric):
+    """The number that the assistant said last, which passes from 0.7 on."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(MetricConfig(name="spoken", threshold=0.7), **options)
+
+    def measure(self, part: Part) -> Measured:
+        return Measured(float(part.turns[-1][-1].text), "said")
+
+
+def numbers(*said: float) -> list[dict[str, Any]]:
+    return [
+        line for one in said for line in ({"role": "user", "content": "?"}, {"role": "assistant", "content": f"{one}"})
+    ]
+
+
+@pytest.mark.parametrize(("said", "passed"), [((0.7, 0.7, 0.7), True), ((0.5, 0.9), True), ((0.5, 0.8), False)])
+async def test_a_mean_over_turns_passes_where_a_turn_does(said: tuple[float, ...], passed: bool) -> None:
+    apart = extracted(Spoken(), {"metric": "spoken", "scope": "turn"}, Path())
+    for grader in (metric_grader("m", Spoken(scope="turn")), metric_grader("m", apart)):
+        grade = await graded(grader, numbers(*said))
+        assert grade.passed is passed
+        assert [turn.passed for turn in grade.turns or []] == [one >= 0.7 for one in said]
