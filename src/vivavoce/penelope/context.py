@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -73,12 +73,13 @@ class GoalProgress(BaseModel):
     inconclusive: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What metrics said when a turn was over; `turn` counts from 1."""
+class TurnMetrics(BaseModel):
+    """The results of metrics after a turn; `turn` counts from 1."""
+
+    model_config = ConfigDict(frozen=True)
 
     turn: int
-    results: Mapping[str, MetricResult]
+    results: dict[str, MetricResult]
 
 
 @dataclass
@@ -102,7 +103,7 @@ class TestState:
     steps: list[Step] = field(default_factory=list[Step])
     findings: list[str] = field(default_factory=list[str])
     progress: list[GoalProgress] = field(default_factory=list[GoalProgress])
-    metrics_history: list[Measured] = field(default_factory=list[Measured])
+    metrics_history: list[TurnMetrics] = field(default_factory=list[TurnMetrics])
     usage: dict[str, Usage] = field(default_factory=dict[str, Usage])
     counts: Counter[str] = field(default_factory=Counter[str])
     objections: Counter[str] = field(default_factory=Counter[str])

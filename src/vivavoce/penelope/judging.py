@@ -18,7 +18,7 @@ from vivavoce.metrics.steps import carry_out
 from vivavoce.metrics.streaming import Stream
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.pacing.waiting import is_cancelled
-from vivavoce.penelope.context import GoalProgress, Measured, TestState
+from vivavoce.penelope.context import GoalProgress, TestState, TurnMetrics
 from vivavoce.penelope.review import TesterReview
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.records.usage import Usage
@@ -84,7 +84,7 @@ class Judges:
             self._note(state, results[GOAL])
         state.guarded = next((results[one.name] for one in panel.guards if results[one.name].passed is False), None)
         if results:
-            state.metrics_history.append(Measured(number, results))
+            state.metrics_history.append(TurnMetrics.model_construct(turn=number, results=results))
 
     async def at_end(self, state: TestState) -> dict[str, MetricResult]:
         """Return what every metric says of the whole test; the goal first.

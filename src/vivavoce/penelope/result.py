@@ -4,70 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from pydantic_core import PydanticSerializationError
 
 from vivavoce.conversation import ConversationHistory
-from vivavoce.errors import Blame
-from vivavoce.messages import AnyMessage, StoredMessages
 from vivavoce.metrics.result import MetricResult
-from vivavoce.penelope.context import TestContext
+from vivavoce.penelope.context import TestContext, TurnMetrics
 from vivavoce.penelope.judging import CONTRACT, GOAL
-from vivavoce.penelope.turn import Step, Turn
+from vivavoce.penelope.turn import Turn
 from vivavoce.penelope.view import html, line, text
-from vivavoce.records.failure import Failure
 from vivavoce.records.test import Criterion as Criterion
-from vivavoce.records.test import Test, TestStatus
+from vivavoce.records.test import Test, TestOutcome
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage
 
 
-class TurnMetrics(BaseModel):
-    """What metrics said when a turn was over; `turn` counts from 1."""
+class TestResult(TestOutcome[TestContext, Turn, MetricResult, TurnMetrics]):
+    """The outcome of a test; its fields are those of `records.test.TestOutcome`."""
 
-    model_config = ConfigDict(frozen=True)
-
-    turn: int
-    results: dict[str, MetricResult]
-
-
-class TestResult(BaseModel):
-    """The outcome of a test.
-
-    `goal_achieved` is what the last judgement of the goal says; `target_passed` what that means for the target: for a
-    goal that the target should withstand the opposite, and in any case all of `criteria` kept and no guard tripped;
-    None where that cannot be told. `blame` says whose fault a test is that the target did not pass, and `blame_reason`
-    why. `usage` is by role: tester, judge, target. `discarded` are earlier tries that the tester itself spoilt; what
-    they used is counted too.
-    """
-
-    __test__: ClassVar[bool] = False
-    model_config = ConfigDict(frozen=True)
-
-    status: TestStatus
-    goal_achieved: bool
-    target_passed: bool | None = None
-    stop_reason: str = ""
-    stopped_by: str = ""
-    context: TestContext
-    opening: StoredMessages = Field(default_factory=lambda: list[AnyMessage]())
-    history: list[Turn] = Field(default_factory=list[Turn])
-    unfinished: list[Step] = Field(default_factory=list[Step])
-    findings: list[str] = Field(default_factory=list[str])
-    evaluation: dict[str, MetricResult] = Field(default_factory=dict[str, MetricResult])
-    criteria: list[Criterion] = Field(default_factory=list[Criterion])
-    metrics_history: list[TurnMetrics] = Field(default_factory=list[TurnMetrics])
-    blame: Blame | None = None
-    blame_reason: str = ""
-    failure: Failure | None = None
-    review: MetricResult | None = None
-    usage: dict[str, Usage] = Field(default_factory=dict[str, Usage])
-    metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
-    start_time: datetime | None = None
-    end_time: datetime | None = None
     discarded: list[TestResult] = Field(default_factory=lambda: list[TestResult]())
 
     @property

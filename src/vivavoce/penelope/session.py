@@ -15,7 +15,7 @@ from vivavoce.models.model import Model
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.context import TestContext, TestState
 from vivavoce.penelope.judging import Judges, Panel
-from vivavoce.penelope.result import TestResult, TurnMetrics
+from vivavoce.penelope.result import TestResult
 from vivavoce.penelope.stopping import Limits, Stop, StoppingCondition, TimeoutCondition, conditions
 from vivavoce.penelope.strategies.openings import Openings
 from vivavoce.penelope.strategies.strategy import Strategy
@@ -119,9 +119,7 @@ class TestSession:
             findings=_findings(state),
             evaluation=evaluation,
             criteria=verdict.criteria,
-            metrics_history=[
-                TurnMetrics.model_construct(turn=m.turn, results=m.results) for m in state.metrics_history
-            ],
+            metrics_history=state.metrics_history,
             blame=blame,
             blame_reason=why,
             failure=failure or _failure_of(state),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, Generic, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -18,6 +18,11 @@ from vivavoce.records.failure import Failure
 from vivavoce.records.score import Evidence, Score
 from vivavoce.records.turn import Turn
 from vivavoce.records.usage import Usage
+
+AnyContext = TypeVar("AnyContext")
+AnyTurn = TypeVar("AnyTurn", bound="TesterTurn")
+AnyScore = TypeVar("AnyScore", bound=Score)
+AnyTurnScores = TypeVar("AnyTurnScores", bound=BaseModel)
 
 
 class TestStatus(StrEnum):
@@ -117,7 +122,7 @@ KeptScore = Annotated[Score, BeforeValidator(_score)]
 
 
 class TurnScores(BaseModel):
-    """What metrics said when a turn was over; `turn` counts from 1."""
+    """The scores of metrics after a turn; `turn` counts from 1."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -125,12 +130,14 @@ class TurnScores(BaseModel):
     results: dict[str, KeptScore]
 
 
-class Test(BaseModel):
-    """How a test went, as it is kept with the conversation that it led.
+class TestOutcome(BaseModel, Generic[AnyContext, AnyTurn, AnyScore, AnyTurnScores]):
+    """What a test came to, in whatever types its context, its turns and its scores have.
 
-    `context` is what the test was about, as the tester was given it. `opening` and the exchanges of `history` are those
-    of the trajectory and stand here only for `discarded` tries, which the tester itself spoilt. The other fields are
-    those of `penelope.TestResult`.
+    `goal_achieved` is the last judgement of the goal. `target_passed` is what that means for the target: for a goal
+    that the target should withstand the opposite, and in any case all of `criteria` kept and no guard tripped; None
+    where that cannot be decided. `blame` names who caused it that the target did not pass, and `blame_reason` why.
+    `usage` is by role: tester, judge, target. Both kinds of outcome have `discarded` besides: earlier tries that the
+    tester itself spoilt, whose usage is counted too.
     """
 
     __test__: ClassVar[bool] = False
@@ -141,22 +148,30 @@ class Test(BaseModel):
     target_passed: bool | None = None
     stop_reason: str = ""
     stopped_by: str = ""
-    context: dict[str, Any]
+    context: AnyContext
     opening: StoredMessages = Field(default_factory=lambda: list[AnyMessage]())
-    history: list[KeptTurn] = Field(default_factory=list[KeptTurn])
+    history: list[AnyTurn] = Field(default_factory=list[AnyTurn])
     unfinished: list[Step] = Field(default_factory=list[Step])
     findings: list[str] = Field(default_factory=list[str])
-    evaluation: dict[str, KeptScore] = Field(default_factory=dict[str, Score])
+    evaluation: dict[str, AnyScore] = Field(default_factory=dict[str, AnyScore])
     criteria: list[Criterion] = Field(default_factory=list[Criterion])
-    metrics_history: list[TurnScores] = Field(default_factory=list[TurnScores])
+    metrics_history: list[AnyTurnScores] = Field(default_factory=list[AnyTurnScores])
     blame: Blame | None = None
     blame_reason: str = ""
     failure: Failure | None = None
-    review: KeptScore | None = None
+    review: AnyScore | None = None
     usage: dict[str, Usage] = Field(default_factory=dict[str, Usage])
     metadata: dict[str, Any] = Field(default_factory=dict[str, Any])
     start_time: datetime | None = None
     end_time: datetime | None = None
+
+
+class Test(TestOutcome[dict[str, Any], KeptTurn, KeptScore, TurnScores]):
+    """A test as it is kept with the conversation that it led.
+
+    `opening` and the exchanges of `history` are those of the trajectory and are kept here only for `discarded`.
+    """
+
     discarded: list[Test] = Field(default_factory=lambda: list[Test]())
 
 
