@@ -15,7 +15,7 @@ from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.models.cassette import export_replies, import_replies
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.tables import Column, FittingTable
-from vivavoce.report.text import safe
+from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 
 COLUMNS = (Column("model"), Column("replies", "right"), Column("size", "right", rank=1))

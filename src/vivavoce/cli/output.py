@@ -18,7 +18,8 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from vivavoce.errors import UsageError
-from vivavoce.report.text import inert, printable, printable_json, safe
+from vivavoce.report.text import inert, printable, printable_json
+from vivavoce.safe_text import safe
 from vivavoce.settings import settings
 from vivavoce.store.database.address import Place
 

@@ -14,8 +14,8 @@ from vivavoce.report.headline import headline
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.tables import Column, FittingTable
 from vivavoce.report.terminal import number
-from vivavoce.report.text import safe
 from vivavoce.run.summary import Summary
+from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 
 COLUMNS = (

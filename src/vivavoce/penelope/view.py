@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
 from vivavoce.records.failure import shorten
+from vivavoce.safe_text import safe
 
 if TYPE_CHECKING:
     from vivavoce.penelope.result import TestResult
     from vivavoce.penelope.turn import Turn
-
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-"""What moves a cursor, or hides or turns round what is written."""
 
 _SHOWN = 2_000
 """Characters of one message that are shown."""
@@ -37,12 +34,12 @@ def turn_lines(turn: Turn) -> Iterator[str]:
     """Yield a turn as lines: the steps of the tester, what it said, what the target answered."""
     for step in turn.steps:
         done = f"{step.tool_name or 'words'}{' (refused)' if step.refused else ''}"
-        yield f"  · {_safe(done)}: {_safe(step.tool_message.text, 200)}"
-    yield f"{turn.turn_number}. user: {_safe(turn.message)}"
+        yield f"  · {_one_line(done)}: {_one_line(step.tool_message.text, 200)}"
+    yield f"{turn.turn_number}. user: {_one_line(turn.message)}"
     if turn.exchange.failure is not None:
-        yield f"   failed: {_safe(turn.exchange.failure.message, 300)}"
+        yield f"   failed: {_one_line(turn.exchange.failure.message, 300)}"
     else:
-        yield f"   assistant: {_safe(turn.reply)}"
+        yield f"   assistant: {_one_line(turn.reply)}"
 
 
 def html(result: TestResult) -> str:
@@ -63,30 +60,30 @@ def html(result: TestResult) -> str:
 
 def _lines(result: TestResult) -> Iterator[str]:
     yield line(result)
-    yield f"goal: {_safe(result.context.goal, 300)}"
-    yield f"stopped: {_safe(result.stop_reason, 300)}"
+    yield f"goal: {_one_line(result.context.goal, 300)}"
+    yield f"stopped: {_one_line(result.stop_reason, 300)}"
     if result.blame_reason:
-        yield f"blame: {result.blame}: {_safe(result.blame_reason, 300)}"
+        yield f"blame: {result.blame}: {_one_line(result.blame_reason, 300)}"
     for turn in result.history:
         yield from turn_lines(turn)
     for name, one in result.evaluation.items():
         score = one.score if one.state == "scored" else one.state
         yield f"{name}: {score}{_because(one.reasoning)}"
     for one in result.criteria:
-        yield f"{'must' if one.must else 'must not'}: {_safe(one.text, 200)}: {'kept' if one.met else 'not kept'}"
+        yield f"{'must' if one.must else 'must not'}: {_one_line(one.text, 200)}: {'kept' if one.met else 'not kept'}"
 
 
 def _because(reasoning: str | None) -> str:
-    return f" ({_safe(reasoning, 300)})" if reasoning else ""
+    return f" ({_one_line(reasoning, 300)})" if reasoning else ""
 
 
 def _answer(turn: Turn) -> str:
     return turn.exchange.failure.message if turn.exchange.failure else turn.reply
 
 
-def _safe(said: str, limit: int = _SHOWN) -> str:
-    return " ".join((shorten(_CONTROL.sub("", said), limit) or "").encode("utf-8", "replace").decode().split())
+def _one_line(text: str, limit: int = _SHOWN) -> str:
+    return " ".join((shorten(safe(text), limit) or "").split())
 
 
-def _cell(said: str) -> str:
-    return escape(shorten(said, _SHOWN) or "").encode("utf-8", "replace").decode().replace("\n", "<br>")
+def _cell(text: str) -> str:
+    return escape(shorten(safe(text), _SHOWN) or "").replace("\n", "<br>")

@@ -10,7 +10,8 @@ from rich.text import Text
 from vivavoce.report.compare import Comparison, Flip, GraderComparison, TargetComparison
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.terminal import interval, number
-from vivavoce.report.text import count, one_line, safe
+from vivavoce.report.text import count, one_line
+from vivavoce.safe_text import safe
 
 SHOWN = 10
 """Flips and unmatched samples that are shown at most."""

@@ -11,9 +11,10 @@ from rich.text import Text
 from vivavoce.records.counting import conversation_label
 from vivavoce.report.reasons import explained
 from vivavoce.report.tables import Column, FittingTable, Labelled
-from vivavoce.report.text import count, one_line, safe
+from vivavoce.report.text import count, one_line
 from vivavoce.report.worst import Worst, WorstSamples
 from vivavoce.run.summary import AgreementSummary, GraderSummary, Summary
+from vivavoce.safe_text import safe
 
 PASSED_ADDED = (
     "Whether the scores passed was added when the store was upgraded: "

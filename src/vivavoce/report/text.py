@@ -1,12 +1,10 @@
-"""Text from models and targets made safe for a terminal and a log: no control sequences, no commands, one line."""
+"""Lines for a terminal and a log: no control sequences, no commands of a CI server, one line where one is wanted."""
 
 from __future__ import annotations
 
 import re
 
-_CONTROL = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
+from vivavoce.safe_text import safe
 
 _COMMAND = re.compile(r"(?<![^\r\n])((?:\x1b\[[0-9;]*m|[^\S\r\n])*)::(?=\w)|##(?=\w*\[)")
 """What the log of a CI server takes for a command: `::error` after blanks, `##[error]` and `##vso[…]` anywhere.
@@ -14,11 +12,6 @@ _COMMAND = re.compile(r"(?<![^\r\n])((?:\x1b\[[0-9;]*m|[^\S\r\n])*)::(?=\w)|##(?
 Source: `ActionCommand.TryParseV2` and `TryParse` of GitHub's runner; "Logging commands" of Azure Pipelines.
 """
 _IN_JSON = re.compile(r"[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]|(?<=#)#(?=\w*\[)")
-
-
-def safe(text: str) -> str:
-    """Return a text without control characters, escape sequences and marks that reverse the reading direction."""
-    return _CONTROL.sub("", text).encode("utf-8", "replace").decode()
 
 
 def inert(lines: str) -> str:

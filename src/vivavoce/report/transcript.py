@@ -16,7 +16,8 @@ from vivavoce.records.trajectory import Turn
 from vivavoce.report.findings import findings
 from vivavoce.report.tables import Labelled
 from vivavoce.report.tester import ending, thoughts
-from vivavoce.report.text import one_line, safe
+from vivavoce.report.text import one_line
+from vivavoce.safe_text import safe
 
 MARKS: dict[State, str] = {"scored": " ", "error": "!", "skipped": "–"}
 EVIDENCE_LINES = 6

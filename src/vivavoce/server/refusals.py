@@ -8,7 +8,7 @@ from fastapi import Request, Response
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from vivavoce.report.text import safe
+from vivavoce.safe_text import safe
 from vivavoce.server.api.answers import refused
 from vivavoce.server.pages.page import page
 

@@ -15,8 +15,8 @@ import uvicorn
 from fastapi import FastAPI
 
 from vivavoce.errors import UsageError
-from vivavoce.report.text import safe
 from vivavoce.run.heap import RARELY
+from vivavoce.safe_text import safe
 from vivavoce.server.access import Access
 from vivavoce.server.app import create_app
 from vivavoce.server.connection import TimedConnection

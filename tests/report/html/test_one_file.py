@@ -19,7 +19,7 @@ from vivavoce.records.score import Evidence, Score, failed
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html import one_file
 from vivavoce.report.html.one_file import write_html
-from vivavoce.report.text import safe
+from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 
 QUOTE = Evidence(text="no refund, ever", turn=1, verified=True)

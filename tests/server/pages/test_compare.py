@@ -9,7 +9,7 @@ import pytest
 
 from vivavoce.records.run import Grading, Outcome
 from vivavoce.records.score import Score, failed
-from vivavoce.report.text import safe
+from vivavoce.safe_text import safe
 from vivavoce.server.pages.compare import SHOWN
 from vivavoce.store.store import Store
 

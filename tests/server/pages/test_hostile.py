@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from vivavoce.report.html.rendering import STATIC
-from vivavoce.report.text import safe
+from vivavoce.safe_text import safe
 from vivavoce.server.pages.links import run_page, sample_page
 from vivavoce.store.store import Store
 

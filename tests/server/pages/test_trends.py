@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from report.trend_cases import PRINTS, SPEC, keep, says
-from vivavoce.report.text import safe
+from vivavoce.safe_text import safe
 from vivavoce.server.pages.links import run_page, trends_page
 from vivavoce.store.store import Store
 

@@ -27,7 +27,7 @@ from vivavoce.report.html.marks import (
 from vivavoce.report.html.plots import strip
 from vivavoce.report.html.transcript import Part, Shown, Thought, Writer, judged, steps, thoughts
 from vivavoce.report.html.wording import dollars, span
-from vivavoce.report.text import safe
+from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import RANK, SampleStatus, worst_of
 
 SHOWN = 200

@@ -15,7 +15,7 @@ from vivavoce.records.score import Score
 from vivavoce.report.html.marks import WORDS, State, state_of
 from vivavoce.report.html.plots import Range, Scale, range_plot
 from vivavoce.report.html.wording import score
-from vivavoce.report.text import safe
+from vivavoce.safe_text import safe
 
 VERDICTS: Mapping[HumanVerdict, tuple[str, State]] = {
     "pass": ("Pass", "pass"),

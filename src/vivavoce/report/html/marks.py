@@ -13,7 +13,7 @@ from vivavoce.records.score import Finding as ScoreFinding
 from vivavoce.records.score import FindingState, Score
 from vivavoce.report.html.evidence import Quote, Register
 from vivavoce.report.html.wording import indented
-from vivavoce.report.text import safe
+from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import SampleStatus, status_of
 
 State: TypeAlias = SampleStatus | Literal["part"]

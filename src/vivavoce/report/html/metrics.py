@@ -12,8 +12,8 @@ from vivavoce.report.headline import gate_of
 from vivavoce.report.html.marks import State
 from vivavoce.report.html.plots import Range, Scale, range_plot
 from vivavoce.report.reasons import reason_text
-from vivavoce.report.text import safe
 from vivavoce.run.summary import GraderSummary, Summary
+from vivavoce.safe_text import safe
 
 _STATES: Mapping[Verdict, State] = {"pass": "pass", "fail": "fail", "inconclusive": "error"}
 

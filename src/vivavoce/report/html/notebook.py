@@ -12,9 +12,9 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.rendering import STATIC, rendered
 from vivavoce.report.html.run import head
 from vivavoce.report.html.samples import Line, line
-from vivavoce.report.text import safe
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import Summary
+from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
 
 SHOWN = 5

@@ -6,8 +6,8 @@ from vivavoce.records.run import Grading, Run
 from vivavoce.report.headline import headline
 from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
 from vivavoce.report.terminal import PASSED_ADDED, agreement_line, tester_lines
-from vivavoce.report.text import safe
 from vivavoce.run.summary import Summary
+from vivavoce.safe_text import safe
 
 COLUMNS = 3
 """Graders that have a column of their own in the list of samples."""

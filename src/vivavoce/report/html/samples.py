@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from vivavoce.records.counting import to_number
 from vivavoce.report.html.plots import Strip, strip
-from vivavoce.report.text import one_line, safe
+from vivavoce.report.text import one_line
+from vivavoce.safe_text import safe
 from vivavoce.store.browse.listing import SampleEntry, ScoreEntry, TurnScore
 from vivavoce.store.browse.status import SampleStatus, status_of, worst_of
 

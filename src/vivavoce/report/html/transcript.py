@@ -13,8 +13,9 @@ from vivavoce.records.trajectory import Turn, tool_results
 from vivavoce.report.html.evidence import Piece, Quote, Register
 from vivavoce.report.html.marks import Mark, State
 from vivavoce.report.html.wording import span
-from vivavoce.report.text import one_line, safe
+from vivavoce.report.text import one_line
 from vivavoce.report.transcript import words_of
+from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import worst_of
 
 LONGEST = 20_000

@@ -6,7 +6,7 @@ import json
 from datetime import datetime
 from typing import Any
 
-from vivavoce.report.text import safe
+from vivavoce.safe_text import safe
 
 
 def score(value: float | None, digits: int = 2) -> str:

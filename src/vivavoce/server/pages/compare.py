@@ -15,7 +15,7 @@ from vivavoce.records.run import Grading, Run
 from vivavoce.report.compare import Comparison, Flip, GraderComparison, TargetComparison, reasons_of
 from vivavoce.report.headline import gate_of
 from vivavoce.report.html.comparing import difference, finding, lead, scale_of, signed, uneven
-from vivavoce.report.text import safe
+from vivavoce.safe_text import safe
 from vivavoce.server.comparisons import Comparisons
 from vivavoce.server.grader_names import check_grader
 from vivavoce.server.pages.choosing import choice

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import RedirectResponse
 
-from vivavoce.report.text import safe
+from vivavoce.safe_text import safe
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import run_list, run_page
 from vivavoce.server.pages.page import page

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from vivavoce.records.counting import conversation_label
 from vivavoce.records.run import AttemptKey, Run
-from vivavoce.report.text import safe
+from vivavoce.safe_text import safe
 from vivavoce.server.job_record import JobEvent, Said
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.pages.links import job_page, sample_page

@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
 from vivavoce.errors import StoreError, UsageError
-from vivavoce.report.text import safe
+from vivavoce.safe_text import safe
 from vivavoce.server.pages.page import page
 from vivavoce.server.statuses import INVALID, answered
 

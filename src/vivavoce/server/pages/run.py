@@ -13,8 +13,8 @@ from vivavoce.records.run import Grading, Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.run import columns, head
 from vivavoce.report.html.samples import Line, line
-from vivavoce.report.text import safe
 from vivavoce.run.summary import Summary
+from vivavoce.safe_text import safe
 from vivavoce.server.grader_names import check_graders
 from vivavoce.server.pages.choosing import compare_with_before
 from vivavoce.server.pages.links import run_data, run_page, sample_page, trends_page

@@ -14,7 +14,7 @@ from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
 from vivavoce.errors import UsageError
-from vivavoce.report.text import safe
+from vivavoce.safe_text import safe
 from vivavoce.server.job_requests import GradeJob, SuiteJob, TestJob
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import job_page, new_job_page

@@ -1,0 +1,14 @@
+"""Text from models and targets made safe to show: no control sequences, nothing that turns the reading direction."""
+
+from __future__ import annotations
+
+import re
+
+_CONTROL = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-_]|[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def safe(text: str) -> str:
+    """Return a text without control characters, escape sequences and marks that reverse the reading direction."""
+    return _CONTROL.sub("", text).encode("utf-8", "replace").decode()
