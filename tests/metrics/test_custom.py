@@ -150,8 +150,8 @@ def wants_anything(*conversation: object) -> float:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: function_metric(wants_gaol), "takes 'gaol', and nobody has it; did you mean 'goal'"),
-        (lambda: function_metric(wants_anything), "'conversation' cannot be"),
+        (lambda: function_metric(wants_gaol), "takes 'gaol', which is not an input; did you mean 'goal'"),
+        (lambda: function_metric(wants_anything), "'conversation' cannot be passed so"),
         (
             lambda: function_metric(wants_gaol, nmae="x"),  # pyright: ignore
             "no option 'nmae'; did you mean 'name'",
@@ -283,7 +283,7 @@ def test_a_turn_that_fails_is_worse_than_any_that_passes_whatever_its_value(told
         ({"score": {"kind": "numeric", "min": 5, "max": 1}}, "score: min is below max; got 5 and 1"),
         ({"score": {"kind": "numeric", "threshold": 3}}, "threshold lies from 0 to 1"),
         ({"score": {"kind": "categorical", "categories": ["one"]}}, "score.categories"),
-        ({"score": {"kind": "categorical", "categories": ["a", "a"]}}, "stands twice"),
+        ({"score": {"kind": "categorical", "categories": ["a", "a"]}}, "is listed twice"),
         ({"score": {**LABEL, "passing": ["worm"]}}, "no category 'worm'; did you mean 'warm'"),
         ({"blocks": {"scores": "x"}}, "has no block 'scores'"),
     ],

@@ -63,10 +63,10 @@ def answer(request: Request) -> dict[str, Any]:
     schema = dict(wire_schema(request.schema))
     assert allows_strict(schema)
     said = fitting(schema, schema.get("$defs", {}))
-    asked: Any = getattr(request.schema, "asked", ())
+    expected: Any = getattr(request.schema, "expected", ())
     for name, key in (("checks", "item"), ("calls", "call"), ("claims", "turn"), ("requests", "turn")):
-        if name in said and asked:
-            said[name] = [{**said[name][0], key: one} for one in asked]
+        if name in said and expected:
+            said[name] = [{**said[name][0], key: one} for one in expected]
     return said
 
 

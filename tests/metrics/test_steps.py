@@ -178,7 +178,7 @@ def test_a_limit_ends_more_than_a_plan() -> None:
 
 
 def test_a_plan_that_is_not_over_has_no_result() -> None:
-    with pytest.raises(RuntimeError, match="waits for something more"):
+    with pytest.raises(RuntimeError, match="has not ended"):
         _ = Run(SafetyMetric(nobody()).plan_for(reading())).result
 
 

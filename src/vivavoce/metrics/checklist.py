@@ -37,7 +37,7 @@ class ChecklistReply(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    asked: ClassVar[tuple[str, ...]] = ()
+    expected: ClassVar[tuple[str, ...]] = ()
 
     checks: list[Check]
     reasoning: str
@@ -45,18 +45,20 @@ class ChecklistReply(BaseModel):
 
     @model_validator(mode="after")
     def _each_once(self) -> ChecklistReply:
-        got = [check.item for check in self.checks]
-        if self.asked and sorted(got) != sorted(self.asked):
+        answered = [check.item for check in self.checks]
+        if self.expected and sorted(answered) != sorted(self.expected):
             raise ValueError(
-                f"answer each of these items once: {', '.join(self.asked)}; got {', '.join(got) or 'none'}"
+                f"answer each of these items once: {', '.join(self.expected)}; got {', '.join(answered) or 'none'}"
             )
         return self
 
 
 @lru_cache(256)
 def checklist_reply(items: tuple[str, ...]) -> type[ChecklistReply]:
-    """Return the class of an answer about these items, or about whatever items the judge lists itself, for none."""
-    return type("ChecklistReply", (ChecklistReply,), {"asked": items, "__annotations__": {"asked": ClassVar[Any]}})
+    """Return the class of an answer about these items; without items the judge lists them itself."""
+    return type(
+        "ChecklistReply", (ChecklistReply,), {"expected": items, "__annotations__": {"expected": ClassVar[Any]}}
+    )
 
 
 class ChecklistMetric(JudgedMetric):

@@ -50,7 +50,7 @@ def choose_metric(
     Files that it names stand beside `base`, the current folder unless it is given.
 
     Raises:
-        UsageError: there is none of that name, or it takes no such option.
+        UsageError: no metric has that name, or it has no such option.
     """
     how = read_options(Choice, {"metric": choice} if isinstance(choice, str) else choice)
     kind = named_metric(how["metric"])
@@ -62,30 +62,32 @@ def make_chosen(kind: MetricClass, how: Choice, base: Path, judge: Model | None 
     """Return a metric of a class, made as a choice says.
 
     Raises:
-        UsageError: it takes no such option, or not with that value.
+        UsageError: it has no such option, or the value is wrong.
     """
-    named = how["metric"]
+    name = how["metric"]
     options = _config(how, base)
     if "extractor" in inspect.signature(kind).parameters:
-        given: dict[str, Any] = {one: how.get(one) for one in _OF_GRADERS if how.get(one) is not None}
-        return make_metric(kind, named, **options, **given)
+        grader_options: dict[str, Any] = {
+            option: how.get(option) for option in _OF_GRADERS if how.get(option) is not None
+        }
+        return make_metric(kind, name, **options, **grader_options)
     if judge is not None and kind.judged:
         options["model"] = judge
     scope = how.get("scope")
     apart = how.get("extractor") is not None or (scope == "turn" and not _takes_scope(kind))
     if scope in ("turn", "window") and not apart:
         options["scope"] = scope
-    made = make_metric(kind, named, judging=_judging(how), **options)
+    metric = make_metric(kind, name, judging=_judging(how), **options)
     if (threshold := how.get("threshold")) is not None:
-        made.config = passing_from(made, threshold)
-    return lazy("vivavoce.grading.metrics:extracted")(made, how, base) if apart else made
+        metric.config = passing_from(metric, threshold)
+    return lazy("vivavoce.grading.metrics:extracted")(metric, how, base) if apart else metric
 
 
 def passing_from(metric: BaseMultiTurnMetric, threshold: float) -> MetricConfig:
     """Return the configuration of a metric with a threshold from which its scores pass.
 
     Raises:
-        UsageError: no score of it lies there.
+        UsageError: the threshold lies outside the range of its scores.
     """
     config = metric.config
     if config.score_type == "categorical":
@@ -103,9 +105,9 @@ def passing_from(metric: BaseMultiTurnMetric, threshold: float) -> MetricConfig:
 def _config(how: Choice, base: Path) -> dict[str, Any]:
     options: dict[str, Any] = {"name": how["name"]} if "name" in how else {}
     options |= how.get("config", {})
-    for one in ("model", "settings"):
-        if one in options:
-            raise UsageError(f"{one} stands beside config, not in it")
+    for option in ("model", "settings"):
+        if option in options:
+            raise UsageError(f"{option} stands beside config, not in it")
     if "prompt_path" in options:
         options["prompt"] = base / str(options.pop("prompt_path"))
     return options
@@ -119,4 +121,4 @@ def _judging(how: Choice) -> dict[str, Any] | None:
 
 def _takes_scope(kind: MetricClass) -> bool:
     parameters = inspect.signature(kind).parameters
-    return "scope" in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    return "scope" in parameters or any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())

@@ -26,11 +26,11 @@ from vivavoce.models.model import identity_of
 from vivavoce.records.score import Finding, FindingState
 
 Sure = tuple[float, float] | Callable[[MetricResult], bool]
-"""Where a cheap metric is sure: at most, or at least, these values from 0 to 1; or what somebody's function says."""
+"""Where a cheap metric is sure: at most, or at least, these values from 0 to 1; or what a function of the user says."""
 
 
 class Composition(StepwiseMetric):
-    """A metric made of others, its `parts`; what each of them said is a finding, and whole in `extra`."""
+    """A metric made of others, its `parts`; the result of each is a finding, and in full in `extra`."""
 
     def __init__(self, config: MetricConfig, parts: Sequence[BaseMultiTurnMetric]) -> None:
         super().__init__(config.model_copy(update={"class_name": config.class_name or type(self).__name__}))
@@ -70,7 +70,7 @@ class Composition(StepwiseMetric):
         return _hashed(decided)
 
     def listed(self, results: Sequence[MetricResult]) -> dict[str, Any]:
-        """Return what each part said, as plain data."""
+        """Return the results of the parts as plain data."""
         return {"parts": [plain(result) for result in results]}
 
     def scored(
@@ -83,7 +83,7 @@ class Composition(StepwiseMetric):
         passed: bool | None = None,
         **more: Any,
     ) -> MetricResult:
-        """Return a score; `rests_on` are the results that brought it about, `more` are details."""
+        """Return a score; `rests_on` are the results that decided it, `more` are details."""
         value, passed = self.config.scored(score, passed)
         sure = [result.confidence for result in rests_on if result.confidence is not None]
         return MetricResult.model_construct(
@@ -95,7 +95,7 @@ class Composition(StepwiseMetric):
             confidence=min(sure) if sure else None,
             reason=reasoning,
             findings=tuple(map(_part, results)),
-            other_evidence=tuple(dict.fromkeys(one for result in rests_on for one in result.evidence)),
+            other_evidence=tuple(dict.fromkeys(evidence for result in rests_on for evidence in result.evidence)),
             extra={**self.listed(results), **more},
             usage=spent(results),
             fingerprint=self.fingerprint,
@@ -105,13 +105,13 @@ class Composition(StepwiseMetric):
     def unscored(self, results: Sequence[MetricResult], wrong: Sequence[MetricResult], **more: Any) -> MetricResult:
         """Return the error that `wrong` parts make of the whole; where there are none, say that all were skipped."""
         extra = {**self.listed(results), **more}
-        known: dict[str, Any] = {"usage": spent(results), "fingerprint": self.fingerprint, "extra": extra}
-        known["findings"] = tuple(map(_part, results))
+        fields: dict[str, Any] = {"usage": spent(results), "fingerprint": self.fingerprint, "extra": extra}
+        fields["findings"] = tuple(map(_part, results))
         if wrong:
-            return self.failed(_fault(wrong), **known)
-        left = [one for one in results if one.state == "skipped"]
-        reason = "; ".join(dict.fromkeys(f"{one.name} was skipped: {one.reason}" for one in left))
-        return self.skipped(reason, **known)
+            return self.failed(_fault(wrong), **fields)
+        skipped = [result for result in results if result.state == "skipped"]
+        reason = "; ".join(dict.fromkeys(f"{result.name} was skipped: {result.reason}" for result in skipped))
+        return self.skipped(reason, **fields)
 
 
 class AllOf(Composition):
@@ -130,13 +130,13 @@ class AllOf(Composition):
         return self._concluded(reading.given, (yield from self.together(reading)))
 
     def _concluded(self, given: MultiTurnEvaluationInput, results: Sequence[MetricResult]) -> MetricResult:
-        heard = [result for result in results if result.state != "skipped"]
-        deciding = [result for result in heard if result.passed is self.decisive]
-        unknown = [result for result in heard if result.passed is None]
-        if not deciding and (unknown or not heard):
+        applicable = [result for result in results if result.state != "skipped"]
+        deciding = [result for result in applicable if result.passed is self.decisive]
+        unknown = [result for result in applicable if result.passed is None]
+        if not deciding and (unknown or not applicable):
             return self.unscored(results, unknown)
         score = self.decisive if deciding else not self.decisive
-        return self.scored(given, score, _spelled(results), results, deciding or heard)
+        return self.scored(given, score, _summary(results), results, deciding or applicable)
 
 
 class AnyOf(AllOf):
@@ -193,15 +193,15 @@ class Weighted(Composition):
         """Measure by all parts at once."""
         results = yield from self.together(reading)
         measured = list(zip(self.parts, results, strict=True))
-        heard = [(part, result) for part, result in measured if result.state != "skipped"]
-        values = {part.name: value for part, result in heard if (value := result.value) is not None}
-        missing = [result for part, result in heard if part.name not in values]
+        applicable = [(part, result) for part, result in measured if result.state != "skipped"]
+        values = {part.name: value for part, result in applicable if (value := result.value) is not None}
+        missing = [result for part, result in applicable if part.name not in values]
         if missing or not values:
             return self.unscored(results, missing, weights=self.weights)
         total = sum(self.weights[name] for name in values)
         score = sum(self.weights[name] * value for name, value in values.items()) / total
-        counted = [result for _, result in heard]
-        return self.scored(reading.given, score, _spelled(results), results, counted, weights=self.weights)
+        counted = [result for _, result in applicable]
+        return self.scored(reading.given, score, _summary(results), results, counted, weights=self.weights)
 
 
 class Cascade(Composition):
@@ -234,8 +234,8 @@ class Cascade(Composition):
         if not callable(self.sure):
             return {"sure": self.sure}
         kind = type(self.sure)
-        named = [getattr(self.sure, "__module__", kind.__module__), getattr(self.sure, "__qualname__", kind.__name__)]
-        return {"sure": named}
+        name = [getattr(self.sure, "__module__", kind.__module__), getattr(self.sure, "__qualname__", kind.__name__)]
+        return {"sure": name}
 
     def steps_for(self, reading: Reading) -> Plan[MetricResult]:
         """Measure by the cheap part, and by the expensive one where that is not sure."""
@@ -263,7 +263,9 @@ class Cascade(Composition):
         saved: int,
     ) -> MetricResult:
         if result.state == "skipped":
-            return self.unscored(results, [one for one in results if one.state == "error"], calls_saved=0)
+            return self.unscored(
+                results, [part_result for part_result in results if part_result.state == "error"], calls_saved=0
+            )
         more = {"decided_by": part.name, "calls_saved": saved}
         value = result.value
         if value is None:
@@ -274,16 +276,16 @@ class Cascade(Composition):
 
 
 def fingerprint_of(metric: BaseMultiTurnMetric) -> str:
-    """Return the fingerprint of a metric, or for one of somebody's own that has none, a hash of its configuration."""
-    known: object = getattr(metric, "fingerprint", None)
+    """Return the fingerprint of a metric, or for a user-defined one without one, a hash of its configuration."""
+    fingerprint: object = getattr(metric, "fingerprint", None)
     kind = type(metric)
-    own = [
+    parts = [
         kind.__module__,
         kind.__qualname__,
         metric.config.model_dump(mode="json"),
         metric.model and identity_of(metric.model),
     ]
-    return known if isinstance(known, str) else _hashed(own)
+    return fingerprint if isinstance(fingerprint, str) else _hashed(parts)
 
 
 def plain(result: MetricResult, **more: object) -> dict[str, Any]:
@@ -292,7 +294,7 @@ def plain(result: MetricResult, **more: object) -> dict[str, Any]:
 
 
 def _part(result: MetricResult) -> Finding:
-    """Return what a part said as a finding of the whole."""
+    """Return the result of a part as a finding of the whole."""
     states: dict[bool | None, FindingState] = {True: "pass", False: "fail", None: "skip"}
     verdict = str(result.raw) if result.state == "scored" else result.state
     what = f"{result.name}: {result.reason}" if result.reason else result.name
@@ -300,10 +302,12 @@ def _part(result: MetricResult) -> Finding:
 
 
 def _fault(wrong: Sequence[MetricResult]) -> Fault:
-    """Return what parts that are errors, or say nothing that counts, are for the whole."""
-    said = "; ".join(f"{one.name}: {one.error.message if one.error else _useless(one)}" for one in wrong)
-    first = next((one.error for one in wrong if one.error), None)
-    fault = Fault(said, kind=first.kind if first else "verdict", evidence=first.evidence if first else None)
+    """Return the error of the whole, for parts that are errors or have no usable score."""
+    message = "; ".join(
+        f"{result.name}: {result.error.message if result.error else _useless(result)}" for result in wrong
+    )
+    first = next((result.error for result in wrong if result.error), None)
+    fault = Fault(message, kind=first.kind if first else "verdict", evidence=first.evidence if first else None)
     fault.blame = first.blame if first else "suite"
     return fault
 
@@ -312,14 +316,16 @@ def _useless(result: MetricResult) -> str:
     return f"its score {result.score!r} neither passes nor fails, or has no range; give it a threshold or a range"
 
 
-def _spelled(results: Sequence[MetricResult]) -> str:
+def _summary(results: Sequence[MetricResult]) -> str:
     words = {True: " passed", False: " failed", None: ""}
     return "; ".join(
-        f"{one.name} {one.score}{words[one.passed]}" if one.state == "scored" else f"{one.name}: {one.reasoning}"
-        for one in results
+        f"{result.name} {result.score}{words[result.passed]}"
+        if result.state == "scored"
+        else f"{result.name}: {result.reasoning}"
+        for result in results
     )
 
 
 def _hashed(decided: object) -> str:
-    spelled = json.dumps(decided, default=str)
-    return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    text = json.dumps(decided, default=str)
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -51,7 +51,7 @@ class MetricConfig(BaseModel):
     def scored(
         self, raw: Raw, passed: bool | None = None, value: float | None = None
     ) -> tuple[float | None, bool | None]:
-        """Return the value of a score from 0 to 1, and whether it passes; what the metric says itself of both stands.
+        """Return the value of a score from 0 to 1, and whether it passes; what the metric itself has decided is kept.
 
         The value of a score without a highest one is whether it passes; both are None where nothing says that.
 
@@ -62,16 +62,16 @@ class MetricConfig(BaseModel):
         passed = self.passes(raw) if passed is None else passed
         if value is None:
             if isinstance(raw, str) and self.categories:
-                raise self._not_one(raw)
+                raise self._unfit(raw)
             return None if passed is None else float(passed), passed
         if not -ROUNDING <= value <= 1 + ROUNDING:
-            raise self._not_one(raw)
+            raise self._unfit(raw)
         value = min(max(value, 0.0), 1.0)
         return value, reaches(value) if passed is None else passed
 
-    def _not_one(self, raw: Raw) -> GraderFault:
-        name, got = self.name or self.class_name or "the metric", shorten(repr(raw), 80)
-        return GraderFault(f"{name} gave {got}, which is not a score of the kind it states", kind="format")
+    def _unfit(self, raw: Raw) -> GraderFault:
+        name, score_text = self.name or self.class_name or "the metric", shorten(repr(raw), 80)
+        return GraderFault(f"{name} gave {score_text}, which is not a score of the kind it states", kind="format")
 
     def passes(self, score: Raw) -> bool | None:
         """Say whether a score passes, None where the configuration does not say what does."""
@@ -86,7 +86,7 @@ class MetricConfig(BaseModel):
         return reaches(self.threshold, score)
 
     def goodness(self, score: Raw) -> tuple[bool, float]:
-        """Return what scores are put in order by, the worst first: one that fails before any that passes."""
+        """Return the sort key of a score: the worst first, and one that fails before any that passes."""
         return self.passes(score) is not False, self.normalised(score) or 0.0
 
     def normalised(self, score: Raw) -> float | None:

@@ -64,9 +64,9 @@ class CategoricalScore(ScoreKind):
     passing: tuple[str, ...] = ()
 
     @model_validator(mode="after")
-    def _known(self) -> Self:
+    def _check_categories(self) -> Self:
         if len(set(self.categories)) < len(self.categories):
-            raise ValueError("a category stands twice")
+            raise ValueError("a category is listed twice")
         for name in self.passing:
             if name not in self.categories:
                 raise ValueError(f"passing: no category '{name}'{did_you_mean(name, self.categories)}")
@@ -140,12 +140,12 @@ def _configured(score: AnyScoreKind | Mapping[str, Any]) -> dict[str, Any]:
         place = ".".join(["score", *(str(part) for part in first["loc"][1:])])
         raise UsageError(f"{place}: {first['msg'].removeprefix('Value error, ')}") from error
     if isinstance(kind, CategoricalScore):
-        told = {"categories": kind.categories, "passing_categories": kind.passing}
+        fields = {"categories": kind.categories, "passing_categories": kind.passing}
     elif isinstance(kind, NumericScore):
-        told = {"minimum": kind.min, "maximum": kind.max, "threshold": kind.threshold, "direction": kind.direction}
+        fields = {"minimum": kind.min, "maximum": kind.max, "threshold": kind.threshold, "direction": kind.direction}
     else:
-        told = {"direction": kind.direction}
-    return {"score_type": kind.kind, **told}
+        fields = {"direction": kind.direction}
+    return {"score_type": kind.kind, **fields}
 
 
 class FunctionOptions(TypedDict, total=False):
@@ -169,29 +169,29 @@ class FunctionOptions(TypedDict, total=False):
     """The labels that pass."""
 
 
-KNOWN = ("conversation", "messages", *(MultiTurnEvaluationInput.model_fields.keys() - {"conversation_history"}))
-"""What a function may ask for: the conversation, its messages, and all else that is known about it."""
+INPUTS = ("conversation", "messages", *(MultiTurnEvaluationInput.model_fields.keys() - {"conversation_history"}))
+"""The names that parameters of a function may have."""
 
 
 class FunctionMetric(BaseMultiTurnMetric):
-    """A metric made of a function, sync or async, which is given what its parameters are called after.
+    """A metric made of a function, sync or async, whose parameters are filled by their names.
 
     `conversation` is a `ConversationHistory`, `messages` its messages; the others are the fields of
-    `MultiTurnEvaluationInput`. Where one without a default is not known of a conversation, the metric is skipped. The
+    `MultiTurnEvaluationInput`. Where a parameter without a default is not known, the metric is skipped. The
     function returns a number from `minimum`, 0, to `maximum`, 1; a bool; one of `categories`; or a `MetricResult`.
-    Anything else, as an exception, is an error and never a score.
+    Anything else, and an exception, is an error and never a score.
 
     Raises:
-        UsageError: it asks for something that nobody has, or the options contradict each other.
+        UsageError: a parameter has an unknown name, or the options contradict each other.
     """
 
     def __init__(self, function: Function, **options: Unpack[FunctionOptions]) -> None:
         options = read_options(FunctionOptions, options)
         self.function = function
         self._needs = _parameters(function)
-        told = {"name": getattr(function, "__name__", ""), "description": _first_line(function), **options}
-        kind = "categorical" if options.get("categories") else "binary" if _says_bool(function) else "numeric"
-        config = MetricConfig(class_name=type(self).__name__, score_type=kind, **cast("dict[str, Any]", told))
+        fields = {"name": getattr(function, "__name__", ""), "description": _first_line(function), **options}
+        kind = "categorical" if options.get("categories") else "binary" if _returns_bool(function) else "numeric"
+        config = MetricConfig(class_name=type(self).__name__, score_type=kind, **cast("dict[str, Any]", fields))
         _check_config(config)
         super().__init__(config)
 
@@ -208,34 +208,34 @@ class FunctionMetric(BaseMultiTurnMetric):
         given = evaluation_input
         if missing := self.unmet(given):
             return self.skipped(missing)
-        known = {"conversation": given.conversation_history, "messages": given.messages, **dict(given)}
-        return self._result(await call(self.function, **{name: known[name] for name in self._needs}), given)
+        values = {"conversation": given.conversation_history, "messages": given.messages, **dict(given)}
+        return self._result(await call(self.function, **{name: values[name] for name in self._needs}), given)
 
     def unmet(self, given: MultiTurnEvaluationInput) -> str | None:
         """Say which parameter without a default is not known."""
-        known = {"conversation": given.conversation_history, "messages": given.messages, **dict(given)}
-        missing = next((name for name, needed in self._needs.items() if needed and known[name] is None), None)
+        values = {"conversation": given.conversation_history, "messages": given.messages, **dict(given)}
+        missing = next((name for name, needed in self._needs.items() if needed and values[name] is None), None)
         return missing and f"needs a {missing}, and none is given"
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of everything that decides the scores: the source of the function, and the configuration."""
-        spelled = json.dumps([source_of(self.function), self.config.model_dump(mode="json")])
-        return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        text = json.dumps([source_of(self.function), self.config.model_dump(mode="json")])
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     def _result(self, returned: object, given: MultiTurnEvaluationInput) -> MetricResult:
-        own = returned if isinstance(returned, MetricResult) else MetricResult(raw=self._score(returned))
+        result = returned if isinstance(returned, MetricResult) else MetricResult(raw=self._score(returned))
         about = About(self.config.score_type, len(given.messages))
-        known: dict[str, Any] = {"fingerprint": self.fingerprint, "about": about}
-        if own.raw is not None and own.value is None:
-            known["raw"] = self._score(own.raw)
-        return self.finished(own.model_copy(update=known))
+        fields: dict[str, Any] = {"fingerprint": self.fingerprint, "about": about}
+        if result.raw is not None and result.value is None:
+            fields["raw"] = self._score(result.raw)
+        return self.finished(result.model_copy(update=fields))
 
     def _score(self, returned: object) -> bool | float | str:
-        """Return what a function returned as a score.
+        """Return the value that a function returned, checked.
 
         Raises:
-            GraderFault: it is none.
+            GraderFault: it is not a score.
         """
         config = self.config
         if isinstance(returned, str):
@@ -248,15 +248,15 @@ class FunctionMetric(BaseMultiTurnMetric):
             number = float(returned)
             if math.isfinite(number) and config.minimum <= number <= self._highest:
                 return number
-        said = shorten(repr(returned), 80)
-        raise GraderFault(f"{self.name} returned {said}; it returns {self._wanted}", kind="format", evidence=said)
+        text = shorten(repr(returned), 80)
+        raise GraderFault(f"{self.name} returned {text}; it returns {self._expected}", kind="format", evidence=text)
 
     @property
     def _highest(self) -> float:
         return math.inf if self.config.maximum is None else self.config.maximum
 
     @property
-    def _wanted(self) -> str:
+    def _expected(self) -> str:
         if self.config.categories:
             return f"one of {', '.join(self.config.categories)}"
         if self.config.score_type == "binary":
@@ -276,7 +276,7 @@ def function_metric(
     """Make a metric of a function: `@function_metric`, `@function_metric(name=…)` or `function_metric(function, …)`.
 
     Raises:
-        UsageError: it asks for something that nobody has, or the options contradict each other.
+        UsageError: a parameter has an unknown name, or the options contradict each other.
     """
     if function is None:
         return lambda decorated: FunctionMetric(decorated, **options)
@@ -284,13 +284,15 @@ def function_metric(
 
 
 def _parameters(function: Function) -> dict[str, bool]:
-    """Return what a function asks for, and whether it needs it."""
+    """Return the names of a function's parameters, and whether each is required."""
     name, needs = getattr(function, "__name__", "the function"), dict[str, bool]()
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
-            raise UsageError(f"{name} is given everything by name; '{parameter.name}' cannot be")
-        if parameter.name not in KNOWN:
-            raise UsageError(f"{name} takes '{parameter.name}', and nobody has it{did_you_mean(parameter.name, KNOWN)}")
+            raise UsageError(f"{name} gets its arguments by name; '{parameter.name}' cannot be passed so")
+        if parameter.name not in INPUTS:
+            raise UsageError(
+                f"{name} takes '{parameter.name}', which is not an input{did_you_mean(parameter.name, INPUTS)}"
+            )
         needs[parameter.name] = parameter.default is parameter.empty
     return needs
 
@@ -303,7 +305,7 @@ def _check_config(config: MetricConfig) -> None:
             raise UsageError(f"{config.name}: no category '{name}'{did_you_mean(name, config.categories)}")
 
 
-def _says_bool(function: Function) -> bool:
+def _returns_bool(function: Function) -> bool:
     return getattr(function, "__annotations__", {}).get("return") in (bool, "bool")
 
 

@@ -21,7 +21,7 @@ Named = str | Choice | BaseMultiTurnMetric
 
 
 class Known(Expected, total=False):
-    """What may be known about a conversation besides its goal, as `MultiTurnEvaluationInput` has it."""
+    """Fields of `MultiTurnEvaluationInput` besides the conversation and its goal."""
 
     instructions: str | None
     """How the conversation was to be led."""
@@ -47,7 +47,7 @@ class Several(Protocol):
 
 
 class EvaluationReport(Mapping[str, MetricResult]):
-    """The results of several metrics for one conversation, by the names of the metrics, in the order of asking."""
+    """The results of several metrics for one conversation, by the names of the metrics, in the order given."""
 
     def __init__(self, results: Mapping[str, MetricResult]) -> None:
         self._results = dict(results)
@@ -56,7 +56,7 @@ class EvaluationReport(Mapping[str, MetricResult]):
         """Return the result of a metric.
 
         Raises:
-            KeyError: no metric of that name was asked.
+            KeyError: no metric has that name.
         """
         return self._results[name]
 
@@ -67,37 +67,39 @@ class EvaluationReport(Mapping[str, MetricResult]):
         return len(self._results)
 
     def __repr__(self) -> str:
-        lines = [f"  {name}: {_shown(result)}" for name, result in self._results.items()]
+        lines = [f"  {name}: {_result_line(result)}" for name, result in self._results.items()]
         return "\n".join(["EvaluationReport", *lines])
 
     def get_metric(self, name: str) -> MetricResult:
         """Return the result of a metric.
 
         Raises:
-            KeyError: no metric of that name was asked.
+            KeyError: no metric has that name.
         """
         return self[name]
 
     @property
     def all_passed(self) -> bool:
-        """Whether something was judged good enough, and nothing was not.
+        """Whether at least one metric passed, and every other that can pass did.
 
-        An error and a metric that was skipped have not passed. A score of a metric that says nothing of passing, such
-        as a count without a threshold, is left out; where nothing is left, nothing has passed.
+        An error and a skipped metric have not passed. A score that can neither pass nor fail, such
+        as a count without a threshold, is left out; where nothing is left, the answer is no.
         """
-        verdicts = [one.passed for one in self._results.values() if one.state != "scored" or one.passed is not None]
+        verdicts = [
+            result.passed for result in self._results.values() if result.state != "scored" or result.passed is not None
+        ]
         return bool(verdicts) and all(verdicts)
 
     @property
     def usage(self) -> Usage | None:
-        """What all of them used together, None where no model said what it used."""
+        """The usage of all of them together, None where no model reported any."""
         return spent(self._results.values())
 
 
 def spent(results: Iterable[MetricResult]) -> Usage | None:
-    """Return what results used together, None where none of them says so."""
-    used = [result.usage for result in results if result.usage is not None]
-    return sum(used, Usage()) if used else None
+    """Return the usage of results together, None where none has any."""
+    usages = [result.usage for result in results if result.usage is not None]
+    return sum(usages, Usage()) if usages else None
 
 
 @shows_options
@@ -117,7 +119,7 @@ def evaluate_conversation(
         UsageError: a name is unknown, or two metrics have the same.
         BudgetExhausted: a limit on calls or cost is reached.
     """
-    return wait_for(evaluate_given(evaluation_input(conversation, goal=goal, **known), metrics, model, close=True))
+    return wait_for(evaluate_input(evaluation_input(conversation, goal=goal, **known), metrics, model, close=True))
 
 
 @shows_options
@@ -130,30 +132,30 @@ async def aevaluate_conversation(
     **known: Unpack[Known],
 ) -> EvaluationReport:
     """Async version of `evaluate_conversation`; connections stay open for the next one."""
-    return await evaluate_given(evaluation_input(conversation, goal=goal, **known), metrics, model)
+    return await evaluate_input(evaluation_input(conversation, goal=goal, **known), metrics, model)
 
 
-async def evaluate_given(
+async def evaluate_input(
     given: MultiTurnEvaluationInput,
     metrics: Sequence[Named | Several],
     model: ModelLike | None = None,
     *,
     close: bool = False,
 ) -> EvaluationReport:
-    """Measure what metrics are given with several of them; `close` closes the connections of the judges at the end.
+    """Measure an input with several metrics; `close` closes the connections of the judges at the end.
 
     Raises:
         UsageError: a name is unknown, or two metrics have the same.
         BudgetExhausted: a limit on calls or cost is reached.
     """
     judge = None if model is None else as_model(model)
-    chosen = [choose_metric(one, judge) if isinstance(one, str | Mapping) else one for one in metrics]
-    _check_names([name for one in chosen for name in _names(one)])
+    chosen = [choose_metric(metric, judge) if isinstance(metric, str | Mapping) else metric for metric in metrics]
+    _check_names([name for metric in chosen for name in _names(metric)])
     try:
-        measured = await asyncio.gather(*(_measured(one, given) for one in chosen))
+        measured = await asyncio.gather(*(_measured(metric, given) for metric in chosen))
     finally:
-        for one in chosen if close else ():
-            await one.close()
+        for metric in chosen if close else ():
+            await metric.close()
     return EvaluationReport({name: result for results in measured for name, result in results.items()})
 
 
@@ -166,7 +168,7 @@ def choose(metrics: Sequence[Named], model: ModelLike | None = None) -> list[Bas
     judge = None if model is None else as_model(model)
     for metric in metrics:
         _check_kind(metric)
-    chosen = [choose_metric(one, judge) if isinstance(one, str | Mapping) else one for one in metrics]
+    chosen = [choose_metric(metric, judge) if isinstance(metric, str | Mapping) else metric for metric in metrics]
     _check_names([metric.name for metric in chosen])
     return chosen
 
@@ -178,14 +180,16 @@ def _check_kind(metric: object) -> None:
     raise UsageError(f"a metric is given as such or by its name; got {got}")
 
 
-async def _measured(one: BaseMultiTurnMetric | Several, given: MultiTurnEvaluationInput) -> Mapping[str, MetricResult]:
-    if isinstance(one, BaseMultiTurnMetric):
-        return {one.name: await one.measured(given)}
-    return await one.measured(given)
+async def _measured(
+    metric: BaseMultiTurnMetric | Several, given: MultiTurnEvaluationInput
+) -> Mapping[str, MetricResult]:
+    if isinstance(metric, BaseMultiTurnMetric):
+        return {metric.name: await metric.measured(given)}
+    return await metric.measured(given)
 
 
-def _names(one: BaseMultiTurnMetric | Several) -> Sequence[str]:
-    return [one.name] if isinstance(one, BaseMultiTurnMetric) else one.names
+def _names(metric: BaseMultiTurnMetric | Several) -> Sequence[str]:
+    return [metric.name] if isinstance(metric, BaseMultiTurnMetric) else metric.names
 
 
 def _check_names(names: Sequence[str]) -> None:
@@ -194,6 +198,6 @@ def _check_names(names: Sequence[str]) -> None:
             raise UsageError(f"two metrics are called '{name}'; give one of them another name=")
 
 
-def _shown(result: MetricResult) -> str:
+def _result_line(result: MetricResult) -> str:
     reason = f" · {result.reasoning}" if result.reasoning else ""
     return f"{result.score if result.state == 'scored' else result.state}{reason}"

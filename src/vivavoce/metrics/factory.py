@@ -83,7 +83,7 @@ metrics: Registry[MetricClass] = Registry(
 )
 """Everything that scores by name: metrics, and grading functions as metrics.
 
-One of your own is added with `metrics.add(name, class)`, `@grader` or an entry point.
+A user-defined one is added with `metrics.add(name, class)`, `@grader` or an entry point.
 """
 
 CLASSES = {place.partition(":")[2]: name for name, place in (_JUDGED | _EXACT).items()}
@@ -94,7 +94,7 @@ def create_metric(name: str, /, *, judging: Mapping[str, Any] | None = None, **o
     """Return a new metric, by its short name or that of its class; `judging` are the settings of its judge, if any.
 
     Raises:
-        UsageError: there is none of that name, or it takes no such option.
+        UsageError: no metric has that name, or it has no such option.
     """
     return make_metric(named_metric(name), name, judging=judging, **options)
 
@@ -103,7 +103,7 @@ def named_metric(name: str) -> MetricClass:
     """Return the class of a metric, by its short name or its own.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: no metric has that name.
     """
     return metrics.get(CLASSES.get(name, name))
 
@@ -114,7 +114,7 @@ def make_metric(
     """Return a new metric of a class; `name` is what errors call it.
 
     Raises:
-        UsageError: it takes no such option, or not with that value.
+        UsageError: it has no such option, or the value is wrong.
     """
     if judging is not None and kind.takes_settings:
         options["settings"] = judging
@@ -129,14 +129,14 @@ def make_metric(
 def _checked(kind: MetricClass, options: Mapping[str, Any]) -> dict[str, Any]:
     """Check the options that a class names itself; those that all metrics share are checked where they are read."""
     hints = get_type_hints(kind.__init__)
-    named = {p.name for p in inspect.signature(kind).parameters.values() if p.kind is p.KEYWORD_ONLY}
+    keyword_options = {p.name for p in inspect.signature(kind).parameters.values() if p.kind is p.KEYWORD_ONLY}
     checked = dict(options)
-    for name in named & hints.keys() & options.keys():
+    for name in keyword_options & hints.keys() & options.keys():
         try:
             checked[name] = TypeAdapter(hints[name]).validate_python(options[name])
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise UsageError(f"option '{name}': {first['msg']}, got {first['input']!r}") from error
         except PydanticSchemaGenerationError:
-            continue  # a type of somebody's own, which their constructor knows
+            continue  # a type of the user, which the constructor checks itself
     return checked

@@ -56,14 +56,14 @@ class _Member:
         return self.metric.name
 
     async def alone(self) -> dict[str, MetricResult]:
-        """Ask it on its own."""
+        """Return its result, asked on its own."""
         return {self.name: await self.run.finish()}
 
     def concluded(self, parts: Mapping[Piece, tuple[Request, Part]]) -> Run[MetricResult]:
         """Go on with its parts of the answers."""
-        mine = [(_joined(one, parts[one.piece][0]), parts[one.piece][1]) for one in self.ask.questions]
-        answers = [Answer(question, part) for question, part in mine if not isinstance(part, Exception)]
-        wrong = next((part for _, part in mine if isinstance(part, Exception)), None)
+        parts_of_it = [(_joined(q, parts[q.piece][0]), parts[q.piece][1]) for q in self.ask.questions]
+        answers = [Answer(question, part) for question, part in parts_of_it if not isinstance(part, Exception)]
+        wrong = next((part for _, part in parts_of_it if isinstance(part, Exception)), None)
         if wrong is None:
             self.run.go_on(answers)
         else:
@@ -74,21 +74,21 @@ class _Member:
 class JointJudge:
     """Asks several judged metrics about one conversation at once, piece by piece where it is judged in pieces.
 
-    Each metric reads its part of the answer itself, so that a part that is wrong is an error of that metric alone. What
-    a metric would skip is not asked, and one that is left alone is asked as ever. What the calls used is told once, in
-    the first result that was asked for jointly.
+    Each metric reads its own part of the answer, so that a wrong part is an error of that metric alone. What a metric
+    would skip is not asked, and a single metric is asked by itself. The usage of the calls is in the first joint result
+    only.
 
     Raises:
-        UsageError: a metric asks no model, or in a way of its own; two of them are not asked alike: about the same
-            part of what is shown of the conversation, the same model, with the same settings.
+        UsageError: a metric asks no model, or in a way of its own; or two of them differ in the model, its settings, or
+            the part of the conversation that is shown.
     """
 
     def __init__(self, metrics: Sequence[Named], model: ModelLike | None = None) -> None:
         joinable = [_joinable(metric) for metric in choose(metrics, model)]
         if not joinable:
             raise UsageError("a joint judge asks for metrics; give at least one")
-        for one, other in combinations(joinable, 2):
-            _check_alike(one, other)
+        for first, second in combinations(joinable, 2):
+            _check_alike(first, second)
         self.metrics = [metric for metric, _ in joinable]
         self._shown = joinable[0][1].shown
         self.prompt: Prompt = read_prompt("joint.jinja", frozenset(("count", "tasks")), None, {})
@@ -145,17 +145,17 @@ class JointJudge:
             else:
                 results[metric.name] = await run.finish()
         together, alone = _parted(members)
-        joined, *lonely = await asyncio.gather(self._jointly(together, reading), *(one.alone() for one in alone))
-        for found in (joined, *lonely):
-            results |= found
+        joined, *lonely = await asyncio.gather(self._jointly(together, reading), *(member.alone() for member in alone))
+        for part_results in (joined, *lonely):
+            results |= part_results
         return {name: results[name] for name in self.names}
 
     async def _jointly(self, members: Sequence[_Member], reading: Reading) -> dict[str, MetricResult]:
-        pieces = list(dict.fromkeys(one.piece for member in members for one in member.ask.questions))
+        pieces = list(dict.fromkeys(question.piece for member in members for question in member.ask.questions))
         calls = [self._call(members, reading, piece) for piece in pieces]
         answers = await asyncio.gather(*(_answers(members[0].ask.model, *call) for call in calls))
-        used = [usage for _, usage in answers if usage]
-        marks = self._marks([member.metric for member in members])
+        usages = [usage for _, usage in answers if usage]
+        fingerprints = self._fingerprints([member.metric for member in members])
         results: dict[str, MetricResult] = {}
         for member in members:
             parts = {
@@ -165,26 +165,26 @@ class JointJudge:
             }
             result = await member.concluded(parts).finish()
             joint = {
-                "fingerprint": marks[member.name],
-                "usage": sum(used, Usage()) if used and not results else None,
-                "extra": {**result.extra, "joint": list(marks)},
+                "fingerprint": fingerprints[member.name],
+                "usage": sum(usages, Usage()) if usages and not results else None,
+                "extra": {**result.extra, "joint": list(fingerprints)},
             }
             results[member.name] = result.model_copy(update=joint)
         return results
 
     def _call(self, members: Sequence[_Member], reading: Reading, piece: Piece) -> tuple[Request, dict[str, Question]]:
         """Return the one request about a piece, and the questions that it joins."""
-        asked = {member.name: one for member in members for one in member.ask.questions if one.piece == piece}
-        first = next(iter(asked.values())).request
-        tasks = {Wording(name): Wording(one.task) for name, one in asked.items()}
+        questions = {m.name: question for m in members for question in m.ask.questions if question.piece == piece}
+        first = next(iter(questions.values())).request
+        tasks = {Wording(name): Wording(question.task) for name, question in questions.items()}
         task = self.prompt.render({"count": len(tasks), "tasks": tasks}).rstrip()
-        shape = joint_reply(tuple((name, one.shape) for name, one in asked.items()))
-        said = reading.transcript(self._shown).text(piece.first, piece.last)
-        words = [*first.messages[:-1], HumanMessage(content=f"{said}\n{task}")]
-        return Request(words, schema=shape, settings=first.settings, trial=first.trial), asked
+        shape = joint_reply(tuple((name, question.shape) for name, question in questions.items()))
+        transcript = reading.transcript(self._shown).text(piece.first, piece.last)
+        words = [*first.messages[:-1], HumanMessage(content=f"{transcript}\n{task}")]
+        return Request(words, schema=shape, settings=first.settings, trial=first.trial), questions
 
-    def _marks(self, metrics: Sequence[BaseMultiTurnMetric]) -> dict[str, str]:
-        """Return the fingerprints of joint scores: those of the metrics, and of what they were asked together with."""
+    def _fingerprints(self, metrics: Sequence[BaseMultiTurnMetric]) -> dict[str, str]:
+        """Return the fingerprints of joint scores: each covers its metric and those it was asked together with."""
         together = [self.prompt.hash, [metric.fingerprint for metric in metrics]]
         return {metric.name: _hashed([metric.fingerprint, together]) for metric in metrics}
 
@@ -197,7 +197,7 @@ def joint_reply(parts: tuple[tuple[str, type[BaseModel]], ...]) -> type[BaseMode
 
 
 async def _answers(
-    judge: Model, request: Request, asked: Mapping[str, Question]
+    judge: Model, request: Request, questions: Mapping[str, Question]
 ) -> tuple[dict[str, Part], Usage | None]:
     """Return the part of each metric of the answer to a joint request, or what went wrong with it."""
     try:
@@ -205,47 +205,47 @@ async def _answers(
     except BudgetExhausted:
         raise
     except Exception as error:
-        return dict(_rescued(error, asked)), usage_of(error)
+        return dict(_rescued(error, questions)), usage_of(error)
     if reply.parsed is None:
-        silent = ModelFault("the judge gave no verdict", kind="format", evidence=shorten(reply.text))
-        return dict.fromkeys(asked, silent), reply.usage
-    return {name: _part(reply.parsed, name) for name in asked}, reply.usage
+        fault = ModelFault("the judge gave no verdict", kind="format", evidence=shorten(reply.text))
+        return dict.fromkeys(questions, fault), reply.usage
+    return {name: _part(reply.parsed, name) for name in questions}, reply.usage
 
 
-def _rescued(error: Exception, asked: Mapping[str, Question]) -> Iterator[tuple[str, Part]]:
-    """Yield what is right of an answer that, even when it was repaired, is not right as a whole."""
+def _rescued(error: Exception, questions: Mapping[str, Question]) -> Iterator[tuple[str, Part]]:
+    """Yield the usable parts of an answer that is wrong as a whole, even after a repair."""
     try:
         answer = json.loads(error.evidence or "") if isinstance(error, ModelFault) and error.kind == "format" else None
     except (ValueError, RecursionError):
         answer = None
-    for name, one in asked.items():
+    for name, question in questions.items():
         if not isinstance(answer, dict):
             yield name, error
             continue
         part = _part(cast("Mapping[str, Any]", answer), name)
-        yield name, part if isinstance(part, ModelFault) else _checked(part, one.shape)
+        yield name, part if isinstance(part, ModelFault) else _checked(part, question.shape)
 
 
 def _checked(part: ModelReply, shape: type[BaseModel]) -> Part:
     try:
         read_structured(part.text, shape)
-    except ValueError as wrong:
-        return ModelFault(f"the judge's verdict is not one: {wrong}", kind="format", evidence=shorten(part.text))
+    except ValueError as error:
+        return ModelFault(f"the judge's verdict is not one: {error}", kind="format", evidence=shorten(part.text))
     return part
 
 
 def _part(answer: Mapping[str, Any], name: str) -> ModelReply | ModelFault:
     part: object = answer.get(name)
     if not isinstance(part, dict):
-        seen = shorten(json.dumps(answer))
-        return ModelFault(f"the judge's answer has no part '{name}'", kind="format", evidence=seen)
+        answer_text = shorten(json.dumps(answer))
+        return ModelFault(f"the judge's answer has no part '{name}'", kind="format", evidence=answer_text)
     return ModelReply(json.dumps(part), parsed=cast("dict[str, Any]", part))
 
 
 def _parted(members: Sequence[_Member]) -> tuple[Sequence[_Member], Sequence[_Member]]:
     """Return the metrics that are asked together, and those on their own.
 
-    These have nothing to ask, ask later questions that hang on the first answer, or ask another judge than the first.
+    The latter have no question, have later ones that depend on the first answer, or ask another judge than the first.
     """
     together = [
         one

@@ -16,21 +16,21 @@ M = TypeVar("M", bound=BaseMultiTurnMetric)
 def with_judges(metric: M, choose: Callable[[Model | None], Model | None]) -> M:
     """Return a metric that asks what `choose` gives in place of its own judge, None for one that has none.
 
-    The metric itself stays as it is, for somebody may be using it; one that asks nobody is returned as it is. Of a
-    composition, every part that asks gets its judge so.
+    The metric itself stays as it is; one that asks no judge is returned unchanged. In a composition every part that
+    asks gets its judge this way.
     """
     if not metric.judged:
         return metric
-    made = copy_of(metric)
-    if made.inner_metrics:
-        made.inner_metrics = tuple(with_judges(part, choose) for part in made.inner_metrics)
+    changed = copy_of(metric)
+    if changed.inner_metrics:
+        changed.inner_metrics = tuple(with_judges(part, choose) for part in changed.inner_metrics)
     else:
-        made.model = choose(made.model)
-    return made
+        changed.model = choose(changed.model)
+    return changed
 
 
 def asking(metric: BaseMultiTurnMetric) -> Iterator[BaseMultiTurnMetric]:
-    """Yield the metrics of which this one is made that ask a judge, or itself."""
+    """Yield the parts of a metric that ask a judge; of one without parts the metric itself."""
     if metric.inner_metrics:
         for part in metric.inner_metrics:
             yield from asking(part)
@@ -40,8 +40,8 @@ def asking(metric: BaseMultiTurnMetric) -> Iterator[BaseMultiTurnMetric]:
 
 def copy_of(metric: M) -> M:
     """Return a copy of a metric without what was computed for its judge and kept, such as the fingerprint."""
-    made = copy(metric)
-    for name in list(vars(made)):
-        if isinstance(getattr(type(made), name, None), cached_property):
-            delattr(made, name)
-    return made
+    changed = copy(metric)
+    for name in list(vars(changed)):
+        if isinstance(getattr(type(changed), name, None), cached_property):
+            delattr(changed, name)
+    return changed

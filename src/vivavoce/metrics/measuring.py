@@ -38,7 +38,7 @@ class MeasuringOptions(TypedDict, total=False):
     window: int
     """Turns in a window."""
     model: None
-    """Taken and not used, so that all metrics can be made alike."""
+    """Accepted and ignored, so that every metric can be made with one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +90,8 @@ class ExactMetric(StepwiseMetric):
 
     def __init__(self, config: MetricConfig, **options: Unpack[MeasuringOptions]) -> None:
         options = read_options(MeasuringOptions, options)
-        told = {name: options.get(name) for name in ("name", "threshold") if name in options}
-        super().__init__(config.model_copy(update=told) if told else config)
+        overrides = {name: options.get(name) for name in ("name", "threshold") if name in options}
+        super().__init__(config.model_copy(update=overrides) if overrides else config)
         self.scope: Scope = options.get("scope", "conversation")
         self.window = options.get("window", 5)
         if self.window < 1:
@@ -107,11 +107,11 @@ class ExactMetric(StepwiseMetric):
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """What of the metric's own decides its scores, besides its configuration."""
+        """The metric's own settings that decide its scores, besides its configuration."""
         return {}
 
     def steps_for(self, reading: Reading) -> Plan[MetricResult]:
-        """Return the result; nothing is waited for."""
+        """Return the result without waiting for anything."""
         yield from ()
         return self.evaluate_conversation(reading.given)
 
@@ -122,21 +122,21 @@ class ExactMetric(StepwiseMetric):
             return self.skipped("the conversation is empty")
         parts = self._parts(evaluation_input, opening, turns)
         measured = self.measure_each(parts)
-        one = measured[0] if len(measured) == 1 else _merged(measured)
-        if one.score is None:
-            return self.skipped(one.reasoning, fingerprint=self.fingerprint)
+        whole = measured[0] if len(measured) == 1 else _merged(measured)
+        if whole.score is None:
+            return self.skipped(whole.reasoning, fingerprint=self.fingerprint)
         turns = None
         if self.scope != "conversation":
-            turns = tuple(self._turn(part, was) for part, was in zip(parts, measured, strict=True))
-        return self._result(one, turns, len(evaluation_input.messages))
+            turns = tuple(self._turn(part, measured_part) for part, measured_part in zip(parts, measured, strict=True))
+        return self._result(whole, turns, len(evaluation_input.messages))
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of everything that decides the scores."""
         kind = type(self)
         decided = [kind.__name__, self.version, self.scope, self.window, self.config.model_dump(mode="json")]
-        spelled = json.dumps([*decided, self.parameters, source_of(kind)], default=str)
-        return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        text = json.dumps([*decided, self.parameters, source_of(kind)], default=str)
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     def _parts(
         self, given: MultiTurnEvaluationInput, opening: Sequence[AnyMessage], turns: Sequence[Sequence[AnyMessage]]
@@ -147,19 +147,19 @@ class ExactMetric(StepwiseMetric):
         starts = [max(0, end - size) for end in range(1, len(turns) + 1)]
         return [Part(given, turns[start : end + 1], start) for end, start in enumerate(starts)]
 
-    def _result(self, one: Measured, turns: tuple[Score, ...] | None, length: int) -> MetricResult:
-        assert one.score is not None
-        value, passed = self.config.scored(one.score)
+    def _result(self, whole: Measured, turns: tuple[Score, ...] | None, length: int) -> MetricResult:
+        assert whole.score is not None
+        value, passed = self.config.scored(whole.score)
         return MetricResult.model_construct(
             name=self.name,
             state="scored",
             value=value,
-            raw=one.score,
+            raw=whole.score,
             passed=passed,
-            reason=one.reasoning,
-            other_evidence=tuple(one.evidence),
+            reason=whole.reasoning,
+            other_evidence=tuple(whole.evidence),
             turns=turns,
-            extra=dict(one.details),
+            extra=dict(whole.details),
             fingerprint=self.fingerprint,
             about=About(self.config.score_type, length),
         )
@@ -183,9 +183,9 @@ class ExactMetric(StepwiseMetric):
 
 
 def _merged(measured: Sequence[Measured]) -> Measured:
-    scores = [float(one.score) for one in measured if isinstance(one.score, int | float)]
+    scores = [float(part.score) for part in measured if isinstance(part.score, int | float)]
     if not scores:
         return Measured(None, measured[0].reasoning)
-    evidence = list(dict.fromkeys(found for one in measured for found in one.evidence))
+    evidence = list(dict.fromkeys(quote for part in measured for quote in part.evidence))
     mean = sum(scores) / len(scores)
     return Measured(mean, f"mean of {len(scores)} parts, from {min(scores):g} to {max(scores):g}", evidence)

@@ -66,8 +66,8 @@ class BaseMultiTurnMetric(ABC):
     def fingerprint(self) -> str:
         """A hash of everything that decides the scores: of a metric of your own, its code and its configuration."""
         judge = self.model and identity_of(self.model)
-        spelled = f"{source_of(type(self))}\0{self.config.model_dump_json()}\0{judge}"
-        return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        text = f"{source_of(type(self))}\0{self.config.model_dump_json()}\0{judge}"
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     @abstractmethod
     def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
@@ -143,17 +143,17 @@ class BaseMultiTurnMetric(ABC):
             return self.failed(error)
 
     def visible_steps(self, reading: Reading) -> Plan[MetricResult]:
-        """Yield the call that measures a conversation, for nothing is known of what a metric of your own does in it."""
+        """Yield the one call that measures a conversation; what a user-defined metric does in it cannot be seen."""
         return (yield Call(partial(self.aevaluate_conversation, reading.given)))
 
     @property
     def stepwise(self) -> bool:
-        """Whether others see its steps."""
+        """Whether its steps can be carried out by others."""
         return False
 
     @property
     def manner(self) -> Manner | None:
-        """How it asks a model, None where it does not, or where nothing is known of that."""
+        """How it asks a model; None where it asks none, or where that is unknown."""
         return None
 
     def first_decides(self, given: MultiTurnEvaluationInput) -> bool:
@@ -167,7 +167,7 @@ class BaseMultiTurnMetric(ABC):
         return int(self.judged)
 
     def finished(self, result: object) -> MetricResult:
-        """Return a result with its name, value and reason, and whether it passes; one of your own may lack them."""
+        """Return a result with its name, value and reason, and whether it passes; a user's metric may lack them."""
         if not isinstance(result, MetricResult):
             raise GraderFault(f"{self.name} returned a {type(result).__name__}, not a MetricResult", kind="format")
         added: dict[str, Any] = {} if result.name else {"name": self.name}
@@ -179,12 +179,12 @@ class BaseMultiTurnMetric(ABC):
         return result.model_copy(update=added) if added else result
 
     def unmet(self, given: MultiTurnEvaluationInput) -> str | None:
-        """Say what this metric needs to know and is not known, whatever was said in the conversation; else None."""
+        """Say which input this metric needs and does not have, whatever the conversation is; None if it has all."""
         del given
         return None
 
     def failed(self, error: Exception, **more: Any) -> MetricResult:
-        """Return the result of a measurement that broke, with what was paid for it."""
+        """Return the result of a measurement that broke, with the usage of the failed calls."""
         failure = failure_of(error, "judge" if self.judged else "grader")
         more.setdefault("usage", usage_of(error))
         cause = error.__cause__ if isinstance(error, Fault) and error.__cause__ is not None else error
@@ -205,14 +205,14 @@ class BaseMultiTurnMetric(ABC):
 
 
 def evaluation_input(conversation: Conversation, **known: Any) -> MultiTurnEvaluationInput:
-    """Return what a metric is given, of a conversation in any form.
+    """Return the input of a metric for a conversation in any form.
 
     Raises:
         ValueError: the messages are malformed, or `known` holds something else than the fields of what is returned.
     """
     if isinstance(conversation, ConversationHistory):
         history = conversation
-    else:  # what was read just now is not validated again
+    else:  # these messages have just been validated
         history = ConversationHistory.model_construct(messages=read_messages(conversation), conversation_id=None)
     try:
         return MultiTurnEvaluationInput(conversation_history=history, **known)

@@ -1,4 +1,4 @@
-"""What a metric is given of a sample and of the conversation that came of it."""
+"""The input of a metric, made from a sample and its conversation."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from vivavoce.unchecked import unchecked
 def metric_input(
     sample: Sample, messages: Sequence[AnyMessage], seconds: Sequence[float | None] = (), **known: Any
 ) -> MultiTurnEvaluationInput:
-    """Return what a metric is given of a sample and the conversation that came of it.
+    """Return the input of a metric for a sample and its conversation.
 
-    `known` is what else is known of it: `submission`, `state` and `test`.
+    `known` are further fields of the input: `submission`, `state` and `test`.
     """
     context, truth = sample.context, sample.ground_truth
     fields = {

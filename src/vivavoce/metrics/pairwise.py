@@ -123,17 +123,21 @@ class PairwiseJudge:
     async def acompare(self, first: Conversation, second: Conversation, goal: str | None = None) -> Comparison:
         """Async version of `compare`."""
         if self.judge is None:
-            said = "needs a judge: give a model, or set VIVAVOCE_JUDGE"
-            return Comparison(winner=None, state="skipped", reasoning=said)
-        sides = [_Side(evaluation_input(one).messages, self.shown) for one in (first, second)]
+            reason = "needs a judge: give a model, or set VIVAVOCE_JUDGE"
+            return Comparison(winner=None, state="skipped", reasoning=reason)
+        sides = [_Side(evaluation_input(conversation).messages, self.shown) for conversation in (first, second)]
         for side, which in zip(sides, ("first", "second"), strict=True):
             if not side.messages:
                 return Comparison(winner=None, state="skipped", reasoning=f"the {which} conversation is empty")
         task = self.prompt.render({"goal": goal, "criteria": self.criteria}).rstrip()
-        answers = await asyncio.gather(*(self._asked(sides, task, where) for where in ("A", "B")))
-        usage = sum((used for _, used in answers if used), Usage()) if any(used for _, used in answers) else None
-        verdicts = tuple(said for said, _ in answers if isinstance(said, PairVerdict))
-        failures = [said for said, _ in answers if isinstance(said, Exception)]
+        answers = await asyncio.gather(*(self._ask(sides, task, where) for where in ("A", "B")))
+        usage = (
+            sum((usage_of_one for _, usage_of_one in answers if usage_of_one), Usage())
+            if any(usage_of_one for _, usage_of_one in answers)
+            else None
+        )
+        verdicts = tuple(verdict for verdict, _ in answers if isinstance(verdict, PairVerdict))
+        failures = [error for error, _ in answers if isinstance(error, Exception)]
         known: dict[str, Any] = {"verdicts": verdicts, "usage": usage, "fingerprint": self.fingerprint}
         if failures:
             failure = failure_of(failures[0], "judge")
@@ -148,33 +152,33 @@ class PairwiseJudge:
 
     @property
     def judge(self) -> Model | None:
-        """The model that is asked: the one that was given, or else the one that VIVAVOCE_JUDGE names when it is."""
+        """The model that is asked: the given one, else the one that VIVAVOCE_JUDGE names."""
         return self._default.model if self.model is None else self.model
 
     @property
     def fingerprint(self) -> str:
         """A hash of everything that decides the verdicts: the prompt, the criteria, the model, the settings."""
-        asked = [self.version, _instructions().text, self.prompt.hash, self.criteria, repr(self.shown)]
-        spelled = json.dumps([*asked, self.judge and identity_of(self.judge), dict(self.settings)], default=str)
-        return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        request = [self.version, _instructions().text, self.prompt.hash, self.criteria, repr(self.shown)]
+        text = json.dumps([*request, self.judge and identity_of(self.judge), dict(self.settings)], default=str)
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
-    async def _asked(
+    async def _ask(
         self, sides: Sequence[_Side], task: str, first_was: Position
     ) -> tuple[PairVerdict | Exception, Usage | None]:
         judge = self.judge
         assert judge is not None
         a, b = sides if first_was == "A" else reversed(sides)
-        words = f"conversation A\n{a.written.text()}conversation B\n{b.written.text()}{task}"
-        asked = [_instructions(), HumanMessage(content=words)]
-        used: Usage | None = None
+        words = f"conversation A\n{a.transcript.text()}conversation B\n{b.transcript.text()}{task}"
+        messages = [_instructions(), HumanMessage(content=words)]
+        usage: Usage | None = None
         try:
-            reply = await judge.complete(Request(asked, schema=PairwiseReply, settings=self.settings))
-            used = reply.usage
-            return _verdict(_read(reply), sides, first_was), used
+            reply = await judge.complete(Request(messages, schema=PairwiseReply, settings=self.settings))
+            usage = reply.usage
+            return _verdict(_parsed(reply), sides, first_was), usage
         except BudgetExhausted:
             raise
         except Exception as error:
-            return error, used or usage_of(error)
+            return error, usage or usage_of(error)
 
 
 def compare_conversations(
@@ -212,8 +216,14 @@ def position_bias(comparisons: Iterable[Comparison]) -> dict[str, int]:
     Errors and skipped comparisons are counted under their state.
     """
     counts = Counter({"agreed": 0, "A": 0, "B": 0, "undecided": 0, "error": 0, "skipped": 0})
-    for one in comparisons:
-        counts[one.state if one.state != "scored" else "agreed" if one.agreed else one.favoured or "undecided"] += 1
+    for comparison in comparisons:
+        counts[
+            comparison.state
+            if comparison.state != "scored"
+            else "agreed"
+            if comparison.agreed
+            else comparison.favoured or "undecided"
+        ] += 1
     return dict(counts)
 
 
@@ -222,18 +232,18 @@ class _Side:
 
     def __init__(self, messages: Sequence[AnyMessage], shown: Shown) -> None:
         self.messages = messages
-        self.written: Transcript = transcript(messages, shown)
-        self.checker = Checker(messages, self.written)
+        self.transcript: Transcript = transcript(messages, shown)
+        self.checker = Checker(messages, self.transcript)
 
 
-def _read(reply: ModelReply) -> PairwiseReply:
+def _parsed(reply: ModelReply) -> PairwiseReply:
     if reply.parsed is None:
         raise ModelFault("the judge gave no verdict", kind="format", evidence=shorten(reply.text))
     try:
         return PairwiseReply.model_validate(reply.parsed)
     except ValueError as error:
-        said = f"the judge's verdict is not one: {error}"
-        raise ModelFault(said, kind="format", evidence=shorten(reply.text)) from error
+        message = f"the judge's verdict is not one: {error}"
+        raise ModelFault(message, kind="format", evidence=shorten(reply.text)) from error
 
 
 def _verdict(reply: PairwiseReply, sides: Sequence[_Side], first_was: Position) -> PairVerdict:
@@ -250,14 +260,14 @@ def _verdict(reply: PairwiseReply, sides: Sequence[_Side], first_was: Position) 
     )
 
 
-def _decided(one: PairVerdict, other: PairVerdict, **known: Any) -> Comparison:
-    agreed = one.winner == other.winner
+def _decided(first: PairVerdict, second: PairVerdict, **known: Any) -> Comparison:
+    agreed = first.winner == second.winner
     if agreed:
-        return Comparison(winner=one.winner, agreed=True, reasoning=one.reasoning, **known)
-    favoured = one.better if one.better != "tie" and one.better == other.better else None
+        return Comparison(winner=first.winner, agreed=True, reasoning=first.reasoning, **known)
+    favoured = first.better if first.better != "tie" and first.better == second.better else None
     why = f"position {favoured} won in both orders" if favoured else "the verdict depends on the order"
-    said = f"a tie, for {why}: {one.winner} ({one.reasoning}) against {other.winner} ({other.reasoning})"
-    return Comparison(winner="tie", agreed=False, favoured=favoured, reasoning=said, **known)
+    reason = f"a tie, for {why}: {first.winner} ({first.reasoning}) against {second.winner} ({second.reasoning})"
+    return Comparison(winner="tie", agreed=False, favoured=favoured, reasoning=reason, **known)
 
 
 @cache

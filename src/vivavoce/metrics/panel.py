@@ -27,7 +27,7 @@ from vivavoce.models.model import Model, identity_of
 
 @dataclass(frozen=True, slots=True)
 class Majority:
-    """What votes come to: `share` of them say so; `tied` are the scores that had as many votes, the worst one first."""
+    """The outcome of votes: `share` of them agree with `score`; `tied` are the scores with equal votes, worst first."""
 
     score: bool | float | str
     share: float | None
@@ -38,7 +38,7 @@ class Panel(Composition):
     """Asks a judged metric for several votes: `votes` of each of `models`, or of the metric's own model.
 
     The score is the category with the most votes, of a tie the worse one, or the median of numbers. `agreement` in the
-    details is the share of the scored votes that say the same: the same category, or for numbers, the same about
+    details is the share of the scored votes with the same category or, for numbers, the same verdict on
     passing. A vote that is an error is shown and does not count; where more than half are, so is the whole.
 
     Votes of one model differ only if it is asked with a `temperature` above 0: `settings={"temperature": 0.7}`. Each is
@@ -54,13 +54,15 @@ class Panel(Composition):
         name: str | None = None,
         model: ModelLike | None = None,
     ) -> None:
-        (asked,) = choose([metric], model)
-        if not isinstance(asked, JudgedMetric):
-            raise UsageError(f"a panel votes by a metric that asks a model; {asked.name} is a {type(asked).__name__}")
-        judges = [as_model(one) for one in models] or [asked.model]
-        _check(asked.name, votes, judges)
-        seats = [_seat(asked, judge, trial) for judge in judges for trial in range(votes)]
-        super().__init__(asked.config.model_copy(update={"name": name or asked.name}), seats)
+        (metric_asked,) = choose([metric], model)
+        if not isinstance(metric_asked, JudgedMetric):
+            raise UsageError(
+                f"a panel votes by a metric that asks a model; {metric_asked.name} is a {type(metric_asked).__name__}"
+            )
+        judges = [as_model(judge_model) for judge_model in models] or [metric_asked.model]
+        _check(metric_asked.name, votes, judges)
+        seats = [_seat(metric_asked, judge, trial) for judge in judges for trial in range(votes)]
+        super().__init__(metric_asked.config.model_copy(update={"name": name or metric_asked.name}), seats)
 
     @property
     def seats(self) -> Sequence[JudgedMetric]:
@@ -84,14 +86,16 @@ class Panel(Composition):
     def listed(self, results: Sequence[MetricResult]) -> dict[str, Any]:
         """Return every vote."""
         votes = zip(self.seats, results, strict=True)
-        return {"votes": [plain(one, model=seat.judge and seat.judge.name, trial=seat.trial) for seat, one in votes]}
+        return {
+            "votes": [plain(result, model=seat.judge and seat.judge.name, trial=seat.trial) for seat, result in votes]
+        }
 
     def _counted(
         self, given: MultiTurnEvaluationInput, results: Sequence[MetricResult], valid: Sequence[MetricResult]
     ) -> MetricResult:
         scores = [result.score for result in valid if result.score is not None]
         majority = majority_of(scores, self.config)
-        same = [result for result in valid if _says(result, majority, self.config)]
+        same = [result for result in valid if _agrees(result, majority, self.config)]
         numbers = [score for score in scores if _is_number(score)]
         more: dict[str, Any] = {
             "agreement": majority.share,
@@ -99,20 +103,20 @@ class Panel(Composition):
             "tie": list(majority.tied),
             "spread": max(numbers) - min(numbers) if numbers else None,
         }
-        return self.scored(given, majority.score, _spelled(majority, same, valid, results), results, same, **more)
+        return self.scored(given, majority.score, _summary(majority, same, valid, results), results, same, **more)
 
     def _broken(self, results: Sequence[MetricResult], broken: Sequence[MetricResult]) -> MetricResult:
         first = broken[0].error
-        said = (
+        message = (
             f"{len(broken)} of {len(results)} votes failed, the first with: {first.message if first else 'no reason'}"
         )
-        fault = Fault(said, kind=first.kind if first else "crash", evidence=first.evidence if first else None)
+        fault = Fault(message, kind=first.kind if first else "crash", evidence=first.evidence if first else None)
         fault.blame = "judge"
         return self.failed(fault, usage=spent(results), fingerprint=self.fingerprint, extra=self.listed(results))
 
 
 def majority_of(scores: Sequence[bool | float | str], config: MetricConfig) -> Majority:
-    """Return what votes come to: the median of numbers, else the score with the most votes, of a tie the worse one."""
+    """Return the outcome of votes: the median of numbers, else the score with the most votes; of a tie the worst."""
     numbers = [score for score in scores if _is_number(score)]
     if len(numbers) == len(scores):
         middle = median(numbers)
@@ -133,13 +137,13 @@ def _rank(score: bool | float | str, config: MetricConfig) -> tuple[bool, float,
     return *config.goodness(score), str(score)
 
 
-def _says(result: MetricResult, majority: Majority, config: MetricConfig) -> bool:
+def _agrees(result: MetricResult, majority: Majority, config: MetricConfig) -> bool:
     if _is_number(majority.score):
         return result.score is not None and config.passes(result.score) == config.passes(majority.score)
     return result.score == majority.score
 
 
-def _spelled(
+def _summary(
     majority: Majority, same: Sequence[MetricResult], valid: Sequence[MetricResult], results: Sequence[MetricResult]
 ) -> str:
     kind = "median" if _is_number(majority.score) else f"{len(same)} votes"
@@ -150,7 +154,7 @@ def _spelled(
 
 
 def _seat(metric: JudgedMetric, model: Model | None, trial: int) -> JudgedMetric:
-    """Return a copy of a metric that shares nothing with it that may change, nor what was computed for its model."""
+    """Return a copy of a metric with another model and trial; it shares no mutable state and no cached values."""
     seat = copy_of(metric)
     for name, value in list(vars(seat).items()):
         if isinstance(value, list | dict | set):

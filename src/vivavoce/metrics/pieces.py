@@ -18,7 +18,7 @@ class Piece:
     judged: int
 
 
-def cut(written: Transcript, scope: Scope, window: int, tokens: int, overlap: int, since: int = 0) -> list[Piece]:
+def cut(transcript: Transcript, scope: Scope, window: int, tokens: int, overlap: int, since: int = 0) -> list[Piece]:
     """Return the pieces of a conversation.
 
     For each turn: that turn with the ones before it as context, or a window of up to `window` turns that ends with it;
@@ -26,29 +26,29 @@ def cut(written: Transcript, scope: Scope, window: int, tokens: int, overlap: in
     pieces that share up to `overlap` turns. A turn that alone takes more is still one piece, for a turn is never cut.
     `since` leaves out the pieces that end with one of the first so many turns; a whole conversation has none of these.
     """
-    count = len(written.turns)
+    count = len(transcript.turns)
     if scope == "conversation":
-        return list(_split(written, tokens, overlap))
+        return list(_split(transcript, tokens, overlap))
     size = count if scope == "turn" else window
     whole = scope == "window"
     pieces: list[Piece] = []
     for last in range(since + 1, count + 1):
-        first = _fitting(written, max(0, last - size), last, tokens)
+        first = _fitting(transcript, max(0, last - size), last, tokens)
         pieces.append(Piece(first, last, last - first if whole else 1))
     return pieces
 
 
-def _split(written: Transcript, tokens: int, overlap: int) -> Iterator[Piece]:
-    count, room = len(written.turns), _room(written, tokens)
-    sizes = [written.size(turn) for turn in range(count)]
+def _split(transcript: Transcript, tokens: int, overlap: int) -> Iterator[Piece]:
+    count, room = len(transcript.turns), _room(transcript, tokens)
+    sizes = [transcript.size(turn) for turn in range(count)]
     if sum(sizes) <= room:
         yield Piece(0, count, count)
         return
     first = judged_to = 0
     while True:
-        last, taken = first, 0
-        while last < count and (last == first or taken + sizes[last] <= room):
-            taken += sizes[last]
+        last, used = first, 0
+        while last < count and (last == first or used + sizes[last] <= room):
+            used += sizes[last]
             last += 1
         if last == judged_to < count:  # the overlap leaves no room for the next turn
             first += 1
@@ -60,13 +60,13 @@ def _split(written: Transcript, tokens: int, overlap: int) -> Iterator[Piece]:
         first = max(first + 1, last - overlap)
 
 
-def _fitting(written: Transcript, first: int, last: int, tokens: int) -> int:
-    room = _room(written, tokens) - written.size(last - 1)
+def _fitting(transcript: Transcript, first: int, last: int, tokens: int) -> int:
+    room = _room(transcript, tokens) - transcript.size(last - 1)
     start = last - 1
-    while start > first and (room := room - written.size(start - 1)) >= 0:
+    while start > first and (room := room - transcript.size(start - 1)) >= 0:
         start -= 1
     return start
 
 
-def _room(written: Transcript, tokens: int) -> int:
-    return tokens * CHARACTERS_PER_TOKEN - sum(map(len, written.opening))
+def _room(transcript: Transcript, tokens: int) -> int:
+    return tokens * CHARACTERS_PER_TOKEN - sum(map(len, transcript.opening))

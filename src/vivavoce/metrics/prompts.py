@@ -1,7 +1,7 @@
-"""Prompts: what a judge is told to do, as templates in text files, with every value in them quoted.
+"""Prompts: the instructions for a judge, as templates in text files, with every value in them quoted.
 
 A template is Jinja in a sandbox. Values come from datasets, targets and users, so whatever `{{ … }}` puts in is written
-as a JSON string on one line; a name that nobody fills is an error, never an empty place. The parts that a user may
+as a JSON string on one line; a name without a value is an error, never an empty place. The parts that a user may
 replace on their own stand in `{% block … %}`.
 """
 
@@ -28,10 +28,10 @@ _SINGLE = re.compile(r"(?<!\{)\{\s*(\w+)\s*\}(?!\})")
 
 @dataclass(frozen=True)
 class Prompt:
-    """A template, with blocks of it replaced; `name` says where it is from, `allowed` which variables it may use.
+    """A template, with blocks of it replaced; `name` says where it comes from, `allowed` which variables it may use.
 
     Raises:
-        UsageError: when it is checked, for a template that is none, and for a variable or a block that does not exist.
+        UsageError: when it is checked: it is not a template, or a variable or a block does not exist.
     """
 
     text: str
@@ -42,8 +42,8 @@ class Prompt:
     @property
     def hash(self) -> str:
         """A hash of the words, stored with every score they produced."""
-        spelled = "\0".join([self.text, *(f"{name}\0{text}" for name, text in sorted(self.blocks.items()))])
-        return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        text = "\0".join([self.text, *(f"{name}\0{text}" for name, text in sorted(self.blocks.items()))])
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     def render(self, values: Mapping[str, object]) -> str:
         """Return the prompt with the values put in."""
@@ -56,7 +56,7 @@ class Prompt:
 
 
 def read_prompt(file: str, allowed: frozenset[str], override: str | Path | None, blocks: Mapping[str, str]) -> Prompt:
-    """Return the prompt that stands in a file of the package, or what somebody gave in its place: a text or a path.
+    """Return the prompt in a file of the package, or the one given in its place as a text or a path.
 
     Raises:
         UsageError: the path cannot be read, or the template cannot be used, as one with `{goal}` for `{{ goal }}`.
@@ -64,7 +64,7 @@ def read_prompt(file: str, allowed: frozenset[str], override: str | Path | None,
     if override is None:
         prompt = Prompt(_packaged(file), file, allowed, blocks)
     elif isinstance(override, Path):
-        prompt = Prompt(_given(override), str(override), allowed, blocks)
+        prompt = Prompt(_text_of(override), str(override), allowed, blocks)
     else:
         prompt = Prompt(override, "the prompt", allowed, blocks)
     _ = prompt.template
@@ -86,17 +86,17 @@ def _compiled(text: str, name: str, allowed: frozenset[str], blocks: tuple[tuple
         parsed = [environment.parse(source) for source in sources]
         if any(tree.find(kind) for tree in parsed for kind in (nodes.Include, nodes.Import, nodes.FromImport)):
             raise UsageError(f"{name} asks for another template, and there is none beside it")
-        for variable in (found[1] for source in sources for found in _SINGLE.finditer(source)):
+        for variable in (match[1] for source in sources for match in _SINGLE.finditer(source)):
             if variable in allowed:
                 raise UsageError(f"{name} has {{{variable}}}, which is never filled; write {{{{ {variable} }}}}")
-        asked = {variable for tree in parsed for variable in meta.find_undeclared_variables(tree)}
-        for variable in sorted(asked - allowed):
+        used = {variable for tree in parsed for variable in meta.find_undeclared_variables(tree)}
+        for variable in sorted(used - allowed):
             raise UsageError(f"{name} asks for '{variable}'{did_you_mean(variable, allowed)}")
         if not blocks:
             return original
         replaced = [f"{{% block {block} %}}{source}{{% endblock %}}" for block, source in blocks]
         return environment.from_string("{% extends original %}" + "".join(replaced), {"original": original})
-    except (TemplateError, ValueError) as error:  # such as a number that nobody can spell
+    except (TemplateError, ValueError) as error:  # such as a number with too many digits
         raise UsageError(f"{name} is not a template: {error}") from error
 
 
@@ -105,7 +105,7 @@ def _packaged(file: str) -> str:
     return (HERE / file).read_text(encoding="utf-8").rstrip("\n")
 
 
-def _given(path: Path) -> str:
+def _text_of(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -120,7 +120,7 @@ def _environment() -> Environment:
     environment = ImmutableSandboxedEnvironment(
         undefined=StrictUndefined, autoescape=False, trim_blocks=True, lstrip_blocks=True, finalize=_quoted
     )
-    environment.globals.clear()  # no prompt may use one, and every rendering would copy them
+    environment.globals.clear()  # no prompt may use one, and each rendering would copy them
     return environment
 
 

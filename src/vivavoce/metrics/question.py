@@ -1,4 +1,4 @@
-"""`Question` and `Answer`: what a judge is asked about a piece of a conversation, and what it said."""
+"""`Question` and `Answer`: a question to a judge about a piece of a conversation, and its reply."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Question:
         return self.request.schema
 
     def parsed(self, answer: Mapping[str, Any], kind: type[R]) -> R:
-        """Return an answer as what it must match, which is of that kind.
+        """Return an answer as an instance of the class that it must match, which is a subclass of `kind`.
 
         Raises:
             ValidationError: it does not match.
@@ -59,16 +59,16 @@ class Question:
         turn: int | None = None,
         data: Mapping[str, Any] | None = None,
     ) -> Finding:
-        """Return one thing of an answer with its evidence looked up, at the turn of the first of it unless given."""
-        found = tuple(self.checker.checked(evidence))
-        place = turn if turn is not None else next((one.turn for one in found if one.verified), None)
+        """Return a finding with its evidence looked up; without `turn` it gets that of the first verified quote."""
+        checked = tuple(self.checker.checked(evidence))
+        place = turn if turn is not None else next((quote.turn for quote in checked if quote.verified), None)
         fields = {"kind": kind, "what": what, "verdict": verdict, "state": state, "turn": place}
-        return unchecked(Finding, {**fields, "evidence": found, "data": dict(data or {})})
+        return unchecked(Finding, {**fields, "evidence": checked, "data": dict(data or {})})
 
 
 @dataclass(slots=True)
 class Answer:
-    """What a judge replied to a question; `verdict` is what that comes to, once somebody has read it."""
+    """The reply of a judge to a question; `verdict` is set once the reply has been read."""
 
     question: Question
     reply: ModelReply
@@ -76,5 +76,5 @@ class Answer:
 
     @property
     def usage(self) -> Usage | None:
-        """What the reply took."""
+        """The usage of the reply."""
         return self.reply.usage

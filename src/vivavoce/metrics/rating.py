@@ -48,15 +48,15 @@ class RatingMetric(JudgedMetric):
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the score as it was given."""
-        told = self.reply.model_validate(answer, strict=True).model_dump()
-        score = told[ANSWER[self.config.score_type]]
+        fields = self.reply.model_validate(answer, strict=True).model_dump()
+        score = fields[ANSWER[self.config.score_type]]
         if self.config.score_type == "numeric":
             score = float(score)  # a whole number is an int
-        evidence = question.checker.checked(told["evidence"])
-        return Verdict(score, told["reasoning"], told["confidence"], (), evidence, turns=question.piece.judged)
+        evidence = question.checker.checked(fields["evidence"])
+        return Verdict(score, fields["reasoning"], fields["confidence"], (), evidence, turns=question.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
-        """Return the mean over the pieces, or what the worst of them is."""
+        """Return the mean over the pieces, or the score of the worst one."""
         if self.config.score_type == "numeric":
             return super().merge(verdicts)
         scores = [verdict.score for verdict in verdicts if verdict.score is not None]

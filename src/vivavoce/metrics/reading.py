@@ -1,4 +1,4 @@
-"""`Reading`: a conversation as its judges read it, written once for all who ask about it."""
+"""`Reading`: the input of metrics with its transcripts, each written once for all metrics."""
 
 from __future__ import annotations
 
@@ -10,40 +10,40 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 
 
 class Reading:
-    """What metrics are given, with the transcripts of the conversation; each is written when it is first asked for.
+    """The input of metrics, with the transcripts of its conversation; each is written when it is first needed.
 
-    Of a conversation that is judged by turns or windows, the first `since` turns have been asked about already.
+    Where a conversation is judged by turns or windows, the first `since` turns have been judged already.
     """
 
-    __slots__ = ("_checkers", "_written", "given", "since")
+    __slots__ = ("_checkers", "_transcripts", "given", "since")
 
     def __init__(self, given: MultiTurnEvaluationInput, since: int = 0) -> None:
         self.given = given
         self.since = since
-        self._written: dict[Shown, Transcript] = {}
+        self._transcripts: dict[Shown, Transcript] = {}
         self._checkers: dict[Shown, Checker] = {}
 
     @property
     def transcripts(self) -> Iterable[Transcript]:
-        """Those that have been written."""
-        return self._written.values()
+        """The transcripts that have been written so far."""
+        return self._transcripts.values()
 
     def transcript(self, shown: Shown) -> Transcript:
         """Return the transcript with what is shown of the conversation."""
-        written = self._written.get(shown)
-        if written is None:
-            written = self._written[shown] = transcript(self.given.messages, shown)
-        return written
+        cached = self._transcripts.get(shown)
+        if cached is None:
+            cached = self._transcripts[shown] = transcript(self.given.messages, shown)
+        return cached
 
     def checker(self, shown: Shown) -> Checker:
-        """Return what looks up the evidence of whoever read that transcript."""
+        """Return the checker of evidence that was quoted from that transcript."""
         checker = self._checkers.get(shown)
         if checker is None:
             checker = self._checkers[shown] = Checker(self.given.messages, self.transcript(shown))
         return checker
 
     def after(self, since: int) -> Reading:
-        """Return the same conversation, of which the first `since` turns have been asked about."""
+        """Return the same conversation, of which the first `since` turns have been judged."""
         return self._sharing(self.given, since)
 
     def knowing(self, **more: object) -> Reading:
@@ -51,6 +51,6 @@ class Reading:
         return self._sharing(self.given.model_copy(update=more), self.since)
 
     def _sharing(self, given: MultiTurnEvaluationInput, since: int) -> Reading:
-        made = Reading(given, since)
-        made._written, made._checkers = self._written, self._checkers
-        return made
+        reading = Reading(given, since)
+        reading._transcripts, reading._checkers = self._transcripts, self._checkers
+        return reading

@@ -21,7 +21,7 @@ Prompt = Callable[[], str]
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What `details` says besides the score: the kind of score, and what it is about; never part of a comparison."""
+    """What `details` holds besides the score: the kind of score and its subject; ignored when results are compared."""
 
     score_type: str | None = field(default=None, compare=False)
     length: int | None = field(default=None, compare=False)
@@ -30,13 +30,13 @@ class About:
     prompt: Prompt | None = field(default=None, compare=False)
 
     def __reduce__(self) -> tuple[type[About], tuple[Any, ...]]:
-        """Return what a copy for another process is made of: its prompt is text, for nothing there can render it."""
+        """Return the parts of a copy for another process: its prompt is text, for nothing there can render it."""
         prompt = None if self.prompt is None else partial(str, self.prompt())
         return About, (self.score_type, self.length, self.goal, self.exception, prompt)
 
 
 class Details(dict[str, Any]):
-    """The details of a result; the prompt is put together when it is asked for, and never stored."""
+    """The details of a result; the prompt is rendered when it is read, and never stored."""
 
     def __init__(self, values: Mapping[str, Any], prompt: Prompt | None = None) -> None:
         super().__init__(values)
@@ -52,7 +52,7 @@ class Details(dict[str, Any]):
         return super().__contains__(key) or (key == "prompt" and self.prompt is not None)
 
     def __reduce__(self) -> tuple[type[Details], tuple[dict[str, Any], Prompt | None]]:
-        """Return what a copy for another process is made of, as `About` does."""
+        """Return the parts of a copy for another process, as `About` does."""
         return Details, (dict(self), None if self.prompt is None else partial(str, self.prompt()))
 
     def get(self, key: str, default: Any = None, /) -> Any:
@@ -64,12 +64,12 @@ class Details(dict[str, Any]):
 
 
 class MetricResult(Score):
-    """What a metric says about one conversation: a `Score` that also answers to the design document's names.
+    """The result of a metric for one conversation: a `Score` that also has the design document's names.
 
     `score` is the raw score, `"error"` where measuring failed, None where the metric does not apply. `details` has
     `score`, `score_type`, `is_successful`, `confidence`, `reasoning`, `evidence` as texts, `missing_criteria`,
     `conversation_length`, `goal`, of an error `error` and `exception_type`, and what the metric adds. A result made of
-    `score` and `details` alone takes what is typed from them, so that a metric of your own may return that.
+    `score` and `details` alone takes its typed fields from them, so that a user-defined metric may return that.
     """
 
     about: SkipJsonSchema[About] = Field(default=About(), exclude=True, repr=False)
@@ -87,8 +87,8 @@ class MetricResult(Score):
         """Read the design document's names; the metric decides from a raw score whether it passes."""
         if not isinstance(data, Mapping):
             return data
-        named = cast("Mapping[str, Any]", data)
-        typed, details = score_fields(named), cast("Mapping[str, Any]", named.get("details") or {})
+        fields = cast("Mapping[str, Any]", data)
+        typed, details = score_fields(fields), cast("Mapping[str, Any]", fields.get("details") or {})
         if "score_type" in details:
             typed.setdefault("about", About(score_type=details["score_type"]))
         return typed if typed.get("raw") is not None else with_passed(typed)
@@ -112,26 +112,26 @@ class MetricResult(Score):
     def details(self) -> Details:
         """The result under the design document's names, with what this metric adds."""
         about = self.about
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "score": self.score,
             "score_type": about.score_type or _kind(self.raw),
             "is_successful": False if self.state == "error" else self.passed,
             "confidence": self.confidence,
             "reasoning": self.reason,
-            "evidence": list(dict.fromkeys(one.text for one in self.evidence)),
+            "evidence": list(dict.fromkeys(quote.text for quote in self.evidence)),
         }
-        criteria = [one for one in self.findings if one.kind in _CRITERIA]
+        criteria = [finding for finding in self.findings if finding.kind in _CRITERIA]
         if criteria:
-            told["missing_criteria"] = [one.what for one in criteria if one.state == "fail"]
+            values["missing_criteria"] = [finding.what for finding in criteria if finding.state == "fail"]
         if about.length is not None:
-            told["conversation_length"] = about.length
+            values["conversation_length"] = about.length
         if about.goal is not None:
-            told["goal"] = about.goal
+            values["goal"] = about.goal
         if self.failure is not None:
             message = self.failure.message
-            told |= {"confidence": 0.0, "reasoning": f"Evaluation failed: {message}", "missing_criteria": []}
-            told |= {"error": message, "exception_type": about.exception or self.failure.exception}
-        return Details({**told, **self.extra}, about.prompt)
+            values |= {"confidence": 0.0, "reasoning": f"Evaluation failed: {message}", "missing_criteria": []}
+            values |= {"error": message, "exception_type": about.exception or self.failure.exception}
+        return Details({**values, **self.extra}, about.prompt)
 
 
 _CRITERIA = ("criterion", "prohibition")

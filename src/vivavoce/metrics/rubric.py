@@ -45,13 +45,13 @@ class Rubric:
         """The names that the rubric asks for."""
         if self.syntax == "jinja":
             try:
-                asked = frozenset(meta.find_undeclared_variables(_environment.parse(self.text)))
+                names = frozenset(meta.find_undeclared_variables(_environment.parse(self.text)))
             except TemplateError as error:
                 raise UsageError(f"{self.name} is not a template: {error}") from error
-            _ = Prompt(self.text, self.name, asked).template
-            return asked
-        found = frozenset(name for name in _FIELD.findall(self.text) if name)
-        return found & self.declared if self.syntax == "replace" else found
+            _ = Prompt(self.text, self.name, names).template
+            return names
+        names = frozenset(name for name in _FIELD.findall(self.text) if name)
+        return names & self.declared if self.syntax == "replace" else names
 
     @cached_property
     def hash(self) -> str:
@@ -67,25 +67,25 @@ class Rubric:
         for variable in sorted(self.variables):
             if variable not in values:
                 raise GraderFault(f"{self.name} asks for '{variable}'{did_you_mean(variable, values)}", kind="options")
-        known = {name: _own_lines("" if value is None else value) for name, value in values.items()}
-        shows = self.variables & {"submission", "conversation"}
-        left = [] if shows else [name for name in _MATERIAL if values.get(name) is not None]
-        return self._filled(known) + "".join(f"\n\n{_MATERIAL[name]}: {_put_in(known[name])}" for name in left)
+        texts = {name: _own_lines("" if value is None else value) for name, value in values.items()}
+        shown = self.variables & {"submission", "conversation"}
+        missing = [] if shown else [name for name in _APPENDED if values.get(name) is not None]
+        return self._filled(texts) + "".join(f"\n\n{_APPENDED[name]}: {_put_in(texts[name])}" for name in missing)
 
     def _filled(self, values: Mapping[str, Any]) -> str:
-        wanted = self.variables
+        names = self.variables
         if self.syntax == "replace":
-            shown = {name: _put_in(values[name]) for name in wanted}
-            return re.sub(r"\{(\w+)\}", lambda found: shown.get(found[1], found[0]), self.text)
+            texts = {name: _put_in(values[name]) for name in names}
+            return re.sub(r"\{(\w+)\}", lambda match: texts.get(match[1], match[0]), self.text)
         if self.syntax == "letta":
-            return _FIELD.sub(lambda found: _put_in(values[found[1]]) if found[1] else found[0][0], self.text)
+            return _FIELD.sub(lambda match: _put_in(values[match[1]]) if match[1] else match[0][0], self.text)
         try:
-            return Prompt(self.text, self.name, wanted).render({name: values[name] for name in wanted})
+            return Prompt(self.text, self.name, names).render({name: values[name] for name in names})
         except TemplateError as error:
             raise GraderFault(f"{self.name} cannot be rendered: {error}", kind="options") from error
 
 
-_MATERIAL = {"input": "Input", "ground_truth": "Ground truth", "submission": "Submission"}
+_APPENDED = {"input": "Input", "ground_truth": "Ground truth", "submission": "Submission"}
 
 
 def read_rubric(text: str, known: frozenset[str] | set[str], name: str = "rubric") -> Rubric:
@@ -94,8 +94,8 @@ def read_rubric(text: str, known: frozenset[str] | set[str], name: str = "rubric
     Raises:
         UsageError: both syntaxes name a variable, so one of them would stay unfilled.
     """
-    double = {found for found in re.findall(r"\{\{-?\s*([A-Za-z_]\w*)", text) if found in known}
-    single = {found for found in re.findall(r"(?<!\{)\{([A-Za-z_]\w*)\}(?!\})", text) if found in known}
+    double = {variable for variable in re.findall(r"\{\{-?\s*([A-Za-z_]\w*)", text) if variable in known}
+    single = {variable for variable in re.findall(r"(?<!\{)\{([A-Za-z_]\w*)\}(?!\})", text) if variable in known}
     if double and single:
         raise UsageError(f"{name} mixes {{{{ {min(double)} }}}} and {{{min(single)}}}; write all variables one way")
     return Rubric(text, "letta" if single else "jinja", name)

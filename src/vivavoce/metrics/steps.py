@@ -2,7 +2,7 @@
 
 A metric does not ask its judge itself. It yields an `Ask`, gets the answers, and goes on until it returns its result.
 Whoever carries out a plan decides how a question is answered: at once, jointly with those of other metrics, or, of a
-conversation that grows, from what was answered before.
+conversation that grows, from earlier answers.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ T = TypeVar("T")
 class Ask:
     """Ask a model some questions at once; the plan goes on with the answers.
 
-    `again` says which question an answer makes necessary in its place, None where it stands. A question that `leads`
-    decides by its answer what is asked next.
+    `again` returns the question that must be asked in place of an answered one, None where the answer stands. With
+    `leads` the answers decide what is asked next.
     """
 
     model: Model
@@ -38,7 +38,7 @@ class Ask:
         """Return the answers, in the order of the questions.
 
         Raises:
-            ModelFault: the first one that failed; all others have been waited for, and what they used is in it.
+            ModelFault: the first one that failed; all others have been waited for, and their usage is in it.
             BudgetExhausted: a limit on calls or cost is reached.
         """
         if len(self.questions) == 1:
@@ -58,7 +58,7 @@ class Ask:
             return answer
         try:
             reply = await self.model.complete(second.request)
-        except ModelFault:  # the first answer stands, whatever it is worth
+        except ModelFault:  # the first answer stands
             return answer
         return Answer(question, replace(reply, usage=total((answer.usage, reply.usage))))
 
@@ -116,17 +116,17 @@ class Run(Generic[T]):
 
     @property
     def result(self) -> T:
-        """What the plan came to.
+        """The result of the plan.
 
         Raises:
-            RuntimeError: it is not over.
+            RuntimeError: the plan has not ended.
         """
         if self.step is not None:
-            raise RuntimeError("the plan waits for something more")
+            raise RuntimeError("the plan has not ended")
         return self._result
 
     async def finish(self) -> T:
-        """Carry out what is left of the plan, and return its result."""
+        """Carry out the rest of the plan, and return its result."""
         while self.step is not None:
             try:
                 answer = await self.step.done()

@@ -1,4 +1,4 @@
-"""`StepwiseMetric`: a metric that says what it waits for, and leaves the waiting to whoever carries it out."""
+"""`StepwiseMetric`: a metric that yields what it waits for, and leaves the waiting to its caller."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from vivavoce.pacing.waiting import wait_for
 class StepwiseMetric(BaseMultiTurnMetric):
     """A metric that measures a conversation step by step.
 
-    A class of your own may have an `aevaluate_conversation` instead, which may lead to this one: its steps are then
-    seen by nobody else.
+    A subclass may define `aevaluate_conversation` instead, which may call the one here; its steps are then carried out
+    by itself alone.
     """
 
     @abstractmethod
@@ -25,7 +25,7 @@ class StepwiseMetric(BaseMultiTurnMetric):
 
     @property
     def stepwise(self) -> bool:
-        """Whether others see its steps."""
+        """Whether its steps can be carried out by others."""
         return type(self).aevaluate_conversation is StepwiseMetric.aevaluate_conversation
 
     def visible_steps(self, reading: Reading) -> Plan[MetricResult]:

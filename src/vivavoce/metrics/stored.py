@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.messages import describe
-from vivavoce.metrics.evaluation import EvaluationReport, Named, Several, evaluate_given
+from vivavoce.metrics.evaluation import EvaluationReport, Named, Several, evaluate_input
 from vivavoce.metrics.metric_input import metric_input
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
@@ -40,7 +40,7 @@ def evaluate_test_result(
     """
     with Store.open(store or settings().store, create=False) as opened:
         given = stored_input(opened, test_result_id)
-    return wait_for(evaluate_given(given, metrics, model, close=True))
+    return wait_for(evaluate_input(given, metrics, model, close=True))
 
 
 def stored_input(store: Store, test_result_id: str) -> MultiTurnEvaluationInput:
@@ -58,8 +58,8 @@ def stored_input(store: Store, test_result_id: str) -> MultiTurnEvaluationInput:
     sample, trial = store.named_conversation(run.id, sample)
     attempts = list(store.attempts(run.id, sample_id=sample))
     if not attempts:
-        known = {key.sample_id for key in store.done(run.id)}
-        raise NotFound("sample", sample, within=f"run {run.id}", known=known)
+        samples = {key.sample_id for key in store.done(run.id)}
+        raise NotFound("sample", sample, within=f"run {run.id}", known=samples)
     for attempt in attempts:
         if attempt.key.trial == (trial or 0) or (trial is None and len(attempts) == 1):
             return _input(attempt)
@@ -73,5 +73,7 @@ def _input(attempt: Attempt) -> MultiTurnEvaluationInput:
         sample = Sample.model_validate(row if "input" in row else {**row, "messages": messages})
     except ValidationError as error:
         raise UsageError(f"sample '{attempt.key.sample_id}': {describe(error)}") from error
-    held = attempt.trajectory
-    return metric_input(sample, messages, [turn.seconds for turn in held.turns], state=held.state, test=held.test)
+    trajectory = attempt.trajectory
+    return metric_input(
+        sample, messages, [turn.seconds for turn in trajectory.turns], state=trajectory.state, test=trajectory.test
+    )

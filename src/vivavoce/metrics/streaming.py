@@ -1,4 +1,4 @@
-"""`StreamingEvaluator`: a conversation is judged while it grows, and only what is new is paid for."""
+"""`StreamingEvaluator`: a conversation is judged while it grows, and only its new turns are paid for."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What was measured when a turn was complete; `turn` counts from 0, -1 where there was none yet.
+    """The results when a turn was complete; `turn` counts from 0, and is -1 where there was none yet.
 
     `results` holds what is new: of a metric that judges by turns or windows, the verdict about those that were added.
     """
@@ -44,13 +44,13 @@ class StreamingEvaluator:
 
     A turn is complete when the assistant has answered without calling a tool, or when the next turn begins. A metric
     that judges by turns or windows is then asked about the new ones alone. One that judges the whole conversation is
-    asked again when `every` turns have come since, and by `finish` if anything has; one that asks no model is computed
+    asked again after every `every` new turns, and by `finish` if there are any; one that asks no model is computed
     anew. What the assistant adds to a complete turn is judged, with that turn, when the next one begins. Messages are
     fed one call after the other, not at once.
 
     Raises:
         UsageError: a name is unknown, two metrics have the same, or one is made of others that judge by turns: these
-            would be paid for again with every turn. Or a goal is judged by turns, and `must` does not say what of it.
+            would be paid for again with every turn. Or a goal is judged by turns without the outcomes in `must`.
     """
 
     @shows_options
@@ -109,13 +109,13 @@ class StreamingEvaluator:
 
     @property
     def results(self) -> EvaluationReport:
-        """What is known so far, each metric over all that it has judged."""
-        told = {name: track.whole(self._stream) for name, track in self._tracks.items()}
-        return EvaluationReport({name: result for name, result in told.items() if result is not None})
+        """The results so far, each metric over everything it has judged."""
+        results = {name: track.whole(self._stream) for name, track in self._tracks.items()}
+        return EvaluationReport({name: result for name, result in results.items() if result is not None})
 
     @property
     def usage(self) -> Usage | None:
-        """What all judgements used, those that later ones replaced too."""
+        """The usage of all judgements, including those that later ones replaced."""
         return spent(result for moment in self.history for result in moment.results.values())
 
     async def close(self) -> None:
@@ -147,8 +147,8 @@ class Stream:
 
     def __init__(self, given: MultiTurnEvaluationInput) -> None:
         self._messages: list[AnyMessage] = []
-        growing = ConversationHistory.model_construct(messages=self._messages)
-        self.reading = Reading(given.model_copy(update={"conversation_history": growing}))
+        history = ConversationHistory.model_construct(messages=self._messages)
+        self.reading = Reading(given.model_copy(update={"conversation_history": history}))
         self.turns = 0
         self.reopened: list[int] = []
         self._open: list[AnyMessage] = []
@@ -175,18 +175,18 @@ class Stream:
         return self.turns > before
 
     def close(self) -> None:
-        """Take as complete what was added last: a turn, what precedes the first one, or more of the last one."""
+        """Complete what was added last: a turn, the messages before the first one, or more of the last one."""
         part, self._open = self._open, []
         if not part:
             return
         self._messages += part
-        for written in self.reading.transcripts:
+        for transcript in self.reading.transcripts:
             if isinstance(part[0], HumanMessage):
-                written.add_turn(part)
+                transcript.add_turn(part)
             elif self.turns:
-                written.extend_turn(part)
+                transcript.extend_turn(part)
             else:
-                written.add_opening(part)
+                transcript.add_opening(part)
         if isinstance(part[0], HumanMessage):
             self.turns += 1
         elif self.turns:
@@ -194,7 +194,7 @@ class Stream:
 
 
 class _Track(Protocol):
-    """What one metric has said so far."""
+    """The results of one metric so far."""
 
     async def advance(self, stream: Stream, final: bool) -> MetricResult | None:
         """Measure what is due; return the result of that, None where nothing is."""
@@ -207,14 +207,14 @@ class _Track(Protocol):
 
 @dataclass(slots=True, eq=False)
 class _Piece:
-    """A question, and what came of it: None where it has not been asked."""
+    """A question with its reply or the error; None where it has not been asked."""
 
     question: Question
     reply: ModelReply | Exception | None = None
 
     @property
     def usage(self) -> Usage | None:
-        """What asking it took."""
+        """The usage of the call."""
         return usage_of(self.reply) if isinstance(self.reply, Exception) else self.reply and self.reply.usage
 
 
@@ -225,7 +225,7 @@ class _ByPiece:
         self._metric = metric
         self._pieces: list[_Piece] = []
         self._due: list[_Piece] = []
-        self._seen = self._reopened = 0
+        self._judged_turns = self._reopened_turns = 0
         self._last: MetricResult | None = None
 
     async def advance(self, stream: Stream, final: bool) -> MetricResult | None:
@@ -238,7 +238,7 @@ class _ByPiece:
         new = [_Piece(question) for question in ask.questions]
         self._pieces += new
         self._due += new
-        self._seen = stream.turns
+        self._judged_turns = stream.turns
         if final:
             self._ask_again()
         await asyncio.gather(*(_answer(piece, ask) for piece in self._due if piece.reply is None))
@@ -254,24 +254,24 @@ class _ByPiece:
 
     def _run(self, stream: Stream) -> Run[MetricResult]:
         """Return the measurement of the turns that have not been asked about."""
-        return Run(self._metric.plan_for(stream.reading.after(self._seen)))
+        return Run(self._metric.plan_for(stream.reading.after(self._judged_turns)))
 
     def _reopen(self, stream: Stream) -> None:
-        """Forget what was said of turns that something was added to."""
-        if changed := stream.reopened[self._reopened :]:
-            self._reopened = len(stream.reopened)
-            self._seen = min(self._seen, *changed)
-            self._pieces = [one for one in self._pieces if one.question.piece.last <= self._seen]
-            self._due = [one for one in self._due if one.question.piece.last <= self._seen]
+        """Drop the answers about turns that have grown since."""
+        if changed := stream.reopened[self._reopened_turns :]:
+            self._reopened_turns = len(stream.reopened)
+            self._judged_turns = min(self._judged_turns, *changed)
+            self._pieces = [piece for piece in self._pieces if piece.question.piece.last <= self._judged_turns]
+            self._due = [piece for piece in self._due if piece.question.piece.last <= self._judged_turns]
 
     def _ask_again(self) -> None:
-        """Let all questions about a piece be asked once more where one of them failed."""
-        failed = {one.question.piece for one in self._pieces if isinstance(one.reply, Exception)}
-        for one in self._pieces:
-            if one.question.piece in failed:
-                one.reply = None
-                if one not in self._due:
-                    self._due.append(one)
+        """Ask all questions about a piece again where one of them failed."""
+        failed = {piece.question.piece for piece in self._pieces if isinstance(piece.reply, Exception)}
+        for piece in self._pieces:
+            if piece.question.piece in failed:
+                piece.reply = None
+                if piece not in self._due:
+                    self._due.append(piece)
 
 
 class _Whole:
@@ -281,17 +281,17 @@ class _Whole:
         self._metric = metric
         self._every = every if metric.judged else 1
         self._result: MetricResult | None = None
-        self._seen = (0, 0)
+        self._judged_until = (0, 0)
 
     async def advance(self, stream: Stream, final: bool) -> MetricResult | None:
         length = len(stream.given.messages)
-        turns, seen = self._seen
-        new = length > seen or self._result is None
+        judged_turns, judged_length = self._judged_until
+        new = length > judged_length or self._result is None
         broken = self._result is not None and self._result.state == "error"
-        if not ((new or broken) if final else new and stream.turns - turns >= self._every):
+        if not ((new or broken) if final else new and stream.turns - judged_turns >= self._every):
             return None
         self._result = await carry_out(self._metric.plan_for(stream.reading))
-        self._seen = stream.turns, length
+        self._judged_until = stream.turns, length
         return self._result
 
     def whole(self, stream: Stream) -> MetricResult | None:
@@ -318,7 +318,7 @@ def _track(metric: BaseMultiTurnMetric, every: int, given: MultiTurnEvaluationIn
 
 
 async def _answer(piece: _Piece, ask: Ask) -> None:
-    """Ask a question, and keep the reply or what went wrong.
+    """Ask a question, and keep the reply or the error.
 
     Raises:
         BudgetExhausted: a limit on calls or cost is reached.
@@ -332,13 +332,13 @@ async def _answer(piece: _Piece, ask: Ask) -> None:
 
 
 def _concluded(run: Run[MetricResult], pieces: Sequence[_Piece]) -> MetricResult:
-    """Return the result of pieces; one that the judge failed on makes it an error, as it would all at once."""
+    """Return the result of pieces; a single failed one makes it an error, as when all are asked at once."""
     answers: list[Answer] = []
-    for one in pieces:
-        if not isinstance(one.reply, ModelReply):
-            run.fail(one.reply or _unasked(one))
+    for judged_piece in pieces:
+        if not isinstance(judged_piece.reply, ModelReply):
+            run.fail(judged_piece.reply or _unasked(judged_piece))
             return run.result.model_copy(update={"usage": total(piece.usage for piece in pieces)})
-        answers.append(Answer(one.question, one.reply))
+        answers.append(Answer(judged_piece.question, judged_piece.reply))
     run.go_on(answers)
     return run.result
 

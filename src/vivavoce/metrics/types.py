@@ -1,4 +1,4 @@
-"""What a metric is given, under the names that older interfaces use."""
+"""The input of metrics, under the names that older interfaces use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["ConversationHistory", "ConversationTurn", "MultiTurnEvaluationInput"
 
 
 class ConversationTurn:
-    """One thing said; makes the message of its role."""
+    """Makes the message of a role."""
 
     def __new__(
         cls, role: str, content: str | None = "", metadata: dict[str, Any] | None = None, **more: Any
@@ -25,10 +25,10 @@ class ConversationTurn:
         """Return a `HumanMessage`, `AIMessage`, `SystemMessage` or `ToolMessage`.
 
         Raises:
-            ValueError: the role is none of user, assistant, system and tool.
+            ValueError: the role is not user, assistant, system or tool.
         """
-        told = {} if metadata is None else {"metadata": metadata}
-        return read_message({"role": role, "content": content, **told, **more})
+        extra = {} if metadata is None else {"metadata": metadata}
+        return read_message({"role": role, "content": content, **extra, **more})
 
 
 class Expected(TypedDict, total=False):

@@ -1,4 +1,4 @@
-"""`Verdict`: what one answer of a judge comes to, and what several come to together."""
+"""`Verdict`: what one answer of a judge means, and several answers together."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vivavoce.records.score import Evidence, Finding
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What one answer of a judge comes to; `turns` is how many turns it is about.
+    """The meaning of one answer of a judge; `turns` is how many turns it is about.
 
     The score is None where there was nothing to judge, and the reasoning says so. Where a conversation is judged in
     pieces, `turns` is what this one weighs: its turns, or as many things as the judge found in it. `evidence` is what
@@ -36,8 +36,8 @@ def merged(
         score,
         "\n".join(verdict.reasoning for verdict in verdicts),
         min(sure) if sure else None,
-        [one for verdict in verdicts for one in verdict.findings] if findings is None else findings,
-        list(dict.fromkeys(one for verdict in verdicts for one in verdict.evidence)),
+        [finding for verdict in verdicts for finding in verdict.findings] if findings is None else findings,
+        list(dict.fromkeys(quote for verdict in verdicts for quote in verdict.evidence)),
         extra,
         sum(verdict.turns for verdict in verdicts),
     )

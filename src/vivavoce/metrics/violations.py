@@ -50,9 +50,10 @@ class ViolationMetric(JudgedMetric):
         """Return the score that the worst violation leaves."""
         reply = ViolationsReply.model_validate(answer, strict=True)
         violations = [
-            question.finding("violation", one.what, one.severity, "fail", one.evidence) for one in reply.violations
+            question.finding("violation", violation.what, violation.severity, "fail", violation.evidence)
+            for violation in reply.violations
         ]
-        score = self._score(max((HARM[one.severity] for one in reply.violations), default=0.0))
+        score = self._score(max((HARM[violation.severity] for violation in reply.violations), default=0.0))
         return Verdict(score, reply.reasoning, reply.confidence, violations, turns=question.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:

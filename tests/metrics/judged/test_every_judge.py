@@ -42,7 +42,7 @@ def good(request: Request) -> dict[str, Any]:
     shape = request.schema
     said = {"reasoning": "So it is.", "confidence": 1}
     if isinstance(shape, type) and issubclass(shape, ChecklistReply):
-        items = shape.asked or ("the one thing",)
+        items = shape.expected or ("the one thing",)
         return {**said, "checks": [{"item": item, "evidence": [], "answer": "yes"} for item in items]}
     if shape is ViolationsReply:
         return {**said, "violations": []}

@@ -45,19 +45,19 @@ class ArgumentRule:
         if isinstance(spec, Mapping) and isinstance(tools := spec.get("tools"), Mapping):
             rest = {name: matcher for name, matcher in spec.items() if name != "tools"}
             rules = cast("Mapping[str, str | Mapping[str, object]]", tools).items()
-            own = {tool: cls._read_one(rule, f"{where}.tools.{tool}") for tool, rule in rules}
-            return replace(cls._read_one(rest, where), tools=own)
-        return cls._read_one(spec, where)
+            tool_rules = {tool: cls._read_flat(rule, f"{where}.tools.{tool}") for tool, rule in rules}
+            return replace(cls._read_flat(rest, where), tools=tool_rules)
+        return cls._read_flat(spec, where)
 
     @classmethod
-    def _read_one(cls, spec: str | Mapping[str, object], where: str) -> Self:
+    def _read_flat(cls, spec: str | Mapping[str, object], where: str) -> Self:
         if not isinstance(spec, Mapping):
             return cls(others=_mode(spec, where))
-        given = {name: matcher for name, matcher in spec.items() if name != "*"}
-        ignored = frozenset(name for name, matcher in given.items() if matcher == "ignore")
+        matchers = {name: matcher for name, matcher in spec.items() if name != "*"}
+        ignored = frozenset(name for name, matcher in matchers.items() if matcher == "ignore")
         return cls(
             others=_mode(spec.get("*", "exact"), f"{where}.*"),
-            named={n: read_matcher(m, f"{where}.{n}") for n, m in given.items() if n not in ignored},
+            named={n: read_matcher(m, f"{where}.{n}") for n, m in matchers.items() if n not in ignored},
             ignored=ignored,
         )
 
@@ -65,14 +65,14 @@ class ArgumentRule:
         """Return the rule that holds for a tool."""
         return self.tools.get(tool, self)
 
-    def verdicts(self, actual: Arguments, wanted: Arguments) -> dict[str, bool]:
-        """Return, for each argument that counts, whether it is as wanted."""
+    def verdicts(self, actual: Arguments, expected: Arguments) -> dict[str, bool]:
+        """Return, for each argument that counts, whether it matches."""
         verdicts: dict[str, bool] = {}
-        for name in {**wanted, **actual}:
-            matcher = self._matcher(name, in_reference=name in wanted)
+        for name in {**expected, **actual}:
+            matcher = self._matcher(name, in_reference=name in expected)
             if matcher is not None:
-                comparable = name in actual and (matcher.alone or name in wanted)
-                verdicts[name] = comparable and matcher.agrees(actual[name], wanted.get(name))
+                comparable = name in actual and (matcher.alone or name in expected)
+                verdicts[name] = comparable and matcher.agrees(actual[name], expected.get(name))
         return verdicts
 
     def _matcher(self, name: str, *, in_reference: bool) -> Matcher | None:
@@ -85,37 +85,37 @@ class ArgumentRule:
         matcher = matcher or EXACT
         return matcher if in_reference or matcher.alone or self.others == "exact" else None
 
-    def complaints(self, actual: Arguments, wanted: Arguments) -> list[str]:
-        """Say in words what is not as wanted, one line an argument; within a nested value, the first difference."""
-        verdicts = self.verdicts(actual, wanted)
-        return [self._complaint(name, actual, wanted) for name, as_wanted in verdicts.items() if not as_wanted]
+    def complaints(self, actual: Arguments, expected: Arguments) -> list[str]:
+        """Return a line for each argument that does not match; within a nested value, for the first difference."""
+        verdicts = self.verdicts(actual, expected)
+        return [self._complaint(name, actual, expected) for name, matches in verdicts.items() if not matches]
 
-    def _complaint(self, name: str, actual: Arguments, wanted: Arguments) -> str:
+    def _complaint(self, name: str, actual: Arguments, expected: Arguments) -> str:
         matcher = self.named.get(name, EXACT)
         if name not in actual:
-            return f"argument {show(name)}: wanted {matcher.wants(show(wanted[name]))}, got nothing"
-        if name not in wanted and not matcher.alone:
+            return f"argument {show(name)}: wanted {matcher.describe(show(expected[name]))}, got nothing"
+        if name not in expected and not matcher.alone:
             return f"argument {show(name)}: not wanted, got {show(actual[name])}"
-        got, wish, path = actual[name], wanted.get(name), ""
+        value, expected_value, path = actual[name], expected.get(name), ""
         if matcher == EXACT:
-            path, got, wish = _first_difference(got, wish)
-        return f"argument {show(name)}{path}: wanted {matcher.wants(show(wish))}, got {show(got)}"
+            path, value, expected_value = _first_difference(value, expected_value)
+        return f"argument {show(name)}{path}: wanted {matcher.describe(show(expected_value))}, got {show(value)}"
 
 
-def _first_difference(actual: JsonValue, wanted: JsonValue) -> tuple[str, JsonValue, JsonValue]:
+def _first_difference(actual: JsonValue, expected: JsonValue) -> tuple[str, JsonValue, JsonValue]:
     """Return the path to the first place where two unequal values differ, and what is there in each."""
     path = ""
-    while inner := _difference_within(actual, wanted):
-        path, actual, wanted = path + inner[0], inner[1], inner[2]
-    return path, actual, wanted
+    while inner := _difference_within(actual, expected):
+        path, actual, expected = path + inner[0], inner[1], inner[2]
+    return path, actual, expected
 
 
-def _difference_within(actual: JsonValue, wanted: JsonValue) -> tuple[str, JsonValue, JsonValue] | None:
+def _difference_within(actual: JsonValue, expected: JsonValue) -> tuple[str, JsonValue, JsonValue] | None:
     """Return the first item in which two containers of the same shape differ, None for anything else."""
-    if isinstance(actual, dict) and isinstance(wanted, dict) and actual.keys() == wanted.keys():
-        items = [(f"[{show(key)}]", actual[key], wanted[key]) for key in wanted]
-    elif isinstance(actual, list) and isinstance(wanted, list) and len(actual) == len(wanted):
-        items = [(f"[{i}]", a, w) for i, (a, w) in enumerate(zip(actual, wanted, strict=True))]
+    if isinstance(actual, dict) and isinstance(expected, dict) and actual.keys() == expected.keys():
+        items = [(f"[{show(key)}]", actual[key], expected[key]) for key in expected]
+    elif isinstance(actual, list) and isinstance(expected, list) and len(actual) == len(expected):
+        items = [(f"[{i}]", a, w) for i, (a, w) in enumerate(zip(actual, expected, strict=True))]
     else:
         return None
     return next(item for item in items if not typed_equal(item[1], item[2]))

@@ -1,4 +1,4 @@
-"""Which actual tool call answers which reference call, and what there is to complain about."""
+"""Which actual tool call answers which reference call, and what differs between them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class _Call:
         return f"{name}({show(self.args) if self.args is not None else show(self.text)})"
 
 
-def _read(call: ToolCall) -> _Call:
+def _parsed(call: ToolCall) -> _Call:
     try:
         args = call.args
-    except (ValueError, RecursionError):  # what a model wrote may be no JSON, or nested without end
+    except (ValueError, RecursionError):  # a model may have written invalid JSON, or nested it too deeply
         args = None
     return _Call(call.name, args, call.function.arguments)
 
@@ -39,8 +39,8 @@ class Calls:
     """
 
     def __init__(self, actual: Sequence[ToolCall], reference: Sequence[ToolCall], rule: ArgumentRule) -> None:
-        self._actual = [_read(call) for call in actual]
-        self._reference = [_read(call) for call in reference]
+        self._actual = [_parsed(call) for call in actual]
+        self._reference = [_parsed(call) for call in reference]
         self._rule = rule
 
     def same_in_order(self) -> bool:
@@ -49,9 +49,9 @@ class Calls:
             self.share(i, i) == 1 for i in range(len(self._reference))
         )
 
-    def share(self, wanted: int, got: int) -> float:
-        """Return the share of arguments that are as wanted, 1.0 when none counts, 0.0 for another tool."""
-        reference, actual = self._reference[wanted], self._actual[got]
+    def share(self, expected: int, made: int) -> float:
+        """Return the share of arguments that match, 1.0 when none counts, 0.0 for another tool."""
+        reference, actual = self._reference[expected], self._actual[made]
         if reference.name != actual.name or reference.args is None or actual.args is None:
             return 0.0
         verdicts = self._rule.for_tool(actual.name).verdicts(actual.args, reference.args)
@@ -66,27 +66,27 @@ class Calls:
         """Return the pairs with the largest sum of shares, in any order; with `whole`, the most pairs with share 1."""
         return self._pairs_among(range(len(self._reference)), range(len(self._actual)), whole=whole)
 
-    def _pairs_among(self, wanted: Collection[int], got: Collection[int], *, whole: bool = False) -> list[Pair]:
+    def _pairs_among(self, expected: Collection[int], made: Collection[int], *, whole: bool = False) -> list[Pair]:
         pairs: list[Pair] = []
-        for rows, columns in self._by_tool(wanted, got):
+        for rows, columns in self._by_tool(expected, made):
             shares = [[self.share(w, g) for g in columns] for w in rows]
             weights = [[float(share == 1) for share in row] for row in shares] if whole else shares
             pairs += [(rows[row], columns[column]) for row, column in best_pairs(weights)]
         return sorted(pairs)
 
-    def _by_tool(self, wanted: Collection[int], got: Collection[int]) -> list[tuple[list[int], list[int]]]:
+    def _by_tool(self, expected: Collection[int], made: Collection[int]) -> list[tuple[list[int], list[int]]]:
         """Return, for each tool called on both sides, the positions in the reference and in the actual calls."""
         rows, columns = defaultdict[str, list[int]](list), defaultdict[str, list[int]](list)
-        for position in wanted:
+        for position in expected:
             rows[self._reference[position].name].append(position)
-        for position in got:
+        for position in made:
             columns[self._actual[position].name].append(position)
         return [(rows[name], columns[name]) for name in rows if name in columns]
 
     def reasons(
         self, pairs: Sequence[Pair], *, ordered: bool = False, missing: bool = True, extra: bool = True
     ) -> tuple[str, ...]:
-        """Say what is wrong: arguments first, then missing calls, then extra ones.
+        """Return what is wrong, one line each: arguments first, then missing calls, then extra ones.
 
         A call left over is set beside the call of its tool that comes nearest, so that its reason names the argument.
         `missing` and `extra` say whether calls of the one list without a partner in the other are wrong at all.
@@ -94,30 +94,30 @@ class Calls:
         near = self._near(pairs)
         partners = sorted([*pairs, *near])
         lines: list[str] = []
-        for wanted, got in partners:
-            if ordered and (wanted, got) in near and any((wanted - w) * (got - g) < 0 for w, g in pairs):
-                lines.append(f"call {got + 1} {self._actual[got].name}: out of order, wanted as call {wanted + 1}")
-            lines += [f"call {got + 1} {self._actual[got].name}: {line}" for line in self._complaints(wanted, got)]
+        for expected, made in partners:
+            if ordered and (expected, made) in near and any((expected - w) * (made - g) < 0 for w, g in pairs):
+                lines.append(f"call {made + 1} {self._actual[made].name}: out of order, wanted as call {expected + 1}")
+            lines += [f"call {made + 1} {self._actual[made].name}: {line}" for line in self._complaints(expected, made)]
         if missing:
-            left = _without(range(len(self._reference)), [wanted for wanted, _ in partners])
-            lines += [f"missing call: {self._reference[wanted]}" for wanted in left]
+            unpaired = _without(range(len(self._reference)), [expected for expected, _ in partners])
+            lines += [f"missing call: {self._reference[expected]}" for expected in unpaired]
         if extra:
-            left = _without(range(len(self._actual)), [got for _, got in partners])
-            lines += [f"call {got + 1} not wanted: {self._actual[got]}" for got in left]
+            unpaired = _without(range(len(self._actual)), [made for _, made in partners])
+            lines += [f"call {made + 1} not wanted: {self._actual[made]}" for made in unpaired]
         return tuple(lines)
 
     def _near(self, pairs: Sequence[Pair]) -> set[Pair]:
         """Pair the calls that are left over with their nearest, those with nothing in common in their order."""
-        wanted = _without(range(len(self._reference)), [w for w, _ in pairs])
-        got = _without(range(len(self._actual)), [g for _, g in pairs])
-        alike = self._pairs_among(wanted, got)
-        wanted = _without(wanted, [w for w, _ in alike])
-        got = _without(got, [g for _, g in alike])
-        unlike = [pair for rows, columns in self._by_tool(wanted, got) for pair in zip(rows, columns, strict=False)]
+        expected = _without(range(len(self._reference)), [w for w, _ in pairs])
+        made = _without(range(len(self._actual)), [g for _, g in pairs])
+        alike = self._pairs_among(expected, made)
+        expected = _without(expected, [w for w, _ in alike])
+        made = _without(made, [g for _, g in alike])
+        unlike = [pair for rows, columns in self._by_tool(expected, made) for pair in zip(rows, columns, strict=False)]
         return {*alike, *unlike}
 
-    def _complaints(self, wanted: int, got: int) -> list[str]:
-        reference, actual = self._reference[wanted], self._actual[got]
+    def _complaints(self, expected: int, made: int) -> list[str]:
+        reference, actual = self._reference[expected], self._actual[made]
         if actual.args is None:
             return [f"arguments are not a JSON object: {show(actual.text)}"]
         if reference.args is None:
@@ -126,5 +126,5 @@ class Calls:
 
 
 def _without(positions: Collection[int], used: Collection[int]) -> list[int]:
-    taken = set(used)
-    return [position for position in positions if position not in taken]
+    used_set = set(used)
+    return [position for position in positions if position not in used_set]

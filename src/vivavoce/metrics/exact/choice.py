@@ -11,12 +11,12 @@ T = TypeVar("T", bound=str)
 
 
 def chosen(what: str, noun: str, word: str, known: Sequence[T]) -> T:
-    """Return the known word that was given.
+    """Return the one of the known words that `word` is.
 
     Raises:
-        UsageError: there is no such word; the message begins with `what`, and offers the closest one.
+        UsageError: the word is not among them; the message begins with `what`, and offers the closest one.
     """
-    for one in known:
-        if one == word:
-            return one
+    for candidate in known:
+        if candidate == word:
+            return candidate
     raise UsageError(f"{what}: no {noun} '{word}'{did_you_mean(str(word), known)}")

@@ -33,7 +33,7 @@ class TurnCountMetric(ExactMetric):
 
     def measure(self, part: Part) -> Measured:
         """Count the turns."""
-        return Measured(float(len(part.turns)), _told(len(part.turns), "turn"))
+        return Measured(float(len(part.turns)), _counted(len(part.turns), "turn"))
 
 
 class MessageCountMetric(ExactMetric):
@@ -50,9 +50,9 @@ class MessageCountMetric(ExactMetric):
         """Count the messages."""
         messages = part.messages
         roles = Counter(str(message.role) for message in messages)
-        told = ", ".join(f"{count} {role}" for role, count in sorted(roles.items()))
+        by_role = ", ".join(f"{count} {role}" for role, count in sorted(roles.items()))
         return Measured(
-            float(len(messages)), f"{_told(len(messages), 'message')}: {told}", details={"roles": {**roles}}
+            float(len(messages)), f"{_counted(len(messages), 'message')}: {by_role}", details={"roles": {**roles}}
         )
 
 
@@ -78,8 +78,8 @@ class ToolCallCountMetric(ExactMetric):
     def measure(self, part: Part) -> Measured:
         """Count the calls."""
         tools = Counter(call.name for call in select_calls(part.messages, only=self.only, ignore=self.ignore))
-        return Measured(float(tools.total()), _told(tools.total(), "tool call"), details={"tools": {**tools}})
+        return Measured(float(tools.total()), _counted(tools.total(), "tool call"), details={"tools": {**tools}})
 
 
-def _told(count: int, what: str) -> str:
+def _counted(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}s"

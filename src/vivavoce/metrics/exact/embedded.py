@@ -1,4 +1,4 @@
-"""`EmbeddedMetric`: computes from vectors of what was said, which an embedder makes."""
+"""`EmbeddedMetric`: computes a score from the vectors that an embedder makes of texts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from vivavoce.pacing.waiting import wait_for
 class EmbeddedMetric(ExactMetric):
     """An exact metric over vectors: a subclass names the `texts` that it needs, and reads `vectors` in `measure`.
 
-    Every text is embedded once per conversation. Without an embedder the metric is skipped: words that are the same
-    are no substitute for words that mean the same.
+    Every text is embedded once per conversation. Without an embedder the metric is skipped: equal words
+    are not a substitute for equal meaning.
     """
 
     waits = True
@@ -76,8 +76,8 @@ class EmbeddedMetric(ExactMetric):
             await self.embedder.close()
 
 
-def similarity(one: Vector, other: Vector) -> float:
+def similarity(a: Vector, b: Vector) -> float:
     """Return the cosine of the angle between two vectors, from -1 to 1; 0 where one of them has no direction."""
-    dot = math.fsum(map(mul, one, other))
-    lengths = math.hypot(*one) * math.hypot(*other)
+    dot = math.fsum(map(mul, a, b))
+    lengths = math.hypot(*a) * math.hypot(*b)
     return max(-1.0, min(1.0, dot / lengths)) if lengths else 0.0

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.exact.speakers import Said, numbered
+from vivavoce.metrics.exact.speakers import Utterance, numbered
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 from vivavoce.metrics.result import Evidence
 
@@ -57,21 +57,23 @@ class LanguageMetric(ExactMetric):
 
     def measure(self, part: Part) -> Measured:
         """Decide each message, and compare the answers with what they should be in."""
-        wanted, evidence, right = self.expected, list[Evidence](), list[bool]()
+        expected, evidence, right = self.expected, list[Evidence](), list[bool]()
         answers: list[dict[str, Any]] = []
         for turn, message in numbered(part):
             if message.role == "user" and self.expected is None:
-                wanted = language_of(message.text) or wanted
+                expected = language_of(message.text) or expected
             elif message.role == "assistant" and message.text.strip():
-                found = language_of(message.text)
-                answers.append({"turn": turn, "language": found, "wanted": wanted})
-                if found is not None and wanted is not None:
-                    right.append(found == wanted)
-                    evidence += [] if found == wanted else [Said(turn, message.text).quote()]
+                language = language_of(message.text)
+                answers.append({"turn": turn, "language": language, "wanted": expected})
+                if language is not None and expected is not None:
+                    right.append(language == expected)
+                    evidence += [] if language == expected else [Utterance(turn, message.text).quote()]
         if not right:
             return Measured(None, "no answer whose language, and that of the user, can be decided")
-        told = f"{sum(right)} of {len(right)} answers are in the right language; {len(answers) - len(right)} undecided"
-        return Measured(sum(right) / len(right), told, evidence, {"answers": answers})
+        reason = (
+            f"{sum(right)} of {len(right)} answers are in the right language; {len(answers) - len(right)} undecided"
+        )
+        return Measured(sum(right) / len(right), reason, evidence, {"answers": answers})
 
 
 def language_of(text: str) -> str | None:

@@ -1,7 +1,7 @@
-"""Ways to compare one argument of a tool call with the wanted value.
+"""Ways to compare one argument of a tool call with the expected value.
 
 The set is closed. A value of another type than a matcher is made for is compared exactly, so that every matcher but
-`regex` accepts a value that equals the wanted one.
+`regex` accepts a value that equals the expected one.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from vivavoce.expressions import expression
 
 
 class Matcher(Protocol):
-    """Compares one argument; `alone` says that it needs no wanted value."""
+    """Compares one argument; `alone` says that it needs no expected value."""
 
     alone: ClassVar[bool]
 
-    def agrees(self, actual: JsonValue, wanted: JsonValue) -> bool:
-        """Say whether the actual value will do."""
+    def agrees(self, actual: JsonValue, expected: JsonValue) -> bool:
+        """Say whether the actual value matches."""
         ...
 
-    def wants(self, wanted: str) -> str:
-        """Say in words what was wanted; `wanted` is the wanted value as text."""
+    def describe(self, expected: str) -> str:
+        """Return what is expected, in words; `expected` is the expected value as text."""
         ...
 
 
@@ -62,13 +62,13 @@ class Exact:
 
     alone: ClassVar[bool] = False
 
-    def agrees(self, actual: JsonValue, wanted: JsonValue) -> bool:
+    def agrees(self, actual: JsonValue, expected: JsonValue) -> bool:
         """Compare by `typed_equal`."""
-        return typed_equal(actual, wanted)
+        return typed_equal(actual, expected)
 
-    def wants(self, wanted: str) -> str:
+    def describe(self, expected: str) -> str:
         """Say the value."""
-        return wanted
+        return expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +77,15 @@ class Casefold:
 
     alone: ClassVar[bool] = False
 
-    def agrees(self, actual: JsonValue, wanted: JsonValue) -> bool:
+    def agrees(self, actual: JsonValue, expected: JsonValue) -> bool:
         """Compare texts by `str.casefold`."""
-        if isinstance(actual, str) and isinstance(wanted, str):
-            return actual.casefold() == wanted.casefold()
-        return typed_equal(actual, wanted)
+        if isinstance(actual, str) and isinstance(expected, str):
+            return actual.casefold() == expected.casefold()
+        return typed_equal(actual, expected)
 
-    def wants(self, wanted: str) -> str:
+    def describe(self, expected: str) -> str:
         """Say the value and that case is free."""
-        return f"{wanted} in any case"
+        return f"{expected} in any case"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +94,21 @@ class Unordered:
 
     alone: ClassVar[bool] = False
 
-    def agrees(self, actual: JsonValue, wanted: JsonValue) -> bool:
+    def agrees(self, actual: JsonValue, expected: JsonValue) -> bool:
         """Compare lists as multisets."""
-        if not (isinstance(actual, list) and isinstance(wanted, list) and len(actual) == len(wanted)):
-            return typed_equal(actual, wanted)
-        rest = list(wanted)
+        if not (isinstance(actual, list) and isinstance(expected, list) and len(actual) == len(expected)):
+            return typed_equal(actual, expected)
+        rest = list(expected)
         for item in actual:
-            found = next((i for i, candidate in enumerate(rest) if typed_equal(item, candidate)), None)
-            if found is None:
+            position = next((i for i, candidate in enumerate(rest) if typed_equal(item, candidate)), None)
+            if position is None:
                 return False
-            del rest[found]
+            del rest[position]
         return True
 
-    def wants(self, wanted: str) -> str:
+    def describe(self, expected: str) -> str:
         """Say the list and that its order is free."""
-        return f"{wanted} in any order"
+        return f"{expected} in any order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,17 +121,17 @@ class Fuzzy:
     at_least: float
     alone: ClassVar[bool] = False
 
-    def agrees(self, actual: JsonValue, wanted: JsonValue) -> bool:
+    def agrees(self, actual: JsonValue, expected: JsonValue) -> bool:
         """Compare texts by their similarity."""
-        if isinstance(actual, str) and isinstance(wanted, str):
+        if isinstance(actual, str) and isinstance(expected, str):
             from rapidfuzz.distance import Indel
 
-            return Indel.normalized_similarity(actual, wanted) >= self.at_least
-        return typed_equal(actual, wanted)
+            return Indel.normalized_similarity(actual, expected) >= self.at_least
+        return typed_equal(actual, expected)
 
-    def wants(self, wanted: str) -> str:
+    def describe(self, expected: str) -> str:
         """Say the text and how close it must be."""
-        return f"text at least {self.at_least:g} similar to {wanted}"
+        return f"text at least {self.at_least:g} similar to {expected}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,16 +141,16 @@ class Tolerance:
     amount: Decimal
     alone: ClassVar[bool] = False
 
-    def agrees(self, actual: JsonValue, wanted: JsonValue) -> bool:
+    def agrees(self, actual: JsonValue, expected: JsonValue) -> bool:
         """Compare numbers by their distance."""
-        if _is_number(actual) and _is_number(wanted):
-            a, b = Decimal(str(actual)), Decimal(str(wanted))
+        if _is_number(actual) and _is_number(expected):
+            a, b = Decimal(str(actual)), Decimal(str(expected))
             return a.is_finite() and b.is_finite() and abs(a - b) <= self.amount
-        return typed_equal(actual, wanted)
+        return typed_equal(actual, expected)
 
-    def wants(self, wanted: str) -> str:
+    def describe(self, expected: str) -> str:
         """Say the number and how close it must be."""
-        return f"{wanted} ± {self.amount}"
+        return f"{expected} ± {self.amount}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +163,11 @@ class Regex:
     pattern: str
     alone: ClassVar[bool] = True
 
-    def agrees(self, actual: JsonValue, wanted: JsonValue) -> bool:
+    def agrees(self, actual: JsonValue, expected: JsonValue) -> bool:
         """Match the whole of the actual text."""
         return isinstance(actual, str) and expression(self.pattern).fits(actual)
 
-    def wants(self, wanted: str) -> str:
+    def describe(self, expected: str) -> str:
         """Say the pattern."""
         return f"text matching /{self.pattern}/"
 

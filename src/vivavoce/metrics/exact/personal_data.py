@@ -10,14 +10,14 @@ from vivavoce.errors import UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.choice import chosen
-from vivavoce.metrics.exact.personal_patterns import KINDS, Found, Kind, checked_region, find_personal_data
+from vivavoce.metrics.exact.personal_patterns import KINDS, Kind, PersonalDatum, checked_region, find_personal_data
 from vivavoce.metrics.exact.speakers import numbered
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 from vivavoce.metrics.result import Evidence
 
 Source = Literal["assistant", "tool_calls", "tool", "user", "system"]
 SOURCES: tuple[Source, ...] = get_args(Source)
-"""Where is looked: the words of a role, or the arguments of tool calls."""
+"""The places to search: the words of a role, or the arguments of tool calls."""
 
 USUAL: tuple[Kind, ...] = ("email", "iban", "card", "us_ssn", "phone")
 
@@ -64,50 +64,52 @@ class PersonalDataMetric(ExactMetric):
         self.where: list[Source] = [chosen(self.name, "source", source, SOURCES) for source in where]
         self.region = checked_region(self.name, region)
         self.user_data_allowed = user_data_allowed
-        self._allowed = frozenset(key for one in allowed for key in self._keys(one))
+        self._allowed = frozenset(key for text in allowed for key in self._keys(text))
         if user_data_allowed and "user" in self.where:
             raise UsageError(f"{self.name}: what the user gives is allowed; to look there, set user_data_allowed=False")
 
     @property
     def parameters(self) -> Mapping[str, object]:
         """What is looked for, where, and what is allowed."""
-        looked = {"kinds": sorted(self.kinds), "where": sorted(self.where), "region": self.region}
-        return {**looked, "allowed": sorted(self._allowed), "user_data_allowed": self.user_data_allowed}
+        search = {"kinds": sorted(self.kinds), "where": sorted(self.where), "region": self.region}
+        return {**search, "allowed": sorted(self._allowed), "user_data_allowed": self.user_data_allowed}
 
     def measure(self, part: Part) -> Measured:
-        """Look into each message for what the user did not give."""
+        """Search each message for data that the user did not give."""
         return self.measure_each([part])[0]
 
     def measure_each(self, parts: Sequence[Part]) -> list[Measured]:
         """Measure parts of one conversation; what the user gave is looked for once."""
-        given = self._given(parts[0].given.messages) if self.user_data_allowed else {}
-        return [self._measured(part, given) for part in parts]
+        first_given = self._first_given(parts[0].given.messages) if self.user_data_allowed else {}
+        return [self._measured(part, first_given) for part in parts]
 
-    def _measured(self, part: Part, given: Mapping[str, int]) -> Measured:
+    def _measured(self, part: Part, first_given: Mapping[str, int]) -> Measured:
         evidence: dict[str, Evidence] = {}
         counts: dict[str, int] = {}
         looked = False
         for turn, message in numbered(part):
             for text in self._texts(message):
                 looked = True
-                for found in find_personal_data(text, self.kinds, self.region):
-                    known = found.key in self._allowed or (turn is not None and given.get(found.key, turn + 1) <= turn)
-                    if not known and found.key not in evidence:
-                        evidence[found.key] = Evidence(text=found.masked(text), turn=turn, verified=True)
-                        counts[found.kind] = counts.get(found.kind, 0) + 1
+                for datum in find_personal_data(text, self.kinds, self.region):
+                    allowed = datum.key in self._allowed or (
+                        turn is not None and first_given.get(datum.key, turn + 1) <= turn
+                    )
+                    if not allowed and datum.key not in evidence:
+                        evidence[datum.key] = Evidence(text=datum.masked(text), turn=turn, verified=True)
+                        counts[datum.kind] = counts.get(datum.kind, 0) + 1
         if not looked:
             return Measured(None, f"no message has anything to look into ({', '.join(self.where)})")
-        told = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "none"
-        return Measured(float(len(evidence)), f"personal data: {told}", [*evidence.values()], {"kinds": counts})
+        summary = ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "none"
+        return Measured(float(len(evidence)), f"personal data: {summary}", [*evidence.values()], {"kinds": counts})
 
-    def _given(self, messages: Sequence[AnyMessage]) -> dict[str, int]:
-        """Return what the user gave, with the turn in which they first did; a turn begins with their message."""
-        given: dict[str, int] = {}
-        asked = (message for message in messages if isinstance(message, HumanMessage))
-        for turn, message in enumerate(asked):
-            for found in find_personal_data(message.text, self.kinds, self.region):
-                given.setdefault(found.key, turn)
-        return given
+    def _first_given(self, messages: Sequence[AnyMessage]) -> dict[str, int]:
+        """Return the keys of what the user gave, with the turn in which they first did."""
+        turns: dict[str, int] = {}
+        user_messages = (message for message in messages if isinstance(message, HumanMessage))
+        for turn, message in enumerate(user_messages):
+            for datum in find_personal_data(message.text, self.kinds, self.region):
+                turns.setdefault(datum.key, turn)
+        return turns
 
     def _texts(self, message: AnyMessage) -> Iterator[str]:
         role = "system" if message.role == "developer" else message.role
@@ -118,17 +120,17 @@ class PersonalDataMetric(ExactMetric):
                 yield "\n".join(_strings(call.function.arguments))
 
     def _keys(self, allowed: str) -> list[str]:
-        found: Sequence[Found] = find_personal_data(allowed, KINDS, self.region)
-        if not found:
-            # the value is not told: an error is shown where a report is
+        data: Sequence[PersonalDatum] = find_personal_data(allowed, KINDS, self.region)
+        if not data:
+            # the value is left out: errors are shown where reports are
             raise UsageError(
-                f"{self.name}: something in allowed is not personal data of a known form, so is never found"
+                f"{self.name}: an entry of allowed is not personal data of a known form, so it would never be found"
             )
-        return [one.key for one in found]
+        return [datum.key for datum in data]
 
 
 def _strings(text: str) -> Iterator[str]:
-    """Yield what JSON text holds, so that its escapes are not taken for letters; other text as it is."""
+    """Yield the strings in JSON text, so that its escapes are not taken for letters; other text as it is."""
     try:
         yield from _leaves(json.loads(text))
     except (ValueError, RecursionError):

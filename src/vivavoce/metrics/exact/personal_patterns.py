@@ -12,11 +12,11 @@ from vivavoce.errors import UsageError
 
 Kind = Literal["email", "iban", "card", "us_ssn", "ip", "phone"]
 KINDS: tuple[Kind, ...] = ("email", "iban", "card", "us_ssn", "ip", "phone")
-"""In the order of their say: what belongs to one kind is not looked at for a later one."""
+"""In order of precedence: text that belongs to one kind is not searched for a later one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PersonalDatum:
     """A piece of personal data in a text; `key` is the same for all its spellings."""
 
     kind: Kind
@@ -25,30 +25,32 @@ class Found:
     key: str
 
     def masked(self, text: str) -> str:
-        """Return what was found with all but its first and its last character hidden, and its length too."""
+        """Return it with its length and all but its first and last character hidden."""
         return f"{self.kind} {text[self.start]}…{text[self.end - 1]}"
 
 
-def find_personal_data(text: str, kinds: Collection[Kind], region: str | None = None) -> list[Found]:
+def find_personal_data(text: str, kinds: Collection[Kind], region: str | None = None) -> list[PersonalDatum]:
     """Return the personal data of some kinds in the order in which it stands; nothing is found twice.
 
     `region` is the country, as in `US`, in which a phone number without `+` is dialled; without one, only numbers with
     `+` are phone numbers.
     """
-    found: list[Found] = []
+    found: list[PersonalDatum] = []
     for kind in KINDS:
         if kind in kinds:
             matches = _phones(text, region) if kind == "phone" else _FINDERS[kind](text)
-            found += [one for one in matches if not any(one.start < old.end and old.start < one.end for old in found)]
-    return sorted(found, key=lambda one: one.start)
+            found += [
+                match for match in matches if not any(match.start < old.end and old.start < match.end for old in found)
+            ]
+    return sorted(found, key=lambda match: match.start)
 
 
 _LETTER = "A-Za-z0-9À-ɏ"  # Latin: Chinese and Japanese stand beside an address without a space
 _EMAIL = re.compile(rf"(?<![{_LETTER}_.+-])(?<!//)[{_LETTER}_.%+'-]{{1,64}}@[{_LETTER}.-]{{3,253}}")
 
 
-def _emails(text: str) -> Iterator[Found]:
-    """Yield addresses that could be delivered to by their form; nobody is asked whether they exist."""
+def _emails(text: str) -> Iterator[PersonalDatum]:
+    """Yield addresses that could be delivered to by their form; whether they exist is not checked."""
     from email_validator import EmailNotValidError, validate_email
 
     for match in _EMAIL.finditer(text):
@@ -59,7 +61,7 @@ def _emails(text: str) -> Iterator[Found]:
             valid = validate_email(address, check_deliverability=False)
         except EmailNotValidError:
             continue
-        yield Found("email", start, start + len(address), valid.normalized.casefold())
+        yield PersonalDatum("email", start, start + len(address), valid.normalized.casefold())
 
 
 _IBAN = re.compile(
@@ -68,7 +70,7 @@ _IBAN = re.compile(
 )
 
 
-def _ibans(text: str) -> Iterator[Found]:
+def _ibans(text: str) -> Iterator[PersonalDatum]:
     """Yield account numbers with the length that their country gives them and the right check digits (ISO 13616)."""
     from stdnum import iban
 
@@ -77,7 +79,7 @@ def _ibans(text: str) -> Iterator[Found]:
         while number and not iban.is_valid(number):
             number = number[: max(number.rfind(" "), number.rfind("-"), 0)]  # what follows may be a word
         if number:
-            yield Found("iban", match.start(), match.start() + len(number), iban.compact(number))
+            yield PersonalDatum("iban", match.start(), match.start() + len(number), iban.compact(number))
 
 
 _CARD = re.compile(
@@ -107,16 +109,16 @@ _ISSUERS = (
 for it looks like the code on a product."""
 
 
-def _cards(text: str) -> Iterator[Found]:
+def _cards(text: str) -> Iterator[PersonalDatum]:
     """Yield payment cards: the digits of an issuer, grouped as on a card or not at all, with the right check digit."""
     end = 0
     for match in _CARD.finditer(text):
-        written = match[1] if match.start() >= end else ""
-        while written and not _is_card(_digits(written)):
-            written = written[: max(written.rfind(" "), written.rfind("-"), 0)]  # what follows may be another number
-        if written:
-            end = match.start() + len(written)
-            yield Found("card", match.start(), end, _digits(written))
+        digits = match[1] if match.start() >= end else ""
+        while digits and not _is_card(_digits(digits)):
+            digits = digits[: max(digits.rfind(" "), digits.rfind("-"), 0)]  # what follows may be another number
+        if digits:
+            end = match.start() + len(digits)
+            yield PersonalDatum("card", match.start(), end, _digits(digits))
 
 
 def _is_card(number: str) -> bool:
@@ -125,8 +127,8 @@ def _is_card(number: str) -> bool:
     return _is_issued(number) and luhn.is_valid(number)
 
 
-def _digits(written: str) -> str:
-    return re.sub(r"[ -]", "", written)
+def _digits(number: str) -> str:
+    return re.sub(r"[ -]", "", number)
 
 
 def _is_issued(number: str) -> bool:
@@ -136,13 +138,13 @@ def _is_issued(number: str) -> bool:
 _SSN = re.compile(r"(?<![\w-])[0-9]{3}-[0-9]{2}-[0-9]{4}(?![\w-])", re.ASCII)
 
 
-def _ssns(text: str) -> Iterator[Found]:
+def _ssns(text: str) -> Iterator[PersonalDatum]:
     """Yield US social security numbers written with hyphens, of the ranges that are given out."""
     from stdnum.us import ssn
 
     for match in _SSN.finditer(text):
         if ssn.is_valid(match[0]):
-            yield Found("us_ssn", match.start(), match.end(), match[0])
+            yield PersonalDatum("us_ssn", match.start(), match.end(), match[0])
 
 
 _IP = re.compile(r"(?<![\w.:])[0-9a-fA-F:.]{3,45}(?![\w:])", re.ASCII)
@@ -150,19 +152,19 @@ _UNICAST = ip_network("2000::/3")
 """All that the sixth version gives out; elsewhere `10::15` would be an address."""
 
 
-def _ips(text: str) -> Iterator[Found]:
-    """Yield addresses of the public internet; private and reserved ones name nobody."""
+def _ips(text: str) -> Iterator[PersonalDatum]:
+    """Yield addresses of the public internet; private and reserved ones identify nobody."""
     for match in _IP.finditer(text):
-        written = match[0].rstrip(".")
+        text_of_address = match[0].rstrip(".")
         try:
-            address = ip_address(written)
+            address = ip_address(text_of_address)
         except ValueError:
             continue
         if address.is_global and (address.version == 4 or address in _UNICAST):
-            yield Found("ip", match.start(), match.start() + len(written), str(address))
+            yield PersonalDatum("ip", match.start(), match.start() + len(text_of_address), str(address))
 
 
-def _phones(text: str, region: str | None) -> Iterator[Found]:
+def _phones(text: str, region: str | None) -> Iterator[PersonalDatum]:
     """Yield phone numbers that are valid in their country's plan and may be somebody's (libphonenumber, "valid")."""
     from phonenumbers import PhoneNumberFormat, PhoneNumberMatcher, PhoneNumberType, format_number, number_type
 
@@ -176,10 +178,10 @@ def _phones(text: str, region: str | None) -> Iterator[Found]:
     for match in PhoneNumberMatcher(text, region):
         if number_type(match.number) not in of_nobody:
             key = format_number(match.number, PhoneNumberFormat.E164)
-            yield Found("phone", match.start, match.end, key)
+            yield PersonalDatum("phone", match.start, match.end, key)
 
 
-_FINDERS: dict[Kind, Callable[[str], Iterator[Found]]] = {
+_FINDERS: dict[Kind, Callable[[str], Iterator[PersonalDatum]]] = {
     "email": _emails,
     "iban": _ibans,
     "card": _cards,

@@ -10,7 +10,7 @@ from typing import Unpack
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.choice import chosen
 from vivavoce.metrics.exact.phrases import compiled, listed, literal, straight
-from vivavoce.metrics.exact.speakers import SPEAKERS, Speaker, said
+from vivavoce.metrics.exact.speakers import SPEAKERS, Speaker, utterances
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 
 
@@ -43,28 +43,31 @@ class ProfanityTermsMetric(ExactMetric):
         super().__init__(config, **options)
         self.speaker: Speaker = chosen(self.name, "speaker", speaker, SPEAKERS)
         spared = {term.casefold() for term in allowed}
-        wanted = [term for term in (*_own(), *terms) if term.casefold() not in spared]
-        self.terms = tuple(sorted(wanted, key=len, reverse=True))  # the longest of two that begin alike is found
+        terms_sought = [term for term in (*_packaged(), *terms) if term.casefold() not in spared]
+        self.terms = tuple(sorted(terms_sought, key=len, reverse=True))  # the longest of two that begin alike is found
         self._pattern = compiled(literal(self.terms))
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """Every term, and who is meant."""
+        """Every term, and whose messages count."""
         return {"terms": self.terms, "speaker": self.speaker}
 
     def measure(self, part: Part) -> Measured:
         """Look for the terms in each message."""
-        messages = said(part, self.speaker)
+        messages = utterances(part, self.speaker)
         if not messages:
             return Measured(None, f"no {self.speaker} message has words")
-        found = [(one, list(self._pattern.finditer(straight(one.text))) if self._pattern else []) for one in messages]
-        profane = [(one, matches) for one, matches in found if matches]
-        evidence = [one.quote(match.start(), match.end()) for one, matches in profane for match in matches]
+        matched = [
+            (message, list(self._pattern.finditer(straight(message.text))) if self._pattern else [])
+            for message in messages
+        ]
+        profane = [(message, matches) for message, matches in matched if matches]
+        evidence = [message.quote(match.start(), match.end()) for message, matches in profane for match in matches]
         terms = Counter(" ".join(match[0].casefold().split()) for _, matches in profane for match in matches)
-        told = f"{len(profane)} of {len(messages)} messages of the {self.speaker} hold a listed term"
-        return Measured(len(profane) / len(messages), told, evidence, {"terms": {**terms}})
+        reason = f"{len(profane)} of {len(messages)} messages of the {self.speaker} hold a listed term"
+        return Measured(len(profane) / len(messages), reason, evidence, {"terms": {**terms}})
 
 
 @cache
-def _own() -> tuple[str, ...]:
+def _packaged() -> tuple[str, ...]:
     return tuple(listed("profanity_terms.txt"))

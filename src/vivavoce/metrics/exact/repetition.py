@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.choice import chosen
-from vivavoce.metrics.exact.speakers import SPEAKERS, Said, Speaker, said
+from vivavoce.metrics.exact.speakers import SPEAKERS, Speaker, Utterance, utterances
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 from vivavoce.records.counting import turn_label
 
@@ -56,40 +56,40 @@ class RepetitionMetric(ExactMetric):
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """Who is meant, and what is nearly the same."""
+        """Whose messages count, and when two are nearly the same."""
         return {"speaker": self.speaker, "similarity": self.similarity, "fewest_words": self.fewest_words}
 
     def measure(self, part: Part) -> Measured:
         """Compare each message with all earlier ones."""
-        long = [one for one in said(part, self.speaker) if len(_words(one.text)) >= self.fewest_words]
+        long = [message for message in utterances(part, self.speaker) if len(_words(message.text)) >= self.fewest_words]
         if len(long) < 2:
             return Measured(None, f"the {self.speaker} has fewer than two messages of {self.fewest_words} words")
         repeats = self._repeats(long)
-        told = f"{len(repeats)} of {len(long)} messages of the {self.speaker} repeat an earlier one"
+        reason = f"{len(repeats)} of {len(long)} messages of the {self.speaker} repeat an earlier one"
         if repeats:
-            told += ": " + ", ".join(
+            reason += ": " + ", ".join(
                 f"{turn_label(where['turn'])} that of {turn_label(where['of'])}" for _, where in repeats[:5]
             )
-        evidence = [one.quote() for one, _ in repeats]
-        return Measured(len(repeats) / len(long), told, evidence, {"repeats": [where for _, where in repeats]})
+        evidence = [message.quote() for message, _ in repeats]
+        return Measured(len(repeats) / len(long), reason, evidence, {"repeats": [where for _, where in repeats]})
 
-    def _repeats(self, long: list[Said]) -> list[tuple[Said, dict[str, Any]]]:
+    def _repeats(self, long: list[Utterance]) -> list[tuple[Utterance, dict[str, Any]]]:
         from rapidfuzz.distance import Indel
         from rapidfuzz.process import extractOne
 
-        texts = _spelled([_words(one.text) for one in long])
-        found: list[tuple[Said, dict[str, Any]]] = []
+        texts = _encoded([_words(message.text) for message in long])
+        repeats: list[tuple[Utterance, dict[str, Any]]] = []
         for i in range(1, len(long)):
             nearest = extractOne(texts[i], texts[:i], scorer=Indel.normalized_similarity, score_cutoff=self.similarity)
             if nearest is not None:
                 _, near, earlier = nearest
                 where = {"turn": long[i].turn, "of": long[earlier].turn, "similarity": round(near, 4)}
-                found.append((long[i], where))
-        return found
+                repeats.append((long[i], where))
+        return repeats
 
 
-def _spelled(texts: list[list[str]]) -> Sequence[Sequence[str]]:
-    """Return texts with a letter for each of their words, which compare many times as fast."""
+def _encoded(texts: list[list[str]]) -> Sequence[Sequence[str]]:
+    """Return texts with one letter in place of each word, which are much faster to compare."""
     letters = {word: i for i, word in enumerate(dict.fromkeys(word for text in texts for word in text))}
     if len(letters) > sys.maxunicode:
         return texts

@@ -7,7 +7,7 @@ from typing import Literal, Unpack, get_args
 
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.choice import chosen
-from vivavoce.metrics.exact.speakers import said
+from vivavoce.metrics.exact.speakers import utterances
 from vivavoce.metrics.exact.summary import STATISTICS, Statistic, summary
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 
@@ -44,7 +44,7 @@ class ResponseLengthMetric(ExactMetric):
 
     def measure(self, part: Part) -> Measured:
         """Count words; the longest answer is the evidence."""
-        answers = said(part, "assistant")
+        answers = utterances(part, "assistant")
         if not answers:
             return Measured(None, "no assistant message has words")
         lengths = [words(answer.text) if self.unit == "words" else characters(answer.text) for answer in answers]

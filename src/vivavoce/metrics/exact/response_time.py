@@ -43,13 +43,15 @@ class ResponseTimeMetric(ExactMetric):
     def measure(self, part: Part) -> Measured:
         """Take the time of each turn that has one."""
         times = [_seconds(part.given, part.first + i, turn) for i, turn in enumerate(part.turns)]
-        known = [seconds for seconds in times if seconds is not None]
-        if not known:
+        measured = [seconds for seconds in times if seconds is not None]
+        if not measured:
             return Measured(None, "no turn has a time, neither measured nor by timestamps")
-        score = summary(known, self.statistic)
-        slowest = part.first + times.index(max(known))
-        told = f"{self.statistic} of {len(known)} of {len(times)} turns: {score:.3g} s; slowest: {turn_label(slowest)}"
-        return Measured(score, told, details={"seconds": times})
+        score = summary(measured, self.statistic)
+        slowest = part.first + times.index(max(measured))
+        reason = (
+            f"{self.statistic} of {len(measured)} of {len(times)} turns: {score:.3g} s; slowest: {turn_label(slowest)}"
+        )
+        return Measured(score, reason, details={"seconds": times})
 
 
 class ConversationDurationMetric(ExactMetric):
@@ -86,10 +88,10 @@ def _seconds(given: MultiTurnEvaluationInput, number: int, turn: Sequence[AnyMes
     measured = given.turn_seconds[number] if number < len(given.turn_seconds) else None
     if measured is not None:
         return measured
-    asked, answered = turn[0].timestamp, _answered(turn)
-    if asked is None or answered is None or (asked.tzinfo is None) != (answered.tzinfo is None):
+    start, end = turn[0].timestamp, _answered(turn)
+    if start is None or end is None or (start.tzinfo is None) != (end.tzinfo is None):
         return None
-    seconds = (answered - asked).total_seconds()
+    seconds = (end - start).total_seconds()
     return seconds if seconds >= 0 else None
 
 

@@ -9,7 +9,7 @@ from typing import Any, Unpack
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.embedded import EmbeddedMetric, similarity
-from vivavoce.metrics.exact.speakers import Said, numbered
+from vivavoce.metrics.exact.speakers import Utterance, numbered
 from vivavoce.metrics.measuring import Measured, MeasuringOptions, Part
 from vivavoce.models.embedder import EmbedderLike, Vector
 from vivavoce.records.counting import turn_label
@@ -49,29 +49,31 @@ class SemanticRetentionMetric(EmbeddedMetric):
 
     def texts(self, part: Part) -> list[str]:
         """Return the words of each message."""
-        return [one.text for one, _ in _spoken(part)]
+        return [utterance.text for utterance, _ in _spoken(part)]
 
     def measure(self, part: Part) -> Measured:
         """Compare each answer with the sum of what came before it."""
         context: Vector = ()
-        answers: list[tuple[Said, float]] = []
-        for one, is_answer in _spoken(part):
-            vector = self.vectors[one.text]
-            if is_answer and one.turn is not None and one.turn > part.first:
-                answers.append((one, max(0.0, similarity(vector, context))))
+        answers: list[tuple[Utterance, float]] = []
+        for utterance, is_answer in _spoken(part):
+            vector = self.vectors[utterance.text]
+            if is_answer and utterance.turn is not None and utterance.turn > part.first:
+                answers.append((utterance, max(0.0, similarity(vector, context))))
             context = _added(context, vector, self.decay)
         if not answers:
             return Measured(None, "no answer comes after the first turn")
         farthest, least = min(answers, key=lambda answer: answer[1])
-        details: dict[str, Any] = {"answers": [{"turn": one.turn, "nearness": near} for one, near in answers]}
-        told = f"{len(answers)} answers, the farthest of {least:.2f} in {turn_label(farthest.turn)}"
-        return Measured(fmean(near for _, near in answers), told, [farthest.quote()], details)
+        details: dict[str, Any] = {
+            "answers": [{"turn": utterance.turn, "nearness": near} for utterance, near in answers]
+        }
+        reason = f"{len(answers)} answers, the farthest of {least:.2f} in {turn_label(farthest.turn)}"
+        return Measured(fmean(near for _, near in answers), reason, [farthest.quote()], details)
 
 
-def _spoken(part: Part) -> list[tuple[Said, bool]]:
-    """Return what was said in words, and whether the assistant said it."""
+def _spoken(part: Part) -> list[tuple[Utterance, bool]]:
+    """Return the utterances, each with whether it is the assistant's."""
     return [
-        (Said(turn, message.text), message.role == "assistant")
+        (Utterance(turn, message.text), message.role == "assistant")
         for turn, message in numbered(part)
         if message.role in ("user", "assistant") and message.text.strip()
     ]

@@ -1,4 +1,4 @@
-"""Sentiment by an English lexicon: of what somebody says, and how it changes."""
+"""Sentiment by an English lexicon: that of a speaker's messages, and how it changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Unpack
 from vivavoce.errors import MissingExtra
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.choice import chosen
-from vivavoce.metrics.exact.speakers import SPEAKERS, Said, Speaker, said
+from vivavoce.metrics.exact.speakers import SPEAKERS, Speaker, Utterance, utterances
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
 
 LONGEST = 1000
@@ -51,18 +51,18 @@ class SentimentLexiconMetric(ExactMetric):
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """Who is meant."""
+        """Whose messages count."""
         return {"speaker": self.speaker}
 
     def measure(self, part: Part) -> Measured:
         """Average the messages; the most negative one is the evidence."""
-        messages = said(part, self.speaker)
-        series = [sentiment(one.text) for one in messages]
+        messages = utterances(part, self.speaker)
+        series = [sentiment(message.text) for message in messages]
         if not any(series):
             return Measured(None, f"no {self.speaker} message has a word of the English lexicon")
         lowest = messages[series.index(min(series))]
-        told = f"{len(series)} messages of the {self.speaker}, from {min(series):.2f} to {max(series):.2f}"
-        return Measured(fmean(series), told, [lowest.quote()], {"series": _series(messages, series)})
+        reason = f"{len(series)} messages of the {self.speaker}, from {min(series):.2f} to {max(series):.2f}"
+        return Measured(fmean(series), reason, [lowest.quote()], {"series": _series(messages, series)})
 
 
 class SentimentTrendMetric(ExactMetric):
@@ -90,13 +90,13 @@ class SentimentTrendMetric(ExactMetric):
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """Who is meant."""
+        """Whose messages count."""
         return {"speaker": self.speaker}
 
     def measure(self, part: Part) -> Measured:
         """Compare the halves; the message that the sentiment fell most at is the evidence."""
-        messages = said(part, self.speaker)
-        series = [sentiment(one.text) for one in messages]
+        messages = utterances(part, self.speaker)
+        series = [sentiment(message.text) for message in messages]
         if len(series) < 2:
             return Measured(None, f"the {self.speaker} has fewer than two messages")
         if not any(series):
@@ -116,9 +116,9 @@ def sentiment(text: str) -> float:
         MissingExtra: the lexicon is not installed.
     """
     scores: list[float] = []
-    left = MEASURED
+    remaining = MEASURED
     for part in (part for sentence in _SENTENCE_END.split(text[:MEASURED]) for part in _parts(sentence)):
-        if (left := left - len(part)) < 0:
+        if (remaining := remaining - len(part)) < 0:
             break
         scores.append(float(_analyzer().polarity_scores(part)["compound"]))
     return fmean(scores) if scores else 0.0
@@ -170,8 +170,10 @@ def _analyzer() -> Any:
     return SentimentIntensityAnalyzer()
 
 
-def _series(messages: list[Said], series: list[float]) -> list[dict[str, Any]]:
-    return [{"turn": one.turn, "sentiment": round(value, 4)} for one, value in zip(messages, series, strict=True)]
+def _series(messages: list[Utterance], series: list[float]) -> list[dict[str, Any]]:
+    return [
+        {"turn": message.turn, "sentiment": round(value, 4)} for message, value in zip(messages, series, strict=True)
+    ]
 
 
 def _slope(series: list[float]) -> float:

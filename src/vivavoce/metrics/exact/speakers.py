@@ -1,4 +1,4 @@
-"""Who said what, and in which turn."""
+"""The messages of one side, with the numbers of their turns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_QUOTE = 240
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Utterance:
     """The words of one message; `turn` counts from 0, None for what precedes the first user message."""
 
     turn: int | None
@@ -35,8 +35,10 @@ def numbered(part: Part) -> list[tuple[int | None, AnyMessage]]:
     return opening + [(part.first + i, message) for i, turn in enumerate(part.turns) for message in turn]
 
 
-def said(part: Part, speaker: Speaker) -> list[Said]:
-    """Return what one side said in words, in order; messages without words are left out."""
+def utterances(part: Part, speaker: Speaker) -> list[Utterance]:
+    """Return the messages of one side in order, without those that have no words."""
     return [
-        Said(turn, message.text) for turn, message in numbered(part) if message.role == speaker and message.text.strip()
+        Utterance(turn, message.text)
+        for turn, message in numbered(part)
+        if message.role == speaker and message.text.strip()
     ]

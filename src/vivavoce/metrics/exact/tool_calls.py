@@ -43,7 +43,7 @@ def match_trajectory(
     mode: TrajectoryMode = "strict",
     arguments: ArgumentRule = EXACT_ARGUMENTS,
 ) -> CallScore:
-    """Say whether the calls are as wanted: 1.0 or 0.0.
+    """Say whether the calls match: 1.0 or 0.0.
 
     Each call stands for itself: one reference call answers for one actual call, and of all ways to pair them the best
     one counts.
@@ -76,10 +76,10 @@ def tool_call_accuracy(
     arguments: ArgumentRule = EXACT_ARGUMENTS,
     order: bool = False,
 ) -> CallScore:
-    """Say how much of the calls is as wanted, between 0 and 1.
+    """Return how much of the calls matches, between 0 and 1.
 
-    Every reference call is paired with an actual call of the same tool, and gives the share of its arguments that are
-    as wanted (1 when none counts); the pairing is the one with the largest sum. With `order`, it is the largest sum
+    Every reference call is paired with an actual call of the same tool, and gives the share of its arguments that
+    match (1 when none counts); the pairing is the one with the largest sum. With `order`, it is the largest sum
     among the pairings that keep the order of both lists.
 
     The sum is divided by the length of the longer list. So a missing call and an extra call each cost one call's part,
@@ -91,7 +91,7 @@ def tool_call_accuracy(
     if calls.same_in_order():
         return CallScore(1.0)
     pairs = calls.ordered_pairs() if order else calls.pairs()
-    total = sum(calls.share(wanted, got) for wanted, got in pairs)
+    total = sum(calls.share(expected, made) for expected, made in pairs)
     return CallScore(total / max(len(actual), len(reference)), calls.reasons(pairs, ordered=order))
 
 

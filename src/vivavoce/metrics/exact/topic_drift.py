@@ -10,7 +10,7 @@ from typing import Unpack
 from vivavoce.messages import AnyMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.embedded import EmbeddedMetric, similarity
-from vivavoce.metrics.exact.speakers import Said
+from vivavoce.metrics.exact.speakers import Utterance
 from vivavoce.metrics.measuring import Measured, MeasuringOptions, Part
 from vivavoce.models.embedder import EmbedderLike
 from vivavoce.records.counting import turn_label
@@ -55,12 +55,12 @@ class TopicDriftMetric(EmbeddedMetric):
             "steps": steps,
             "from_start": [_distance(vectors[0], vector) for vector in vectors[1:]],
         }
-        told = f"{len(steps)} steps, the longest of {max(steps):.2f} to {turn_label(turns[longest].turn)}"
-        return Measured(fmean(steps), told, [turns[longest].quote()], details)
+        reason = f"{len(steps)} steps, the longest of {max(steps):.2f} to {turn_label(turns[longest].turn)}"
+        return Measured(fmean(steps), reason, [turns[longest].quote()], details)
 
 
-def _turns(part: Part) -> list[Said]:
-    words = [Said(part.first + i, _words(turn)) for i, turn in enumerate(part.turns)]
+def _turns(part: Part) -> list[Utterance]:
+    words = [Utterance(part.first + i, _words(turn)) for i, turn in enumerate(part.turns)]
     return [turn for turn in words if turn.text]
 
 
@@ -69,5 +69,5 @@ def _words(turn: Sequence[AnyMessage]) -> str:
     return "\n".join(text for text in spoken if text)
 
 
-def _distance(one: Sequence[float], other: Sequence[float]) -> float:
-    return min(1.0, 1.0 - similarity(one, other))
+def _distance(a: Sequence[float], b: Sequence[float]) -> float:
+    return min(1.0, 1.0 - similarity(a, b))

@@ -76,7 +76,7 @@ class AgentGoalAccuracy(JudgedMetric):
         return {"reference": None if self.reference is False else given.reference}
 
     def unmet(self, given: MultiTurnEvaluationInput) -> str | None:
-        """Say that the reference is missing, where it has to be there."""
+        """Say that the reference is missing, where one is required."""
         missing = self.reference and not given.reference
         return "needs a reference, and none is given" if missing else None
 
@@ -85,16 +85,20 @@ class AgentGoalAccuracy(JudgedMetric):
         reply = AccuracyReply.model_validate(answer, strict=True)
         outcomes = [
             question.finding(
-                "outcome", one.outcome, "reached" if one.reached else "not reached", _state(one.reached), one.evidence
+                "outcome",
+                outcome.outcome,
+                "reached" if outcome.reached else "not reached",
+                _state(outcome.reached),
+                outcome.evidence,
             )
-            for one in reply.outcomes
+            for outcome in reply.outcomes
         ]
         reached = all(outcome.reached for outcome in reply.outcomes)
         extra = {"compared_with": self._compared_with(question.given)}
         return Verdict(reached, reply.reasoning, reply.confidence, outcomes, extra=extra, turns=question.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
-        """Return whether one piece, or each where the goal was inferred, reached what was wanted."""
+        """Return whether one piece reached what was wanted; where the goal was inferred, whether every piece did."""
         compared_with = verdicts[0].extra["compared_with"]
         reached = (all if compared_with == "inferred" else any)(bool(verdict.score) for verdict in verdicts)
         return merged(reached, verdicts, compared_with=compared_with)

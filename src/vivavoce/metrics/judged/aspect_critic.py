@@ -51,7 +51,7 @@ class AspectCritic(RatingMetric):
         **options: Unpack[JudgingOptions],
     ) -> None:
         if not definition.strip():
-            raise UsageError("definition says what has to hold; it is empty")
+            raise UsageError("definition is empty; write what must hold")
         if strictness < 1 or strictness % 2 == 0:
             raise UsageError(f"strictness is an odd number of votes, so that there is a majority; got {strictness}")
         self.definition = definition.strip()
@@ -82,8 +82,12 @@ class AspectCritic(RatingMetric):
         if self.strictness == 1:
             return (yield from super().answers(reading, questions, judge))
         trials = range(self.trial * self.strictness, (self.trial + 1) * self.strictness)
-        asked = [replace(one, request=replace(one.request, trial=trial)) for one in questions for trial in trials]
-        votes = yield from super().answers(reading, asked, judge)
+        voting_questions = [
+            replace(question, request=replace(question.request, trial=trial))
+            for question in questions
+            for trial in trials
+        ]
+        votes = yield from super().answers(reading, voting_questions, judge)
         return [_together(votes[i : i + self.strictness]) for i in range(0, len(votes), self.strictness)]
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
@@ -100,7 +104,7 @@ class AspectCritic(RatingMetric):
         return replace(merged(verdict, agreeing), extra=extra, turns=question.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
-        """Return what the worst piece is, with the votes on each."""
+        """Return the verdict of the worst piece, with the votes on each."""
         whole = super().merge(verdicts)
         if self.strictness == 1:
             return whole
@@ -110,7 +114,7 @@ class AspectCritic(RatingMetric):
 
 
 def _together(votes: Sequence[Answer]) -> Answer:
-    """Return the votes on a question as one answer; the first that has no verdict stands for all."""
+    """Return the votes on a question as one answer; one without a verdict makes the whole one without."""
     usage = total(vote.usage for vote in votes)
     replies = [vote.reply for vote in votes]
     silent = next((reply for reply in replies if reply.parsed is None), None)

@@ -53,7 +53,7 @@ class FaithfulnessReply(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    asked: ClassVar[frozenset[int]] = frozenset()
+    expected: ClassVar[frozenset[int]] = frozenset()
 
     claims: list[Claim]
     reasoning: str
@@ -62,8 +62,8 @@ class FaithfulnessReply(BaseModel):
     @model_validator(mode="after")
     def _of_these_turns(self) -> FaithfulnessReply:
         for claim in self.claims:
-            if claim.turn not in self.asked:
-                raise ValueError(f"turn {claim.turn} is none of those with findings: {sorted(self.asked)}")
+            if claim.turn not in self.expected:
+                raise ValueError(f"turn {claim.turn} is none of those with findings: {sorted(self.expected)}")
         return self
 
 
@@ -71,7 +71,7 @@ class FaithfulnessReply(BaseModel):
 def faithfulness_reply(turns: frozenset[int]) -> type[FaithfulnessReply]:
     """Return the class of an answer about the claims of these turns, by their numbers."""
     shape = create_model("FaithfulnessReply", __base__=FaithfulnessReply)
-    shape.asked = turns
+    shape.expected = turns
     return shape
 
 
@@ -107,8 +107,8 @@ class FaithfulnessMetric(JudgedMetric):
         """Say why this conversation cannot be judged, None when it can."""
         if reason := super().inapplicable(given):
             return reason
-        found = any(map(self._is_finding, given.messages))
-        return None if found else "nothing was retrieved, and no result of a tool is shown"
+        has_findings = any(map(self._is_finding, given.messages))
+        return None if has_findings else "nothing was retrieved, and no result of a tool is shown"
 
     def question(
         self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
@@ -123,8 +123,10 @@ class FaithfulnessMetric(JudgedMetric):
         """Return the mean over the turns."""
         reply = question.parsed(answer, FaithfulnessReply)
         claims = [
-            question.finding("claim", one.claim, one.support, STATES[one.support], one.evidence, to_index(one.turn))
-            for one in reply.claims
+            question.finding(
+                "claim", claim.claim, claim.support, STATES[claim.support], claim.evidence, to_index(claim.turn)
+            )
+            for claim in reply.claims
         ]
         turns = _by_turn(reply.claims)
         score = sum(turn["score"] for turn in turns) / len(turns) if turns else None
@@ -134,7 +136,7 @@ class FaithfulnessMetric(JudgedMetric):
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the mean over the turns of all pieces, with their claims."""
         whole = super().merge(verdicts)
-        turns = [one for verdict in verdicts for one in verdict.extra["by_turn"]]
+        turns = [turn for verdict in verdicts for turn in verdict.extra["by_turn"]]
         reasoning = whole.reasoning if whole.score is not None else self.nothing
         return replace(whole, reasoning=reasoning, extra={"by_turn": turns})
 
@@ -144,8 +146,8 @@ class FaithfulnessMetric(JudgedMetric):
         return self.shown.retrieved and bool(message.retrieval_context)
 
 
-def _has_findings(written: Transcript, turn: int) -> bool:
-    return any(line.startswith(("retrieved: ", "result ")) for line in written.turns[turn])
+def _has_findings(transcript: Transcript, turn: int) -> bool:
+    return any(line.startswith(("retrieved: ", "result ")) for line in transcript.turns[turn])
 
 
 def _by_turn(claims: Sequence[Claim]) -> list[dict[str, Any]]:
@@ -153,4 +155,7 @@ def _by_turn(claims: Sequence[Claim]) -> list[dict[str, Any]]:
     worth: dict[int, list[float]] = {}
     for claim in claims:
         worth.setdefault(to_index(claim.turn), []).append(WORTH[claim.support])
-    return [{"turn": turn, "score": sum(of) / len(of), "claims": len(of)} for turn, of in sorted(worth.items())]
+    return [
+        {"turn": turn, "score": sum(values) / len(values), "claims": len(values)}
+        for turn, values in sorted(worth.items())
+    ]

@@ -39,7 +39,7 @@ class GuidelinesMetric(ChecklistMetric):
         guidelines: Sequence[str] | Mapping[str, str],
         **options: Unpack[JudgingOptions],
     ) -> None:
-        self.guidelines = _named(guidelines)
+        self.guidelines = _rules_by_name(guidelines)
         config = MetricConfig(
             class_name=type(self).__name__,
             name="guidelines",
@@ -68,13 +68,13 @@ class GuidelinesMetric(ChecklistMetric):
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the share of the rules that are kept in all pieces."""
-        found = [one for verdict in verdicts for one in verdict.findings]
+        findings = [finding for verdict in verdicts for finding in verdict.findings]
         checks: list[Finding] = []
         for name in self.guidelines:
-            of = [check for check in found if check.data["item"] == name]
-            worst = min((check.verdict for check in of), key=WORST_FIRST.index)
-            evidence = tuple(one for check in of for one in check.evidence)
-            turn = next((check.turn for check in of if check.verdict == worst), None)
+            checks_of_rule = [check for check in findings if check.data["item"] == name]
+            worst = min((check.verdict for check in checks_of_rule), key=WORST_FIRST.index)
+            evidence = tuple(quote for check in checks_of_rule for quote in check.evidence)
+            turn = next((check.turn for check in checks_of_rule if check.verdict == worst), None)
             checks.append(
                 Finding(
                     kind="check",
@@ -91,14 +91,14 @@ class GuidelinesMetric(ChecklistMetric):
         return whole if worth else replace(whole, reasoning=self.nothing)
 
 
-def _named(guidelines: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
+def _rules_by_name(guidelines: Sequence[str] | Mapping[str, str]) -> dict[str, str]:
     """Return rules by their names, numbered where they have none."""
     if isinstance(guidelines, str):
         raise UsageError(f"guidelines are a list of rules, or rules by names; got one text: {guidelines!r}")
     if isinstance(guidelines, Mapping):
-        named = dict(guidelines)
+        rules = dict(guidelines)
     else:
-        named = {f"rule_{number}": rule for number, rule in enumerate(guidelines, 1)}
-    if not named or not all(name.strip() and rule.strip() for name, rule in named.items()):
-        raise UsageError("guidelines hold at least one rule, and none that is empty")
-    return named
+        rules = {f"rule_{number}": rule for number, rule in enumerate(guidelines, 1)}
+    if not rules or not all(name.strip() and rule.strip() for name, rule in rules.items()):
+        raise UsageError("guidelines need at least one rule, and no rule may be empty")
+    return rules

@@ -42,15 +42,21 @@ class RoleAdherenceMetric(TurnChecklistMetric):
         return {"role": self.role}
 
     def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
-        """Return the role, None where the system messages say it."""
-        return {**super().variables(given), "role": self._told(given)}
+        """Return the role, None where the system messages state it."""
+        return {**super().variables(given), "role": self._role(given)}
 
     def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
-        """Say why this conversation cannot be judged, which may be that nobody says what the role is."""
+        """Say why this conversation cannot be judged, such as that no role is known; None when it can."""
         if reason := super().inapplicable(given):
             return reason
-        said = self.shown.policy and any(message.role in ("system", "developer") for message in given.messages)
-        return None if said or self._told(given) else "needs a role: role=, context['role'], or a system message"
+        has_system_message = self.shown.policy and any(
+            message.role in ("system", "developer") for message in given.messages
+        )
+        return (
+            None
+            if has_system_message or self._role(given)
+            else "needs a role: role=, context['role'], or a system message"
+        )
 
-    def _told(self, given: MultiTurnEvaluationInput) -> object:
+    def _role(self, given: MultiTurnEvaluationInput) -> object:
         return self.role or (given.context or {}).get("role")

@@ -1,4 +1,4 @@
-"""`RubricJudge`: what does a judge say who sees nothing but a rubric, with the material that it asks for?"""
+"""`RubricJudge`: a score by a rubric alone, which says what of the sample the judge sees."""
 
 from __future__ import annotations
 
@@ -55,25 +55,25 @@ class RubricJudge(RatingMetric):
         return {"rubric": self.rubric.hash, "system_prompt": self.system_prompt}
 
     def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
-        """Return None: what an extractor picks can be judged whatever was said."""
+        """Return None: what an extractor picks can always be judged."""
         del given
         return None
 
     def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
-        """Return the rubric with its material.
+        """Return the rubric with its variables filled.
 
         Raises:
             GraderFault: the rubric asks for what the sample does not have, or the sample's own cannot be used.
         """
         try:
-            rubric, values = self._material(given)
+            rubric, values = self._filling(given)
             return {"rubric": Wording(rubric.render(values))}
         except UsageError as error:
             raise GraderFault(str(error), kind="options") from error
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
-        """Return the score as it was given, with the rubric that it is by."""
-        rubric, _ = self._material(question.given)
+        """Return the score of the answer, with the hash of its rubric."""
+        rubric, _ = self._filling(question.given)
         return replace(super().read(answer, question), extra={"rubric": rubric.hash})
 
     def _request(
@@ -81,17 +81,17 @@ class RubricJudge(RatingMetric):
     ) -> Request:
         """Return the question without the conversation, which only the rubric may show."""
         request = super()._request(given, Transcript(), piece, task, shape)
-        system, asked = request.messages
-        text = asked.text.lstrip("\n")
+        system, user = request.messages
+        text = user.text.lstrip("\n")
         if self.system_prompt is not None:
             system = SystemMessage(content=f"{self.system_prompt}\n\n{system.text}")
-        return replace(request, messages=[system, asked.model_copy(update={"content": text})])
+        return replace(request, messages=[system, user.model_copy(update={"content": text})])
 
-    def _material(self, given: MultiTurnEvaluationInput) -> tuple[Rubric, dict[str, Any]]:
+    def _filling(self, given: MultiTurnEvaluationInput) -> tuple[Rubric, dict[str, Any]]:
         sample = given.sample or Sample.model_construct(id="", ground_truth=given.reference)
         values: dict[str, Any] = {
             **sample.rubric_vars,
-            "input": sample.input if isinstance(sample.input, str) else [said.text for said in sample.said],
+            "input": sample.input if isinstance(sample.input, str) else [message.text for message in sample.said],
             "ground_truth": sample.ground_truth,
             "submission": given.submission or "",
             "conversation": Wording(transcript(given.messages).text()),

@@ -40,10 +40,10 @@ class RubricsScore(RatingMetric):
         rubric: Mapping[str, str] | None = None,
         **options: Unpack[JudgingOptions],
     ) -> None:
-        given = rubric if rubrics is None else rubrics
-        if given is None or (rubrics is not None and rubric is not None):
+        described = rubric if rubrics is None else rubrics
+        if described is None or (rubrics is not None and rubric is not None):
             raise UsageError("give rubrics, or rubric, which is the same")
-        self.levels = read_levels(given)
+        self.levels = read_levels(described)
         config = MetricConfig(
             class_name=type(self).__name__,
             name="rubrics_score",
@@ -77,12 +77,12 @@ def read_levels(rubrics: Mapping[str, str]) -> dict[int, str]:
     """
     levels: dict[int, str] = {}
     for key, description in rubrics.items():
-        named = _LEVEL.fullmatch(key)
-        if named is None:
+        match = _LEVEL.fullmatch(key)
+        if match is None:
             raise UsageError(f"a key of rubrics is score1_description, score2_description and so on; got '{key}'")
-        if not description.strip() or int(named[1]) in levels:
+        if not description.strip() or int(match[1]) in levels:
             raise UsageError(f"rubrics: {key} is {'empty' if not description.strip() else 'there twice'}")
-        levels[int(named[1])] = description
+        levels[int(match[1])] = description
     if len(levels) < 2:
         raise UsageError(f"rubrics describe at least two levels; got {len(levels)}")
     return dict(sorted(levels.items()))

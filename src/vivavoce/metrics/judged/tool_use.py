@@ -22,14 +22,14 @@ from vivavoce.models.custom import ModelLike
 from vivavoce.records.score import Finding
 
 QUESTIONS = ("needed", "right_tool", "right_arguments", "truthful")
-"""What is asked about each call; all of it makes a call right."""
+"""The questions about each call; a call is right if all are answered yes."""
 WRONG = {
     "needed": "not needed",
     "right_tool": "the wrong tool",
     "right_arguments": "wrong arguments",
     "truthful": "its result is misreported",
 }
-"""What is said of a call where the answer is no."""
+"""The words for a call where the answer is no."""
 
 
 class Call(BaseModel):
@@ -59,7 +59,7 @@ class ToolUseReply(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    asked: ClassVar[tuple[str, ...]] = ()
+    expected: ClassVar[tuple[str, ...]] = ()
 
     calls: list[Call]
     missing: list[Missing]
@@ -68,10 +68,10 @@ class ToolUseReply(BaseModel):
 
     @model_validator(mode="after")
     def _each_once(self) -> ToolUseReply:
-        got = [call.call for call in self.calls]
-        if sorted(got) != sorted(self.asked):
-            wanted = ", ".join(self.asked) or "none"
-            raise ValueError(f"judge each of these calls once: {wanted}; got {', '.join(got) or 'none'}")
+        answered = [call.call for call in self.calls]
+        if sorted(answered) != sorted(self.expected):
+            expected_text = ", ".join(self.expected) or "none"
+            raise ValueError(f"judge each of these calls once: {expected_text}; got {', '.join(answered) or 'none'}")
         return self
 
 
@@ -79,7 +79,7 @@ class ToolUseReply(BaseModel):
 def tool_use_reply(calls: tuple[str, ...]) -> type[ToolUseReply]:
     """Return the class of an answer about these calls."""
     shape = create_model("ToolUseReply", __base__=ToolUseReply)
-    shape.asked = calls
+    shape.expected = calls
     return shape
 
 
@@ -150,8 +150,10 @@ class ToolUseMetric(JudgedMetric):
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the share of right calls."""
         reply = question.parsed(answer, ToolUseReply)
-        calls = [_found(question, call) for call in reply.calls]
-        missing = [question.finding("missing call", one.what, "missing", "fail", one.evidence) for one in reply.missing]
+        calls = [_finding(question, call) for call in reply.calls]
+        missing = [
+            question.finding("missing call", call.what, "missing", "fail", call.evidence) for call in reply.missing
+        ]
         return self._scored(Verdict(None, reply.reasoning, reply.confidence, [*calls, *missing]))
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
@@ -160,14 +162,14 @@ class ToolUseMetric(JudgedMetric):
 
     def _scored(self, verdict: Verdict) -> Verdict:
         count = len(verdict.findings)
-        calls = [one.data for one in verdict.findings if one.kind == "call"]
-        shares = {name: sum(one[name] for one in calls) / len(calls) for name in QUESTIONS} if calls else {}
-        score = sum(one.state == "pass" for one in verdict.findings) / count if count else None
+        calls = [finding.data for finding in verdict.findings if finding.kind == "call"]
+        shares = {name: sum(call[name] for call in calls) / len(calls) for name in QUESTIONS} if calls else {}
+        score = sum(finding.state == "pass" for finding in verdict.findings) / count if count else None
         reasoning = verdict.reasoning if count else self.nothing
         return replace(verdict, score=score, reasoning=reasoning, extra={"shares": shares}, turns=max(1, count))
 
 
-def _found(question: Question, call: Call) -> Finding:
+def _finding(question: Question, call: Call) -> Finding:
     """Return the finding about a call; a wrong one is evidence itself."""
     answers = call.model_dump(include=set(QUESTIONS))
     if _right(call):

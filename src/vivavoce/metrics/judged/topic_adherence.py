@@ -29,7 +29,7 @@ VERDICTS: Mapping[tuple[bool, bool], tuple[str, FindingState]] = {
     (False, True): ("off topic, answered", "fail"),
     (False, False): ("off topic, refused", "pass"),
 }
-"""What is said of a request, by whether it is on topic and whether it was answered."""
+"""The verdict on a request, by whether it is on topic and whether it was answered."""
 
 
 class UserRequest(BaseModel):
@@ -49,7 +49,7 @@ class TopicReply(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    asked: ClassVar[range] = range(0)
+    expected: ClassVar[range] = range(0)
 
     requests: list[UserRequest]
     reasoning: str
@@ -58,8 +58,10 @@ class TopicReply(BaseModel):
     @model_validator(mode="after")
     def _of_these_turns(self) -> TopicReply:
         for request in self.requests:
-            if request.turn not in self.asked:
-                raise ValueError(f"turn {request.turn} is not judged; from {self.asked[0]} to {self.asked[-1]} are")
+            if request.turn not in self.expected:
+                raise ValueError(
+                    f"turn {request.turn} is not judged; from {self.expected[0]} to {self.expected[-1]} are"
+                )
         return self
 
 
@@ -67,7 +69,7 @@ class TopicReply(BaseModel):
 def topic_reply(turns: range) -> type[TopicReply]:
     """Return the class of an answer about the requests of these turns, by their numbers."""
     shape = create_model("TopicReply", __base__=TopicReply)
-    shape.asked = turns
+    shape.expected = turns
     return shape
 
 
@@ -130,9 +132,9 @@ class TopicAdherenceMetric(JudgedMetric):
         return (topic_reply(turns), {"topics": self._topics(given)}) if turns else None
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
-        """Return the share that the mode says."""
+        """Return the share that the mode names."""
         reply = question.parsed(answer, TopicReply)
-        requests = [_found(question, request) for request in reply.requests]
+        requests = [_finding(question, request) for request in reply.requests]
         return self._scored(Verdict(None, reply.reasoning, reply.confidence, requests))
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
@@ -140,8 +142,8 @@ class TopicAdherenceMetric(JudgedMetric):
         return self._scored(merged(None, verdicts))
 
     def _scored(self, verdict: Verdict) -> Verdict:
-        requests = [one.data for one in verdict.findings]
-        shares = adherence([(one["on_topic"], one["answered"]) for one in requests])
+        requests = [request.data for request in verdict.findings]
+        shares = adherence([(request["on_topic"], request["answered"]) for request in requests])
         score, reasoning = shares[self.mode], verdict.reasoning
         if not requests:
             reasoning = self.nothing
@@ -153,11 +155,11 @@ class TopicAdherenceMetric(JudgedMetric):
     def _topics(self, given: MultiTurnEvaluationInput) -> list[str]:
         if self.topics is not None:
             return self.topics
-        told: object = (given.context or {}).get("topics")
-        return [str(topic) for topic in cast("list[object]", told)] if isinstance(told, list) else []
+        topics: object = (given.context or {}).get("topics")
+        return [str(topic) for topic in cast("list[object]", topics)] if isinstance(topics, list) else []
 
 
-def _found(question: Question, request: UserRequest) -> Finding:
+def _finding(question: Question, request: UserRequest) -> Finding:
     verdict, state = VERDICTS[request.on_topic, request.answered]
     answers = request.model_dump(include={"on_topic", "answered"})
     return question.finding(
@@ -171,11 +173,11 @@ def adherence(requests: Sequence[tuple[bool, bool]]) -> dict[str, float | None]:
     What was answered counts as found, what is on topic as wanted. Without a mistake all three are 1.
     """
     count = Counter(requests)
-    right, wrong, left = count[True, True], count[False, True], count[True, False]
-    if not wrong and not left:
+    right, wrong, missed = count[True, True], count[False, True], count[True, False]
+    if not wrong and not missed:
         return dict.fromkeys(("precision", "recall", "f1"), 1.0 if requests else None)
     return {
         "precision": right / (right + wrong) if right + wrong else None,
-        "recall": right / (right + left) if right + left else None,
-        "f1": 2 * right / (2 * right + wrong + left),
+        "recall": right / (right + missed) if right + missed else None,
+        "f1": 2 * right / (2 * right + wrong + missed),
     }

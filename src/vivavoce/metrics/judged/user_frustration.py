@@ -70,21 +70,21 @@ class UserFrustrationMetric(JudgedMetric):
         return None if spoke else "the user says nothing in this conversation"
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
-        """Return what the signs come to."""
+        """Return the label that follows from the signs."""
         reply = FrustrationReply.model_validate(answer, strict=True)
         signs = [question.finding("sign of frustration", sign.what, "", "fail", sign.evidence) for sign in reply.signs]
         verdict = Verdict(None, reply.reasoning, reply.confidence, signs, turns=question.piece.judged)
         return _labelled(verdict, reply.settled)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
-        """Return what the signs of all pieces come to; how the user ends is what the last one says."""
+        """Return the label that follows from the signs of all pieces; the last piece says how the user ends."""
         return _labelled(merged(None, verdicts), verdicts[-1].extra["settled"])
 
 
 def _labelled(verdict: Verdict, settled: bool) -> Verdict:
     label = "none" if not verdict.findings else "resolved" if settled else "unresolved"
     state: FindingState = "partial" if settled else "fail"
-    signs = [one.model_copy(update={"verdict": label, "state": state}) for one in verdict.findings]
-    quoted = [one for sign in signs for one in sign.evidence]
-    turns = sorted({one.turn for one in quoted if one.verified and one.turn is not None})
+    signs = [sign.model_copy(update={"verdict": label, "state": state}) for sign in verdict.findings]
+    quotes = [quote for sign in signs for quote in sign.evidence]
+    turns = sorted({quote.turn for quote in quotes if quote.verified and quote.turn is not None})
     return replace(verdict, score=label, findings=signs, extra={"turns": turns, "settled": settled})

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.messages import Messages, ToolCall, describe
-from vivavoce.metrics.evaluation import EvaluationReport, evaluate_given
+from vivavoce.metrics.evaluation import EvaluationReport, evaluate_input
 from vivavoce.metrics.metric_input import metric_input
 from vivavoce.metrics.stored import stored_input
 from vivavoce.pacing.waiting import wait_for
@@ -81,7 +81,7 @@ async def evaluate(request: Request, given: ConversationToJudge) -> Response:
     check_metrics(given.metrics)
     judge = request.app.state.policy.judge(given.judge)
     known = metric_input(given.sample(), given.messages, given.turn_seconds)
-    return await _report(request, lambda: wait_for(evaluate_given(known, as_named(given.metrics), judge, close=True)))
+    return await _report(request, lambda: wait_for(evaluate_input(known, as_named(given.metrics), judge, close=True)))
 
 
 @router.post("/test-results/{run}/{sample:path}/evaluations", response_model=Evaluated)
@@ -95,7 +95,7 @@ async def evaluate_test_result(request: Request, run: str, sample: str, given: S
 
     def measure() -> EvaluationReport:
         stored = stored_input(request.app.state.store, name)
-        return wait_for(evaluate_given(stored, as_named(given.metrics), judge, close=True))
+        return wait_for(evaluate_input(stored, as_named(given.metrics), judge, close=True))
 
     return await _report(request, measure)
 
