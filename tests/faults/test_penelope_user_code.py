@@ -63,8 +63,8 @@ class Leading:
     [
         (ValueError("no idea"), "the strategy mine raised ValueError: no idea"),
         (BudgetExhausted("enough"), "the strategy mine raised BudgetExhausted: enough"),
-        (None, "the strategy mine returned a NoneType and no Move"),
-        ("Hi", "the strategy mine returned a str and no Move"),
+        (None, "the strategy mine returned a NoneType, not a Move"),
+        ("Hi", "the strategy mine returned a str, not a Move"),
         (Move(say=5), "string"),  # pyright: ignore[reportArgumentType]
         (Move(guidance=5), "str"),  # pyright: ignore[reportArgumentType]
     ],
@@ -112,8 +112,8 @@ class Stopping(StoppingCondition):
     ("stop", "said"),
     [
         (ValueError("odd"), "the condition mine raised ValueError: odd"),
-        (True, "the condition mine returned a bool and no Stop"),
-        ("enough", "the condition mine returned a str and no Stop"),
+        (True, "the condition mine returned a bool, not a Stop"),
+        ("enough", "the condition mine returned a str, not a Stop"),
     ],
 )
 def test_a_condition_that_breaks_breaks_its_test(stop: Any, said: str) -> None:

@@ -16,7 +16,7 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.model import Request
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.judging import CONTRACT, GOAL, Judges, material_of
+from vivavoce.penelope.judging import CONTRACT, GOAL, Judges, metric_input_of
 from vivavoce.records.usage import Usage
 from vivavoce.testing import ScriptedModel
 
@@ -178,14 +178,14 @@ async def test_each_question_begins_with_the_one_before() -> None:
 def test_the_conversation_is_what_was_said_with_what_stood_before() -> None:
     test = state(("Hi", "Hello"), turn("Well?", None))
     test.opening = [SystemMessage(content="Be kind.")]
-    roles = [message.role for message in judges_of(judge(False)).given(test).messages]
+    roles = [message.role for message in judges_of(judge(False)).metric_input(test).messages]
     assert roles == ["system", "user", "assistant", "user"]
 
 
 def test_findings_stand_in_the_context_beside_the_test_s_own() -> None:
     test = state(("Hi", "Hello"), turn("Well?", None), context={"shop": "Lamps"}, must=("greet",))
-    assert material_of(test).context == {"shop": "Lamps"}
-    assert list(material_of(test).must) == []
+    assert metric_input_of(test).context == {"shop": "Lamps"}
+    assert list(metric_input_of(test).must) == []
     test.findings.append("It greets.")
     told = {"findings": ["It greets."], "turn_count": 2, "successful_interactions": 1}
-    assert material_of(test).context == {"shop": "Lamps", "analysis": told}
+    assert metric_input_of(test).context == {"shop": "Lamps", "analysis": told}

@@ -1,4 +1,4 @@
-"""`PenelopeAgent`: leads a conversation with a target towards a goal, and says what came of it."""
+"""`PenelopeAgent`: leads a conversation with a target towards a goal, and judges its outcome."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ from vivavoce.user_code import source_of
 log = logging.getLogger("vivavoce")
 
 MAX_TURNS = 20
-"""Turns of a test that says nothing of it."""
+"""Turns of a test that sets no limit itself."""
 
 
 class PenelopeAgent:
@@ -72,13 +72,13 @@ class PenelopeAgent:
 
     @shows_options
     def __init__(self, model: ModelLike, **options: Unpack[AgentOptions]) -> None:
-        given = read_agent_options(options)
+        settled = read_agent_options(options)
         self.model = as_model(model)
-        self.max_turns = given.get("max_turns", MAX_TURNS)
-        self.min_turns = given.get("min_turns", 0)
-        self.verbose = given.get("verbose", False)
-        self.call_timeout = given.get("call_timeout", 300.0)
-        self.setup = _setup(self.model, given)
+        self.max_turns = settled.get("max_turns", MAX_TURNS)
+        self.min_turns = settled.get("min_turns", 0)
+        self.verbose = settled.get("verbose", False)
+        self.call_timeout = settled.get("call_timeout", 300.0)
+        self.setup = _setup(self.model, settled)
 
     @property
     def goal_metric(self) -> BaseMultiTurnMetric:
@@ -92,13 +92,13 @@ class PenelopeAgent:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A hash of who leads and who judges: the models, what they are told, and how it is led."""
+        """A hash of what leads and judges a test: models, prompts, metrics, tools, strategy and settings."""
         setup, panel = self.setup, self.setup.panel
-        judged = [one.fingerprint for one in (panel.goal, panel.contract, panel.second, panel.review, *panel.guards)]
-        led = [identity_of(self.model), dict(setup.settings), setup.strategy.name, brief_hash()]
-        code = [text for one in (setup.strategy, *setup.tools) if (text := source_of(one))]
-        spelled = json.dumps([*led, sorted(tool.name for tool in setup.tools), *judged, *code], default=str)
-        return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        judging = [part.fingerprint for part in (panel.goal, panel.contract, panel.second, panel.review, *panel.guards)]
+        leading = [identity_of(self.model), dict(setup.settings), setup.strategy.name, brief_hash()]
+        code = [source for part in (setup.strategy, *setup.tools) if (source := source_of(part))]
+        text = json.dumps([*leading, sorted(tool.name for tool in setup.tools), *judging, *code], default=str)
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     @shows_options
     def execute_test(
@@ -113,16 +113,16 @@ class PenelopeAgent:
         Whatever goes wrong with the target, the models or the tester is in the result.
 
         Raises:
-            UsageError: something that the test is told cannot be used.
-            BudgetExhausted: a limit on calls or cost of a model that was given is reached.
+            UsageError: an argument cannot be used.
+            BudgetExhausted: a limit on calls or cost of a given model is reached.
         """
-        held = as_target(target)
+        test_target = as_target(target)
 
         async def once() -> TestResult:
             try:
-                return await self.aexecute_test(held, instructions, goal, **about)
+                return await self.aexecute_test(test_target, instructions, goal, **about)
             finally:
-                await _close(self.model, *self.setup.panel.all, held)
+                await _close(self.model, *self.setup.panel.all, test_target)
 
         return wait_for(once())
 
@@ -151,20 +151,20 @@ class PenelopeAgent:
         files: Mapping[str, Path] | None = None,
         on_turn: OnTurn | None = None,
     ) -> TestResult:
-        """Hold one test on a channel of the caller's; `opening` is what a new session of the target is told.
+        """Hold one test on the caller's channel; `opening` makes what a new session of the target begins with.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.
         """
-        heard = _printing(on_turn) if self.verbose else on_turn
-        return await TestSession(self.setup, context, channel, opening, files or {}, heard).hold()
+        listener = _printing(on_turn) if self.verbose else on_turn
+        return await TestSession(self.setup, context, channel, opening, files or {}, listener).hold()
 
     @shows_options
     def context(self, instructions: str | None = None, goal: str = "", **about: Unpack[About]) -> TestContext:
-        """Return what a test is about, as the tester takes it.
+        """Return the context of a test.
 
         Raises:
-            UsageError: something in it cannot be used.
+            UsageError: an argument cannot be used.
         """
         check_names(About, about)
         other = about.get("test_instructions")
@@ -197,32 +197,32 @@ class PenelopeAgent:
         await _close(self.model, *self.setup.panel.all)
 
 
-def read_agent_options(given: AgentOptions) -> AgentOptions:
-    """Return options with the names of today.
+def read_agent_options(options: AgentOptions) -> AgentOptions:
+    """Return options, with older names replaced by the present ones.
 
     Raises:
         UsageError: an option is unknown, or given twice under two names.
     """
-    check_names(AgentOptions, given)
-    options = dict(cast("dict[str, Any]", given))
+    check_names(AgentOptions, options)
+    renamed = dict(cast("dict[str, Any]", options))
     for old, new in (("max_iterations", "max_turns"), ("custom_tools", "tools")):
-        if old in options:
-            if new in options:
+        if old in renamed:
+            if new in renamed:
                 raise UsageError(f"{new} and {old} are the same option; give one of them")
-            options[new] = options.pop(old)
-    if not (options.get("timeout_seconds") is None or options["timeout_seconds"] > 0):
-        raise UsageError(f"timeout_seconds is more than 0, got {options['timeout_seconds']}")
+            renamed[new] = renamed.pop(old)
+    if not (renamed.get("timeout_seconds") is None or renamed["timeout_seconds"] > 0):
+        raise UsageError(f"timeout_seconds is more than 0, got {renamed['timeout_seconds']}")
     for name in ("max_turns", "max_steps", "evaluate_every", "impossible_after"):
-        if options.get(name, 1) < 1:
-            raise UsageError(f"{name} is at least 1, got {options[name]}")
-    return cast("AgentOptions", options)
+        if renamed.get(name, 1) < 1:
+            raise UsageError(f"{name} is at least 1, got {renamed[name]}")
+    return cast("AgentOptions", renamed)
 
 
 def as_target(thing: Target | Callable[..., Any]) -> Target:
     """Return a target; a function is made one.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: it is neither a target nor a function.
     """
     if callable(getattr(thing, "open", None)) and isinstance(getattr(thing, "name", None), str):
         return cast("Target", thing)
@@ -233,33 +233,34 @@ async def _close(*things: Model | BaseMultiTurnMetric | Target) -> None:
     for thing in things:
         try:
             await thing.close()
-        except Exception as error:  # what it was asked stands
+        except Exception as error:  # its answers stand
             log.warning("%s could not be closed: %s: %s", thing.name, type(error).__name__, error)
 
 
-def _setup(model: Model, given: AgentOptions) -> Setup:
-    judge = as_model(given.get("judge") or settings().judge or model)
-    goal = _goal(given.get("goal_metric"), judge)
-    metrics, guards = choose(given.get("evaluation_metrics", ()), judge), choose(given.get("guard_metrics", ()), judge)
+def _setup(model: Model, options: AgentOptions) -> Setup:
+    judge = as_model(options.get("judge") or settings().judge or model)
+    goal = _goal(options.get("goal_metric"), judge)
+    metrics = choose(options.get("evaluation_metrics", ()), judge)
+    guards = choose(options.get("guard_metrics", ()), judge)
     for guard in guards:
-        says = guard.config.threshold is not None or guard.config.passing_categories
-        if not says and guard.config.score_type != "binary":
+        decides = guard.config.threshold is not None or guard.config.passing_categories
+        if not decides and guard.config.score_type != "binary":
             raise UsageError(f"the guard {guard.name} needs a threshold, which says what passes")
-    _check_names([GOAL, CONTRACT, *(one.name for one in (*metrics, *guards))], "metrics")
+    _check_names([GOAL, CONTRACT, *(metric.name for metric in (*metrics, *guards))], "metrics")
     return Setup(
         model=model,
         panel=_panel(goal, tuple(metrics), tuple(guards), goal.model or judge),
-        tools=_tools(given),
-        strategy=make_strategy(given.get("strategy", "improvise")),
-        checks=given["checks"] if "checks" in given else default_checks(),
-        limits=_limits(given),
-        conditions=given.get("conditions", ()),
-        every=given.get("evaluate_every", 1),
-        watch=given.get("evaluate_during_test", False),
-        transparent=given.get("enable_transparency", True),
-        review=given.get("review_tester", True),
-        settings=given.get("settings", {}),
-        context_tokens=given.get("context_tokens", 60_000),
+        tools=_tools(options),
+        strategy=make_strategy(options.get("strategy", "improvise")),
+        checks=options["checks"] if "checks" in options else default_checks(),
+        limits=_limits(options),
+        conditions=options.get("conditions", ()),
+        every=options.get("evaluate_every", 1),
+        watch=options.get("evaluate_during_test", False),
+        transparent=options.get("enable_transparency", True),
+        review=options.get("review_tester", True),
+        settings=options.get("settings", {}),
+        context_tokens=options.get("context_tokens", 60_000),
     )
 
 
@@ -280,18 +281,18 @@ def _panel(
     return Panel(goal, metrics, guards, contract, SimpleGoalEvaluator(judge), TesterReview(judge), simple)
 
 
-def _limits(given: AgentOptions) -> Limits:
-    steps, after = given.get("max_steps", 10), given.get("impossible_after", 8)
-    return Limits(steps, after, given.get("timeout_seconds"), given.get("max_cost"))
+def _limits(options: AgentOptions) -> Limits:
+    steps, after = options.get("max_steps", 10), options.get("impossible_after", 8)
+    return Limits(steps, after, options.get("timeout_seconds"), options.get("max_cost"))
 
 
-def _tools(given: AgentOptions) -> tuple[Tool, ...]:
-    model = given.get("analysis_model")
+def _tools(options: AgentOptions) -> tuple[Tool, ...]:
+    model = options.get("analysis_model")
     built_in: list[Tool] = [EndConversationTool()]
-    if given.get("enable_analysis_tools", True):
+    if options.get("enable_analysis_tools", True):
         built_in += [AnalyzeTool(model), ExtractTool(model), CheckFactsTool(model=model), CompareTurnsTool(model)]
-    tools = (*built_in, *map(as_tool, given.get("tools", ())))
-    _check_names([TargetInteractionTool.name, *(one.name for one in tools)], "tools")
+    tools = (*built_in, *map(as_tool, options.get("tools", ())))
+    _check_names([TargetInteractionTool.name, *(tool.name for tool in tools)], "tools")
     return tools
 
 
@@ -302,23 +303,23 @@ def _check_names(names: Sequence[str], what: str) -> None:
 
 
 def _plain(context: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a context as JSON holds it, which prompts quote and results keep."""
+    """Return a context as plain JSON data, for prompts and results."""
     try:
         return to_jsonable_python(dict(context or {}), fallback=str) or None
     except (ValueError, TypeError) as error:
         raise UsageError(f"context cannot be written as JSON: {error}") from error
 
 
-def _listed(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given or ())
+def _listed(texts: str | Sequence[str] | None) -> tuple[str, ...]:
+    return (texts,) if isinstance(texts, str) else tuple(texts or ())
 
 
-def _files(given: Sequence[str | Path]) -> dict[str, Path]:
-    files = {Path(one).name: Path(one) for one in given}
+def _files(paths: Sequence[str | Path]) -> dict[str, Path]:
+    files = {Path(path).name: Path(path) for path in paths}
     for name, path in files.items():
         if not path.is_file():
             raise UsageError(f"the file {path} does not exist")
-        if len(files) < len(given):
+        if len(files) < len(paths):
             raise UsageError(f"two files are called {name}")
     return files
 

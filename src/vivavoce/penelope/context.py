@@ -19,10 +19,10 @@ from vivavoce.records.usage import Usage
 
 
 class TestContext(BaseModel):
-    """What a test is about: nothing of it ever reaches the target but through what the tester says.
+    """What a test is about; the target learns of it only what the tester says.
 
     `goal` is what the test is to reach; `instructions` how to lead the conversation; `scenario` the situation that the
-    user is in; `restrictions` what the tester must not do. `facts` is what the user knows by name and tells only when
+    user is in; `restrictions` what the tester must not do. `facts` is what the user knows, by name, and tells only when
     asked. `must` and `must_not` are what the target has to do, and must never do. `openings` are sent as they are
     before the tester improvises. An `adversarial` goal is one that the target should withstand. `files` are the names
     of files that the tester may attach.
@@ -57,9 +57,9 @@ class TestContext(BaseModel):
 
 
 class GoalProgress(BaseModel):
-    """How far the goal is, as the goal metric says; `value` is from 0, not at all, to 1.
+    """How far the goal is reached, by the goal metric; `value` is from 0, not at all, to 1.
 
-    `inconclusive` marks a judgement that failed: such a one is neither progress nor the lack of it.
+    `inconclusive` marks a judgement that failed: it counts neither as progress nor as the lack of it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -86,11 +86,11 @@ class TurnMetrics(BaseModel):
 class TestState:
     """A test under way.
 
-    `steps` are those of the turn that has not ended, and `objections` those of checks to what was to be said in it;
-    `counts` is what happened how often in all.
+    `steps` are those of the turn that has not ended, and `objections` how often each check refused a message in it;
+    `counts` is how often each event happened in all.
 
-    `opening` is what stands before the first message, where the target says. `findings` is what analysis found, in
-    words. `left` is why the tester ended the conversation, None while it has not.
+    `opening` are the messages before the first one of the user, where the target gives them. `findings` are the texts
+    that analysis found. `left` is why the tester ended the conversation, None while it has not.
     `tester_failures` are the latest failures of its model in a row, and `tester_gone` says that no answer can come.
     """
 

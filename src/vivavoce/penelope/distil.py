@@ -26,16 +26,16 @@ from vivavoce.records.failure import Failure, failure_of
 from vivavoce.samples.sample import Sample
 
 PERSONAL: tuple[Kind, ...] = ("email", "iban", "card", "us_ssn", "phone")
-"""What is masked."""
+"""The kinds of personal data that are masked."""
 SPOKEN = Shown(policy=False, tools=False, retrieved=False)
-"""What shows the user's part: what was said, and not what the assistant did behind it."""
+"""What the model sees: the messages of user and assistant, without policy, tools and retrieved texts."""
 
 Recorded = Sample | Conversation
 
 
 @dataclass(frozen=True, slots=True)
 class Distilled:
-    """What came of one recorded conversation: a scenario, or why there is none.
+    """The outcome for one recorded conversation: a scenario, or why there is none.
 
     `id` is that of the recording, or its place from 0. `unsaid` names the facts that were dropped because the user
     never said them.
@@ -63,13 +63,13 @@ async def adistil_scenarios(
 ) -> list[Distilled]:
     """Return all that `stream_distilled` yields."""
     stream = stream_distilled(conversations, model, concurrency=concurrency, keep_personal_data=keep_personal_data)
-    return [one async for one in stream]
+    return [distilled async for distilled in stream]
 
 
 async def stream_distilled(
     conversations: Iterable[Recorded], model: ModelLike, *, concurrency: int = 8, keep_personal_data: bool = False
 ) -> AsyncIterator[Distilled]:
-    """Write down the user's part in each recorded conversation, and yield what came of each, in their order.
+    """Write down the user's part in each recorded conversation, and yield the outcome for each, in their order.
 
     The model is asked once for each, `concurrency` at a time, and sees what user and assistant said. A fact whose value
     does not stand, as whole words, in a message of the user is dropped and named. E-mail addresses, phone numbers with
@@ -85,69 +85,69 @@ async def stream_distilled(
         raise UsageError(f"concurrency is how many conversations at a time, at least 1; got {concurrency}")
     ids: set[str] = set()
     waiting: deque[asyncio.Task[Distilled]] = deque()
-    async with opened_model(model) as asked:
+    async with opened_model(model) as opened:
         try:
-            for place, one in enumerate(conversations):
+            for place, conversation in enumerate(conversations):
                 if len(waiting) == concurrency:
-                    yield _named(await waiting.popleft(), ids)
-                waiting.append(asyncio.create_task(_distilled(one, str(place), asked, keep_personal_data)))
+                    yield _with_unique_id(await waiting.popleft(), ids)
+                waiting.append(asyncio.create_task(_distilled(conversation, str(place), opened, keep_personal_data)))
             while waiting:
-                yield _named(await waiting.popleft(), ids)
+                yield _with_unique_id(await waiting.popleft(), ids)
         finally:
             for task in waiting:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def _distilled(one: Recorded, place: str, model: Model, keep_personal_data: bool) -> Distilled:
-    known = _id(one)
+async def _distilled(conversation: Recorded, place: str, model: Model, keep_personal_data: bool) -> Distilled:
+    own_id = _id(conversation)
     try:
-        messages = _messages(one)
+        messages = _messages(conversation)
         part = await _part(messages, model)
     except Exception as error:
         if isinstance(error, VivavoceError) and not isinstance(error, Fault):
             raise
-        return Distilled(known or place, failure=_failure(error))
-    said = [message.text for message in messages if isinstance(message, HumanMessage)]
-    unsaid = [fact for fact in part.facts if not any(stands_in(fact.value, text) for text in said)]
+        return Distilled(own_id or place, failure=_failure(error))
+    user_texts = [message.text for message in messages if isinstance(message, HumanMessage)]
+    unsaid = [fact for fact in part.facts if not any(stands_in(fact.value, text) for text in user_texts)]
     part = part.model_copy(update={"facts": [fact for fact in part.facts if fact not in unsaid]})
     if not keep_personal_data:
         part = Part.model_validate(_masked(part.model_dump()))
-    scenario = scenario_of(part, known or slug(part.goal))
-    return Distilled(known or place, scenario, unsaid=tuple(fact.name for fact in unsaid))
+    scenario = scenario_of(part, own_id or slug(part.goal))
+    return Distilled(own_id or place, scenario, unsaid=tuple(fact.name for fact in unsaid))
 
 
-def _id(one: Recorded) -> str | None:
-    if isinstance(one, Sample):
-        return one.id
-    return one.conversation_id if isinstance(one, ConversationHistory) else None
+def _id(conversation: Recorded) -> str | None:
+    if isinstance(conversation, Sample):
+        return conversation.id
+    return conversation.conversation_id if isinstance(conversation, ConversationHistory) else None
 
 
-def _messages(one: Recorded) -> Sequence[AnyMessage]:
+def _messages(source: Recorded) -> Sequence[AnyMessage]:
     """Return the messages of a recorded conversation.
 
     Raises:
-        SuiteFault: they are malformed, or none is of the user.
+        SuiteFault: they are malformed, or the user has none.
     """
     try:
-        recorded = one.messages if isinstance(one, Sample | ConversationHistory) else read_messages(one)
+        recorded = source.messages if isinstance(source, Sample | ConversationHistory) else read_messages(source)
     except ValueError as error:
         raise SuiteFault(f"this conversation cannot be read: {error}", kind="format") from error
     if not any(isinstance(message, HumanMessage) for message in recorded or ()):
-        raise SuiteFault("nothing that a user said is recorded here", kind="format")
+        raise SuiteFault("this conversation has no message of a user", kind="format")
     return recorded or []
 
 
 async def _part(messages: Sequence[AnyMessage], model: Model) -> Part:
-    written = Wording(transcript(messages, SPOKEN).text())
-    part = await ask(model, packaged("distil", "conversation").render({"conversation": written}), Part)
+    text = Wording(transcript(messages, SPOKEN).text())
+    part = await ask(model, packaged("distil", "conversation").render({"conversation": text}), Part)
     if not part.goal.strip():
         raise ModelFault("the tester's model found no goal in this conversation", kind="format")
     return part
 
 
 def _failure(error: Exception) -> Failure:
-    """Return a failure as the tester's, for it is the tester's model that was asked; or as that of the recording."""
+    """Return a failure, blamed on the tester, whose model was asked, unless the recording is malformed."""
     failure = failure_of(error, "tester")
     return failure if isinstance(error, SuiteFault) else failure.model_copy(update={"blame": "tester"})
 
@@ -157,26 +157,26 @@ _LETTER = r"[^\W_\u0e00-\u109f\u1780-\u17ff\u2e80-\ua4cf]"  # of scripts that se
 
 def stands_in(value: str, text: str) -> bool:
     """Say whether a value stands in a text as whole words; capitals, kinds of quotation marks and dashes may differ."""
-    wanted = plain(value)
-    if not any(map(str.isalnum, wanted)):
+    needle = plain(value)
+    if not any(map(str.isalnum, needle)):
         return False
-    before = f"(?<!{_LETTER})" if re.match(_LETTER, wanted[0]) else ""
-    after = f"(?!{_LETTER})" if re.match(_LETTER, wanted[-1]) else ""
-    return re.search(f"{before}{re.escape(wanted)}{after}", plain(text)) is not None
+    before = f"(?<!{_LETTER})" if re.match(_LETTER, needle[0]) else ""
+    after = f"(?!{_LETTER})" if re.match(_LETTER, needle[-1]) else ""
+    return re.search(f"{before}{re.escape(needle)}{after}", plain(text)) is not None
 
 
 def _masked(value: object) -> object:
     if isinstance(value, dict):
-        return {key: _masked(one) for key, one in cast("dict[str, object]", value).items()}
+        return {key: _masked(inner) for key, inner in cast("dict[str, object]", value).items()}
     if isinstance(value, list):
-        return [_masked(one) for one in cast("list[object]", value)]
+        return [_masked(inner) for inner in cast("list[object]", value)]
     if isinstance(value, str):
-        for found in reversed(find_personal_data(value, PERSONAL)):
-            value = f"{value[: found.start]}[{found.masked(value)}]{value[found.end :]}"
+        for datum in reversed(find_personal_data(value, PERSONAL)):
+            value = f"{value[: datum.start]}[{datum.masked(value)}]{value[datum.end :]}"
     return value
 
 
-def _named(one: Distilled, ids: set[str]) -> Distilled:
-    if one.scenario is None:
-        return one
-    return replace(one, scenario=one.scenario.model_copy(update={"id": unique(one.scenario.id, ids)}))
+def _with_unique_id(distilled: Distilled, ids: set[str]) -> Distilled:
+    if distilled.scenario is None:
+        return distilled
+    return replace(distilled, scenario=distilled.scenario.model_copy(update={"id": unique(distilled.scenario.id, ids)}))

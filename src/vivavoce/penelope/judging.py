@@ -24,7 +24,7 @@ from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.records.usage import Usage
 
 GOAL = "goal_achievement"
-"""The name under which the result of the goal metric stands, whatever the metric is called."""
+"""The name of the result of the goal metric, whatever the metric is called."""
 
 CONTRACT = "contract"
 """The name of the judgement of what the target must and must not do."""
@@ -32,7 +32,7 @@ CONTRACT = "contract"
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The metrics of an agent: what judges the goal, what watches, what guards, and what is asked in need.
+    """The metrics of an agent: for the goal, for watching, as guards, and for a second opinion.
 
     `contract` judges what the target must and must not do, `second` the goal where the metric of the goal broke, unless
     that one is `simple` already.
@@ -48,17 +48,17 @@ class Panel:
 
     @property
     def all(self) -> tuple[BaseMultiTurnMetric, ...]:
-        """Every one of them."""
+        """All metrics."""
         return (self.goal, *self.metrics, *self.guards, self.contract, self.second, self.review)
 
 
 @dataclass
 class Judges:
-    """The metrics of one test, and what they said last.
+    """The metrics of one test, and their latest results.
 
     The goal is judged when every `every`-th turn ends, from the least number of turns on; guards after each turn;
-    watching metrics with the goal where `watch` is set, and all of them at the end. Nothing is asked twice about the
-    same conversation and findings, and no verdict is waited for longer than `seconds`.
+    watching metrics with the goal where `watch` is set, and all of them at the end. No question is asked twice about
+    the same conversation and findings, and a verdict that takes longer than `seconds` is an error.
     """
 
     panel: Panel
@@ -82,45 +82,49 @@ class Judges:
         results = await self._measured(state, [*([(GOAL, panel.goal)] if due else []), *named])
         if due:
             self._note(state, results[GOAL])
-        state.guarded = next((results[one.name] for one in panel.guards if results[one.name].passed is False), None)
+        state.guarded = next(
+            (results[guard.name] for guard in panel.guards if results[guard.name].passed is False), None
+        )
         if results:
             state.metrics_history.append(TurnMetrics.model_construct(turn=number, results=results))
 
     async def at_end(self, state: TestState) -> dict[str, MetricResult]:
-        """Return what every metric says of the whole test; the goal first.
+        """Return the results of all metrics for the whole test; the goal first.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.
         """
-        judged = self._known(GOAL, state)
+        goal_is_current = self._is_current(GOAL, state)
         panel = self.panel
-        every = [(GOAL, panel.goal), *((one.name, one) for one in (*panel.metrics, *panel.guards))]
+        every = [(GOAL, panel.goal), *((metric.name, metric) for metric in (*panel.metrics, *panel.guards))]
         if state.context.must or state.context.must_not:
             every.append((CONTRACT, panel.contract))
         results = await self._measured(state, every)
-        if not judged:
+        if not goal_is_current:
             self._note(state, results[GOAL])
         return results
 
-    def given(self, state: TestState) -> MultiTurnEvaluationInput:
-        """Return what metrics are given of a test as it stands."""
+    def metric_input(self, state: TestState) -> MultiTurnEvaluationInput:
+        """Return the input of metrics for a test as it is now."""
         return self._grown(state).given
 
     async def _measured(
         self, state: TestState, metrics: Sequence[tuple[str, BaseMultiTurnMetric]]
     ) -> dict[str, MetricResult]:
-        fresh = [(name, metric) for name, metric in metrics if not self._known(name, state)]
+        fresh = [(name, metric) for name, metric in metrics if not self._is_current(name, state)]
         if not fresh:
             return {name: self._latest[name][1] for name, _ in metrics}
         stream, now = self._grown(state), _moment(state)
-        results = await _together([self.in_time(self._one(name, one, stream, state), one) for name, one in fresh])
+        results = await _all_results(
+            [self.in_time(self._measure(name, metric, stream, state), metric) for name, metric in fresh]
+        )
         for (name, _), result in zip(fresh, results, strict=True):
             self._latest[name] = now, result
             state.spend("judge", result.usage)
         return {name: self._latest[name][1] for name, _ in metrics}
 
     async def in_time(self, judging: Awaitable[MetricResult], metric: BaseMultiTurnMetric) -> MetricResult:
-        """Return what a metric says, or that it said nothing in the time that a whole test has."""
+        """Return the result of a metric, an error if it takes longer than a whole test may."""
         scope = asyncio.timeout(self.seconds)
         try:
             async with scope:
@@ -128,27 +132,27 @@ class Judges:
         except TimeoutError:
             if not scope.expired():
                 raise
-            said = f"{metric.name} gave no verdict within {self.seconds:g} s"
-            return metric.failed(ModelFault(said, kind="timeout"))
+            message = f"{metric.name} gave no verdict within {self.seconds:g} s"
+            return metric.failed(ModelFault(message, kind="timeout"))
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
             return metric.failed(ModelFault(f"{metric.name} cancelled itself"))
 
     def _grown(self, state: TestState) -> Stream:
-        """Return the conversation as metrics are given it, with what was said since it was asked for last."""
+        """Return the conversation for the metrics, with the turns added that are new since the last call."""
         if self._stream is None:
-            self._stream = Stream(material_of(state))
+            self._stream = Stream(metric_input_of(state))
             self._stream.take(state.opening)
         stream = self._stream
         for turn in state.turns[stream.turns :]:
             stream.take(turn.exchange.messages)
             stream.close()
-        given = material_of(state)
-        stream.know(context=given.context, turn_seconds=given.turn_seconds)
+        metric_input = metric_input_of(state)
+        stream.know(context=metric_input.context, turn_seconds=metric_input.turn_seconds)
         return stream
 
-    async def _one(self, name: str, metric: BaseMultiTurnMetric, stream: Stream, state: TestState) -> MetricResult:
+    async def _measure(self, name: str, metric: BaseMultiTurnMetric, stream: Stream, state: TestState) -> MetricResult:
         reading = stream.reading
         if name == CONTRACT:
             context = state.context
@@ -171,7 +175,7 @@ class Judges:
         extra = {**second.extra, "fallback_for": result.error.message}
         return second.model_copy(update={"usage": usage, "extra": extra, "reason": reason})
 
-    def _known(self, name: str, state: TestState) -> bool:
+    def _is_current(self, name: str, state: TestState) -> bool:
         return name in self._latest and self._latest[name][0] == _moment(state)
 
     def _note(self, state: TestState, result: MetricResult) -> None:
@@ -181,11 +185,11 @@ class Judges:
             state.turns[-1] = state.turns[-1].model_copy(update={"evaluation": progress.reasoning})
 
 
-async def _together(asked: Sequence[Coroutine[Any, Any, MetricResult]]) -> list[MetricResult]:
+async def _all_results(judgings: Sequence[Coroutine[Any, Any, MetricResult]]) -> list[MetricResult]:
     """Wait for every verdict; where one ends the test, the others are not left running."""
-    if len(asked) == 1:
-        return [await asked[0]]
-    tasks = [asyncio.ensure_future(one) for one in asked]
+    if len(judgings) == 1:
+        return [await judgings[0]]
+    tasks = [asyncio.ensure_future(judging) for judging in judgings]
     try:
         return await asyncio.gather(*tasks)
     except BaseException:
@@ -196,26 +200,26 @@ async def _together(asked: Sequence[Coroutine[Any, Any, MetricResult]]) -> list[
 
 
 def progress_of(result: MetricResult) -> GoalProgress:
-    """Return what a result of the goal metric says of the goal; a judgement that failed says nothing."""
+    """Return the progress that a result of the goal metric shows; a failed judgement shows none."""
     findings: object = result.extra.get("findings")
-    found = cast("list[object]", findings) if isinstance(findings, list) else [one.text for one in result.evidence]
+    texts = cast("list[object]", findings) if isinstance(findings, list) else [quote.text for quote in result.evidence]
     return GoalProgress(
         goal_achieved=result.state == "scored" and result.passed is True,
         confidence=result.confidence or 0.0,
         reasoning=result.reasoning or "",
-        findings=list(map(str, found)),
+        findings=list(map(str, texts)),
         value=result.value if result.state == "scored" else None,
         inconclusive=result.state != "scored",
     )
 
 
-def material_of(state: TestState) -> MultiTurnEvaluationInput:
-    """Return what metrics are given of a test besides the conversation, and what analysis found in that."""
+def metric_input_of(state: TestState) -> MultiTurnEvaluationInput:
+    """Return the input of metrics without the conversation; its context holds what analysis found."""
     context = state.context
-    told: dict[str, Any] = dict(context.context or {})
+    known: dict[str, Any] = dict(context.context or {})
     if state.findings:
         answered = sum(turn.answered for turn in state.turns)
-        told[ANALYSIS] = {
+        known[ANALYSIS] = {
             "findings": list(state.findings),
             "turn_count": len(state.turns),
             "successful_interactions": answered,
@@ -224,7 +228,7 @@ def material_of(state: TestState) -> MultiTurnEvaluationInput:
         conversation_history=ConversationHistory.model_construct(messages=[], conversation_id=None),
         goal=context.goal,
         instructions=context.instructions,
-        context=told or None,
+        context=known or None,
         reference=None,
         must=(),
         must_not=(),

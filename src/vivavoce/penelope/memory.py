@@ -9,7 +9,7 @@ from typing import Any
 
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from vivavoce.metrics.transcript import CHARACTERS_PER_TOKEN
-from vivavoce.penelope.tools.target_interaction import spelled
+from vivavoce.penelope.tools.target_interaction import result_text
 from vivavoce.penelope.tools.tool import ToolResult
 from vivavoce.penelope.turn import Step, Turn
 from vivavoce.records.failure import shorten
@@ -33,20 +33,20 @@ class Memory:
     condensed: int = 0
     """How many turns are condensed."""
     _turns: list[list[HumanMessage | Step]] = field(default_factory=list[list[HumanMessage | Step]])
-    _shown: list[AnyMessage] = field(default_factory=list[AnyMessage])
+    _messages: list[AnyMessage] = field(default_factory=list[AnyMessage])
     _size: int = 0
 
     def begin_turn(self, note: str) -> None:
-        """Begin a turn with what the model is told of it."""
+        """Begin a turn with a note for the model."""
         self._turns.append([])
         self._add(HumanMessage(content=note))
 
     def note(self, text: str) -> None:
-        """Tell the model something."""
+        """Add a note for the model."""
         self._add(HumanMessage(content=text))
 
     def add(self, step: Step) -> None:
-        """Add a step that the model took, and what came of it."""
+        """Add a step that the model took, with its result."""
         self._add(step)
 
     @property
@@ -54,7 +54,7 @@ class Memory:
         """The request as messages."""
         if self._size > self.tokens * CHARACTERS_PER_TOKEN:
             self._condense()
-        return [self.brief, *self._shown]
+        return [self.brief, *self._messages]
 
     def show_as_json(self) -> None:
         """Show calls as JSON from now on, for a model that calls no tools."""
@@ -66,19 +66,19 @@ class Memory:
         self._show(entry)
 
     def _show(self, entry: HumanMessage | Step) -> None:
-        shown = [entry] if isinstance(entry, HumanMessage) else _native(entry) if self.native else _as_json(entry)
-        self._shown += shown
-        self._size += sum(map(_size, shown))
+        messages = [entry] if isinstance(entry, HumanMessage) else _native(entry) if self.native else _as_json(entry)
+        self._messages += messages
+        self._size += sum(map(_size, messages))
 
     def _condense(self) -> None:
         upto = max(self.condensed, (self.condensed + len(self._turns)) // 2)
         for entries in self._turns[self.condensed : upto]:
-            entries[:] = [_condensed(one) for one in entries if isinstance(one, Turn)]
+            entries[:] = [_condensed(entry) for entry in entries if isinstance(entry, Turn)]
         self.condensed = upto
         self._rewrite()
 
     def _rewrite(self) -> None:
-        self._shown, self._size = [], len(self.brief.text)
+        self._messages, self._size = [], len(self.brief.text)
         for entries in self._turns:
             for entry in entries:
                 self._show(entry)
@@ -93,19 +93,19 @@ def _native(step: Step) -> Sequence[AnyMessage]:
 def _as_json(step: Step) -> Sequence[AnyMessage]:
     if not step.assistant_message.tool_calls:
         return _native(step)
-    called = {"reasoning": step.reasoning, "tool": step.tool_name, "arguments": step.tool_arguments}
-    told = f"Result of {step.tool_name}: {step.tool_message.text}"
-    return [AIMessage(content=json.dumps(called, ensure_ascii=False)), HumanMessage(content=told)]
+    call = {"reasoning": step.reasoning, "tool": step.tool_name, "arguments": step.tool_arguments}
+    result = f"Result of {step.tool_name}: {step.tool_message.text}"
+    return [AIMessage(content=json.dumps(call, ensure_ascii=False)), HumanMessage(content=result)]
 
 
 def _condensed(turn: Turn) -> Turn:
     if not turn.answered:
         return turn
-    short = spelled(ToolResult(success=True, output={"response": shorten(turn.reply, CONDENSED_REPLY)}))
+    short = result_text(ToolResult(success=True, output={"response": shorten(turn.reply, CONDENSED_REPLY)}))
     return turn.model_copy(update={"tool_message": turn.tool_message.model_copy(update={"content": short})})
 
 
 def _size(message: AnyMessage) -> int:
     calls: Sequence[Any] = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
-    called = sum(len(call.function.arguments) for call in calls)
-    return len(message.text) + called + (16 if isinstance(message, ToolMessage) else 8)
+    argument_length = sum(len(call.function.arguments) for call in calls)
+    return len(message.text) + argument_length + (16 if isinstance(message, ToolMessage) else 8)

@@ -1,4 +1,4 @@
-"""What an agent and a test may be given, besides what every one needs."""
+"""The options of an agent and of a test."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ GoalMetric = Named | Literal["simple"]
 
 
 class AgentOptions(TypedDict, total=False):
-    """What an agent may be given. Times are in seconds, costs in US dollars."""
+    """The options of an agent. Times are in seconds, costs in US dollars."""
 
     tools: Sequence[Tool | Callable[..., Any]]
-    """Tools of your own, besides the built-in ones."""
+    """User-defined tools, besides the built-in ones."""
     custom_tools: Sequence[Tool | Callable[..., Any]]
     """Another name of `tools`."""
     max_turns: int
@@ -34,7 +34,7 @@ class AgentOptions(TypedDict, total=False):
     min_turns: int
     """Turns that a test has at least, though its goal be reached before."""
     timeout_seconds: float | None
-    """For the whole test; what hangs is interrupted."""
+    """For the whole test; a hanging target or model is interrupted."""
     enable_transparency: bool
     """Whether the tester says why it takes each step."""
     verbose: bool
@@ -60,15 +60,15 @@ class AgentOptions(TypedDict, total=False):
     max_steps: int
     """Steps in one turn."""
     impossible_after: int
-    """After how many judgements in a row that see nothing of the goal it counts as impossible."""
+    """How many judgements in a row must see no progress before the goal counts as impossible."""
     max_cost: float | None
     """What a test may cost; None for no limit."""
     review_tester: bool
-    """Whether a test that the target did not pass is looked at for mistakes of the tester, and made again once."""
+    """Whether a test that the target failed is checked for mistakes of the tester, and then repeated once."""
     checks: Sequence[MessageCheck]
-    """What may object to a message before it is sent, in place of the built-in checks."""
+    """Checks of each message before it is sent, in place of the built-in ones."""
     conditions: Sequence[StoppingCondition]
-    """Conditions of your own, which come after the built-in ones; one of the same name replaces it."""
+    """User-defined conditions, after the built-in ones; one of the same name replaces the built-in one."""
     settings: Mapping[str, Any]
     """Settings of the tester's model, such as a temperature."""
     context_tokens: int
@@ -78,7 +78,7 @@ class AgentOptions(TypedDict, total=False):
 
 
 class About(TypedDict, total=False):
-    """What a test may be told besides its goal; see `TestContext`."""
+    """The options of a test besides its goal; see `TestContext`."""
 
     scenario: str | None
     """The situation that the user is in."""

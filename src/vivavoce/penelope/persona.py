@@ -1,4 +1,4 @@
-"""`Persona`: whom the tester plays; some are built in, others are told in a sentence or in fields."""
+"""`Persona`: the user that the tester plays; some are built in, others are described in a sentence or in fields."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Persona(BaseModel):
     language: str = ""
 
     def spoken(self) -> str:
-        """Return what the tester is told: a line for each field that says something, `style: short sentences`.
+        """Return the lines for the tester: one for each field that is not empty, such as `style: short sentences`.
 
-        The name is none of them: it is for people who read results.
+        The name is left out: it is for people who read results.
         """
         fields = ((field, getattr(self, field)) for field in type(self).model_fields if field != "name")
         return "\n".join(f"{field}: {' '.join(words.split())}" for field, words in fields if words.strip())
@@ -40,7 +40,7 @@ def read_persona(value: str | Mapping[str, Any] | Persona) -> Persona:
     """Read a persona: the name of a built-in one, a text of several words that describes somebody, or its fields.
 
     Raises:
-        UsageError: a single word that names none, an unknown field, or a value that is not text.
+        UsageError: a single word that is not the name of one, an unknown field, or a value that is not text.
     """
     if isinstance(value, Persona):
         return value
@@ -48,9 +48,9 @@ def read_persona(value: str | Mapping[str, Any] | Persona) -> Persona:
         return _from_fields(value)
     if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - it comes from files
         raise UsageError(f"a persona is a name, a description or a mapping of fields, got {value!r}")
-    named = built_in().get("_".join(value.casefold().replace("-", " ").split()))
-    if named is not None:
-        return named
+    persona = built_in().get("_".join(value.casefold().replace("-", " ").split()))
+    if persona is not None:
+        return persona
     if len(value.split()) < 2:
         raise UsageError(
             f"no persona '{value.strip()}'{did_you_mean(value.strip(), built_in())}; describe your own in a few words"
@@ -62,7 +62,7 @@ def read_persona(value: str | Mapping[str, Any] | Persona) -> Persona:
 def built_in() -> Mapping[str, Persona]:
     """Return the personas that can be named, by name."""
     fields = TypeAdapter(dict[str, dict[str, str]]).validate_json(_LIBRARY.read_bytes())
-    return {name: Persona(name=name, **told) for name, told in fields.items()}
+    return {name: Persona(name=name, **persona) for name, persona in fields.items()}
 
 
 def _from_fields(fields: Mapping[str, Any]) -> Persona:

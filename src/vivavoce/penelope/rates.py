@@ -13,9 +13,9 @@ Interval = tuple[float, float]
 
 
 class Outcome(Protocol):
-    """What counts of a test: whether the target passed, None where nobody knows, and whose fault it is if it did not.
+    """The part of a test that counts: whether the target passed, None where unknown, and who is to blame if not.
 
-    The fault is the target's, the tester's, the judge's or the environment's, by these words.
+    To blame is `target`, `tester`, `judge` or `environment`.
     """
 
     @property
@@ -25,7 +25,7 @@ class Outcome(Protocol):
 
     @property
     def blame(self) -> str | None:
-        """Whose fault a failure is."""
+        """Who is to blame for a failure."""
         ...
 
 
@@ -50,8 +50,8 @@ class SuccessRates(BaseModel):
     net_interval: Interval | None
 
     def __str__(self) -> str:
-        raw = f"{_spelled(self.raw, self.raw_interval)} raw ({self.succeeded} of {self.succeeded + self.failed})"
-        net = f"{_spelled(self.net, self.net_interval)} net of {_count(self.tester_errors, 'tester error')}"
+        raw = f"{_rate_text(self.raw, self.raw_interval)} raw ({self.succeeded} of {self.succeeded + self.failed})"
+        net = f"{_rate_text(self.net, self.net_interval)} net of {_count(self.tester_errors, 'tester error')}"
         return f"{raw}, {net}, {self.inconclusive} of {_count(self.n, 'test')} inconclusive"
 
 
@@ -66,9 +66,9 @@ def success_rates(outcomes: Iterable[Outcome], samples: Sequence[Hashable] | Non
         ValueError: `samples` has another length than `outcomes`.
     """
     tests = list(outcomes)
-    named = list(zip(tests, range(len(tests)) if samples is None else samples, strict=True))
-    decided = [(test, sample) for test, sample in named if test.target_passed is not None]
-    raw, net = _share(decided), _share([one for one in decided if one[0].blame != "tester"])
+    tests_with_samples = list(zip(tests, range(len(tests)) if samples is None else samples, strict=True))
+    decided = [(test, sample) for test, sample in tests_with_samples if test.target_passed is not None]
+    raw, net = _share(decided), _share([pair for pair in decided if pair[0].blame != "tester"])
     succeeded = sum(test.target_passed is True for test in tests)
     return SuccessRates(
         n=len(tests),
@@ -93,7 +93,7 @@ def _interval(estimate: Estimate | None) -> Interval | None:
     return estimate.low, estimate.high
 
 
-def _spelled(rate: float | None, interval: Interval | None) -> str:
+def _rate_text(rate: float | None, interval: Interval | None) -> str:
     if rate is None:
         return "no rate"
     return f"{rate:.1%}" if interval is None else f"{rate:.1%} [{interval[0]:.1%}, {interval[1]:.1%}]"

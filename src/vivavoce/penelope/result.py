@@ -1,4 +1,4 @@
-"""`TestResult`: all that is known of a test when it is over."""
+"""`TestResult`: the full outcome of a test."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ class TestResult(TestOutcome[TestContext, Turn, MetricResult, TurnMetrics]):
 
     @property
     def conversation(self) -> ConversationHistory:
-        """What tester and target said to each other, without the steps of the tester."""
-        said = (message for turn in self.history for message in turn.exchange.messages)
-        return ConversationHistory.model_construct(messages=[*self.opening, *said], conversation_id=None)
+        """The messages between tester and target, without the steps of the tester."""
+        exchanged = (message for turn in self.history for message in turn.exchange.messages)
+        return ConversationHistory.model_construct(messages=[*self.opening, *exchanged], conversation_id=None)
 
     @property
     def goal_reasoning(self) -> str:
@@ -52,7 +52,7 @@ class TestResult(TestOutcome[TestContext, Turn, MetricResult, TurnMetrics]):
 
     @property
     def cost(self) -> float | None:
-        """What everybody used cost in US dollars, None where a price is unknown."""
+        """The cost of all calls in US dollars, None where a price is unknown."""
         return sum(self.usage.values(), Usage()).cost
 
     def model_dump_json(self, **how: Any) -> str:
@@ -62,11 +62,11 @@ class TestResult(TestOutcome[TestContext, Turn, MetricResult, TurnMetrics]):
             return super().model_dump_json(**how)
         except PydanticSerializationError:
             indent = how.pop("indent", None)
-            spelled = json.dumps(self.model_dump(mode="json", **how), ensure_ascii=False, indent=indent)
-            return spelled.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            text = json.dumps(self.model_dump(mode="json", **how), ensure_ascii=False, indent=indent)
+            return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
     def get_metric_result(self, metric_name: str) -> MetricResult | None:
-        """Return the result of a metric, None where it was not asked."""
+        """Return the result of a metric, None where there is none."""
         return self.evaluation.get(metric_name)
 
     def get_quality_score(self, default: float = 1.0) -> float | None:
@@ -76,18 +76,22 @@ class TestResult(TestOutcome[TestContext, Turn, MetricResult, TurnMetrics]):
         errors are not scores.
         """
         quality = list(self._quality())
-        values = [one.value for one in quality if one.state == "scored" and one.value is not None]
+        values = [result.value for result in quality if result.state == "scored" and result.value is not None]
         if not quality:
             return default
         return sum(values) / len(values) if values else None
 
     def get_mean_confidence(self, default: float = 1.0) -> float:
         """Return how sure the judges of the quality metrics are on average, 0.5 for one that does not say."""
-        sure = [0.5 if one.confidence is None else one.confidence for one in self._quality() if one.state == "scored"]
+        sure = [
+            0.5 if result.confidence is None else result.confidence
+            for result in self._quality()
+            if result.state == "scored"
+        ]
         return sum(sure) / len(sure) if sure else default
 
     def all_metrics_passed(self) -> bool:
-        """Say whether the goal and every other metric passed; what was not measured has not."""
+        """Say whether the goal and every other metric passed; a metric without a score has not."""
         return bool(self.evaluation) and all(result.passed is True for result in self.evaluation.values())
 
     def _quality(self) -> Iterable[MetricResult]:

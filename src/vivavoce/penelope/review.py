@@ -23,7 +23,7 @@ from vivavoce.records.score import Finding, FindingState
 
 FaultKind = Literal["broke_character", "invented_fact", "stopped_early", "contradiction", "leak"]
 BRIEF = ("scenario", "persona", "facts", "restrictions")
-"""What of the tester's brief is looked for in the context, besides the goal and the instructions."""
+"""The parts of the tester's brief in the context, besides the goal and the instructions."""
 
 
 class TesterFault(BaseModel):
@@ -77,7 +77,7 @@ class TesterReview(JudgedMetric):
         """Say why this conversation cannot be judged, None when it can."""
         if reason := super().inapplicable(given):
             return reason
-        return None if _said(given) else "the user says nothing in this conversation"
+        return None if _user_messages(given) else "the user says nothing in this conversation"
 
     def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the brief."""
@@ -89,15 +89,15 @@ class TesterReview(JudgedMetric):
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
         """Return the class of an answer about a piece, and the brief; how it ended is asked of the last piece only."""
         del written
-        return self.reply, {**self.variables(given), "left": _left(given, piece)}
+        return self.reply, {**self.variables(given), "left": _tester_left(given, piece)}
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return whether no fault that counts was decisive."""
         reply = ReviewReply.model_validate(answer, strict=True)
-        said = _said(question.given)
-        question = replace(question, checker=Checker(said, transcript(said)))
-        left = _left(question.given, question.piece)
-        faults = [_judged(question, fault, left) for fault in reply.faults]
+        messages = _user_messages(question.given)
+        question = replace(question, checker=Checker(messages, transcript(messages)))
+        tester_left = _tester_left(question.given, question.piece)
+        faults = [_judged(question, fault, tester_left) for fault in reply.faults]
         return Verdict(_innocent(faults), reply.reasoning, reply.confidence, faults, turns=question.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
@@ -106,26 +106,26 @@ class TesterReview(JudgedMetric):
         return merged(_innocent(faults), verdicts, faults)
 
 
-def _said(given: MultiTurnEvaluationInput) -> list[AnyMessage]:
+def _user_messages(given: MultiTurnEvaluationInput) -> list[AnyMessage]:
     return [message for message in given.messages if isinstance(message, HumanMessage)]
 
 
-def _left(given: MultiTurnEvaluationInput, piece: Piece) -> bool:
-    """Say whether a piece ends with the tester's leaving; every message of the user begins a turn."""
-    return (given.context or {}).get("ended_by") == "tester" and piece.last == len(_said(given))
+def _tester_left(given: MultiTurnEvaluationInput, piece: Piece) -> bool:
+    """Say whether the tester ended the conversation at the end of a piece; each message of the user begins a turn."""
+    return (given.context or {}).get("ended_by") == "tester" and piece.last == len(_user_messages(given))
 
 
-def _judged(question: Question, fault: TesterFault, left: bool) -> Finding:
+def _judged(question: Question, fault: TesterFault, tester_left: bool) -> Finding:
     """Return a fault as a finding, with why it does not count, None where it does."""
-    found = question.finding("tester fault", fault.what, fault.kind.replace("_", " "), "fail", fault.evidence)
+    finding = question.finding("tester fault", fault.what, fault.kind.replace("_", " "), "fail", fault.evidence)
     dismissed = None
     if fault.kind == "stopped_early":
-        dismissed = None if left else "the tester did not end this conversation"
-    elif not any(one.verified for one in found.evidence):
-        dismissed = "its evidence is in no message of the user" if found.evidence else "it has no evidence"
+        dismissed = None if tester_left else "the tester did not end this conversation"
+    elif not any(quote.verified for quote in finding.evidence):
+        dismissed = "its evidence is in no message of the user" if finding.evidence else "it has no evidence"
     data = {"kind": fault.kind, "decisive": fault.decisive, "dismissed": dismissed}
     state: FindingState = "skip" if dismissed else "fail" if fault.decisive else "partial"
-    return found.model_copy(update={"state": state, "blame": "tester", "data": data})
+    return finding.model_copy(update={"state": state, "blame": "tester", "data": data})
 
 
 def _innocent(faults: Sequence[Finding]) -> bool:
@@ -133,7 +133,7 @@ def _innocent(faults: Sequence[Finding]) -> bool:
 
 
 def _plain(value: object) -> object:
-    """Return a value as what a prompt quotes: anything else would be put in as it spells itself."""
+    """Return a value in a form that prompts quote; any other value becomes text."""
     if isinstance(value, BaseModel):
         return value.model_dump(exclude_defaults=True)
     if value is None or isinstance(value, str | Mapping | list | tuple):

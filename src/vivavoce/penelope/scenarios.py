@@ -1,4 +1,4 @@
-"""Scenarios: what tests are to be led, written by a model from a description of what is tested."""
+"""Scenarios: tests to be led, written by a model from a description of the target."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from vivavoce.records.failure import shorten
 BATCH = 10
 """Scenarios that one request asks for at most: in longer answers models repeat themselves."""
 SIMILAR = 90.0
-"""From how similar two goals are the same, out of 100; see `rapidfuzz.fuzz.ratio`."""
+"""The similarity from which two goals count as the same, out of 100; see `rapidfuzz.fuzz.ratio`."""
 LONGEST_ID = 48
 
 T = TypeVar("T")
@@ -46,7 +46,7 @@ class Scenario(BaseModel):
     tags: tuple[str, ...] = ()
 
     def row(self) -> dict[str, Any]:
-        """Return the row of a dataset, with the fields that say something."""
+        """Return the row of a dataset, without empty fields."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
@@ -106,24 +106,24 @@ async def stream_scenarios(
 ) -> AsyncIterator[Scenario]:
     """Write scenarios for testing what is described, and yield each as it comes.
 
-    A request asks for up to 10, and is told the goals that are there already. A goal that nearly repeats another is
-    dropped, and another is asked for; after one request more than twice as many as `n` takes, fewer than `n` have to
-    do. `focus` is what to look for above all. Ids are made of the goals.
+    A request asks for up to 10, and lists the goals that exist already. A goal that nearly repeats another is
+    dropped, and another is asked for; after one request more than twice as many as `n` takes, there may be fewer
+    than `n`. `focus` is what to look for above all. Ids are made of the goals.
 
     Raises:
         UsageError: the description is empty, `n` is below 1, or there is no such model.
         ModelFault: the model failed, or answered outside the shape that it was asked for.
     """
     if not description.strip():
-        raise UsageError("a description says what is to be tested; it is empty")
+        raise UsageError("the description is empty; describe what is to be tested")
     if n < 1:
         raise UsageError(f"n is how many scenarios to write, at least 1; got {n}")
     goals: list[str] = []
     ids: set[str] = set()
-    async with opened_model(model) as asked:
+    async with opened_model(model) as opened:
         for trial in range(2 * -(-n // BATCH) + 1):
             task = _task(description, focus, min(BATCH, n - len(goals)), goals)
-            answer = await ask(asked, task, Parts, trial)
+            answer = await ask(opened, task, Parts, trial)
             for part in answer.scenarios:
                 if len(goals) < n and _is_new(part.goal, goals):
                     goals.append(part.goal)
@@ -142,8 +142,8 @@ async def ask(model: Model, task: str, shape: type[Shape], trial: int = 0) -> Sh
     try:
         return shape.model_validate(reply.parsed, strict=True)
     except ValidationError as error:
-        said = f"the tester's model answered outside its shape: {describe(error)}"
-        raise ModelFault(said, kind="format", evidence=shorten(reply.text)) from error
+        message = f"the tester's model answered outside its shape: {describe(error)}"
+        raise ModelFault(message, kind="format", evidence=shorten(reply.text)) from error
 
 
 def scenario_of(part: Part, name: str) -> Scenario:
@@ -151,14 +151,16 @@ def scenario_of(part: Part, name: str) -> Scenario:
     lists: dict[str, Any] = {}
     if isinstance(part, WholePart):
         listed = part.model_dump(include={"restrictions", "must", "must_not", "tags"})
-        lists = {key: tuple(one for one in texts if one.strip()) for key, texts in listed.items()}
-    told = {field: words for field, words in part.persona.model_dump(exclude_defaults=True).items() if words.strip()}
+        lists = {key: tuple(text for text in texts if text.strip()) for key, texts in listed.items()}
+    persona_fields = {
+        field: words for field, words in part.persona.model_dump(exclude_defaults=True).items() if words.strip()
+    }
     return Scenario(
         id=name,
         goal=part.goal.strip(),
         instructions=part.instructions.strip() or None,
         scenario=part.scenario.strip() or None,
-        persona=Persona(**told) if told else None,
+        persona=Persona(**persona_fields) if persona_fields else None,
         facts={fact.name: fact.value for fact in part.facts if fact.name.strip() and fact.value.strip()},
         **lists,
     )
@@ -171,19 +173,19 @@ def slug(goal: str) -> str:
     return short or words[:LONGEST_ID] or "scenario"
 
 
-def unique(name: str, taken: set[str]) -> str:
-    """Return a name that is not taken yet, numbered where it has to be, and take it."""
+def unique(name: str, used: set[str]) -> str:
+    """Return a name that is not used yet, numbered where necessary, and add it to the used ones."""
     free, number = name, 1
-    while free in taken:
+    while free in used:
         number += 1
         free = f"{name}-{number}"
-    taken.add(free)
+    used.add(free)
     return free
 
 
 @asynccontextmanager
 async def opened_model(model: ModelLike) -> AsyncGenerator[Model]:
-    """Give a model; one that was named is closed afterwards, and any other is somebody else's to close."""
+    """Give a model; one given by name is closed afterwards, any other is left to the caller."""
     opened = as_model(model)
     try:
         yield opened
@@ -208,5 +210,5 @@ def _task(description: str, focus: str | None, count: int, earlier: Sequence[str
 def _is_new(goal: str, earlier: Sequence[str]) -> bool:
     from rapidfuzz.fuzz import ratio
 
-    mine = plain(goal)
-    return bool(mine) and all(ratio(mine, plain(one)) < SIMILAR for one in earlier)
+    text = plain(goal)
+    return bool(text) and all(ratio(text, plain(other)) < SIMILAR for other in earlier)

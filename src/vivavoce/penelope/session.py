@@ -1,4 +1,4 @@
-"""One test from beginning to end: lead the conversation, judge it, say what it comes to."""
+"""One test from beginning to end: lead the conversation, judge it, decide the outcome."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class TestSession:
-    """One test to be held: what it is about, with whom, and who is told of each turn."""
+    """One test to be held: its context, its target, and who is notified of each turn."""
 
     setup: Setup
     context: TestContext
@@ -73,20 +73,22 @@ class TestSession:
         first = await self._once()
         if not self.setup.review or first.blame != "tester" or first.stopped_by in _NO_USE_HOLDING_AGAIN:
             return first
-        spent = sum(used.cost or 0.0 for used in first.usage.values())
+        spent = sum(usage.cost or 0.0 for usage in first.usage.values())
         limits = self.setup.limits.less(seconds=first.duration_seconds or 0.0, dollars=spent)
         second = await replace(self, setup=replace(self.setup, limits=limits))._once()
-        used = {
+        total = {
             role: first.usage.get(role, Usage()) + second.usage.get(role, Usage())
             for role in first.usage | second.usage
         }
-        return second.model_copy(update={"discarded": [first], "usage": used})
+        return second.model_copy(update={"discarded": [first], "usage": total})
 
     async def _once(self) -> TestResult:
         begun = datetime.now(UTC)
         if not self.context.goal.strip():
-            said = "the goal is empty; say what the test should reach"
-            return _not_held(self.context, "no_goal", Failure(blame="suite", kind="goal", message=said), begun)
+            message = "the goal is empty; say what the test should reach"
+            return _result_without_test(
+                self.context, "no_goal", Failure(blame="suite", kind="goal", message=message), begun
+            )
         dialogue = Dialogue(self.channel, self.opening)
         try:
             return await self._examine(dialogue, begun)
@@ -97,11 +99,11 @@ class TestSession:
         state = TestState(self.context, stateless=dialogue.stateless)
         try:
             loop = self._loop(dialogue, state)
-        except Exception as error:  # a tool or a condition of somebody's own cannot begin
-            return _not_held(self.context, "broken", failure_of(error, "tester"), begun)
-        stop, failure = await self._led(loop)
+        except Exception as error:  # a user-defined tool or condition cannot begin
+            return _result_without_test(self.context, "broken", failure_of(error, "tester"), begun)
+        stop, failure = await self._lead(loop)
         evaluation = await loop.judges.at_end(state)
-        verdict = decide(state, stop, evaluation, [one.name for one in self.setup.panel.guards])
+        verdict = decide(state, stop, evaluation, [guard.name for guard in self.setup.panel.guards])
         review = await self._review(loop, stop, verdict)
         blame, why = verdict.blame, verdict.blame_reason
         if review is not None and review.passed is False:
@@ -131,7 +133,7 @@ class TestSession:
             discarded=[],
         )
 
-    async def _led(self, loop: TurnLoop) -> tuple[Stop, Failure | None]:
+    async def _lead(self, loop: TurnLoop) -> tuple[Stop, Failure | None]:
         """Lead the conversation until something stops it; what hangs is interrupted when the time is over."""
         scope = asyncio.timeout(self.setup.limits.seconds)
         try:
@@ -152,7 +154,7 @@ class TestSession:
     def _loop(self, dialogue: Dialogue, state: TestState) -> TurnLoop:
         setup = self.setup
         send = TargetInteractionTool(dialogue, self.files)
-        tools = {one.name: one.begin(state) for one in (send, *setup.tools)}
+        tools = {tool.name: tool.begin(state) for tool in (send, *setup.tools)}
         tester = Tester(setup.model, self.context, tools, setup.settings, setup.transparent, setup.context_tokens)
         openings = self.context.openings
         return TurnLoop(
@@ -169,11 +171,11 @@ class TestSession:
         )
 
     async def _review(self, loop: TurnLoop, stop: Stop, verdict: Verdict) -> MetricResult | None:
-        """Ask whether a failure is the tester's own doing, where that is open."""
+        """Ask whether a failure is the tester's own doing, where nothing else explains it."""
         context, state, review = self.context, loop.state, self.setup.panel.review
         if not self.setup.review or verdict.target_passed is not False or verdict.goal_achieved:
             return None
-        if context.adversarial or stop.blame is not None or any(not one.met for one in verdict.criteria):
+        if context.adversarial or stop.blame is not None or any(not criterion.met for criterion in verdict.criteria):
             return None
         brief = {
             "scenario": context.scenario,
@@ -183,8 +185,8 @@ class TestSession:
             "ended_by": "tester" if stop.condition == "tester_left" else "limit",
         }
         known = {name: value for name, value in brief.items() if value is not None}
-        given = loop.judges.given(state).model_copy(update={"context": known, "growing": False})
-        result = await loop.judges.in_time(review.measured(given), review)
+        metric_input = loop.judges.metric_input(state).model_copy(update={"context": known, "growing": False})
+        result = await loop.judges.in_time(review.measured(metric_input), review)
         state.spend("judge", result.usage)
         return result
 
@@ -209,9 +211,9 @@ def _judge(panel: Panel) -> str | None:
 
 
 def _findings(state: TestState) -> list[str]:
-    """Return what analysis found, and what the last judgement of the goal rests on."""
+    """Return the findings of analysis, and those that the last judgement of the goal rests on."""
     judged = state.progress[-1].findings if state.progress else []
-    return [*state.findings, *(one for one in judged if one not in state.findings)]
+    return [*state.findings, *(finding for finding in judged if finding not in state.findings)]
 
 
 def _failure_of(state: TestState) -> Failure | None:
@@ -225,7 +227,7 @@ def _broken(failure: Failure) -> tuple[Stop, Failure]:
     return Stop("broken", TestStatus.ERROR, failure.message, failure.blame), failure
 
 
-def _not_held(context: TestContext, stopped_by: str, failure: Failure, begun: datetime) -> TestResult:
+def _result_without_test(context: TestContext, stopped_by: str, failure: Failure, begun: datetime) -> TestResult:
     return TestResult(
         status=TestStatus.ERROR,
         goal_achieved=False,

@@ -80,7 +80,7 @@ class SimpleGoalEvaluator(JudgedMetric):
         return super().question(given, written, piece) if written.answered else None
 
     def unasked(self, given: MultiTurnEvaluationInput) -> MetricResult:
-        """Return no, for silence reaches no goal."""
+        """Return no: silence reaches no goal."""
         return score_of_silence(self, given, False)
 
     def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
@@ -91,29 +91,34 @@ class SimpleGoalEvaluator(JudgedMetric):
         """Return yes or no, from the criteria."""
         reply = SimpleGoalEval.model_validate(answer, strict=True)
         counted = len(split_turns(question.given.messages)[1])
-        every = all(one.met for one in reply.criteria_evaluations)
+        all_met = all(criterion.met for criterion in reply.criteria_evaluations)
         differs = {
             "turn_count": reply.turn_count not in (None, counted),
-            "all_criteria_met": reply.all_criteria_met not in (None, every),
-            "goal_achieved": reply.goal_achieved and not every,
+            "all_criteria_met": reply.all_criteria_met not in (None, all_met),
+            "goal_achieved": reply.goal_achieved and not all_met,
         }
-        criteria = [_criterion(question, one) for one in reply.criteria_evaluations]
+        criteria = [_criterion(question, criterion) for criterion in reply.criteria_evaluations]
         extra = {
-            "all_criteria_met": every,
+            "all_criteria_met": all_met,
             "turn_count": counted,
-            "findings": [f"[{_mark(one)}] {one.criterion}: {one.evidence}" for one in reply.criteria_evaluations],
+            "findings": [
+                f"[{_met_or_not(criterion)}] {criterion.criterion}: {criterion.evidence}"
+                for criterion in reply.criteria_evaluations
+            ],
             "disagreements": [name for name, differing in differs.items() if differing],
         }
         reasoning = f"Turn count: {counted}. {reply.reasoning}"
         evidence = question.checker.checked(reply.evidence)
-        achieved = every and reply.goal_achieved
+        achieved = all_met and reply.goal_achieved
         return Verdict(achieved, reasoning, reply.confidence, criteria, evidence, extra)
 
 
-def _criterion(question: Question, one: CriterionEvaluation) -> Finding:
-    quoted = [one.evidence] if one.evidence else []
-    return question.finding("criterion", one.criterion, _mark(one).lower(), "pass" if one.met else "fail", quoted)
+def _criterion(question: Question, criterion: CriterionEvaluation) -> Finding:
+    quotes = [criterion.evidence] if criterion.evidence else []
+    return question.finding(
+        "criterion", criterion.criterion, _met_or_not(criterion).lower(), "pass" if criterion.met else "fail", quotes
+    )
 
 
-def _mark(one: CriterionEvaluation) -> str:
-    return "MET" if one.met else "NOT MET"
+def _met_or_not(criterion: CriterionEvaluation) -> str:
+    return "MET" if criterion.met else "NOT MET"

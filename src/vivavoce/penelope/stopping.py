@@ -1,8 +1,8 @@
 """Why a test stops: conditions in a fixed order, and the first that holds decides.
 
 The order of `conditions`: the goal is achieved; a guard objects; the goal is impossible; the target is down; the
-tester's model is down; the tester leaves; turns, steps, time and money are used up; tester or target go round in
-circles. The goal stands before every limit, so that one that is met in the last turn is met.
+tester's model is down; the tester leaves; turns, steps, time and money are used up; tester or target repeat
+themselves. The goal stands before every limit, so that one that is met in the last turn is met.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from vivavoce.records.test import TestStatus
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """A test is over: by which condition, with which status, and why in words; `blame` where it is somebody's fault."""
+    """The end of a test: by which condition, with which status, and why; `blame` names who caused it, if anyone did."""
 
     condition: str
     status: TestStatus
@@ -30,7 +30,7 @@ class Stop:
 
 
 class StoppingCondition(ABC):
-    """One reason for which a test may stop; a condition of your own says it in `check`."""
+    """One reason for which a test may stop; a user-defined one implements `check`."""
 
     name: ClassVar[str]
 
@@ -55,7 +55,7 @@ class GoalAchievedCondition(StoppingCondition):
         self._progress: GoalProgress | None = None
 
     def update_progress(self, progress: GoalProgress) -> None:
-        """Take a judgement that was made elsewhere; without one, the latest of the test counts."""
+        """Use a judgement made elsewhere; without one, the latest of the test counts."""
         self._progress = progress
 
     def check(self, state: TestState) -> Stop | None:
@@ -75,8 +75,8 @@ class GuardCondition(StoppingCondition):
         """Stop when a guard does not pass."""
         if (result := state.guarded) is None:
             return None
-        said = f"the guard {result.name} gave {result.score}: {_short(result.reasoning or '')}"
-        return self._stop(TestStatus.ABORTED, said, "target")
+        reason = f"the guard {result.name} gave {result.score}: {_short(result.reasoning or '')}"
+        return self._stop(TestStatus.ABORTED, reason, "target")
 
 
 class GoalImpossibleCondition(StoppingCondition):
@@ -95,13 +95,16 @@ class GoalImpossibleCondition(StoppingCondition):
         last = state.progress[-self.after :]
         if len(last) < self.after or len(state.turns) < state.context.min_turns:
             return None
-        if any(one.inconclusive or one.goal_achieved or one.confidence <= self.confidence for one in last):
+        if any(
+            judgement.inconclusive or judgement.goal_achieved or judgement.confidence <= self.confidence
+            for judgement in last
+        ):
             return None
-        values = [one.value for one in last]
+        values = [judgement.value for judgement in last]
         if any(value is None or value >= self.below or value > (values[0] or 0.0) for value in values):
             return None
-        said = f"nothing of the goal was reached in {self.after} judgements: {_short(last[-1].reasoning)}"
-        return self._stop(TestStatus.IMPOSSIBLE, said)
+        reason = f"nothing of the goal was reached in {self.after} judgements: {_short(last[-1].reasoning)}"
+        return self._stop(TestStatus.IMPOSSIBLE, reason)
 
 
 class TargetDownCondition(StoppingCondition):
@@ -133,7 +136,7 @@ class TesterDownCondition(StoppingCondition):
         self.after = after
 
     def check(self, state: TestState) -> Stop | None:
-        """Stop when its last answers were all failures, or it said that no other can come."""
+        """Stop when its last answers were all failures, or when no further answer can come."""
         if len(state.tester_failures) < self.after and not state.tester_gone:
             return None
         failure = state.tester_failures[-1]
@@ -179,8 +182,8 @@ class StepBudgetCondition(StoppingCondition):
         if len(state.steps) < self.steps:
             return None
         refused = sum(step.refused for step in state.steps)
-        said = f"the tester took {self.steps} steps without a message to the target ({refused} of them refused)"
-        return self._stop(TestStatus.ERROR, said, "tester")
+        reason = f"the tester took {self.steps} steps without a message to the target ({refused} of them refused)"
+        return self._stop(TestStatus.ERROR, reason, "tester")
 
 
 class TimeoutCondition(StoppingCondition):
@@ -210,7 +213,7 @@ class CostCondition(StoppingCondition):
         """Stop when the money is spent."""
         if self.dollars is None:
             return None
-        spent = sum(used.cost or 0.0 for used in state.usage.values())
+        spent = sum(usage.cost or 0.0 for usage in state.usage.values())
         if spent < self.dollars:
             return None
         return self._stop(TestStatus.ABORTED, f"${spent:.4g} of ${self.dollars:.4g} is spent")
@@ -225,16 +228,16 @@ class RepetitionCondition(StoppingCondition):
         self.times = times
 
     def check(self, state: TestState) -> Stop | None:
-        """Stop when somebody goes round in circles; the tester first, for one who repeats gets the same answer."""
+        """Stop when one side repeats itself; the tester is checked first, as it may be why the target does."""
         last = state.turns[-self.times :]
         if len(last) < self.times:
             return None
         if _same([turn.message for turn in last]):
-            said = f"the tester said the same {self.times} times: {_short(last[-1].message)}"
-            return self._stop(TestStatus.FAILURE, said, "tester")
+            reason = f"the tester said the same {self.times} times: {_short(last[-1].message)}"
+            return self._stop(TestStatus.FAILURE, reason, "tester")
         if all(turn.answered for turn in last) and _same([turn.reply for turn in last]):
-            said = f"the target answered the same {self.times} times: {_short(last[-1].reply)}"
-            return self._stop(TestStatus.FAILURE, said, "target")
+            reason = f"the target answered the same {self.times} times: {_short(last[-1].reply)}"
+            return self._stop(TestStatus.FAILURE, reason, "target")
         return None
 
 
@@ -242,7 +245,7 @@ class RepetitionCondition(StoppingCondition):
 class Limits:
     """What one test may use; None for no limit. `steps` are those of one turn.
 
-    `impossible_after` is after how many judgements in a row that see nothing of the goal it counts as impossible.
+    `impossible_after` is how many judgements in a row must see no progress before the goal counts as impossible.
     """
 
     steps: int = 10
@@ -251,14 +254,14 @@ class Limits:
     dollars: float | None = None
 
     def less(self, seconds: float, dollars: float) -> Limits:
-        """Return what is left when some of it is used."""
+        """Return the remaining limits after some time and money is used."""
         time = None if self.seconds is None else max(0.0, self.seconds - seconds)
         money = None if self.dollars is None else max(0.0, self.dollars - dollars)
         return replace(self, seconds=time, dollars=money)
 
 
-def conditions(limits: Limits, own: Sequence[StoppingCondition] = ()) -> tuple[StoppingCondition, ...]:
-    """Return the conditions in their order; one of your own replaces that of its name, or comes at the end."""
+def conditions(limits: Limits, user_defined: Sequence[StoppingCondition] = ()) -> tuple[StoppingCondition, ...]:
+    """Return the conditions in their order; a user-defined one replaces that of its name, or comes at the end."""
     built_in: list[StoppingCondition] = [
         GoalAchievedCondition(),
         GuardCondition(),
@@ -272,13 +275,16 @@ def conditions(limits: Limits, own: Sequence[StoppingCondition] = ()) -> tuple[S
         CostCondition(limits.dollars),
         RepetitionCondition(),
     ]
-    mine = {one.name: one for one in own}
-    names = {one.name for one in built_in}
-    return (*(mine.get(one.name, one) for one in built_in), *(one for one in own if one.name not in names))
+    own_by_name = {condition.name: condition for condition in user_defined}
+    names = {condition.name for condition in built_in}
+    return (
+        *(own_by_name.get(condition.name, condition) for condition in built_in),
+        *(condition for condition in user_defined if condition.name not in names),
+    )
 
 
 def first_stop(conditions: tuple[StoppingCondition, ...], state: TestState) -> Stop | None:
-    """Return what the first condition that holds says, None when the test goes on.
+    """Return the stop of the first condition that holds, None when the test goes on.
 
     Raises:
         TestingFault: a condition broke.
@@ -287,12 +293,12 @@ def first_stop(conditions: tuple[StoppingCondition, ...], state: TestState) -> S
         try:
             stop = condition.check(state)
         except Exception as error:
-            said = f"the condition {condition.name} raised {type(error).__name__}: {error}"
-            raise TestingFault(said) from error
+            reason = f"the condition {condition.name} raised {type(error).__name__}: {error}"
+            raise TestingFault(reason) from error
         if isinstance(stop, Stop):
             return stop
         if stop is not None:
-            raise TestingFault(f"the condition {condition.name} returned a {type(stop).__name__} and no Stop")
+            raise TestingFault(f"the condition {condition.name} returned a {type(stop).__name__}, not a Stop")
     return None
 
 

@@ -22,13 +22,13 @@ from vivavoce.penelope.tools.tool import Tool
 from vivavoce.records.usage import Usage
 
 REASONING = "reasoning"
-"""The argument in which the model says why, and which no tool gets."""
+"""The argument for the model's reason, which is not passed to the tool."""
 
 PROSE_LIMIT = 2
-"""So many answers in a row without a call, and a model that could call tools is asked for JSON instead."""
+"""After this many answers in a row without a call, a model is asked for JSON in place of tool calls."""
 
 _WORDS = re.compile(r"\W+", re.ASCII)
-"""What providers do not take in the name of a tool."""
+"""Characters that providers refuse in the name of a tool."""
 
 _BRIEF = (
     "goal instructions scenario persona restrictions facts context files max_turns min_turns reasoning tools".split()  # noqa: SIM905
@@ -68,8 +68,8 @@ class _Step(BaseModel):
 class Tester:
     """A model with its tools and what it remembers; `settings` such as a temperature go with each request.
 
-    A model that calls tools is offered them, any other answers a schema. Which one it is shows: by what it says it
-    cannot do, or by answering in prose.
+    A model that calls tools is offered them, any other answers a schema. Which kind it is
+    shows when it says that tools are unsupported, or answers in prose.
     """
 
     __test__ = False
@@ -102,7 +102,7 @@ class Tester:
                 raise
             self.memory.show_as_json()
             reply = await self.model.complete(self._request(offered))
-        calls = list(self._read(reply))
+        calls = list(self._calls_in(reply))
         self._prose = 0 if calls else self._prose + 1
         if self._prose >= PROSE_LIMIT and self.memory.native:
             self.memory.show_as_json()
@@ -118,50 +118,50 @@ class Tester:
 
     @cached_property
     def _wire(self) -> dict[str, dict[str, Any]]:
-        return {name: _wire(one, self.transparent) for name, one in self.tools.items()}
+        return {name: _wire(tool, self.transparent) for name, tool in self.tools.items()}
 
-    def _read(self, reply: ModelReply) -> Sequence[Call]:
+    def _calls_in(self, reply: ModelReply) -> Sequence[Call]:
         if reply.tool_calls:
-            return [self._call(one, reply.text if i == 0 else "") for i, one in enumerate(reply.tool_calls)]
+            return [self._call(call, reply.text if i == 0 else "") for i, call in enumerate(reply.tool_calls)]
         parsed = reply.parsed if reply.parsed is not None else _object(reply.text)
         if parsed is None:
             return []
         try:
             step = _Step.model_validate(parsed)
             arguments = {**step.arguments, REASONING: step.reasoning} if step.reasoning else step.arguments
-            asked = ToolCall(name=step.tool, args=arguments)
+            call_in_text = ToolCall(name=step.tool, args=arguments)
         except ValidationError:
             return []
-        return [self._call(asked, "")]
+        return [self._call(call_in_text, "")]
 
-    def _call(self, asked: ToolCall, text: str) -> Call:
+    def _call(self, call: ToolCall, text: str) -> Call:
         self._calls += 1
-        known = asked.name if asked.name in self.tools else _WORDS.sub("_", asked.name)[:64] or "unknown"
-        function = FunctionCall(name=known, arguments=asked.function.arguments)
+        name = call.name if call.name in self.tools else _WORDS.sub("_", call.name)[:64] or "unknown"
+        function = FunctionCall(name=name, arguments=call.function.arguments)
         message = AIMessage(content=text or None, tool_calls=[ToolCall(id=f"call_{self._calls}", function=function)])
         try:
-            arguments = asked.args
+            arguments = call.args
         except (ValueError, RecursionError):
-            return Call(message, asked.name, None, text)
-        tool = self.tools.get(asked.name)
+            return Call(message, call.name, None, text)
+        tool = self.tools.get(call.name)
         keeps = tool is not None and REASONING in tool.parameters.get("properties", {})
         reasoning = "" if keeps else str(arguments.pop(REASONING, "") or "")
-        return Call(message, asked.name, arguments, reasoning or text)
+        return Call(message, call.name, arguments, reasoning or text)
 
 
 def brief(context: TestContext, tools: Mapping[str, Tool], transparent: bool) -> str:
-    """Return what the model is told before the conversation begins."""
+    """Return the instructions for the model, given before the conversation begins."""
     persona = context.persona
-    told = {name: getattr(context, name) for name in ("goal", "instructions", "scenario", "restrictions", "facts")}
-    told |= {"context": context.context, "files": list(context.files), "reasoning": transparent}
-    told |= {"max_turns": context.max_turns, "min_turns": context.min_turns}
-    told["persona"] = persona.model_dump(exclude_defaults=True) if persona else None
-    told["tools"] = [(Wording(name), Wording(one.documentation)) for name, one in tools.items()]
-    return packaged("tester", *_BRIEF).render(told)
+    values = {name: getattr(context, name) for name in ("goal", "instructions", "scenario", "restrictions", "facts")}
+    values |= {"context": context.context, "files": list(context.files), "reasoning": transparent}
+    values |= {"max_turns": context.max_turns, "min_turns": context.min_turns}
+    values["persona"] = persona.model_dump(exclude_defaults=True) if persona else None
+    values["tools"] = [(Wording(name), Wording(tool.documentation)) for name, tool in tools.items()]
+    return packaged("tester", *_BRIEF).render(values)
 
 
 def brief_hash() -> str:
-    """Return a hash of what every tester is told."""
+    """Return a hash of the template of these instructions."""
     return packaged("tester", *_BRIEF).hash
 
 

@@ -11,23 +11,23 @@ from vivavoce.records.trajectory import assistant_texts
 
 
 class Turn(TesterTurn):
-    """One exchange with the target, with everything that was said to it and that it did."""
+    """One exchange with the target: the message to it, and everything it did."""
 
     exchange: turn.Turn
 
     @property
     def message(self) -> str:
-        """What was said to the target."""
+        """The message to the target."""
         return self.exchange.messages[0].text
 
     @property
     def reply(self) -> str:
-        """The words of the target, empty where it failed or said nothing."""
+        """The text of the target's reply, empty where it failed or sent none."""
         return "\n".join(filter(None, assistant_texts(self.exchange.messages)))
 
     @property
     def answered(self) -> bool:
-        """Whether the target answered, be it with nothing."""
+        """Whether the target answered, even if with an empty reply."""
         return self.exchange.failure is None
 
     @property

@@ -21,7 +21,7 @@ from vivavoce.penelope.tester import Call, Tester
 from vivavoce.penelope.tools.analysis import AnalysisTool
 from vivavoce.penelope.tools.end_conversation import NAME as END
 from vivavoce.penelope.tools.target_interaction import NAME as SEND
-from vivavoce.penelope.tools.target_interaction import TargetInteractionTool, spelled, told
+from vivavoce.penelope.tools.target_interaction import TargetInteractionTool, result_text, tool_result_of
 from vivavoce.penelope.tools.tool import Tool, ToolResult
 from vivavoce.penelope.turn import Step, Turn
 from vivavoce.records import trajectory
@@ -64,11 +64,11 @@ class TurnLoop:
         while True:
             if await self._turn(self._move()):
                 await self.judges.after_turn(state)
-                await self._tell(state.turns[-1])
+                await self._notify(state.turns[-1])
             if stop := first_stop(self.conditions, state) or TesterLeftCondition().check(state):
                 return stop
 
-    async def _tell(self, turn: Turn) -> None:
+    async def _notify(self, turn: Turn) -> None:
         try:
             if self.on_turn is not None:
                 await self.on_turn(turn)
@@ -82,14 +82,14 @@ class TurnLoop:
             move = self.strategy.move(self.state)
         except Exception as error:
             raise _broke("strategy", self.strategy.name, error) from error
-        if not isinstance(move, Move):  # pyright: ignore[reportUnnecessaryIsInstance] - it may be somebody's own
-            raise TestingFault(f"the strategy {self.strategy.name} returned a {type(move).__name__} and no Move")
+        if not isinstance(move, Move):  # pyright: ignore[reportUnnecessaryIsInstance] - it may be user-defined
+            raise TestingFault(f"the strategy {self.strategy.name} returned a {type(move).__name__}, not a Move")
         return move
 
     async def _turn(self, move: Move) -> bool:
-        """Take steps until something is said to the target, and say whether it was.
+        """Take steps until a message is sent to the target, and say whether one was.
 
-        It is not where the tester leaves, or where a condition that may hold in the midst of a turn does.
+        None is sent where the tester leaves, or where a condition stops the test within the turn.
         """
         state = self.state
         state.steps = []
@@ -106,8 +106,8 @@ class TurnLoop:
 
     @property
     def _within(self) -> tuple[StoppingCondition, ...]:
-        """The conditions that may hold in the midst of a turn."""
-        return tuple(one for one in self.conditions if one.name in _WITHIN)
+        """The conditions that may stop a test within a turn."""
+        return tuple(condition for condition in self.conditions if condition.name in _WITHIN)
 
     async def _prepare(self, move: Move) -> bool:
         """Begin a new session or take the last exchange back; say whether a new session begins."""
@@ -155,7 +155,7 @@ class TurnLoop:
                 self._note_refusal(call, "not carried out: the turn had ended; one message at a time")
             else:
                 ended = await self._step(call, fresh)
-        if ended and state.left is None:  # what came too late belongs to the turn that it came with
+        if ended and state.left is None:  # later calls of the same answer belong to the turn that it ended
             state.turns[-1].steps.extend(state.steps)
             state.steps = []
         return ended
@@ -163,8 +163,8 @@ class TurnLoop:
     def _offered(self) -> Collection[str]:
         """Return the tools that may be called: near the end of the budget only those that end the turn."""
         names = [name for name in self.tools if name != END or len(self.state.turns) >= self.state.context.min_turns]
-        left = self.max_steps - len(self.state.steps)
-        return [name for name in names if name in _ENDS_A_TURN] if left <= _LAST_STEPS else names
+        remaining = self.max_steps - len(self.state.steps)
+        return [name for name in names if name in _ENDS_A_TURN] if remaining <= _LAST_STEPS else names
 
     async def _step(self, call: Call, fresh: bool) -> bool:
         """Take one step; say whether it ended the turn."""
@@ -176,7 +176,7 @@ class TurnLoop:
         if call.name == SEND:
             await self._say(call, fresh)
             return True
-        result, findings = await self._used(self.tools[call.name], call.arguments)
+        result, findings = await self._use(self.tools[call.name], call.arguments)
         state.findings += findings
         step = _step(call, result)
         state.steps.append(step)
@@ -193,18 +193,18 @@ class TurnLoop:
             return f"the tool {call.name} {why}; the tools are: {', '.join(offered)}"
         if call.arguments is None:
             return f"the arguments of {call.name} are not a JSON object"
-        said = call.arguments.get("message")
-        if call.name == SEND and len(call.arguments) == 1 and isinstance(said, str):  # nearly every step
-            return self._said_wrongly(said)
+        message = call.arguments.get("message")
+        if call.name == SEND and len(call.arguments) == 1 and isinstance(message, str):  # nearly every step
+            return self._objection_to_message(message)
         try:
             problem = mismatch(call.arguments, self.tools[call.name].parameters)
-        except Exception as error:  # a schema of somebody's own may be wrong in many ways
+        except Exception as error:  # the schema of a user-defined tool may be wrong in many ways
             problem = str(error)
         if problem:
             return f"wrong arguments for {call.name}: {problem}"
-        return self._said_wrongly(str(call.arguments["message"])) if call.name == SEND else None
+        return self._objection_to_message(str(call.arguments["message"])) if call.name == SEND else None
 
-    def _said_wrongly(self, message: str) -> str | None:
+    def _objection_to_message(self, message: str) -> str | None:
         for check in self.checks:
             try:
                 objection = check.objection(message, self.state)
@@ -220,30 +220,30 @@ class TurnLoop:
             return f"not sent: {objection}"
         return None
 
-    async def _used(self, tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, list[str]]:
-        """Return what a tool's result is to the model, and its findings; what breaks in it is told to the model."""
+    async def _use(self, tool: Tool, arguments: Mapping[str, Any]) -> tuple[str, list[str]]:
+        """Return the text of a tool's result for the model, and its findings; an exception becomes such a text."""
         try:
             result = self._counted(tool, await tool.aexecute(**arguments))
-            return spelled(result), [str(one) for one in tool.findings(result)]
+            return result_text(result), [str(finding) for finding in tool.findings(result)]
         except BudgetExhausted:
             raise
         except Exception as error:
-            return spelled(ToolResult(success=False, error=shorten(f"{type(error).__name__}: {error}", 500))), []
+            return result_text(ToolResult(success=False, error=shorten(f"{type(error).__name__}: {error}", 500))), []
 
     def _counted(self, tool: Tool, result: ToolResult) -> ToolResult:
-        """Return a result without what a model behind the tool used, which is counted."""
-        if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance] - it may be somebody's own
+        """Return a result without the usage of a model behind the tool, which is counted instead."""
+        if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance] - it may be user-defined
             raise TypeError(f"{tool.name} returned a {type(result).__name__} and no ToolResult")
-        given: object = result.output
-        if not isinstance(tool, AnalysisTool) or not isinstance(given, dict):
+        output: object = result.output
+        if not isinstance(tool, AnalysisTool) or not isinstance(output, dict):
             return result
-        output = dict(cast("dict[str, Any]", given))
-        used = output.pop("usage", None)
-        self.state.spend("tester", Usage.model_validate(used) if used else None)
+        output = dict(cast("dict[str, Any]", output))
+        usage = output.pop("usage", None)
+        self.state.spend("tester", Usage.model_validate(usage) if usage else None)
         return result.model_copy(update={"output": output})
 
     async def _say(self, call: Call, fresh: bool) -> None:
-        """Say something to the target; where the time runs out meanwhile, what was said is written down."""
+        """Send a message to the target; if the time runs out meanwhile, the message is recorded nevertheless."""
         state = self.state
         assert call.arguments is not None
         message = self.send.message(**call.arguments)
@@ -258,8 +258,8 @@ class TurnLoop:
 
     def _write(self, call: Call, exchange: trajectory.Turn, fresh: bool) -> None:
         state = self.state
-        step = _step(call, spelled(told(exchange)))
-        found = [one for message in exchange.messages for one in message.retrieval_context or ()]
+        step = _step(call, result_text(tool_result_of(exchange)))
+        retrieved = [text for message in exchange.messages for text in message.retrieval_context or ()]
         turn = Turn.model_construct(
             assistant_message=step.assistant_message,
             tool_message=step.tool_message,
@@ -269,7 +269,7 @@ class TurnLoop:
             timestamp=datetime.now(UTC),
             exchange=exchange,
             evaluation=None,
-            retrieval_context=found or None,
+            retrieval_context=retrieved or None,
             steps=state.steps,
             fresh=fresh,
             forgotten=False,
@@ -294,7 +294,7 @@ class TurnLoop:
         self._refused(call.message, call.reasoning, why)
 
     def _refused(self, message: AIMessage, reasoning: str, why: str) -> None:
-        result = spelled(ToolResult(success=False, error=why))
+        result = result_text(ToolResult(success=False, error=why))
         step = Step.model_construct(
             assistant_message=message, tool_message=_tool_message(message, result), reasoning=reasoning, refused=True
         )
@@ -315,15 +315,15 @@ def _step(call: Call, result: str) -> Step:
 
 
 def _tool_message(message: AIMessage, content: str) -> ToolMessage:
-    called = message.tool_calls[0] if message.tool_calls else None
+    call = message.tool_calls[0] if message.tool_calls else None
     return ToolMessage(
         content=content,
-        tool_call_id=called.id if called else None,
-        name=called.name if called else None,
+        tool_call_id=call.id if call else None,
+        name=call.name if call else None,
     )
 
 
-def _scripted(said: str, number: int) -> Call:
-    function = FunctionCall(name=SEND, arguments=ToolCall(name=SEND, args={"message": said}).function.arguments)
+def _scripted(text: str, number: int) -> Call:
+    function = FunctionCall(name=SEND, arguments=ToolCall(name=SEND, args={"message": text}).function.arguments)
     message = AIMessage(tool_calls=[ToolCall(id=f"scripted_{number + 1}", function=function)])
-    return Call(message, SEND, {"message": said}, "scripted")
+    return Call(message, SEND, {"message": text}, "scripted")

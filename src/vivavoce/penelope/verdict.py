@@ -1,4 +1,4 @@
-"""What a test comes to: its status, whether the target passed, and whose fault it is if not."""
+"""The outcome of a test: its status, whether the target passed, and who is to blame if not."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from vivavoce.records.test import Criterion, TestStatus
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a test comes to; `target_passed` is None where that cannot be told."""
+    """The outcome of a test; `target_passed` is None where that cannot be decided."""
 
     status: TestStatus
     goal_achieved: bool
@@ -31,16 +31,16 @@ def decide(
 ) -> Verdict:
     """Return the verdict on a test that stopped, from the final evaluation; `guards` are names of metrics in it.
 
-    A guard that could not be measured has guarded nothing: whether the target passed is then unknown.
+    Where a guard could not be measured, it is unknown whether the target passed.
     """
     goal = evaluation[GOAL]
     achieved = goal.state == "scored" and goal.passed is True
     status = _status(state, stop, goal, achieved)
     criteria = list(_criteria(state, evaluation.get(CONTRACT)))
-    parts = [_goal_kept(state, stop, goal), *(_guarded(evaluation[name]) for name in guards)]
+    verdicts = [_goal_verdict(state, stop, goal), *(_guard_verdict(evaluation[name]) for name in guards)]
     if CONTRACT in evaluation:
-        parts.append(all(one.met for one in criteria) if criteria else None)
-    passed = False if state.guarded is not None or False in parts else None if None in parts else True
+        verdicts.append(all(criterion.met for criterion in criteria) if criteria else None)
+    passed = False if state.guarded is not None or False in verdicts else None if None in verdicts else True
     if passed is True:
         return Verdict(status, achieved, passed, criteria)
     blame, why = _blame(state, stop, evaluation, criteria, passed)
@@ -65,20 +65,20 @@ def _criteria(state: TestState, contract: MetricResult | None) -> Iterator[Crite
     """Yield what the target must and must not do, as the contract was judged; nothing where it could not be."""
     if contract is None or contract.state != "scored":
         return
-    found = [one for one in contract.findings if one.kind in (CRITERION, PROHIBITION)]
-    wanted = [(one, True) for one in state.context.must] + [(one, False) for one in state.context.must_not]
-    if len(found) < len(wanted):
+    findings = [finding for finding in contract.findings if finding.kind in (CRITERION, PROHIBITION)]
+    rules = [(text, True) for text in state.context.must] + [(text, False) for text in state.context.must_not]
+    if len(findings) < len(rules):
         return
-    listed = [*found[: len(state.context.must)], *found[len(found) - len(state.context.must_not) :]]
-    for (text, must), one in zip(wanted, listed, strict=True):
-        yield Criterion(text=text, must=must, met=one.state == "pass", evidence=one.evidence)
+    listed = [*findings[: len(state.context.must)], *findings[len(findings) - len(state.context.must_not) :]]
+    for (text, must), finding in zip(rules, listed, strict=True):
+        yield Criterion(text=text, must=must, met=finding.state == "pass", evidence=finding.evidence)
 
 
-def _guarded(result: MetricResult) -> bool | None:
+def _guard_verdict(result: MetricResult) -> bool | None:
     return None if result.state == "error" else result.passed is not False
 
 
-def _goal_kept(state: TestState, stop: Stop, goal: MetricResult) -> bool | None:
+def _goal_verdict(state: TestState, stop: Stop, goal: MetricResult) -> bool | None:
     if stop.condition == "target_down":
         return False
     if goal.state != "scored" or not any(turn.answered for turn in state.turns):
@@ -104,11 +104,13 @@ def _blame(
         if goal.state != "error":
             return "tester", stop.reason
     if passed is None:
-        broken = next((one for one in evaluation.values() if one.state == "error"), goal)
-        said = broken.error.message if broken.error else broken.reasoning or "it could not be judged"
-        return "judge", f"{broken.name or GOAL} could not be judged: {said}"
-    if broken_rules := [one for one in criteria if not one.met]:
-        return "target", "; ".join(f"{'must' if one.must else 'must not'}: {one.text}" for one in broken_rules)
+        broken = next((criterion for criterion in evaluation.values() if criterion.state == "error"), goal)
+        reason = broken.error.message if broken.error else broken.reasoning or "it could not be judged"
+        return "judge", f"{broken.name or GOAL} could not be judged: {reason}"
+    if broken_rules := [criterion for criterion in criteria if not criterion.met]:
+        return "target", "; ".join(
+            f"{'must' if criterion.must else 'must not'}: {criterion.text}" for criterion in broken_rules
+        )
     if (guard := state.guarded) is not None:
         return "target", f"the guard {guard.name} gave {guard.score}: {guard.reasoning or ''}"
     return "target", goal.reasoning or stop.reason

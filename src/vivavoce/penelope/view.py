@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vivavoce.penelope.result import TestResult
     from vivavoce.penelope.turn import Turn
 
-_SHOWN = 2_000
+_LONGEST = 2_000
 """Characters of one message that are shown."""
 
 
@@ -33,8 +33,8 @@ def text(result: TestResult) -> str:
 def turn_lines(turn: Turn) -> Iterator[str]:
     """Yield a turn as lines: the steps of the tester, what it said, what the target answered."""
     for step in turn.steps:
-        done = f"{step.tool_name or 'words'}{' (refused)' if step.refused else ''}"
-        yield f"  · {_one_line(done)}: {_one_line(step.tool_message.text, 200)}"
+        tool = f"{step.tool_name or 'words'}{' (refused)' if step.refused else ''}"
+        yield f"  · {_one_line(tool)}: {_one_line(step.tool_message.text, 200)}"
     yield f"{turn.turn_number}. user: {_one_line(turn.message)}"
     if turn.exchange.failure is not None:
         yield f"   failed: {_one_line(turn.exchange.failure.message, 300)}"
@@ -43,14 +43,14 @@ def turn_lines(turn: Turn) -> Iterator[str]:
 
 
 def html(result: TestResult) -> str:
-    """Return a result as HTML; whatever somebody said in it is text."""
+    """Return a result as HTML, in which every message is escaped."""
     rows = "".join(
         f"<tr><td>{turn.turn_number}</td><td>{_cell(turn.message)}</td><td>{_cell(_answer(turn))}</td></tr>"
         for turn in result.history
     )
     metrics = "".join(
-        f"<li><b>{escape(name)}</b> {escape(str(one.score))}: {_cell(one.reasoning or '')}</li>"
-        for name, one in result.evaluation.items()
+        f"<li><b>{escape(name)}</b> {escape(str(metric.score))}: {_cell(metric.reasoning or '')}</li>"
+        for name, metric in result.evaluation.items()
     )
     return (
         f"<p><b>{escape(line(result))}</b><br>{_cell(result.stop_reason)}</p>"
@@ -66,11 +66,12 @@ def _lines(result: TestResult) -> Iterator[str]:
         yield f"blame: {result.blame}: {_one_line(result.blame_reason, 300)}"
     for turn in result.history:
         yield from turn_lines(turn)
-    for name, one in result.evaluation.items():
-        score = one.score if one.state == "scored" else one.state
-        yield f"{name}: {score}{_because(one.reasoning)}"
-    for one in result.criteria:
-        yield f"{'must' if one.must else 'must not'}: {_one_line(one.text, 200)}: {'kept' if one.met else 'not kept'}"
+    for name, metric in result.evaluation.items():
+        score = metric.score if metric.state == "scored" else metric.state
+        yield f"{name}: {score}{_because(metric.reasoning)}"
+    for rule in result.criteria:
+        kept = "kept" if rule.met else "not kept"
+        yield f"{'must' if rule.must else 'must not'}: {_one_line(rule.text, 200)}: {kept}"
 
 
 def _because(reasoning: str | None) -> str:
@@ -81,9 +82,9 @@ def _answer(turn: Turn) -> str:
     return turn.exchange.failure.message if turn.exchange.failure else turn.reply
 
 
-def _one_line(text: str, limit: int = _SHOWN) -> str:
+def _one_line(text: str, limit: int = _LONGEST) -> str:
     return " ".join((shorten(safe(text), limit) or "").split())
 
 
 def _cell(text: str) -> str:
-    return escape(shorten(safe(text), _SHOWN) or "").replace("\n", "<br>")
+    return escape(shorten(safe(text), _LONGEST) or "").replace("\n", "<br>")

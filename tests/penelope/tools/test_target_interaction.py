@@ -11,7 +11,7 @@ import pytest
 from stage import Bot
 from vivavoce.errors import UsageError
 from vivavoce.messages import FilePart, ImagePart, TextPart
-from vivavoce.penelope.tools.target_interaction import REPLY_LIMIT, TargetInteractionTool, spelled, told
+from vivavoce.penelope.tools.target_interaction import REPLY_LIMIT, TargetInteractionTool, result_text, tool_result_of
 from vivavoce.penelope.tools.tool import ToolResult
 
 from ..states import DOWN, turn
@@ -65,16 +65,17 @@ def test_a_file_that_has_gone_is_named() -> None:
 
 
 def test_the_tester_reads_the_beginning_of_an_endless_reply() -> None:
-    response = told(turn("Hi", "x" * 1_000_000).exchange).output["response"]
+    response = tool_result_of(turn("Hi", "x" * 1_000_000).exchange).output["response"]
     assert response.startswith("x" * REPLY_LIMIT + "… (980000 more")
 
 
 def test_the_tester_is_told_of_a_failure_and_nothing_else() -> None:
-    assert json.loads(spelled(told(turn("Hi", None).exchange))) == {"success": False, "error": DOWN.message}
+    result = tool_result_of(turn("Hi", None).exchange)
+    assert json.loads(result_text(result)) == {"success": False, "error": DOWN.message}
 
 
 def test_what_json_does_not_know_is_spelled_as_text() -> None:
-    assert json.loads(spelled(ToolResult(success=True, output={"at": Path("x")}))) == {
+    assert json.loads(result_text(ToolResult(success=True, output={"at": Path("x")}))) == {
         "success": True,
         "output": {"at": "x"},
     }

@@ -17,7 +17,7 @@ __all__ = ["DisclosureCheck", "MessageCheck", "VoiceCheck", "default_checks"]
 
 
 def default_checks() -> tuple[MessageCheck, ...]:
-    """Return the checks that every test has unless it is told otherwise, in the order in which they are asked."""
+    """Return the default checks of a test, in the order in which they run."""
     return tuple(
         lazy(f"vivavoce.penelope.checks.{place}")() for place in ("voice:VoiceCheck", "disclosure:DisclosureCheck")
     )

@@ -1,4 +1,4 @@
-"""The protocol of a check: may this be said to the target?"""
+"""The protocol of a check: may this message be sent to the target?"""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from vivavoce.penelope.context import TestState
 
 
 class MessageCheck(Protocol):
-    """Objects to what the tester is about to say; objections are counted in the state under the check's `name`.
+    """Checks a message of the tester before it is sent; objections are counted in the state under the check's `name`.
 
-    After `patience` objections in one turn a message is sent all the same, None for never, and that is counted too.
+    After `patience` objections in one turn a message is sent nevertheless, and that is counted; never where it is None.
     """
 
     name: str
     patience: int | None
 
     def objection(self, message: str, state: TestState) -> str | None:
-        """Say what is wrong with a message, and what to do instead, for the tester's model to read; None for nothing.
+        """Return what is wrong with a message and what to do instead, for the tester's model; None if nothing is.
 
         A message that is objected to is not sent, and the tester writes another.
         """

@@ -17,12 +17,12 @@ RUN = 12
 """Words in a row that count as copied from the goal or the instructions; a shorter text is copied as a whole."""
 
 SHORTEST_RUN = 8
-"""Words that a text needs to be copied at all: fewer are said by chance."""
+"""Words that a text needs to count as copied: fewer may coincide by chance."""
 
 _LIST = Path(__file__).with_name("jargon_phrases.txt")
 _WORD = re.compile(r"\w+")
 _SPEAKER = re.compile(r"\W*(User|USER|Human|HUMAN|Customer|Tester|Assistant|AI)\W{0,2}:")
-_TO_BE_SAID = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»")
+_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|«[^»]*»")
 
 
 class VoiceCheck:
@@ -41,18 +41,18 @@ class VoiceCheck:
     patience: int | None = None
 
     def objection(self, message: str, state: TestState) -> str | None:
-        """Say what gives the tester away."""
+        """Return what shows that a tester writes, and no user."""
         if not message.strip():
             return "the message is empty; write what the user says next"
         if len(message) > LONGEST:
             return f"the message has {len(message)} characters; no user writes more than {LONGEST}, be brief"
-        if not (found := dict.fromkeys((*_jargon(message), *_copied(message, state.context)))):
+        if not (suspicious := dict.fromkeys((*_jargon(message), *_copied(message, state.context)))):
             return None
         known = _known_to_user(state)
-        for words in found:
-            if f" {_spelled(words)} " not in known:
-                said = " ".join(words.split())
-                return f"'{said}' is nothing that this user would write: say it as the user, and nothing of the test"
+        for words in suspicious:
+            if f" {_normalised(words)} " not in known:
+                line = " ".join(words.split())
+                return f"'{line}' is nothing that this user would write: say it as the user, and nothing of the test"
         return None
 
 
@@ -72,11 +72,11 @@ def _copied(message: str, context: TestContext) -> Iterator[str]:
 
 def _known_to_user(state: TestState) -> str:
     about = state.context
-    told = (about.scenario or "", *about.facts, *about.facts.values(), *(turn.reply for turn in state.turns))
-    return "\n".join(f" {_spelled(text)} " for text in told)
+    texts = (about.scenario or "", *about.facts, *about.facts.values(), *(turn.reply for turn in state.turns))
+    return "\n".join(f" {_normalised(text)} " for text in texts)
 
 
-def _spelled(text: str) -> str:
+def _normalised(text: str) -> str:
     return " ".join(_words(text))
 
 
@@ -87,7 +87,7 @@ def _words(text: str) -> list[str]:
 @lru_cache(maxsize=256)
 def _runs(source: str) -> tuple[int, frozenset[str]]:
     """Return how many words in a row count as copied, and all such runs."""
-    parts = [_words(part) for part in _TO_BE_SAID.split(source)]
+    parts = [_words(part) for part in _QUOTED.split(source)]
     length = max(SHORTEST_RUN, min(RUN, sum(map(len, parts))))
     return length, frozenset(run for part in parts for run in _in_a_row(part, length))
 

@@ -25,48 +25,48 @@ strategies: Registry[type[Strategy]] = Registry(
         "pair": f"{_HERE}.pair:Pair",
     },
 )
-"""Every strategy that can be named; one of your own is added with `strategies.add(name, class)` or an entry point."""
+"""Every strategy that can be named; `strategies.add(name, class)` or an entry point adds a user-defined one."""
 
 
-def make_strategy(wanted: str | Strategy | type[Strategy], /, **options: Any) -> Strategy:
+def make_strategy(strategy: str | Strategy | type[Strategy], /, **options: Any) -> Strategy:
     """Return a strategy, by name, of a class, or as it is; options are those of its constructor.
 
     Raises:
-        UsageError: there is none of that name, it takes no such option, or the thing is not a strategy.
+        UsageError: no strategy has that name, it has no such option, or the object is not a strategy.
     """
-    thing: Any = strategies.get(wanted) if isinstance(wanted, str) else wanted
+    thing: Any = strategies.get(strategy) if isinstance(strategy, str) else strategy
     if not callable(getattr(thing, "move", None)):
         raise UsageError(f"a strategy has a name, says whether it is adversarial, and has move(state); got {thing!r}")
     if isinstance(thing, type):
         kind = cast("type[Any]", thing)
-        return kind(**_options(kind, wanted if isinstance(wanted, str) else kind.__name__, options))
+        return kind(**_options(kind, strategy if isinstance(strategy, str) else kind.__name__, options))
     if options:
         raise UsageError(f"the strategy '{thing.name}' is made already and takes no options")
     return thing
 
 
-def _options(kind: type[Any], label: str, given: dict[str, Any]) -> dict[str, Any]:
+def _options(kind: type[Any], label: str, options: dict[str, Any]) -> dict[str, Any]:
     parameters = inspect.signature(kind).parameters.values()
-    named = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    known = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    for name in given:
-        if name not in named and not takes_any:
-            raise UsageError(f"strategy '{label}': no option '{name}'{did_you_mean(name, named)}")
-    for name, parameter in named.items():
-        if parameter.default is parameter.empty and name not in given:
+    for name in options:
+        if name not in known and not takes_any:
+            raise UsageError(f"strategy '{label}': no option '{name}'{did_you_mean(name, known)}")
+    for name, parameter in known.items():
+        if parameter.default is parameter.empty and name not in options:
             raise UsageError(f"strategy '{label}': the option '{name}' is missing")
     hints = get_type_hints(kind.__init__)
     return {
-        name: _read(value, hints.get(name, Any), f"strategy '{label}': option '{name}'")
-        for name, value in given.items()
+        name: _validated(value, hints.get(name, Any), f"strategy '{label}': option '{name}'")
+        for name, value in options.items()
     }
 
 
-def _read(value: Any, hint: Any, where: str) -> Any:
+def _validated(value: Any, hint: Any, where: str) -> Any:
     try:
         return TypeAdapter(hint).validate_python(value)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise UsageError(f"{where}: {first['msg']}, got {value!r}") from error
     except PydanticSchemaGenerationError:
-        return value  # of a type of somebody's own, which their constructor knows
+        return value  # a user-defined type, which the constructor checks itself

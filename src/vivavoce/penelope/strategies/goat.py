@@ -43,7 +43,7 @@ class Goat:
     adversarial = True
 
     def move(self, state: TestState) -> Move:
-        """Say what was seen, and offer the techniques."""
+        """Describe the target's reaction, and offer the techniques."""
         names = list(TECHNIQUES)
         first = sum(map(refused, state.turns)) % len(names)
         offered = "\n".join(f"- {name}: {TECHNIQUES[name]}" for name in names[first:] + names[:first])

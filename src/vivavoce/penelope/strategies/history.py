@@ -1,4 +1,4 @@
-"""What strategies see in the turns so far: which of them stand, and what the target last did."""
+"""What strategies read from the turns so far: which were not taken back, and the target's last reaction."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from vivavoce.penelope.context import TestState
 from vivavoce.penelope.turn import Turn
 
 Reaction = Literal["unanswered", "refused", "repeated", "asked", "answered"]
-"""What the target last did: failed or said nothing, refused, said the same again, asked back, or none of these."""
+"""What the target last did: failed or said nothing, refused, said the same again, asked back, or answered plainly."""
 
 _BEGINNING = 1_000
-"""Characters of an answer in which a refusal is looked for."""
+"""Characters of an answer that are searched for a refusal."""
 
 
 def turns_kept(state: TestState) -> list[Turn]:
@@ -46,8 +46,8 @@ def refused(turn: Turn) -> bool:
 
 @lru_cache(maxsize=1024)
 def _refuses(text: str) -> bool:
-    said = ConversationHistory(messages=[HumanMessage(content=""), AIMessage(content=text)])
-    return _metric().evaluate_conversation(MultiTurnEvaluationInput(conversation_history=said)).value == 1
+    history = ConversationHistory(messages=[HumanMessage(content=""), AIMessage(content=text)])
+    return _metric().evaluate_conversation(MultiTurnEvaluationInput(conversation_history=history)).value == 1
 
 
 @cache

@@ -20,5 +20,5 @@ class Openings:
 
     def move(self, state: TestState) -> Move:
         """Send the next line, or ask the other strategy."""
-        said = len(turns_kept(state))
-        return Move(say=self.lines[said]) if said < len(self.lines) else self.then.move(state)
+        sent = len(turns_kept(state))
+        return Move(say=self.lines[sent]) if sent < len(self.lines) else self.then.move(state)

@@ -21,12 +21,12 @@ class Phased:
     after: Mapping[Reaction, str]
 
     def move(self, state: TestState) -> Move:
-        """Take up what the target did, then go on with the phase that the turn falls into."""
+        """Respond to the target's reaction, then go on with the phase of this turn."""
         last = reaction(state)
-        taken_up = self.after.get(last, "") if last else ""
+        on_reaction = self.after.get(last, "") if last else ""
         phase = self.phases[_phase(len(state.turns), state.context.max_turns, len(self.phases))]
-        return Move(guidance=f"{taken_up} {phase}".strip())
+        return Move(guidance=f"{on_reaction} {phase}".strip())
 
 
-def _phase(done: int, turns: int, phases: int) -> int:
-    return min(done * phases // max(turns, 1), phases - 1)
+def _phase(turns_done: int, turns: int, phases: int) -> int:
+    return min(turns_done * phases // max(turns, 1), phases - 1)

@@ -17,7 +17,7 @@ from vivavoce.penelope.strategies.strategy import Move
 from vivavoce.penelope.turn import Turn
 
 SEARCHED = 20_000
-"""Characters of a reply in which conditions look."""
+"""Characters of a reply that conditions search."""
 
 
 class _Part(BaseModel):
@@ -25,9 +25,9 @@ class _Part(BaseModel):
 
 
 class Condition(_Part):
-    """What has to hold of the target's reply; of several, all.
+    """What must hold of the target's reply; several conditions must all hold.
 
-    `contains` is a text whatever its capitals, `matches` a regular expression found anywhere, both looked for in the
+    `contains` is a text in any capitals, `matches` a regular expression found anywhere, both looked for in the
     first 20,000 characters; `refused` says whether the reply has to refuse or must not.
     """
 
@@ -61,7 +61,7 @@ class Condition(_Part):
 
 
 class Edge(_Part):
-    """A way to another node; without `when`, the way that is taken otherwise."""
+    """An edge to another node; one without `when` is taken if no earlier one is."""
 
     to: str
     when: Condition | None = None
@@ -71,7 +71,7 @@ class Node(_Part):
     """A place in the script: `say` is sent as it is, `improvise` is guidance for the tester.
 
     It lasts `turns` turns; then the first edge whose condition holds of the last reply is taken. Nodes that were
-    entered `max_visits` times are passed over. Without a way on, the script is over.
+    entered `max_visits` times are skipped. Without an edge to follow, the script ends.
     """
 
     say: str | None = Field(default=None, min_length=1)
@@ -90,14 +90,14 @@ class Node(_Part):
 
     @property
     def edges(self) -> Sequence[Edge]:
-        """The ways on, in the order in which they are tried."""
+        """The edges, in the order in which they are tried."""
         return [Edge(to=self.next)] if isinstance(self.next, str) else self.next or ()
 
 
 class StateGraph(_Part):
     """A script with branches, walked from `start`; when it is over the tester improvises.
 
-    The place is found anew before each turn, by walking the turns that stand after the openings of the test.
+    The current node is found before each turn by walking the turns after the openings of the test.
     """
 
     nodes: dict[str, Node] = Field(min_length=1)
@@ -116,7 +116,7 @@ class StateGraph(_Part):
         return self
 
     def move(self, state: TestState) -> Move:
-        """Say or improvise what the place in the script asks for."""
+        """Return the move of the current node."""
         name = self._place(turns_kept(state)[len(state.context.openings) :])
         if name is None:
             return Move()
@@ -124,9 +124,9 @@ class StateGraph(_Part):
         return Move(say=node.say, guidance=node.improvise or "")
 
     def _place(self, turns: Sequence[Turn]) -> str | None:
-        name, done, visits = self.start, 0, Counter([self.start])
-        while (done := done + self.nodes[name].turns) <= len(turns):
-            following = self._following(self.nodes[name], turns[done - 1], visits)
+        name, turns_done, visits = self.start, 0, Counter([self.start])
+        while (turns_done := turns_done + self.nodes[name].turns) <= len(turns):
+            following = self._following(self.nodes[name], turns[turns_done - 1], visits)
             if following is None:
                 return None
             name = following
@@ -146,14 +146,14 @@ class StateGraph(_Part):
             yield from ((f"nodes.{name}", edge.to) for edge in node.edges)
 
     def _reachable(self) -> set[str]:
-        found: set[str] = set()
+        reached: set[str] = set()
         ahead = [self.start]
         while ahead:
             name = ahead.pop()
-            if name not in found:
-                found.add(name)
+            if name not in reached:
+                reached.add(name)
                 ahead += [edge.to for edge in self.nodes[name].edges]
-        return found
+        return reached
 
 
 def read_graph(fields: Mapping[str, Any]) -> StateGraph:
@@ -170,15 +170,15 @@ def read_graph(fields: Mapping[str, Any]) -> StateGraph:
 
 
 def _complaint(error: ValidationError) -> str:
-    for one in error.errors(include_url=False):
-        if one["type"] == "extra_forbidden":
-            *place, key = map(str, one["loc"])
-            return f"{'.'.join(['state graph', *place])}: no key '{key}'{did_you_mean(key, _known(place))}"
+    for detail in error.errors(include_url=False):
+        if detail["type"] == "extra_forbidden":
+            *place, key = map(str, detail["loc"])
+            return f"{'.'.join(['state graph', *place])}: no key '{key}'{did_you_mean(key, _keys_at(place))}"
     return f"state graph: {describe(error)}"
 
 
-def _known(place: Sequence[str]) -> Iterable[str]:
-    """Return the keys that may stand at a place."""
+def _keys_at(place: Sequence[str]) -> Iterable[str]:
+    """Return the keys that are valid at a place."""
     if place[-1:] == ["when"]:
         return Condition.model_fields
     if "next" in place:

@@ -1,4 +1,4 @@
-"""The protocol of a strategy: turn by turn, what the tester is to do next."""
+"""The protocol of a strategy: what the tester does next, turn by turn."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from vivavoce.penelope.context import TestState
 class Move:
     """What the tester does in the turn that begins.
 
-    `say` is sent as it is, and the tester's model is not asked; otherwise `guidance` is what it is told, besides its
-    brief. `fresh` begins a new session with the target first; `forget` takes back the last exchange, where the target
+    `say` is sent as it is, without asking the tester's model; otherwise `guidance` is added to the model's brief.
+    `fresh` begins a new session with the target first; `forget` takes back the last exchange, where the target
     is stateless.
     """
 
@@ -24,7 +24,7 @@ class Move:
 
 
 class Strategy(Protocol):
-    """How the tester leads a conversation; it decides from the state of the test alone and keeps none of its own.
+    """How the tester leads a conversation; it decides from the state of the test alone and has no state of its own.
 
     An `adversarial` one leads towards what the target should withstand.
     """

@@ -1,4 +1,4 @@
-"""`AnalysisTool`: what those tools have in common that look at the words of the target."""
+"""`AnalysisTool`: the common part of the tools that analyse what the target wrote."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from vivavoce.penelope.turn import Turn
 from vivavoce.records.failure import shorten
 from vivavoce.records.usage import Usage, usage_of
 
-READ = 200_000
-"""Characters of a text that rules look at."""
+RULES_LIMIT = 200_000
+"""Characters of a text that rules analyse."""
 
-SHOWN = 20_000
-"""Characters of a text that a model is shown."""
+MODEL_LIMIT = 20_000
+"""Characters of a text that a model reads."""
 
 LISTED = 30
 """Things of one kind that an output lists."""
@@ -42,9 +42,9 @@ Output = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Plan(Generic[S]):
-    """How a tool answers one call: what a model is asked and how its answer is read, and the rules for when it fails.
+    """How a tool answers one call: the question to a model, how its answer is read, and the rules for when it fails.
 
-    `length` is that of the longest text to look at, of which the rules get `READ` characters and the model `SHOWN`.
+    `length` is that of the longest text, of which the rules get `RULES_LIMIT` characters and the model `MODEL_LIMIT`.
     """
 
     prompt: str
@@ -55,16 +55,16 @@ class Plan(Generic[S]):
     length: int
 
     def request(self, trial: int) -> Request:
-        """Return what the model is asked in a trial."""
+        """Return the question to the model in a trial."""
         words = packaged(self.prompt, *self.values).render(self.values)
         return Request([HumanMessage(content=words)], schema=self.shape, settings={"temperature": 0.0}, trial=trial)
 
 
 class AnalysisTool(Tool):
-    """Looks at what the target said: by rules, or with a model where it was given one.
+    """Analyses a reply of the target: by rules, or with a model where it has one.
 
     The output has `findings` in words, and `method`: `model` or `rules`. Where the model fails, the rules answer and
-    `fallback` says why; `usage` is what the model used, whether or not its answer could be used.
+    `fallback` says why; `usage` is that of the model, whether or not its answer could be used.
     """
 
     def __init__(self, model: ModelLike | None = None) -> None:
@@ -73,24 +73,24 @@ class AnalysisTool(Tool):
 
     def begin(self, state: TestState) -> Self:
         """Return a copy that knows the test."""
-        knowing = copy.copy(self)
-        knowing.state = state
-        return knowing
+        begun = copy.copy(self)
+        begun.state = state
+        return begun
 
-    def reply(self, given: object) -> str:
-        """Return the text to look at: the given one, or else what the target said last.
+    def reply(self, text: object) -> str:
+        """Return the text to analyse: the given one, else the last reply of the target.
 
         Raises:
             UsageError: there is none, or it is not text.
         """
-        if given is not None:
-            return text_of("response_text", given)
+        if text is not None:
+            return text_of("response_text", text)
         if self.state is None or not self.state.turns:
             raise UsageError("the target has said nothing yet; give response_text")
         return self.state.last_reply
 
     async def carry_out(self, plan: Callable[[], Plan[S]]) -> ToolResult:
-        """Answer a call by its plan; arguments that cannot be used are told to whoever called.
+        """Answer a call by its plan; arguments that cannot be used are an error in the result.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.
@@ -110,12 +110,12 @@ class AnalysisTool(Tool):
         except (Fault, ValidationError) as error:
             return await _by_rules(planned, {"fallback": _why(error), **_used(usage or usage_of(error))})
         output = await in_thread(partial(planned.read, answer))
-        return _result({**output, "method": "model", **_used(usage)}, planned.length, SHOWN)
+        return _result({**output, "method": "model", **_used(usage)}, planned.length, MODEL_LIMIT)
 
 
 async def _by_rules(plan: Plan[S], more: Mapping[str, object] | None = None) -> ToolResult:
     output = await in_thread(plan.rules)
-    return _result({**output, "method": "rules", **(more or {})}, plan.length, READ)
+    return _result({**output, "method": "rules", **(more or {})}, plan.length, RULES_LIMIT)
 
 
 def _result(output: Output, length: int, limit: int) -> ToolResult:
@@ -137,18 +137,18 @@ def _why(error: Fault | ValidationError) -> str:
     return shorten(str(error), 300) or error.kind
 
 
-def text_of(name: str, given: object) -> str:
-    """Return an argument that has to be a text.
+def text_of(name: str, value: object) -> str:
+    """Return an argument that must be a text.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not a text.
     """
-    if not isinstance(given, str):
-        raise UsageError(f"{name} is a text, got a {type(given).__name__}")
-    return given
+    if not isinstance(value, str):
+        raise UsageError(f"{name} is a text, got a {type(value).__name__}")
+    return value
 
 
-def heard(state: TestState) -> list[Turn]:
+def remembered(state: TestState) -> list[Turn]:
     """Return the turns that the target can remember: those of its session that were not taken back."""
     turns = [turn for turn in state.turns if not turn.forgotten]
     began = max((i for i, turn in enumerate(turns) if turn.fresh), default=0)
@@ -178,9 +178,9 @@ class Source:
 
     def holds(self, quote: str) -> bool:
         """Say whether a quote stands in the text word by word; capitals, white space and marks of quotation aside."""
-        wanted = plain(quote).strip(" \"'")
-        if not any(map(str.isalnum, wanted)):
+        needle = plain(quote).strip(" \"'")
+        if not any(map(str.isalnum, needle)):
             return False
-        before = f"(?<!{_LETTER})" if wanted[0].isalnum() else ""
-        after = f"(?!{_LETTER})" if wanted[-1].isalnum() else ""
-        return re.search(f"{before}{re.escape(wanted)}{after}", self._text) is not None
+        before = f"(?<!{_LETTER})" if needle[0].isalnum() else ""
+        after = f"(?!{_LETTER})" if needle[-1].isalnum() else ""
+        return re.search(f"{before}{re.escape(needle)}{after}", self._text) is not None

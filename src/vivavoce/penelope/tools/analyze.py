@@ -1,4 +1,4 @@
-"""`AnalyzeTool`: what a reply is like, with regard to something."""
+"""`AnalyzeTool`: length, tone and structure of a reply, with regard to a focus."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.tools import observations
-from vivavoce.penelope.tools.analysis import LISTED, READ, SHOWN, AnalysisTool, Output, Plan, excerpt, heard, text_of
+from vivavoce.penelope.tools.analysis import (
+    LISTED,
+    MODEL_LIMIT,
+    RULES_LIMIT,
+    AnalysisTool,
+    Output,
+    Plan,
+    excerpt,
+    remembered,
+    text_of,
+)
 from vivavoce.penelope.tools.sentences import stem, words
 from vivavoce.penelope.tools.tool import ToolResult
 
@@ -64,36 +74,40 @@ class AnalyzeTool(AnalysisTool):
 
     def _plan(self, response_text: object, analysis_focus: object, context: object) -> Plan[AnalysisResult]:
         text = self.reply(response_text)
-        focus, given = text_of("analysis_focus", analysis_focus), text_of("context", context)
-        earlier = [given] if given else self._earlier(text)
+        focus, context_text = text_of("analysis_focus", analysis_focus), text_of("context", context)
+        earlier = [context_text] if context_text else self._earlier(text)
         return Plan(
             prompt="analyze",
-            values={"response": text[:SHOWN], "focus": focus[:SHOWN], "earlier": _latest(earlier, SHOWN)},
+            values={
+                "response": text[:MODEL_LIMIT],
+                "focus": focus[:MODEL_LIMIT],
+                "earlier": _latest(earlier, MODEL_LIMIT),
+            },
             shape=AnalysisResult,
-            read=_read,
-            rules=partial(_observed, text[:READ], focus[:READ], _latest(earlier, READ)),
+            read=_output_of,
+            rules=partial(_observed, text[:RULES_LIMIT], focus[:RULES_LIMIT], _latest(earlier, RULES_LIMIT)),
             length=len(text),
         )
 
     def _earlier(self, text: str) -> list[str]:
-        """Return what was said before the turn in which a text was replied."""
-        turns = [] if self.state is None else heard(self.state)
+        """Return the messages before the turn whose reply is this text."""
+        turns = [] if self.state is None else remembered(self.state)
         place = max((i for i, turn in enumerate(turns) if turn.reply == text), default=len(turns))
-        return [said for turn in turns[:place] for said in (turn.message, turn.reply) if said]
+        return [text_of_turn for turn in turns[:place] for text_of_turn in (turn.message, turn.reply) if text_of_turn]
 
 
 def _latest(earlier: list[str], room: int) -> list[str]:
-    """Return the last of what was said before, so many characters of it."""
-    shown: list[str] = []
-    for one in reversed(earlier):
+    """Return the latest of these texts, at most `room` characters of them."""
+    latest: list[str] = []
+    for text in reversed(earlier):
         if room <= 0:
             break
-        shown.insert(0, one[:room])
-        room -= len(one)
-    return shown
+        latest.insert(0, text[:room])
+        room -= len(text)
+    return latest
 
 
-def _read(answer: AnalysisResult) -> Output:
+def _output_of(answer: AnalysisResult) -> Output:
     return {
         "findings": [excerpt(one) for one in answer.findings[:LISTED]],
         "sentiment": excerpt(answer.sentiment),
@@ -112,24 +126,27 @@ _DEEDS: tuple[tuple[Callable[[str], str | None], frozenset[str], str], ...] = (
     (observations.question, frozenset(map(stem, ("question", "ask", "clarify"))), "Question asked back: none"),
     (observations.hedging, frozenset(map(stem, ("hedge", "certain", "sure", "confident", "vague"))), "Hedging: none"),
 )
-"""What is always looked for, the focus that asks for it, and what that focus is told where there is none."""
+"""What is always searched for, the words of a focus that ask for it, and the finding for that if there is none."""
 
 
 _CHECKS = _ABOUT_CONTEXT.union(
-    *(wanted for _, wanted, _ in _DEEDS), map(stem, ("policy", "tone", "length", "structure"))
+    *(stems_of_focus for _, stems_of_focus, _ in _DEEDS), map(stem, ("policy", "tone", "length", "structure"))
 )
-"""Words of a focus that ask for a check, and are not to be expected in a reply."""
+"""Words of a focus that ask for a check, and are not expected in a reply."""
 
 
 def _observed(text: str, focus: str, earlier: list[str]) -> Output:
-    asked = {stem(word) for word in words(focus)}
-    told_tone, felt = observations.tone(text)
-    findings: list[str | None] = [observations.length(text), told_tone, observations.structure(text)]
-    if not asked or asked & _ABOUT_POLICY:
+    focus_stems = {stem(word) for word in words(focus)}
+    tone, sentiment = observations.tone(text)
+    findings: list[str | None] = [observations.length(text), tone, observations.structure(text)]
+    if not focus_stems or focus_stems & _ABOUT_POLICY:
         findings.append(observations.policy(text))
-    if earlier or asked & _ABOUT_CONTEXT:
+    if earlier or focus_stems & _ABOUT_CONTEXT:
         findings.append(observations.context_kept(text, earlier))
-    for look, wanted, none in _DEEDS:
-        findings.append(look(text) or (none if asked & wanted else None))
+    for look, stems, none in _DEEDS:
+        findings.append(look(text) or (none if focus_stems & stems else None))
     findings.append(observations.coverage(text, focus, _CHECKS))
-    return {"findings": [one for one in findings if one], "sentiment": None if felt is None else round(felt, 4)}
+    return {
+        "findings": [finding for finding in findings if finding],
+        "sentiment": None if sentiment is None else round(sentiment, 4),
+    }

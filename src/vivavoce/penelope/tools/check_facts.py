@@ -12,15 +12,24 @@ from vivavoce.errors import UsageError
 from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.tools.analysis import LISTED, READ, SHOWN, AnalysisTool, Output, Plan, Source, excerpt
+from vivavoce.penelope.tools.analysis import (
+    LISTED,
+    MODEL_LIMIT,
+    RULES_LIMIT,
+    AnalysisTool,
+    Output,
+    Plan,
+    Source,
+    excerpt,
+)
 from vivavoce.penelope.tools.claims import LIMITS, Claim, claim, claims
 from vivavoce.penelope.tools.tool import ToolResult
 
 SURE = 2 / 3
 """The share of a fact's words beside which other figures contradict it; beside fewer, that is unclear."""
 
-SAID = 0.8
-"""The share of a fact's words from which a sentence without other figures says it."""
+COVERED = 0.8
+"""The share of a fact's words from which a sentence without other figures states it."""
 
 
 class FactVerdict(BaseModel):
@@ -84,21 +93,21 @@ class CheckFactsTool(AnalysisTool):
         """Compare a reply with facts."""
         return await self.carry_out(partial(self._plan, response_text, facts))
 
-    def _plan(self, response_text: object, given: object) -> Plan[FactsResult]:
-        text, facts = self.reply(response_text), self._known(given)[:LISTED]
+    def _plan(self, response_text: object, facts_of_call: object) -> Plan[FactsResult]:
+        text, facts = self.reply(response_text), self._facts(facts_of_call)[:LISTED]
         if not facts:
             raise UsageError("there are no facts to compare with; give facts, a list of sentences")
         return Plan(
             prompt="check_facts",
-            values={"response": text[:SHOWN], "facts": [f"{i}: {fact}" for i, fact in enumerate(facts)]},
+            values={"response": text[:MODEL_LIMIT], "facts": [f"{i}: {fact}" for i, fact in enumerate(facts)]},
             shape=FactsResult,
-            read=partial(_read, text, facts),
-            rules=partial(_compared, text[:READ], facts),
+            read=partial(_output_of, text, facts),
+            rules=partial(_compared, text[:RULES_LIMIT], facts),
             length=len(text),
         )
 
-    def _known(self, given: object) -> list[str]:
-        for source in (given, self.facts):
+    def _facts(self, facts_of_call: object) -> list[str]:
+        for source in (facts_of_call, self.facts):
             if source is not None and (listed := _listed(source)):
                 return listed
         return [] if self.state is None else _of_test(self.state)
@@ -110,7 +119,7 @@ def _of_test(state: TestState) -> list[str]:
 
 
 def _listed(facts: object) -> list[str]:
-    """Return facts as sentences; a name and what it stands for are one.
+    """Return facts as sentences; a name with its value is one.
 
     Raises:
         UsageError: they are neither a text, a list, nor a mapping.
@@ -118,62 +127,64 @@ def _listed(facts: object) -> list[str]:
     if isinstance(facts, str):
         facts = [facts]
     if isinstance(facts, Mapping):
-        named = cast("Mapping[object, object]", facts)
-        facts = [f"{name}: {value}" for name, value in named.items()]
+        by_name = cast("Mapping[object, object]", facts)
+        facts = [f"{name}: {value}" for name, value in by_name.items()]
     if not isinstance(facts, Sequence):
         raise UsageError(f"facts is a list of texts, got a {type(facts).__name__}")
-    given = [str(one)[:1000] for one in cast("Sequence[object]", facts)]
-    return [fact for fact in given if fact.strip()]
+    texts = [str(fact)[:1000] for fact in cast("Sequence[object]", facts)]
+    return [fact for fact in texts if fact.strip()]
 
 
 def _compared(text: str, facts: Sequence[str]) -> Output:
-    said = claims(text)
+    sentences = claims(text)
     verdicts: list[Output] = []
     for fact in facts:
-        verdict, evidence = _judged(claim(fact), said)
+        verdict, evidence = _judged(claim(fact), sentences)
         verdicts.append({"fact": fact, "verdict": verdict, "evidence": evidence and excerpt(evidence)})
-    return {"facts": verdicts, "findings": [_told(one) for one in verdicts], "note": LIMITS}
+    return {"facts": verdicts, "findings": [_finding(verdict) for verdict in verdicts], "note": LIMITS}
 
 
-def _judged(fact: Claim, said: Sequence[Claim]) -> tuple[str, str | None]:
+def _judged(fact: Claim, sentences: Sequence[Claim]) -> tuple[str, str | None]:
     """Return the verdict on a fact by the sentence that has most of its words; one that supports it counts first."""
-    near = sorted((one for one in said if one.is_about(fact)), key=lambda one: -one.covers(fact))
-    saying = [one for one in near if _says(one, fact)]
-    for one in saying:
-        if one.denies == fact.denies:
-            return "supported", one.text
-    differing = [one for one in near if one.differs_from(fact)]
-    for one in differing:
-        if one.covers(fact) >= SURE:
-            return "contradicted", one.text
+    near = sorted(
+        (sentence for sentence in sentences if sentence.is_about(fact)), key=lambda claim: -claim.covers(fact)
+    )
+    saying = [sentence for sentence in near if _states(sentence, fact)]
+    for sentence in saying:
+        if sentence.denies == fact.denies:
+            return "supported", sentence.text
+    differing = [sentence for sentence in near if sentence.differs_from(fact)]
+    for sentence in differing:
+        if sentence.covers(fact) >= SURE:
+            return "contradicted", sentence.text
     doubtful = saying or differing
     return ("unclear", doubtful[0].text) if doubtful else ("not mentioned", None)
 
 
-def _says(one: Claim, fact: Claim) -> bool:
+def _states(sentence: Claim, fact: Claim) -> bool:
     if fact.figures:
-        return one.has_figures_of(fact)
-    return one.covers(fact) >= SAID
+        return sentence.has_figures_of(fact)
+    return sentence.covers(fact) >= COVERED
 
 
-def _told(one: Mapping[str, Any]) -> str:
-    evidence = f' ("{one["evidence"]}")' if one["evidence"] else ""
-    doubt = "" if one.get("verified", True) else " (not verified: the quote does not stand in the answer)"
-    return f"Fact {one['verdict']}: {excerpt(one['fact'])}{evidence}{doubt}"
+def _finding(verdict: Mapping[str, Any]) -> str:
+    evidence = f' ("{verdict["evidence"]}")' if verdict["evidence"] else ""
+    doubt = "" if verdict.get("verified", True) else " (not verified: the quote does not stand in the answer)"
+    return f"Fact {verdict['verdict']}: {excerpt(verdict['fact'])}{evidence}{doubt}"
 
 
-def _read(text: str, facts: Sequence[str], answer: FactsResult) -> Output:
+def _output_of(text: str, facts: Sequence[str], answer: FactsResult) -> Output:
     source = Source(text)
-    given = {one.fact: one for one in reversed(answer.verdicts)}
+    by_fact = {judged.fact: judged for judged in reversed(answer.verdicts)}
     verdicts: list[Output] = []
     for i, fact in enumerate(facts):
-        one = given.get(i)
-        if one is None:
+        judged = by_fact.get(i)
+        if judged is None:
             verdicts.append({"fact": fact, "verdict": "not judged", "evidence": None, "verified": True})
             continue
-        needed = one.verdict in ("supported", "contradicted") or bool(one.quote)
-        verified = source.holds(one.quote) if needed else True
+        needed = judged.verdict in ("supported", "contradicted") or bool(judged.quote)
+        verified = source.holds(judged.quote) if needed else True
         verdicts.append(
-            {"fact": fact, "verdict": one.verdict, "evidence": excerpt(one.quote) or None, "verified": verified}
+            {"fact": fact, "verdict": judged.verdict, "evidence": excerpt(judged.quote) or None, "verified": verified}
         )
-    return {"facts": verdicts, "findings": [_told(one) for one in verdicts]}
+    return {"facts": verdicts, "findings": [_finding(judged) for judged in verdicts]}

@@ -10,7 +10,7 @@ from vivavoce.penelope.tools.sentences import denies, sentences, stems
 from vivavoce.penelope.tools.spans import Span, find_spans
 
 LIMITS = "Compared by words and figures alone: a paraphrase, and a number in words, is not understood."
-"""What is to be said with every comparison."""
+"""The note on every comparison."""
 
 LOOKED_AT = 400
 """Claims of a text that are compared, and those come from its first `LOOKED_THROUGH` sentences."""
@@ -65,8 +65,8 @@ class Claim:
     def _values(self, counted: str) -> frozenset[str]:
         values = self.figures.get(counted, _NOTHING)
         if counted == "number":
-            counting = [one for key, one in self.figures.items() if key.startswith(("quantity", "money"))]
-            values = values.union(value.partition(" ")[0] for one in counting for value in one)
+            counting = [amounts for key, amounts in self.figures.items() if key.startswith(("quantity", "money"))]
+            values = values.union(value.partition(" ")[0] for amounts in counting for value in amounts)
         return values
 
 
@@ -80,15 +80,15 @@ def claim(sentence: str) -> Claim:
 
 
 def claims(text: str, only_figures: bool = False) -> list[Claim]:
-    """Return the sentences of a text as claims, at most `LOOKED_AT`; those with figures alone, where asked for."""
+    """Return the sentences of a text as claims, at most `LOOKED_AT`; with `only_figures`, those that have figures."""
     return list(islice(_claims(text, only_figures), LOOKED_AT))
 
 
 def _claims(text: str, only_figures: bool) -> Iterator[Claim]:
     for sentence in islice(sentences(text), LOOKED_THROUGH):
-        read = claim(sentence)
-        if read.figures or not only_figures:
-            yield read
+        parsed = claim(sentence)
+        if parsed.figures or not only_figures:
+            yield parsed
 
 
 def _counted(span: Span) -> str:
@@ -112,9 +112,9 @@ def _words_of(sentence: str, spans: Sequence[Span]) -> str:
 def _same(value: str, other: str) -> bool:
     """Say whether two values are the same, as far as dates without a year or a day, or of two readings, are known."""
     return any(
-        one == two or _part_of(one, two) or _part_of(two, one)
-        for one in value.split(" or ")
-        for two in other.split(" or ")
+        left == right or _part_of(left, right) or _part_of(right, left)
+        for left in value.split(" or ")
+        for right in other.split(" or ")
     )
 
 
@@ -133,7 +133,7 @@ def _overlap(value: str, other: str) -> bool:
 def _range(value: str) -> tuple[float, float] | None:
     amounts, _, unit = value.partition(" ")
     try:
-        low, *high = [float(one) for one in amounts.split("-")]
+        low, *high = [float(amount) for amount in amounts.split("-")]
     except ValueError:
         return None
     return (low, high[0] if high else low) if unit else None

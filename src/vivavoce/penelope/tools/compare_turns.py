@@ -10,7 +10,16 @@ from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import UsageError
 from vivavoce.pacing.waiting import wait_for
-from vivavoce.penelope.tools.analysis import LISTED, READ, SHOWN, AnalysisTool, Output, Plan, Source, excerpt
+from vivavoce.penelope.tools.analysis import (
+    LISTED,
+    MODEL_LIMIT,
+    RULES_LIMIT,
+    AnalysisTool,
+    Output,
+    Plan,
+    Source,
+    excerpt,
+)
 from vivavoce.penelope.tools.claims import LIMITS, Claim, claims
 from vivavoce.penelope.tools.sentences import words
 from vivavoce.penelope.tools.tool import ToolResult
@@ -75,15 +84,15 @@ class CompareTurnsTool(AnalysisTool):
         return await self.carry_out(partial(self._plan, first, second))
 
     def _plan(self, first: object, second: object) -> Plan[ComparisonResult]:
-        one, other = self._turns(first, second)
-        replies = one.reply, other.reply
-        read = one.reply[:READ], other.reply[:READ]
+        earlier, later = self._turns(first, second)
+        replies = earlier.reply, later.reply
+        for_rules = earlier.reply[:RULES_LIMIT], later.reply[:RULES_LIMIT]
         return Plan(
             prompt="compare_turns",
-            values={"first": one.reply[: SHOWN // 2], "second": other.reply[: SHOWN // 2]},
+            values={"first": earlier.reply[: MODEL_LIMIT // 2], "second": later.reply[: MODEL_LIMIT // 2]},
             shape=ComparisonResult,
-            read=partial(_read, one.turn_number, other.turn_number, replies),
-            rules=partial(_compared, one.turn_number, other.turn_number, read),
+            read=partial(_output_of, earlier.turn_number, later.turn_number, replies),
+            rules=partial(_compared, earlier.turn_number, later.turn_number, for_rules),
             length=max(map(len, replies)),
         )
 
@@ -93,17 +102,19 @@ class CompareTurnsTool(AnalysisTool):
         Raises:
             UsageError: there are no two such turns in which the target said something.
         """
-        said = {turn.turn_number: turn for turn in (self.state.turns if self.state else ()) if turn.reply.strip()}
-        known = ", ".join(map(str, sorted(said))) or "none"
+        replied = {turn.turn_number: turn for turn in (self.state.turns if self.state else ()) if turn.reply.strip()}
+        numbers = ", ".join(map(str, sorted(replied))) or "none"
         for name, number in (("first", first), ("second", second)):
-            if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number not in said):
-                raise UsageError(f"{name} is the number of a turn with an answer ({known}), got {number!r}")
+            if number is not None and (
+                isinstance(number, bool) or not isinstance(number, int) or number not in replied
+            ):
+                raise UsageError(f"{name} is the number of a turn with an answer ({numbers}), got {number!r}")
         chosen = [number for number in (first, second) if isinstance(number, int)]
-        chosen += [number for number in sorted(said, reverse=True) if number not in chosen][: 2 - len(chosen)]
+        chosen += [number for number in sorted(replied, reverse=True) if number not in chosen][: 2 - len(chosen)]
         if len(set(chosen)) < 2:
-            raise UsageError(f"two different turns with an answer are needed; there are: {known}")
+            raise UsageError(f"two different turns with an answer are needed; there are: {numbers}")
         earlier, later = sorted(chosen)
-        return said[earlier], said[later]
+        return replied[earlier], replied[later]
 
 
 def _similarity(texts: tuple[str, str]) -> float:
@@ -117,30 +128,33 @@ def _compared(first: int, second: int, texts: tuple[str, str]) -> Output:
     contradictions: list[Output] = []
     repeated: list[str] = []
     dropped: list[str] = []
-    for one in before:
-        near = [other for other in after if other.is_about(one)]
-        if any(other.has_figures_of(one) for other in near):
-            repeated.append(excerpt(one.text))
-        elif differing := next((other for other in near if other.differs_from(one)), None):
-            contradictions.append(_contradiction(one, differing))
+    for claim in before:
+        near = [other for other in after if other.is_about(claim)]
+        if any(other.has_figures_of(claim) for other in near):
+            repeated.append(excerpt(claim.text))
+        elif differing := next((other for other in near if other.differs_from(claim)), None):
+            contradictions.append(_contradiction(claim, differing))
         else:
-            dropped.append(excerpt(one.text))
+            dropped.append(excerpt(claim.text))
     output = _output(first, second, _similarity(texts), contradictions, repeated, dropped)
     return {**output, "note": LIMITS}
 
 
-def _contradiction(one: Claim, other: Claim) -> Output:
-    why = "; ".join(f"{theirs} became {ours}" for ours, theirs in other.differs_from(one))
-    return {"first": excerpt(one.text), "second": excerpt(other.text), "why": why}
+def _contradiction(earlier: Claim, later: Claim) -> Output:
+    why = "; ".join(f"{theirs} became {ours}" for ours, theirs in later.differs_from(earlier))
+    return {"first": excerpt(earlier.text), "second": excerpt(later.text), "why": why}
 
 
-def _read(first: int, second: int, texts: tuple[str, str], answer: ComparisonResult) -> Output:
+def _output_of(first: int, second: int, texts: tuple[str, str], answer: ComparisonResult) -> Output:
     before, after = Source(texts[0]), Source(texts[1])
     contradictions = [
-        {**one.model_dump(), "verified": before.holds(one.first) and after.holds(one.second)}
-        for one in answer.contradictions
+        {
+            **contradiction.model_dump(),
+            "verified": before.holds(contradiction.first) and after.holds(contradiction.second),
+        }
+        for contradiction in answer.contradictions
     ]
-    similarity = _similarity((texts[0][:READ], texts[1][:READ]))
+    similarity = _similarity((texts[0][:RULES_LIMIT], texts[1][:RULES_LIMIT]))
     return _output(first, second, similarity, contradictions, answer.repeated, answer.dropped)
 
 

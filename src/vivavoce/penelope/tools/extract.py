@@ -11,7 +11,17 @@ from pydantic import BaseModel, ConfigDict, Field
 from vivavoce.metrics.exact.personal_patterns import checked_region
 from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.waiting import wait_for
-from vivavoce.penelope.tools.analysis import LISTED, READ, SHOWN, AnalysisTool, Output, Plan, Source, excerpt, text_of
+from vivavoce.penelope.tools.analysis import (
+    LISTED,
+    MODEL_LIMIT,
+    RULES_LIMIT,
+    AnalysisTool,
+    Output,
+    Plan,
+    Source,
+    excerpt,
+    text_of,
+)
 from vivavoce.penelope.tools.sentences import sentences, stems
 from vivavoce.penelope.tools.spans import Kind, Span, find_spans
 from vivavoce.penelope.tools.tool import ToolResult
@@ -106,10 +116,10 @@ class ExtractTool(AnalysisTool):
         text, target = self.reply(response_text), text_of("extraction_target", extraction_target)
         return Plan(
             prompt="extract",
-            values={"response": text[:SHOWN], "target": target[:SHOWN]},
+            values={"response": text[:MODEL_LIMIT], "target": target[:MODEL_LIMIT]},
             shape=ExtractionResult,
-            read=partial(_read, text),
-            rules=partial(_found, text[:READ], target[:READ], self.region),
+            read=partial(_output_of, text),
+            rules=partial(_extracted, text[:RULES_LIMIT], target[:RULES_LIMIT], self.region),
             length=len(text),
         )
 
@@ -127,11 +137,11 @@ _KEYS: Mapping[Kind, str] = {
 }
 
 
-def _found(text: str, target: str, region: str | None) -> Output:
+def _extracted(text: str, target: str, region: str | None) -> Output:
     spans = find_spans(text, region)
     listed = {key: _texts(spans, kind) for kind, key in _KEYS.items()}
     listed["relevant_content"] = _relevant(text, target)
-    findings = [_told(key, values) for key, values in listed.items() if values]
+    findings = [_finding(key, values) for key, values in listed.items() if values]
     output: Output = {key: values[:LISTED] for key, values in listed.items()}
     output["findings"] = findings or ["Extraction: nothing found"]
     return output
@@ -155,39 +165,42 @@ def _numbers(span: Span) -> list[str]:
 
 
 def _dated(span: Span) -> str:
-    told = span.value.startswith("-") or span.value in (span.text, span.text.lower())  # without a year, or ISO already
-    return span.text if told else f"{span.text} ({span.value})"
+    is_plain = span.value.startswith("-") or span.value in (
+        span.text,
+        span.text.lower(),
+    )  # no year, or ISO
+    return span.text if is_plain else f"{span.text} ({span.value})"
 
 
 def _relevant(text: str, target: str) -> list[str]:
     """Return the sentences with most of the words of a target, in their order."""
-    wanted = stems(target).keys()
-    scored = [(len(wanted & stems(one).keys()), i, one) for i, one in enumerate(sentences(text))]
-    best = sorted((one for one in scored if one[0]), key=lambda one: (-one[0], one[1]))[: LISTED // 3]
-    return [excerpt(one) for _, _, one in sorted(best, key=lambda one: one[1])]
+    target_stems = stems(target).keys()
+    scored = [(len(target_stems & stems(sentence).keys()), i, sentence) for i, sentence in enumerate(sentences(text))]
+    best = sorted((entry for entry in scored if entry[0]), key=lambda entry: (-entry[0], entry[1]))[: LISTED // 3]
+    return [excerpt(sentence) for _, _, sentence in sorted(best, key=lambda entry: entry[1])]
 
 
-def _told(key: str, values: list[str]) -> str:
+def _finding(key: str, values: list[str]) -> str:
     more = f" and {len(values) - 5} more" if len(values) > 5 else ""
     return f"{key.replace('_', ' ').capitalize()}: {'; '.join(values[:5])}{more}"
 
 
-def _read(text: str, answer: ExtractionResult) -> Output:
+def _output_of(text: str, answer: ExtractionResult) -> Output:
     source = Source(text)
-    entities = [{**one.model_dump(), "verified": source.holds(one.text)} for one in answer.entities[:LISTED]]
-    values = [{**one.model_dump(), "verified": source.holds(one.value)} for one in answer.values[:LISTED]]
-    findings = [_named(one.type, one.text, source) for one in answer.entities[:LISTED]]
-    findings += [_named(one.name, one.value, source) for one in answer.values[:LISTED]]
+    entities = [{**item.model_dump(), "verified": source.holds(item.text)} for item in answer.entities[:LISTED]]
+    values = [{**item.model_dump(), "verified": source.holds(item.value)} for item in answer.values[:LISTED]]
+    findings = [_finding_about(item.type, item.text, source) for item in answer.entities[:LISTED]]
+    findings += [_finding_about(item.name, item.value, source) for item in answer.values[:LISTED]]
     return {
         "extracted_entities": entities,
-        "context_for_each": [one["context"] for one in entities],
-        "relationships": [one.model_dump() for one in answer.relationships[:LISTED]],
+        "context_for_each": [item["context"] for item in entities],
+        "relationships": [item.model_dump() for item in answer.relationships[:LISTED]],
         "values": values,
         "confidence": answer.confidence,
         "findings": findings or ["Extraction: nothing found"],
     }
 
 
-def _named(name: str, text: str, source: Source) -> str:
+def _finding_about(name: str, text: str, source: Source) -> str:
     doubt = "" if source.holds(text) else " (not verified: it does not stand in the answer)"
     return excerpt(f"{name}: {text}") + doubt

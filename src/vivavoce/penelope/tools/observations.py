@@ -1,4 +1,4 @@
-"""What can be said of a reply by rules: its length, tone and form, and what it does. The lists of words are English."""
+"""Findings about a reply by rules: its length, tone and form, and what it does. The lists of words are English."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from vivavoce.penelope.tools.analysis import excerpt, listing
 from vivavoce.penelope.tools.sentences import sentences, stems, words
 from vivavoce.penelope.tools.spans import find_spans
 
-FELT = 20_000
-"""Characters whose tone is looked at."""
+MEASURED = 20_000
+"""Characters whose tone is measured."""
 
 _POSITIVE = (
     "yes|(?:i|we|you) can|(?:i|we) will|happy|help|certainly|glad|of course|absolutely|great|perfect|thank you|thanks"
@@ -50,7 +50,7 @@ def _pattern(expression: str) -> re.Pattern[str]:
     return pattern
 
 
-def _found(expression: str, text: str) -> list[str]:
+def _matches(expression: str, text: str) -> list[str]:
     """Return what matches, each once, in small letters and in order."""
     matches = _pattern(expression).finditer(straight(text))
     return list(dict.fromkeys(" ".join(match[0].lower().split()) for match in matches))
@@ -71,25 +71,25 @@ def tone(text: str) -> tuple[str, float | None]:
 
     Without the extra that has the lexicon, the sentiment is None.
     """
-    text = text[:FELT]
-    negative = _found(_NEGATIVE, text)
-    positive = _found(_POSITIVE, _pattern(_NEGATIVE).sub(" ", straight(text)))
-    felt = sentiment(text) if has_lexicon() else None
-    shown = [f"words: {listing([*positive, *negative])}"] if positive or negative else []
-    shown += [f"English lexicon {felt:+.2f}" if felt is not None else "no lexicon installed"]
-    return f"Tone: {_named(len(positive), len(negative), felt or 0.0)} ({'; '.join(shown)})", felt
+    text = text[:MEASURED]
+    negative = _matches(_NEGATIVE, text)
+    positive = _matches(_POSITIVE, _pattern(_NEGATIVE).sub(" ", straight(text)))
+    score = sentiment(text) if has_lexicon() else None
+    basis = [f"words: {listing([*positive, *negative])}"] if positive or negative else []
+    basis += [f"English lexicon {score:+.2f}" if score is not None else "no lexicon installed"]
+    return f"Tone: {_tone_name(len(positive), len(negative), score or 0.0)} ({'; '.join(basis)})", score
 
 
-def _named(positive: int, negative: int, felt: float) -> str:
-    if positive and (negative or felt <= -0.05):
+def _tone_name(positive: int, negative: int, score: float) -> str:
+    if positive and (negative or score <= -0.05):
         return "mixed"
-    if negative or felt <= -0.05:
+    if negative or score <= -0.05:
         return "generally negative"
-    return "generally positive/helpful" if positive or felt >= 0.05 else "neutral"
+    return "generally positive/helpful" if positive or score >= 0.05 else "neutral"
 
 
 def structure(text: str) -> str:
-    """Say what a text is made of besides sentences."""
+    """Say which elements a text has besides sentences."""
     lines = Counter(kind for line in text.splitlines() if (kind := _kind(line.strip())))
     parts = [_many(count, kind) for kind, count in lines.items() if kind != "row"]
     parts += ["a table"] if lines["row"] > 1 else []
@@ -108,8 +108,8 @@ def _kind(line: str) -> str:
 
 def policy(text: str) -> str:
     """Say whether rules, conditions or terms are stated."""
-    found = _found(_POLICY, text)
-    return f"Policy check: contains policy language ({listing(found)})" if found else "Policy check: no policy language"
+    terms = _matches(_POLICY, text)
+    return f"Policy check: contains policy language ({listing(terms)})" if terms else "Policy check: no policy language"
 
 
 def refusal(text: str) -> str | None:
@@ -127,36 +127,36 @@ def _refusing() -> re.Pattern[str]:
 
 def question(text: str) -> str | None:
     """Quote the last question that a reply asks back."""
-    asked = [one for one in sentences(text) if one.rstrip("\"'”’)*_ ").endswith(("?", "？"))]
-    return f'Question asked back: "{excerpt(asked[-1])}"' if asked else None
+    questions = [sentence for sentence in sentences(text) if sentence.rstrip("\"'”’)*_ ").endswith(("?", "？"))]
+    return f'Question asked back: "{excerpt(questions[-1])}"' if questions else None
 
 
 def hedging(text: str) -> str | None:
     """List the words with which a reply leaves open whether it is right."""
-    found = _found(_HEDGES, text)
-    return f"Hedging: {listing(found)}" if found else None
+    hedges = _matches(_HEDGES, text)
+    return f"Hedging: {listing(hedges)}" if hedges else None
 
 
 def coverage(text: str, focus: str, besides: Collection[str]) -> str | None:
     """Say which words of what was asked for occur in a reply, `besides` some stems that ask for a check."""
-    wanted = {root: word for root, word in stems(focus).items() if root not in besides}
+    asked_for = {root: word for root, word in stems(focus).items() if root not in besides}
     there = stems(text)
-    if not wanted:
+    if not asked_for:
         return None
-    present = [word for root, word in wanted.items() if root in there]
-    absent = [word for root, word in wanted.items() if root not in there]
-    said = [f"mentions {listing(present)}"] if present else []
-    said += [f"does not mention {listing(absent)}"] if absent else []
-    return f"Focus: {'; '.join(said)}"
+    present = [word for root, word in asked_for.items() if root in there]
+    absent = [word for root, word in asked_for.items() if root not in there]
+    parts = [f"mentions {listing(present)}"] if present else []
+    parts += [f"does not mention {listing(absent)}"] if absent else []
+    return f"Focus: {'; '.join(parts)}"
 
 
 def context_kept(text: str, earlier: Sequence[str]) -> str:
-    """Say which words of what was said before a reply takes up."""
+    """Say which words of earlier messages a reply takes up."""
     there = stems(text)
-    known = {root: word for one in earlier for root, word in stems(one).items()}
-    taken = [word for root, word in known.items() if root in there]
-    if not known:
+    earlier_words = {root: word for text_before in earlier for root, word in stems(text_before).items()}
+    taken_up = [word for root, word in earlier_words.items() if root in there]
+    if not earlier_words:
         return "Context check: nothing was said before"
-    if not taken:
+    if not taken_up:
         return "Context check: takes up no word of what was said before"
-    return f"Context check: takes up {listing(taken)} of what was said before"
+    return f"Context check: takes up {listing(taken_up)} of what was said before"

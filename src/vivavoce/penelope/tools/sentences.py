@@ -1,4 +1,4 @@
-"""Sentences, and the words in them that carry meaning: English, told apart by rules."""
+"""Sentences, and the words in them that carry meaning: English, found by rules."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STOP_WORDS = frozenset(
     while who whom whose why will with within would you your yours text target assistant clearly contain contains
     """.split()  # noqa: SIM905  # a list would take a line for each
 )
-"""English words that say nothing of a subject, and those with which something is asked of a tool."""
+"""English words without meaning for a subject, and those that people use to address a tool."""
 
 _DENIALS = re.compile(r"\b(?:not|no|never|none|nothing|neither|nor|cannot|without)\b|n['’]t\b", re.IGNORECASE)
 _SUFFIXES = ("able", "ments", "ment", "ing", "ies", "ied", "ed", "es", "ly", "s", "y", "e")
@@ -65,15 +65,15 @@ def words(text: str) -> list[str]:
 
 
 def stems(text: str) -> dict[str, str]:
-    """Return the words that carry meaning, by what is left of them without an ending; numbers are none."""
-    found = {stem(word): word for word in words(text) if word not in STOP_WORDS and not word.isdigit()}
-    return {root: word for root, word in found.items() if len(root) > 1}
+    """Return the words that carry meaning, by their stems; numbers are left out."""
+    by_stem = {stem(word): word for word in words(text) if word not in STOP_WORDS and not word.isdigit()}
+    return {root: word for root, word in by_stem.items() if len(root) > 1}
 
 
 def stem(word: str) -> str:
     """Return a word without its English ending: `refund`, `refunded` and `refundable` are the same."""
     word = word.removesuffix("'s")
-    suffix = next((one for one in _SUFFIXES if word.endswith(one) and len(word) - len(one) >= 3), "")
+    suffix = next((ending for ending in _SUFFIXES if word.endswith(ending) and len(word) - len(ending) >= 3), "")
     if suffix == "s" and word.endswith("ss"):
         return word
     root = word.removesuffix(suffix)

@@ -12,7 +12,7 @@ from vivavoce.metrics.exact.personal_patterns import find_personal_data
 
 Kind = Literal["url", "email", "phone", "date", "time", "money", "quantity", "code", "number"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-"""In the order of their say: what belongs to one kind is not looked at for a later one."""
+"""In order of precedence: text that belongs to one kind is not searched for a later one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +37,16 @@ def find_spans(text: str, region: str | None = None) -> list[Span]:
     `region` is the country in whose plan phone numbers without `+` are looked up; those written in the usual groups of
     digits, as in `555-123-4567`, are found without. Names of months, weekdays and units are English.
     """
-    found: list[Span] = []
+    spans: list[Span] = []
     for kind in KINDS:
         new = list(_personal(text, region)) if kind == "email" else list(_FINDERS[kind](text))
-        found += new
+        spans += new
         text = _without(text, new)
-    return sorted(found, key=lambda span: span.start)
+    return sorted(spans, key=lambda span: span.start)
 
 
 def _without(text: str, spans: list[Span]) -> str:
-    """Return a text of the same length in which nobody finds these spans again."""
+    """Return a text of the same length in which these spans are blanked out."""
     parts: list[str] = []
     end = 0
     for span in sorted(spans, key=lambda span: span.start):
@@ -67,9 +67,9 @@ def _urls(text: str) -> Iterator[Span]:
 
 
 def _personal(text: str, region: str | None) -> Iterator[Span]:
-    for one in find_personal_data(text, ("email", "phone"), region):
-        if one.kind in ("email", "phone"):
-            yield Span(one.kind, one.start, text[one.start : one.end], one.key)
+    for datum in find_personal_data(text, ("email", "phone"), region):
+        if datum.kind in ("email", "phone"):
+            yield Span(datum.kind, datum.start, text[datum.start : datum.end], datum.key)
 
 
 _PHONE = re.compile(
@@ -117,7 +117,7 @@ def _dates(text: str) -> Iterator[Span]:
 
 
 def _dated(part: dict[str, str | None]) -> str:
-    """Return a date as ISO 8601 writes it, as far as it is known; of an order that nobody knows, both readings."""
+    """Return a date in ISO 8601, as far as it is known; where the order of day and month is open, both readings."""
     if weekday := part.get("weekday"):
         return weekday.lower()
     year = part.get("year")
@@ -136,10 +136,10 @@ def _month(name: str) -> int:
 
 def _iso(year: str | None, month: int, day: str | None) -> str:
     try:
-        known = date(int(year or 2000), month, int(day or 1))  # any leap year
+        day_of_year = date(int(year or 2000), month, int(day or 1))  # any leap year
     except ValueError:
         return ""
-    return f"{year or '-'}-{known.month:02}" + (f"-{known.day:02}" if day else "")
+    return f"{year or '-'}-{day_of_year.month:02}" + (f"-{day_of_year.day:02}" if day else "")
 
 
 _TIME = re.compile(
@@ -191,14 +191,14 @@ _QUANTITY = re.compile(
 
 def _quantities(text: str) -> Iterator[Span]:
     for match in _QUANTITY.finditer(text):
-        amounts = [_plain_number(one) for one in (match["amount"], match["up_to"]) if one]
+        amounts = [_plain_number(amount) for amount in (match["amount"], match["up_to"]) if amount]
         if all(amounts):
             unit = _unit((match["unit"] or match["sign"] or match["plural"]).lower())
             yield Span("quantity", match.start(), match[0], f"{'-'.join(amounts)} {unit}", unit)
 
 
-def _unit(written: str) -> str:
-    return "%" if written in ("percent", "per cent") else written.removesuffix("s") if len(written) > 2 else written
+def _unit(text: str) -> str:
+    return "%" if text in ("percent", "per cent") else text.removesuffix("s") if len(text) > 2 else text
 
 
 _CODE = re.compile(r"(?<![\w-])#?(?P<code>[A-Za-z0-9]++(?:-[A-Za-z0-9]++)*+)(?!\w)")
@@ -229,14 +229,14 @@ _GROUPED = re.compile(
 _DECIMAL = re.compile(r"[0-9]++(?:[.,][0-9]++)?+")
 
 
-def _plain_number(written: str) -> str:
-    """Return a number without what groups its digits and with a decimal point; empty for what is none, as `1.2.3`."""
-    if _GROUPED.fullmatch(written):
-        point = "," if written.rfind(",") > written.rfind(".") and "." in written else "."
-        written = written.replace("." if point == "," else ",", "").replace(",", ".")
-    elif not _DECIMAL.fullmatch(written):
+def _plain_number(text: str) -> str:
+    """Return a number without separators of groups and with a decimal point; empty for a text such as `1.2.3`."""
+    if _GROUPED.fullmatch(text):
+        point = "," if text.rfind(",") > text.rfind(".") and "." in text else "."
+        text = text.replace("." if point == "," else ",", "").replace(",", ".")
+    elif not _DECIMAL.fullmatch(text):
         return ""
-    whole, _, fraction = written.replace(",", ".").partition(".")
+    whole, _, fraction = text.replace(",", ".").partition(".")
     fraction = fraction.rstrip("0")
     return (whole.lstrip("0") or "0") + (f".{fraction}" if fraction else "")
 

@@ -29,7 +29,7 @@ REPLY_LIMIT = 20_000
 
 
 class TargetInteractionTool(Tool):
-    """Says something to the target and returns what it answers.
+    """Sends a message to the target and returns its answer.
 
     Given a target alone, it holds one conversation with it, for trying a target by hand.
     """
@@ -54,7 +54,7 @@ class TargetInteractionTool(Tool):
         }
 
     def message(self, message: str, files: Sequence[str] = ()) -> HumanMessage:
-        """Return what is said, with the files that are attached.
+        """Return the message with its attached files.
 
         Raises:
             UsageError: a file cannot be read.
@@ -70,18 +70,18 @@ class TargetInteractionTool(Tool):
     async def aexecute(self, message: str, files: Sequence[str] = (), **more: Any) -> ToolResult:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Send a message; a target that fails is a result, not an exception."""
         del more
-        return told(await self.dialogue.say(self.message(message, files)))
+        return tool_result_of(await self.dialogue.say(self.message(message, files)))
 
 
-def told(exchange: Turn) -> ToolResult:
-    """Return what the tester is told of an exchange: the words of the target, or how it failed."""
+def tool_result_of(exchange: Turn) -> ToolResult:
+    """Return the result of an exchange for the tester: the words of the target, or its failure."""
     if exchange.failure is not None:
         return ToolResult(success=False, error=shorten(exchange.failure.message, 500))
     reply = "\n".join(filter(None, assistant_texts(exchange.messages)))
     return ToolResult(success=True, output={"response": shorten(reply, REPLY_LIMIT)})
 
 
-def spelled(result: ToolResult) -> str:
+def result_text(result: ToolResult) -> str:
     """Return a result as the JSON text that the tester's model reads."""
     return json.dumps(result.model_dump(exclude_none=True), ensure_ascii=False, default=str)
 

@@ -32,8 +32,8 @@ class ToolResult(BaseModel):
 class Tool(ABC):
     """Something the tester may do. The tester's model reads its name, `documentation` and the schema of its arguments.
 
-    A tool of your own says what it is and does it in `execute`, or in its async twin. What it raises is told to the
-    model, which goes on.
+    A user-defined tool describes itself in these attributes and acts in `execute`, or in its async twin. Its exceptions
+    become error results, with which the model goes on.
     """
 
     name: str
@@ -46,26 +46,26 @@ class Tool(ABC):
 
     @abstractmethod
     def execute(self, **arguments: Any) -> ToolResult:
-        """Do it."""
+        """Carry out a call."""
 
     async def aexecute(self, **arguments: Any) -> ToolResult:
-        """Do it without holding up the event loop."""
+        """Carry out a call without blocking the event loop."""
         return await call(self.execute, **arguments)
 
     def begin(self, state: TestState) -> Tool:
-        """Return the tool for one test; one that looks at the test returns a copy that knows it."""
+        """Return the tool for one test; one that reads the test's state returns a copy that has it."""
         del state
         return self
 
     def findings(self, result: ToolResult) -> list[str]:
-        """Return what a result is worth keeping for the judge and the report, in words."""
+        """Return the findings of a result as texts, for the judge and the report."""
         output: object = result.output
         if isinstance(output, Mapping):
             listed = cast("Mapping[str, object]", output).get("findings")
             if isinstance(listed, list):
-                return [str(one) for one in cast("list[object]", listed)]
-        said = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, default=str)
-        return [f"{self.name}: {shorten(said, FINDING_LIMIT)}"] if result.success and output is not None else []
+                return [str(finding) for finding in cast("list[object]", listed)]
+        text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, default=str)
+        return [f"{self.name}: {shorten(text, FINDING_LIMIT)}"] if result.success and output is not None else []
 
     @property
     def documentation(self) -> str:
@@ -113,14 +113,14 @@ def tool(
     """Make a tool of a function: `@tool`, or `@tool(name="…")`."""
     if function is not None:
         return FunctionTool(function)
-    return lambda made: FunctionTool(made, name)
+    return lambda decorated: FunctionTool(decorated, name)
 
 
 def as_tool(thing: Tool | Callable[..., Any]) -> Tool:
     """Return a tool; a function is made one.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: it is neither a tool nor a function.
     """
     if isinstance(thing, Tool):
         return thing
