@@ -1,4 +1,4 @@
-"""Addresses of models: those that a provider fixed for everybody, and how an address becomes part of an identity."""
+"""Addresses of models: the fixed ones of providers, and how an address becomes part of an identity."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def identity_at(address: str, model: str) -> str:
 
 
 def plain_address(address: str) -> str:
-    """Return an address as records may hold it: one spelling of each, without user, password, query and fragment."""
+    """Return an address in the one form that records hold, without user, password, query and fragment."""
     parts = urlsplit(address)
     host = parts.hostname or ""
-    shown = f"[{host}]" if ":" in host else host
+    host_text = f"[{host}]" if ":" in host else host
     port = "" if parts.port in (None, _PORTS.get(parts.scheme)) else f":{parts.port}"
-    return f"{parts.scheme}://{shown}{port}{parts.path.rstrip('/')}"
+    return f"{parts.scheme}://{host_text}{port}{parts.path.rstrip('/')}"

@@ -2,7 +2,7 @@
 
 Source of both formats and of the limits: OpenAI's reference of `POST /batches`, as Azure, vLLM and others speak it. A
 line that asks is `{"custom_id", "method", "url", "body"}`, one that answers `{"custom_id", "response": {"status_code",
-"body"}, "error"}`. `custom_id` is the key that the reply will be kept under, and a mark of the model that is asked.
+"body"}, "error"}`. `custom_id` is the key that the reply will be kept under, and a hash of the model that is asked.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ DISCOUNT = 0.5
 """The part of the usual price that a batch costs at OpenAI and Azure; what it costs elsewhere is not known."""
 _DISCOUNTED = ("openai:", "azure:")
 _MODE = "batch"
-"""How an imported answer was asked for, by which it is told from one that a model gave here."""
+"""The mode of an imported answer, which sets it apart from an answer that a model gave directly."""
 _CAUSE = 300
 """Characters of a cause that are kept."""
 
 
 @dataclass(slots=True)
 class _Part:
-    """A file that is being written beside the place where it will be."""
+    """A file that is written under a temporary name beside its final place."""
 
     place: Path
     beside: Path
@@ -57,14 +57,14 @@ class _Part:
 
 
 class RequestFile:
-    """A model that writes down what it is asked, and never answers: each question fails with the kind `exported`.
+    """A model that writes its requests to files and never answers: each question fails with the kind `exported`.
 
     The same question is written once. Around it, a `CachedModel` answers what is known already, so that only what is
-    missing is written. `files` are those that are there after `close`, and `asked` says how many requests they hold.
+    missing is written. `files` are the ones written by `close`, and `asked` is how many requests they hold.
     Where one file would hold more than the service takes, `NAME-2.jsonl` and so on follow.
 
     Raises:
-        UsageError: the file is there already or cannot be written, or the model does not speak OpenAI's wire.
+        UsageError: the file exists already or cannot be written, or the model does not use OpenAI's format.
     """
 
     def __init__(
@@ -104,14 +104,16 @@ class RequestFile:
         if key not in self._keys:
             body = self._model.body(request)
             if "response_format" not in body or "tools" in body:
-                said = "only questions that ask for JSON natively, and offer no tools, can be asked in a batch"
-                raise ModelFault(said, kind="unsupported")
-            self._write({"custom_id": f"{key}-{_mark(self.identity)}", "method": "POST", "url": URL, "body": body})
+                message = "only questions that ask for JSON natively, and offer no tools, can be asked in a batch"
+                raise ModelFault(message, kind="unsupported")
+            self._write(
+                {"custom_id": f"{key}-{_model_hash(self.identity)}", "method": "POST", "url": URL, "body": body}
+            )
             self._keys.add(key)
         raise ModelFault(f"asked in {self._path}; import the responses", kind="exported")
 
     async def close(self) -> None:
-        """Put the files in their places, unless nothing was asked; a later question begins another file.
+        """Move the files to their final places, if anything was asked; a later question begins another file.
 
         Raises:
             UsageError: something could not be written, and no file is left.
@@ -129,7 +131,7 @@ class RequestFile:
                 self.files.append(part.place)
                 self.asked += part.requests
         except OSError as error:
-            raise _unwritable(self._path, error) from error
+            raise _not_writable(self._path, error) from error
         finally:
             for part in parts:
                 part.beside.unlink(missing_ok=True)
@@ -146,7 +148,7 @@ class RequestFile:
             part.file.write(data)
             part.requests, part.size = part.requests + 1, part.size + len(data)
         except OSError as error:
-            self._error = _unwritable(self._path, error)
+            self._error = _not_writable(self._path, error)
             raise self._error from error
 
     def _begin(self) -> _Part:
@@ -159,7 +161,7 @@ class RequestFile:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """A question of a batch that has no answer to keep; `cause` is one line, partly in the words of the service."""
+    """A question of a batch without a usable answer; `cause` is one line, partly from the service."""
 
     custom_id: str
     cause: str
@@ -167,10 +169,10 @@ class Unanswered:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What a file of responses held: `answered` are kept, `added` of them were not there before.
+    """The content of a file of responses: `answered` are kept, `added` of them are new.
 
-    `replaced` took the place of another answer that had been imported. `usage` is what the batch used and cost,
-    answered or not, where the service says so.
+    `replaced` took the place of another answer that had been imported. `usage` is that of the whole
+    batch with its cost, where the service reports it.
     """
 
     answered: int
@@ -185,7 +187,7 @@ def import_responses(path: str | os.PathLike[str], replies: KeptReplies, model: 
 
     `model` is the judge as it was named for the export. A refusal, an answer that was cut off or is not a JSON
     object, and a request that failed are not kept: asked again, they are exported again. Whether an answer matches its
-    schema shows when it is used; one that does not is exported again too. An answer that differs from one that was
+    schema is checked when it is used; one that does not is exported again too. An answer that differs from one that was
     imported before replaces it, for it is a correction. A second import of the same file changes nothing.
 
     Raises:
@@ -194,13 +196,13 @@ def import_responses(path: str | os.PathLike[str], replies: KeptReplies, model: 
         StoreError: the store cannot be written.
     """
     name = model_name(model)
-    reading = _Responses(Path(path), name, _mark(model_identity(model)), _price(name))
+    reading = _Responses(Path(path), name, _model_hash(model_identity(model)), _price(name))
     reading.read()
     now = time.time()
-    rows = [StoredReply(key, name, encode_reply(one.reply), now) for key, one in reading.answers.items()]
-    corrected = [key for key, one in reading.answers.items() if _differs(replies.get(key), one.reply)]
+    rows = [StoredReply(key, name, encode_reply(answer.reply), now) for key, answer in reading.answers.items()]
+    corrected = [key for key, answer in reading.answers.items() if _differs(replies.get(key), answer.reply)]
     added = replies.add(rows, replacing=corrected)
-    failed = tuple(one for key, one in reading.failed.items() if key not in reading.answers)
+    failed = tuple(question for key, question in reading.failed.items() if key not in reading.answers)
     return ImportReport(len(rows), added, failed, reading.usage, len(corrected))
 
 
@@ -214,11 +216,11 @@ class _Answer:
 
 @dataclass(slots=True)
 class _Responses:
-    """One reading of a file: what it holds, by the keys of the questions; `mark` is that of the model."""
+    """The content of a file by the keys of the questions; `model_hash` is that of the model."""
 
     path: Path
     model: str
-    mark: str
+    model_hash: str
     price: Price | None
     answers: dict[str, _Answer] = field(default_factory=dict[str, _Answer])
     failed: dict[str, Unanswered] = field(default_factory=dict[str, Unanswered])
@@ -233,10 +235,10 @@ class _Responses:
                 raise UsageError(Problem(str(error), self.path, line)) from error
 
     def _take(self, line: int, row: Row) -> None:
-        key, mark, outcome = _outcome(row)
-        if mark not in ("", self.mark):
+        key, model_hash, outcome = _outcome(row)
+        if model_hash not in ("", self.model_hash):
             raise ValueError(f"answers a question to another model than {self.model}; name the judge of the export")
-        used = self.usage
+        usage_before = self.usage
         try:
             if isinstance(outcome, str):
                 raise ModelFault(outcome, kind="http")
@@ -246,17 +248,17 @@ class _Responses:
             self.failed.setdefault(key, Unanswered(row["custom_id"], _cause(fault)))
             return
         first = self.answers.setdefault(key, _Answer(line, reply))
-        if first.line != line:  # the same answer written twice is paid for once
-            self.usage = used
-        if _said(first.reply) != _said(reply):
+        if first.line != line:  # the same answer written twice is charged once
+            self.usage = usage_before
+        if _content(first.reply) != _content(reply):
             raise ValueError(f"contradicts line {first.line}, which answers the same question; remove one of the two")
 
     def _check_model(self, answered: object) -> None:
-        """Refuse what a model says that was not asked; a deployment of Azure has another name than its model."""
+        """Refuse the answer of another model; a deployment of Azure has another name than its model."""
         if not isinstance(answered, str) or self.model.startswith("azure:"):
             return
-        asked = self.model.partition("#" if "#" in self.model else ":")[2]
-        if not is_version_of(answered, asked):
+        requested = self.model.partition("#" if "#" in self.model else ":")[2]
+        if not is_version_of(answered, requested):
             raise ValueError(f"is an answer of the model '{answered}', and {self.model} was asked; ask that again")
 
     def _reply(self, body: Mapping[str, Any]) -> ModelReply:
@@ -283,60 +285,62 @@ class _Responses:
 
 
 def _outcome(row: Row) -> tuple[str, str, dict[str, Any] | str]:
-    """Return the key of a line and the mark of its model, with its chat completion, or with why there is none.
+    """Return the key of a line and the hash of its model, with its chat completion, or with the reason there is none.
 
     Raises:
         ValueError: it is not a line of a response.
     """
-    given = row.get("custom_id")
-    found = re.fullmatch("([0-9a-f]{32})(?:-([0-9a-f]{8}))?", given) if isinstance(given, str) else None
-    if found is None:
-        raise ValueError(f"custom_id: 32 hexadecimal digits are needed, as vivavoce exports them, got {given!r:.60}")
-    key, mark = found[1], found[2] or ""
+    custom_id = row.get("custom_id")
+    match = re.fullmatch("([0-9a-f]{32})(?:-([0-9a-f]{8}))?", custom_id) if isinstance(custom_id, str) else None
+    if match is None:
+        raise ValueError(
+            f"custom_id: 32 hexadecimal digits are needed, as vivavoce exports them, got {custom_id!r:.60}"
+        )
+    key, model_hash = match[1], match[2] or ""
     match row:
         case {"method": _}:
             raise ValueError("is a request; the file that the service returned is needed")
         case {"error": error} if error:
-            return key, mark, _complaint(error)
+            return key, model_hash, _complaint(error)
         case {"response": {"status_code": 200, "body": {**body}}}:
-            return key, mark, cast("dict[str, Any]", body)
+            return key, model_hash, cast("dict[str, Any]", body)
         case {"response": {"status_code": int(status), **rest}}:
-            return key, mark, f"status {status}: {_complaint(rest.get('body'))}"
+            return key, model_hash, f"status {status}: {_complaint(rest.get('body'))}"
         case _:
             raise ValueError("has neither a response with its status_code nor an error")
 
 
-def _complaint(said: Any) -> str:
-    """Return the words of a service, which may stand in an `error` with its code."""
-    match said:
+def _complaint(body: Any) -> str:
+    """Return the message of a service, which may be inside an `error` with a code."""
+    match body:
         case {"error": error} if error:
             return _complaint(error)
         case {"message": str(message), **rest}:
             return f"{rest['code']}: {message}" if isinstance(rest.get("code"), str) else message
         case str():
-            return said
+            return body
         case _:
-            return json.dumps(said)
+            return json.dumps(body)
 
 
-def _mark(identity: str) -> str:
-    """Return a short hash, by which the questions to one model are told from those to another."""
+def _model_hash(identity: str) -> str:
+    """Return a short hash of a model, which sets its questions apart from those to other models."""
     return blake2b(identity.encode(), digest_size=4).hexdigest()
 
 
-def _said(reply: ModelReply) -> tuple[str, Any]:
+def _content(reply: ModelReply) -> tuple[str, Any]:
     return reply.text, reply.parsed
 
 
 def _differs(kept: str | None, reply: ModelReply) -> bool:
-    """Say whether a reply that is kept was imported and says something else."""
+    """Say whether a kept reply was imported and has other content."""
     if kept is None:
         return False
     try:
         before = decode_reply(kept)
     except ValueError:
         return True
-    return before.applied.get("mode") == _MODE and _said(before) != _said(reply)
+    return before.applied.get("mode") == _MODE and _content(before) != _content(reply)
 
 
 def _cause(fault: ModelFault) -> str:
@@ -353,5 +357,5 @@ def _check_free(path: Path) -> None:
         raise UsageError(Problem("is there already; name another file, or remove it", path))
 
 
-def _unwritable(path: Path, error: OSError) -> UsageError:
+def _not_writable(path: Path, error: OSError) -> UsageError:
     return UsageError(Problem(f"cannot be written: {error.strerror or error}", path))

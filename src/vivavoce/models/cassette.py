@@ -1,4 +1,4 @@
-"""A cassette: kept replies as a file, so that what was asked once can be answered elsewhere, offline.
+"""A cassette: kept replies as a file, so that the same questions can be answered elsewhere, offline.
 
 It is JSONL. The first line says what it is, `{"vivavoce_replies": 1}`; each other one is a reply with the key of its
 question: `{"key", "model", "created_at", "reply": {"text", "parsed", "tool_calls", "usage", "applied"}}`. The questions
@@ -28,7 +28,7 @@ class KeptReplies(Protocol):
     """Where the replies are, such as `Store.replies()`."""
 
     def all(self, models: Sequence[str] = ()) -> Iterator[StoredReply]:
-        """Yield what is kept, of these models or of all."""
+        """Yield the kept replies, of these models or of all."""
         ...
 
     def get(self, key: str) -> str | None:
@@ -43,7 +43,7 @@ class KeptReplies(Protocol):
 def export_replies(store: KeptReplies, path: str | os.PathLike[str], models: Sequence[str] = ()) -> int:
     """Write the replies of a store, or of the models of these names in it, and return how many they are.
 
-    A file that is there already is replaced once everything is written.
+    An existing file is replaced once everything is written.
 
     Raises:
         UsageError: the file cannot be written.
@@ -56,8 +56,8 @@ def export_replies(store: KeptReplies, path: str | os.PathLike[str], models: Seq
         try:
             with beside.open("w", encoding="utf-8", newline="\n") as file:
                 file.write(_line({_HEAD: FORMAT}))
-                for kept in store.all(models):
-                    file.write(_line({**kept._asdict(), "reply": json.loads(kept.reply)}))
+                for reply in store.all(models):
+                    file.write(_line({**reply._asdict(), "reply": json.loads(reply.reply)}))
                     count += 1
             os.replace(beside, place)
         finally:
@@ -76,16 +76,16 @@ def import_replies(store: KeptReplies, path: str | os.PathLike[str]) -> int:
         UsageError: the file cannot be read, or a line is broken; it names file and line.
         StoreError: the store cannot be written.
     """
-    return store.add(_read(Path(path)))
+    return store.add(_rows(Path(path)))
 
 
-def _read(path: Path) -> Iterator[StoredReply]:
+def _rows(path: Path) -> Iterator[StoredReply]:
     rows = read_rows(path, "jsonl")
     line, head = next(rows, (1, dict[str, Any]()))
     version = head.get(_HEAD)
     if not isinstance(version, int):
-        said = f'is not a file of replies: its first line is not {{"{_HEAD}": {FORMAT}}}'
-        raise UsageError(Problem(said, path, line))
+        message = f'is not a file of replies: its first line is not {{"{_HEAD}": {FORMAT}}}'
+        raise UsageError(Problem(message, path, line))
     if version > FORMAT:
         raise UsageError(Problem("is of a newer vivavoce; upgrade it: pip install --upgrade vivavoce", path, line))
     for line, row in rows:

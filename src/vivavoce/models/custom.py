@@ -1,4 +1,4 @@
-"""`as_model`: a model by its name, one that is a model already, or any object that can `generate`."""
+"""`as_model`: makes a model of a name, or of any object that can `generate`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from vivavoce.records.failure import shorten
 
 @runtime_checkable
 class SupportsGenerate(Protocol):
-    """What can be adapted: `generate(prompt)`, and `generate(prompt, schema=…)` where the answer must match one.
+    """An object that can be adapted: `generate(prompt)`, and with `schema=…` where the answer must match one.
 
-    It may be sync, and then block, or async. `schema` is a class of pydantic or a JSON schema, as it was asked for. It
+    It may be sync, and then block, or async. `schema` is a class of pydantic or a JSON schema, as in the request. It
     returns a text or a dict.
     """
 
@@ -28,14 +28,14 @@ class SupportsGenerate(Protocol):
 
 
 ModelLike = str | Model | SupportsGenerate
-"""What is accepted wherever a model is needed."""
+"""The types that are accepted wherever a model is needed."""
 
 
 def as_model(thing: ModelLike) -> Model:
-    """Return a thing as a model: a name is opened, a model passes, and what has a `generate` is adapted.
+    """Return a model: a name is opened, a model is returned as it is, and an object with `generate` is adapted.
 
     Raises:
-        UsageError: it is none of these, or the name cannot be opened.
+        UsageError: it is not one of these, or the name cannot be opened.
     """
     if isinstance(thing, str):
         return open_model(thing)
@@ -44,18 +44,18 @@ def as_model(thing: ModelLike) -> Model:
             return thing
         if isinstance(thing, SupportsGenerate) and callable(thing.generate):
             return CustomModel(thing)
-    got = f"the class {thing.__name__} itself" if isinstance(thing, type) else type(thing).__name__
+    received = f"the class {thing.__name__} itself" if isinstance(thing, type) else type(thing).__name__
     raise UsageError(
         f"a model is a name such as openai:gpt-4.1-mini, a vivavoce model, or an object with "
-        f"generate(prompt, schema=None); got {got}"
+        f"generate(prompt, schema=None); got {received}"
     )
 
 
 class CustomModel:
     """A model around an object that can `generate`: the prompt is the text of all messages, a blank line between.
 
-    It takes no settings, which `applied` says with None for each, and no tools. One that does not name itself is called
-    after its class and `anonymous`: another object of that class may answer otherwise, so its answers are never kept.
+    It takes no settings (`applied` has None for each) and no tools. One without a name of its own is named after its
+    class and `anonymous`: another object of that class may answer differently, so its answers are never kept.
     """
 
     def __init__(self, thing: SupportsGenerate) -> None:
@@ -80,14 +80,14 @@ class CustomModel:
         return ModelReply(text, parsed=parsed, applied=applied)
 
     async def close(self) -> None:
-        """Do nothing: a custom model belongs to whoever made it."""
+        """Do nothing: a custom model belongs to its creator."""
 
     async def _ask(self, request: Request) -> object:
         prompt = "\n\n".join(message.text for message in request.messages)
-        wanted = {} if request.schema is None else {"schema": request.schema}
+        options = {} if request.schema is None else {"schema": request.schema}
         try:
-            return await call(self._thing.generate, prompt, **wanted)
-        except RateLimited as limited:  # whoever wrote it need not know that it may be a target, too
+            return await call(self._thing.generate, prompt, **options)
+        except RateLimited as limited:  # its author need not know that targets raise it too
             raise limited.restated(str(limited), blame=ModelFault.blame) from limited.__cause__
         except VivavoceError:
             raise
@@ -103,17 +103,17 @@ class CustomModel:
             try:
                 return json.dumps(answer)
             except (TypeError, ValueError, RecursionError) as error:
-                said = f"{self.name} returned a dict that is not JSON: {error}"
-                raise ModelFault(said, kind="format", evidence=shorten(repr(cast("object", answer)))) from error
-        said = f"{self.name} returned a {type(answer).__name__}; a text or a dict is needed"
-        raise ModelFault(said, kind="format", evidence=shorten(repr(answer)))
+                message = f"{self.name} returned a dict that is not JSON: {error}"
+                raise ModelFault(message, kind="format", evidence=shorten(repr(cast("object", answer)))) from error
+        message = f"{self.name} returned a {type(answer).__name__}; a text or a dict is needed"
+        raise ModelFault(message, kind="format", evidence=shorten(repr(answer)))
 
     def _parsed(self, text: str, schema: Schema) -> dict[str, Any]:
         try:
             return read_structured(text, schema)
         except ValueError as error:
-            said = f"{self.name} answered outside the JSON schema: {error}"
-            raise ModelFault(said, kind="format", evidence=text) from error
+            message = f"{self.name} answered outside the JSON schema: {error}"
+            raise ModelFault(message, kind="format", evidence=text) from error
 
 
 def _is_model(thing: object) -> TypeGuard[Model]:
@@ -122,7 +122,7 @@ def _is_model(thing: object) -> TypeGuard[Model]:
 
 
 def _name(thing: SupportsGenerate) -> str:
-    """Return the name that it gives itself, or that of its class."""
+    """Return its own name, or that of its class."""
     ask = getattr(thing, "get_model_name", None)
-    said: object = ask() if callable(ask) else None
-    return said if isinstance(said, str) and said else type(thing).__name__
+    own_name: object = ask() if callable(ask) else None
+    return own_name if isinstance(own_name, str) and own_name else type(thing).__name__

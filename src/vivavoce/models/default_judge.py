@@ -1,4 +1,4 @@
-"""`DefaultJudge`: the model that VIVAVOCE_JUDGE names, for what is asked without a model of its own."""
+"""`DefaultJudge`: the model that VIVAVOCE_JUDGE names, for metrics without a model of their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from vivavoce.settings import settings
 
 
 class DefaultJudge:
-    """The model that VIVAVOCE_JUDGE names when it is needed; what was opened is used until it is closed."""
+    """The model that VIVAVOCE_JUDGE names when it is needed; an opened model is used until it is closed."""
 
     def __init__(self) -> None:
         self._opened: dict[str, Model] = {}
@@ -38,7 +38,7 @@ class DefaultJudge:
         return self._opened[identity]
 
     async def close(self) -> None:
-        """Close what was opened; a later question opens the model that is named then."""
+        """Close the opened models; a later question opens the model that is named then."""
         opened, self._opened = self._opened, {}
         for model in opened.values():
             await model.close()

@@ -30,7 +30,7 @@ TEXTS_PER_REQUEST = 256
 
 
 class Embedder(Protocol):
-    """What makes vectors of texts; `name` says which, with its provider."""
+    """Makes vectors of texts; `name` is that of the model, with its provider."""
 
     name: str
 
@@ -38,7 +38,7 @@ class Embedder(Protocol):
         """Return a vector for each text, in their order and all of one length.
 
         Raises:
-            ModelFault: no answer, or none that fits.
+            ModelFault: there is no answer, or it does not fit.
         """
         ...
 
@@ -48,7 +48,7 @@ class Embedder(Protocol):
 
 
 EmbedderLike = str | Embedder
-"""What is accepted wherever an embedder is needed."""
+"""The types that are accepted wherever an embedder is needed."""
 
 
 def as_embedder(thing: EmbedderLike) -> Embedder:
@@ -154,8 +154,8 @@ class OpenAIEmbedder:
         cost = None
         try:
             answer = await self._client.request("POST", self._url, body, self._headers, repeatable=True)
-            vectors, used = _read(answer, len(texts))
-            cost = self._price and used and self._price.cost(used)
+            vectors, usage = _vectors_of(answer, len(texts))
+            cost = self._price and usage and self._price.cost(usage)
             return vectors
         except Fault as fault:
             if fault.kind in NOT_CHARGED:
@@ -165,7 +165,7 @@ class OpenAIEmbedder:
             self._budget.settle(reservation, cost)
 
 
-def _read(answer: Answer, count: int) -> tuple[list[Vector], Usage | None]:
+def _vectors_of(answer: Answer, count: int) -> tuple[list[Vector], Usage | None]:
     try:
         payload = _Payload.model_validate(answer.json())
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Where the providers are that speak OpenAI's wire, and what the environment calls their addresses and keys."""
+"""The addresses of providers with OpenAI's format, and the environment variables for their addresses and keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vivavoce.wire.http import is_loopback
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A provider: its usual address, None where everybody has one of their own, and the variables that say more.
+    """A provider: its usual address, None where each customer has one, and the environment variables for it.
 
     `path` is added to an address that does not end in it, `port` to one that is a mere host. A key is optional where
     the usual address is this machine.
@@ -30,12 +30,12 @@ class Endpoint:
         """Return the address for a model of that name.
 
         Raises:
-            UsageError: there is no usual one, and the environment has none.
+            UsageError: there is no usual address, and the environment has none.
         """
-        given = os.environ.get(self.address_in) if self.address_in else None
-        if given and self.port and "://" not in given:
-            given = _from_host(given, self.port)
-        address = (given or self.address or "").rstrip("/")
+        address_given = os.environ.get(self.address_in) if self.address_in else None
+        if address_given and self.port and "://" not in address_given:
+            address_given = _from_host(address_given, self.port)
+        address = (address_given or self.address or "").rstrip("/")
         if not address:
             raise UsageError(f"model '{name}' needs an address: set the environment variable {self.address_in}")
         return address if address.endswith(self.path) else address + self.path
@@ -44,7 +44,7 @@ class Endpoint:
         """Return the key that the environment has for a model of that name.
 
         Raises:
-            UsageError: it has none, and neither the provider nor the address is of this machine.
+            UsageError: it has none, and neither the provider nor the address is on this machine.
         """
         optional = is_loopback(base_url) or is_loopback(self.address or "")
         return key_of(name, [self.key_in] if self.key_in else [], optional=optional)
@@ -64,13 +64,13 @@ def key_of(name: str, variables: Iterable[str], *, optional: bool = False) -> st
     """Return the first key that these variables of the environment hold.
 
     Raises:
-        UsageError: none does, and a model of that name cannot do without.
+        UsageError: none does, and the model needs one.
     """
     names = list(variables)
-    found = next((key for variable in names if (key := os.environ.get(variable))), None)
-    if found is None and names and not optional:
+    key_found = next((key for variable in names if (key := os.environ.get(variable))), None)
+    if key_found is None and names and not optional:
         raise UsageError(f"model '{name}' needs a key: set the environment variable {names[0]}")
-    return found
+    return key_found
 
 
 def _from_host(host: str, port: int) -> str:

@@ -20,7 +20,7 @@ _VALUES = frozenset(("const", "enum", "default", "examples"))
 
 
 def mismatch(value: object, schema: Mapping[str, Any]) -> str | None:
-    """Say in one line how a value breaks a JSON schema (draft 2020-12), None when it matches.
+    """Return in one line how a value breaks a JSON schema (draft 2020-12), None when it matches.
 
     Raises:
         UsageError: the schema itself is not valid.
@@ -41,7 +41,7 @@ def _checker(schema: str) -> Callable[[object], str | None]:
         Draft202012Validator.check_schema(parsed)
     except SchemaError as error:
         raise UsageError(f"the JSON schema is not valid at {error.json_path}: {error.message}") from error
-    parsed = _one_draft(parsed)
+    parsed = _without_draft(parsed)
     keywords = set(_keywords(parsed))
     if {"patternProperties", "unevaluatedProperties"} <= keywords:
         rule = "patternProperties and unevaluatedProperties cannot be checked together; write additionalProperties"
@@ -57,15 +57,15 @@ def _checker(schema: str) -> Callable[[object], str | None]:
     return check
 
 
-def _one_draft(schema: Any) -> Any:
+def _without_draft(schema: Any) -> Any:
     """Return a schema without `$schema`: a part that names its draft would be checked by the library's own keywords."""
     if isinstance(schema, list):
-        return [_one_draft(part) for part in cast("list[Any]", schema)]
+        return [_without_draft(part) for part in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
         return schema
     parts = cast("dict[str, Any]", schema).items()
     return {
-        key: value if key in _VALUES else _one_draft(value)
+        key: value if key in _VALUES else _without_draft(value)
         for key, value in parts
         if key != "$schema" or not isinstance(value, str)
     }
@@ -90,25 +90,25 @@ def _timed() -> Any:
 
     plain: Any = Draft202012Validator.VALIDATORS["additionalProperties"]
 
-    def pattern(validator: Any, wanted: str, value: Any, _schema: Any) -> Iterator[Any]:
-        if validator.is_type(value, "string") and not expression(wanted).found_in(value):
-            yield ValidationError(f"{value!r} does not match {wanted!r}")
+    def pattern(validator: Any, expected: str, value: Any, _schema: Any) -> Iterator[Any]:
+        if validator.is_type(value, "string") and not expression(expected).found_in(value):
+            yield ValidationError(f"{value!r} does not match {expected!r}")
 
     def pattern_properties(validator: Any, parts: dict[str, Any], value: Any, _schema: Any) -> Iterator[Any]:
         if validator.is_type(value, "object"):
-            for wanted, part in parts.items():
-                for key in _matching(value, [wanted]):
-                    yield from validator.descend(value[key], part, path=key, schema_path=wanted)
+            for expected, part in parts.items():
+                for key in _matching(value, [expected]):
+                    yield from validator.descend(value[key], part, path=key, schema_path=expected)
 
     def additional_properties(validator: Any, rest: Any, value: Any, schema: Any) -> Iterator[Any]:
         if validator.is_type(value, "object"):
             matched = dict.fromkeys(_matching(value, schema.get("patternProperties", ())), True)
-            known = {"properties": {**schema.get("properties", {}), **matched}}
-            yield from plain(validator, rest, value, known)
+            declared = {"properties": {**schema.get("properties", {}), **matched}}
+            yield from plain(validator, rest, value, declared)
 
     ours = {"pattern": pattern, "patternProperties": pattern_properties, "additionalProperties": additional_properties}
     return cast("Any", extend)(Draft202012Validator, ours)
 
 
 def _matching(value: Mapping[str, Any], patterns: Any) -> list[str]:
-    return [key for key in value if any(expression(wanted).found_in(key) for wanted in patterns)]
+    return [key for key in value if any(expression(pattern).found_in(key) for pattern in patterns)]

@@ -1,4 +1,4 @@
-"""`BaseLLM` and the models of that shape: objects that `generate`, and that vivavoce asks as its own."""
+"""`BaseLLM` and models of that interface: objects with `generate` that are also models of vivavoce."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from vivavoce.settings import settings
 
 
 class BaseLLM(ABC):
-    """What a model of one's own may be derived from; any object with the same `generate` does as well."""
+    """Base class for user-defined models; any other object with the same `generate` works as well."""
 
     @abstractmethod
     def generate(self, prompt: str, schema: Schema | None = None) -> str | dict[str, Any]:
         """Answer a prompt: with a text, or where a schema is given, with a dict that matches it."""
 
     def get_model_name(self) -> str:
-        """Return what the model is called in records."""
+        """Return the name of the model in records."""
         return type(self).__name__
 
 
@@ -36,7 +36,7 @@ class _NamedLLM(BaseLLM):
     provider: ClassVar[str]
 
     def __init__(self, model: str, *, api_key: str | None = None, **settings: Any) -> None:
-        self._named = f"{self.provider}:{model}"
+        self._full_name = f"{self.provider}:{model}"
         self._api_key = api_key
         self.settings = settings
         self._model = self._open()
@@ -47,7 +47,7 @@ class _NamedLLM(BaseLLM):
         """Answer a prompt, also inside a running event loop; every call makes its own connection.
 
         Raises:
-            ModelFault: no answer, or none that matches the schema.
+            ModelFault: there is no answer, or it does not match the schema.
             RateLimited: it asked to slow down, and kept asking.
         """
         return wait_for(self._generate(Request([HumanMessage(content=prompt)], schema=schema)))
@@ -60,7 +60,7 @@ class _NamedLLM(BaseLLM):
         """Answer a request.
 
         Raises:
-            ModelFault: no answer, or none that matches the schema.
+            ModelFault: there is no answer, or it does not match the schema.
             RateLimited: it asked to slow down, and kept asking.
         """
         return await self._model.complete(request)
@@ -78,7 +78,7 @@ class _NamedLLM(BaseLLM):
         return reply.text if reply.parsed is None else reply.parsed
 
     def _open(self) -> Model:
-        return open_model(self._named, api_key=self._api_key, settings=self.settings)
+        return open_model(self._full_name, api_key=self._api_key, settings=self.settings)
 
 
 class OpenAILLM(_NamedLLM):
@@ -103,7 +103,7 @@ def get_default_model() -> Model:
     """Return the model that `VIVAVOCE_JUDGE` names.
 
     Raises:
-        UsageError: it names none, or one that cannot be opened; a model that costs money is never chosen silently.
+        UsageError: it is not set, or the model cannot be opened; a model that costs money is never chosen silently.
     """
     name = settings().judge
     if name is None:

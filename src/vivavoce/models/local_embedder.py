@@ -25,7 +25,7 @@ HASHES = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-"""SHA-256 of the files of the model: the package is somebody's copy, and other weights would be other scores."""
+"""SHA-256 of the files of the model: the package is a copy, and other weights would give other scores."""
 
 LAYERS, HEADS, WIDTH = 6, 12, 384
 LONGEST = 254
@@ -55,13 +55,13 @@ class LocalEmbedder:
             if find_spec(needed) is None:
                 raise MissingExtra("the local embedder", "embed")
         self._folder = model_folder()
-        self._one_at_a_time = threading.Lock()
+        self._lock = threading.Lock()
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Return a vector for each text."""
 
         def work() -> list[Vector]:
-            with self._one_at_a_time:  # the weights are loaded once, and one text already uses all cores
+            with self._lock:  # the weights are loaded once, and one text already uses all cores
                 return [self._vector(text) for text in texts]
 
         return await in_thread(work)
@@ -99,7 +99,7 @@ def model_folder() -> Path:
     """Return where the files of the model are installed.
 
     Raises:
-        UsageError: they are not.
+        UsageError: they are not installed.
     """
     spec = find_spec(PACKAGE)  # importing it would import torch
     for place in spec.submodule_search_locations or () if spec else ():

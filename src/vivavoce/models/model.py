@@ -13,15 +13,15 @@ from vivavoce.records.usage import Usage
 from vivavoce.wire.chat import WireMessages, wire_messages
 
 Schema = Mapping[str, Any] | type[BaseModel]
-"""What a structured reply must match: a JSON schema, or a class whose fields are the answer."""
+"""The schema of a structured reply: a JSON schema, or a class whose fields are the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a model is asked: the conversation, the schema its answer must match, the tools it may call.
+    """A request to a model: the conversation, the schema that its answer must match, the tools it may call.
 
     `settings` such as `temperature` go before those of the model. `trial` counts repetitions of one question from 0:
-    it is not sent, but a cache answers each of them apart.
+    it is not sent, but a cache keeps their answers apart.
     """
 
     messages: Sequence[AnyMessage]
@@ -41,9 +41,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """What a model answered: `parsed` is the JSON object of `text` where a schema was asked for.
+    """The answer of a model: `parsed` is the JSON object of `text` where the request has a schema.
 
-    `applied` is what was really sent: `mode` (`text`, `tools` or `json_schema`), whether it was `repaired`, and every
+    `applied` is what was actually sent: `mode` (`text`, `tools` or `json_schema`), whether it was `repaired`, and every
     setting, with None for one that the model does not take. `raw` is the request and the answer as they were, no keys.
     """
 
@@ -56,7 +56,7 @@ class ModelReply:
 
 
 class Model(Protocol):
-    """A language model; `name` says which, with its provider.
+    """A language model; `name` is its name with its provider.
 
     A model may have an `identity` beside its name: see `identity_of`.
     """
@@ -67,7 +67,7 @@ class Model(Protocol):
         """Answer a request.
 
         Raises:
-            ModelFault: no answer, or none that matches the schema.
+            ModelFault: there is no answer, or it does not match the schema.
             RateLimited: it asked to slow down, and kept asking.
         """
         ...
@@ -78,10 +78,10 @@ class Model(Protocol):
 
 
 def identity_of(model: Model) -> str:
-    """Return what tells a model from all others: its `identity`, or its name where it has none.
+    """Return the unique identity of a model: its `identity`, or its name where it has none.
 
-    Kept replies and fingerprints hold it. A name such as `azure:chat` says nothing of where that model is, so there
-    the identity holds the address.
+    Kept replies and fingerprints hold it. A name such as `azure:chat` does not tell where the model is, so its
+    identity holds the address.
     """
     identity: object = getattr(model, "identity", None)
     return identity if isinstance(identity, str) else model.name

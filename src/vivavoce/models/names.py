@@ -1,4 +1,4 @@
-"""Models by name: `openai:gpt-4.1-mini`, `anthropic:…`, or `http://localhost:8000/v1#NAME` for one of your own."""
+"""Models by name: `openai:gpt-4.1-mini`, `anthropic:…`, or `http://localhost:8000/v1#NAME` for any other endpoint."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ _LIBRARY: Mapping[str, _Library] = {
     "vertex": _Library("google-cloud", (), ("GOOGLE_VERTEX_BASE_URL",)),
 }
 _VERSION = re.compile(r"(?:[-@](?:\d{4}-\d\d-\d\d|\d{8}|\d{3,4}))?(?:-preview|-latest)?$")
-"""What a provider adds to the name of a model to say which version of it answered."""
+"""The suffix by which a provider names the version of a model that answered."""
 PROVIDERS = sorted({*ENDPOINTS, *_LIBRARY})
-"""What may stand before the colon."""
+"""The names of providers that may come before the colon."""
 
 
 @shows_options
@@ -61,14 +61,14 @@ def open_model(
 
     `PROVIDER:NAME` or `PROVIDER/NAME` takes address and key from the environment, where they have the names that the
     providers' own tools use. `http://host/v1#NAME` asks that endpoint with `api_key`; no key of the environment is sent
-    there, for it belongs to somebody else. `structured` is the way to ask for JSON, found out unless it is given.
+    there, for it belongs to another service. `structured` is the way to ask for JSON, found by trying unless given.
 
     Raises:
-        UsageError: the name has no known form, an address or a key is missing, or `structured` is asked of a provider
-            whose way is not ours to choose.
+        UsageError: the name has no known form, an address or a key is missing, or `structured` is given for a provider
+            that decides it itself.
         MissingExtra: the provider needs `vivavoce[providers]`.
     """
-    provider, model = _read(name)
+    provider, model = _split_name(name)
     how: dict[str, Any] = {"settings": settings, "limits": limits, **pacing}
     if provider in _LIBRARY:
         if structured is not None:
@@ -86,15 +86,15 @@ def open_model(
 
 
 def model_name(name: str) -> str:
-    """Return what the model of a name is called in records, however it was spelled; no key is needed to know it.
+    """Return the name of a model in records, whichever form of it was given; no key is needed.
 
     It is `PROVIDER:NAME` wherever the provider's address is; `model_identity` says that too. Only `openai:NAME` at
-    another address is called by that address, since what answers there is hardly ever OpenAI's.
+    another address is called by that address, since the models there are hardly ever OpenAI's.
 
     Raises:
         UsageError: the name has no known form.
     """
-    provider, model = _read(name)
+    provider, model = _split_name(name)
     if provider == "openai" or provider not in PROVIDERS:
         base_url = _base_url(name, provider)
         return f"openai:{model}" if base_url == OPENAI else f"{base_url}#{model}"
@@ -102,7 +102,7 @@ def model_name(name: str) -> str:
 
 
 def model_identity(name: str) -> str:
-    """Return what tells the model of a name from all others; no key is needed to know it.
+    """Return the unique identity of the model of a name; no key is needed.
 
     It is `PROVIDER:NAME` at an address that the provider fixed for everybody, and otherwise `ADDRESS#NAME`: what one
     machine calls `vllm:judge`, and one account `azure:chat`, is another model elsewhere.
@@ -110,30 +110,32 @@ def model_identity(name: str) -> str:
     Raises:
         UsageError: the name has no known form, or an address is missing.
     """
-    provider, model = _read(name)
+    provider, model = _split_name(name)
     if provider not in _LIBRARY:
         return identity_at(checked_url(_base_url(name, provider), f"model '{name}'"), model)
-    elsewhere = next((one for one in _LIBRARY[provider].addresses_in if os.environ.get(one)), None)
-    if elsewhere is None:
+    address_variable = next(
+        (variable for variable in _LIBRARY[provider].addresses_in if os.environ.get(variable)), None
+    )
+    if address_variable is None:
         return f"{provider}:{model}"
-    return identity_at(checked_url(os.environ[elsewhere], elsewhere), model)
+    return identity_at(checked_url(os.environ[address_variable], address_variable), model)
 
 
-def is_version_of(answered: str, asked: str) -> bool:
-    """Say whether the model that a provider says answered is the one that was asked, or the version that it stands for.
+def is_version_of(answered: str, requested: str) -> bool:
+    """Say whether the model that answered, as the provider names it, is the requested one or a version of it.
 
-    `gpt-4.1-mini-2025-04-14` is what `gpt-4.1-mini` and `gpt-4.1-mini-latest` stand for.
+    `gpt-4.1-mini-2025-04-14` is a version of `gpt-4.1-mini` and of `gpt-4.1-mini-latest`.
     """
-    named, wanted = answered.lower().rpartition("/")[2], asked.lower().rpartition("/")[2]
-    return named == wanted or _VERSION.sub("", named) == wanted.removesuffix("-latest")
+    answered_name, requested_name = answered.lower().rpartition("/")[2], requested.lower().rpartition("/")[2]
+    return answered_name == requested_name or _VERSION.sub("", answered_name) == requested_name.removesuffix("-latest")
 
 
 def _base_url(name: str, provider: str) -> str:
     return ENDPOINTS[provider].base_url(name) if provider in ENDPOINTS else provider.rstrip("/")
 
 
-def _read(name: str) -> tuple[str, str]:
-    """Return the provider, or the address that stands in its place, and the provider's own name of the model."""
+def _split_name(name: str) -> tuple[str, str]:
+    """Return the provider, or an address in its place, and the provider's own name of the model."""
     if name.startswith(("http://", "https://")):
         base_url, _, model = name.partition("#")
         if not model:

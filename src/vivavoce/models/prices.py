@@ -1,4 +1,4 @@
-"""What models cost: a dated table beside this file, and the user's own table over it."""
+"""Prices of models: a dated table beside this file, and the user's own table, which takes precedence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VARIABLE = "VIVAVOCE_PRICES"
 """The environment variable that names the user's own table, a JSON file of the shape of `prices.json`."""
 _OURS = Path(__file__).parent / "prices.json"
 _VERSION = re.compile(r"[-@](?:\d{4}-\d\d-\d\d|\d{8}|0\d\d|latest)$")
-"""How a name says which version of a model it means."""
+"""The suffix of a name that states a version of the model."""
 
 
 class Price(BaseModel):
@@ -37,9 +37,9 @@ class Price(BaseModel):
     def cost(self, usage: Usage) -> float:
         """Return what tokens cost, in US dollars; cached input is a part of the input, reasoning one of the output."""
         cached = min(usage.cached_input_tokens, usage.input_tokens)
-        read = self.input if self.cached_input is None else self.cached_input
+        cached_price = self.input if self.cached_input is None else self.cached_input
         fresh = usage.input_tokens - cached
-        return (fresh * self.input + cached * read + usage.output_tokens * self.output) / 1e6
+        return (fresh * self.input + cached * cached_price + usage.output_tokens * self.output) / 1e6
 
 
 class _Table(BaseModel):
@@ -59,18 +59,18 @@ def price_of(name: str) -> Price | None:
     Raises:
         UsageError: the user's table cannot be read.
     """
-    given = os.environ.get(VARIABLE)
-    prices = _prices(Path(given).absolute() if given else None)
+    path = os.environ.get(VARIABLE)
+    prices = _prices(Path(path).absolute() if path else None)
     return prices.get(name) or prices.get(_VERSION.sub("", name))
 
 
 @cache
-def _prices(named: Path | None) -> dict[str, Price]:
+def _prices(path: Path | None) -> dict[str, Price]:
     ours = _Table.model_validate_json(_OURS.read_text(encoding="utf-8")).models
-    return ours if named is None else {**ours, **_read(named).models}
+    return ours if path is None else {**ours, **_user_table(path).models}
 
 
-def _read(path: Path) -> _Table:
+def _user_table(path: Path) -> _Table:
     try:
         return _Table.model_validate_json(path.read_bytes())
     except OSError as error:

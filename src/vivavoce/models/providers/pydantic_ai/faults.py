@@ -44,15 +44,15 @@ def _refused(error: ModelAPIError, name: str) -> Fault:
         return ModelFault(f"{name}: the connection broke: {error}", kind="connection", retryable=True)
     evidence = shorten(_text(error.body) if error.body else str(error))
     status = error.status_code if isinstance(error, ModelHTTPError) else None
-    said = f"{name} answered {status}" if status else f"{name} refused"
+    message = f"{name} answered {status}" if status else f"{name} refused"
     waits = isinstance(error, ModelUnavailableError) and error.retry_after is not None
-    if status is None and type(error) is ModelAPIError:  # no kind of its own: the answer could not be read
+    if status is None and type(error) is ModelAPIError:  # without a subclass: the answer could not be read
         return ModelFault(f"{name}: the answer is malformed", kind="format", evidence=evidence)
     if isinstance(error, ModelRateLimitError) or waits:
         wait = error.retry_after
-        return RateLimited(said, retry_after=wait, evidence=evidence, blame=ModelFault.blame, status=status)
-    passes = isinstance(error, ModelUnavailableError | ModelServerError) or (status or 0) >= 500
-    return ModelFault(said, kind="http", evidence=evidence, retryable=passes, status=status)
+        return RateLimited(message, retry_after=wait, evidence=evidence, blame=ModelFault.blame, status=status)
+    may_pass = isinstance(error, ModelUnavailableError | ModelServerError) or (status or 0) >= 500
+    return ModelFault(message, kind="http", evidence=evidence, retryable=may_pass, status=status)
 
 
 def _text(body: object) -> str:

@@ -44,17 +44,17 @@ from vivavoce.wire.http import Limits
 _SPELLINGS = {"max_completion_tokens": "max_tokens", "reasoning_effort": "thinking", "stop": "stop_sequences"}
 """Settings by their names on OpenAI's wire, where the library has another."""
 _OURS = frozenset(("timeout", "request_timeout", "first_event_timeout", "max_retries"))
-"""What the library calls settings, and is decided by limits and tries here."""
+"""Settings of the library that limits and tries decide here."""
 _MOVED = frozenset(("thinking", "cache"))
 """Settings that the library takes out when it prepares a request, though they are sent."""
 _DEFAULTS: Mapping[str, Mapping[str, Any]] = {"anthropic": {"max_tokens": 16_384}}
-"""What is sent where nobody says otherwise: Anthropic's wire demands a bound, and answers one below 21,000 tokens in
+"""The settings that are sent by default: Anthropic's wire demands a bound, and answers one below 21,000 tokens in
 one piece."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A request in the library's words; `size` is about its bytes, `applied` the record of how it was put."""
+    """A request in the library's words; `size` is about its bytes, `applied` the record of how it was sent."""
 
     messages: list[ModelMessage]
     parameters: ModelRequestParameters
@@ -62,10 +62,10 @@ class _Question:
     applied: dict[str, Any]
     size: int
 
-    def repaired(self, said: str, problem: str) -> _Question:
-        """Return the question that shows an answer and what is wrong with it."""
-        more = to_library(asked_again(said, problem))
-        return replace(self, messages=[*self.messages, *more], size=self.size + len(said))
+    def repaired(self, answer: str, problem: str) -> _Question:
+        """Return the question with an answer and its problem added, as a request to repair it."""
+        more = to_library(asked_again(answer, problem))
+        return replace(self, messages=[*self.messages, *more], size=self.size + len(answer))
 
 
 class PydanticAIModel:
@@ -119,45 +119,45 @@ class PydanticAIModel:
             BudgetExhausted: it may cost more than is left.
         """
         question = self._question(request)
-        used: list[Usage] = []
+        usages: list[Usage] = []
         try:
-            return await self._answered(question, request.schema, used)
+            return await self._answered(question, request.schema, usages)
         except Fault as fault:
-            charge(fault, *used)
+            charge(fault, *usages)
             raise
 
-    async def _answered(self, question: _Question, schema: Schema | None, used: list[Usage]) -> ModelReply:
-        response = await self._ask(question, used)
-        answer = self._read(response, question, schema)
+    async def _answered(self, question: _Question, schema: Schema | None, usages: list[Usage]) -> ModelReply:
+        response = await self._ask(question, usages)
+        answer = self._answer_of(response, question, schema)
         if schema is None or (answer.calls and answer.json is None):
-            return _reply(question, response, answer, total(used))
+            return _reply(question, response, answer, total(usages))
         try:
             parsed = read_structured(_json(answer), schema)
-            return _reply(question, response, answer, total(used), parsed)
+            return _reply(question, response, answer, total(usages), parsed)
         except ValueError as error:
             question = question.repaired(_json(answer), str(error))
-        response = await self._ask(question, used)
-        answer = self._read(response, question, schema)
+        response = await self._ask(question, usages)
+        answer = self._answer_of(response, question, schema)
         try:
             parsed = read_structured(_json(answer), schema)
         except ValueError as error:
-            said = f"{self.name} twice answered outside the JSON schema: {error}"
-            raise ModelFault(said, kind="format", evidence=_json(answer)) from error
-        return _reply(question, response, answer, total(used), parsed, repaired=True)
+            message = f"{self.name} twice answered outside the JSON schema: {error}"
+            raise ModelFault(message, kind="format", evidence=_json(answer)) from error
+        return _reply(question, response, answer, total(usages), parsed, repaired=True)
 
     async def close(self) -> None:
         """Close the connections of this event loop; a later request opens new ones."""
         opened = self._models.take()
         if opened is not None:
-            async with opened:  # leaving it is what closes
+            async with opened:  # leaving the context closes it
                 pass
 
-    async def _ask(self, question: _Question, used: list[Usage]) -> ModelResponse:
-        """Ask, and note what the answer used."""
+    async def _ask(self, question: _Question, usages: list[Usage]) -> ModelResponse:
+        """Ask, and add the usage of the answer."""
         response = await retrying(
             lambda: self._once(question), tries=self._tries, limiter=self.limiter, breaker=self._breaker
         )
-        used.append(self._priced(response))
+        usages.append(self._priced(response))
         return response
 
     async def _once(self, question: _Question) -> ModelResponse:
@@ -186,8 +186,8 @@ class PydanticAIModel:
                 cost, tokens = 0.0, 0
             elif fault.kind in ANSWERED:
                 charge(fault, Usage(calls=1))
-            seen = fault.evidence and self._access.hide_key(fault.evidence)
-            raise fault.restated(self._access.hide_key(str(fault)), evidence=seen) from error
+            evidence = fault.evidence and self._access.hide_key(fault.evidence)
+            raise fault.restated(self._access.hide_key(str(fault)), evidence=evidence) from error
         finally:
             self._budget.settle(reservation, cost)
             if self._rate is not None:
@@ -201,7 +201,7 @@ class PydanticAIModel:
         return self._price.cost(Usage(input_tokens=-(-question.size // 3), output_tokens=output))
 
     def _priced(self, response: ModelResponse) -> Usage:
-        """Return the usage of one answer with its cost; of one that does not say, that it was a call."""
+        """Return the usage of one answer with its cost; one call where the answer has no usage."""
         usage = usage_of_response(response)
         if usage is None:
             return Usage(calls=1)
@@ -210,17 +210,24 @@ class PydanticAIModel:
     def _question(self, request: Request) -> _Question:
         model = self._models.get()
         native = model.profile.get("supports_json_schema_output", False) and not request.tools
-        asked = parameters(request, native)
-        given = {**_DEFAULTS.get(self._access.provider, {}), **self.settings, **self._checked(request.settings)}
-        sent = _taken(model, given, asked)
+        request_parameters = parameters(request, native)
+        settings_given = {
+            **_DEFAULTS.get(self._access.provider, {}),
+            **self.settings,
+            **self._checked(request.settings),
+        }
+        settings_sent = _accepted(model, settings_given, request_parameters)
         mode = ("json_schema" if native else "tool") if request.schema else "tools" if request.tools else "text"
-        applied = {"mode": mode, **{key: value if _spelled(key) in sent else None for key, value in given.items()}}
+        applied = {
+            "mode": mode,
+            **{key: value if _library_name(key) in settings_sent else None for key, value in settings_given.items()},
+        }
         if "max_retries" not in model.unsupported_settings:
-            sent["max_retries"] = 0
-        settings = cast("ModelSettings", {**sent, "request_timeout": self._timeout})
+            settings_sent["max_retries"] = 0
+        settings = cast("ModelSettings", {**settings_sent, "request_timeout": self._timeout})
         messages = to_library(request.messages)
         size = len(ModelMessagesTypeAdapter.dump_json(messages)) if self._rate or self._budget.limits_cost else 0
-        return _Question(messages, asked, settings, applied, size)
+        return _Question(messages, request_parameters, settings, applied, size)
 
     def _checked(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         known = {*ModelSettings.__annotations__, *_SPELLINGS} - _OURS
@@ -230,32 +237,34 @@ class PydanticAIModel:
                 raise UsageError(f"{self.name}: '{key}' is not a setting of a request{did_you_mean(key, known)}")
         return dict(settings)
 
-    def _read(self, response: ModelResponse, question: _Question, schema: Schema | None) -> Answer:
+    def _answer_of(self, response: ModelResponse, question: _Question, schema: Schema | None) -> Answer:
         answer = from_library(response, question.parameters)
         if response.finish_reason == "content_filter":
             raise ModelFault(f"{self.name} declined to answer", kind="refusal", evidence=shorten(answer.text))
         if response.finish_reason == "length" and schema is not None:
-            said = f"the answer of {self.name} was cut off at the token limit"
-            raise ModelFault(said, kind="format", evidence=shorten(_json(answer)))
+            message = f"the answer of {self.name} was cut off at the token limit"
+            raise ModelFault(message, kind="format", evidence=shorten(_json(answer)))
         return answer
 
 
-def _spelled(key: str) -> str:
+def _library_name(key: str) -> str:
     return _SPELLINGS.get(key, key)
 
 
-def _taken(model: LibraryModel, given: Mapping[str, Any], asked: ModelRequestParameters) -> dict[str, Any]:
+def _accepted(
+    model: LibraryModel, settings: Mapping[str, Any], request_parameters: ModelRequestParameters
+) -> dict[str, Any]:
     """Return the settings that the model takes, by their names in the library, which drops the others."""
-    wanted = {_spelled(key): value for key, value in given.items()}
-    if isinstance(stop := wanted.get("stop_sequences"), str):
-        wanted["stop_sequences"] = [stop]
-    if not wanted:
-        return wanted
+    renamed = {_library_name(key): value for key, value in settings.items()}
+    if isinstance(stop := renamed.get("stop_sequences"), str):
+        renamed["stop_sequences"] = [stop]
+    if not renamed:
+        return renamed
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what is dropped stands in the record of the request
-        prepared, _ = model.prepare_request(cast("ModelSettings", wanted), asked)
-    kept = (set(prepared or ()) | _MOVED) - model.unsupported_settings
-    return {key: value for key, value in wanted.items() if key in kept}
+        warnings.simplefilter("ignore")  # dropped settings are in the record of the request
+        prepared, _ = model.prepare_request(cast("ModelSettings", renamed), request_parameters)
+    accepted = (set(prepared or ()) | _MOVED) - model.unsupported_settings
+    return {key: value for key, value in renamed.items() if key in accepted}
 
 
 def _json(answer: Answer) -> str:

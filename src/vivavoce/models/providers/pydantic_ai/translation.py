@@ -1,4 +1,4 @@
-"""Requests in the words of pydantic-ai, and its responses in ours."""
+"""Requests as objects of pydantic-ai, and its responses as ours."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ REPLY = "reply"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a response says: its words, the JSON that came through the tool for replies, and calls of other tools."""
+    """The content of a response: its text, the JSON from the tool for replies, and calls of other tools."""
 
     text: str
     json: str | None
@@ -59,37 +59,37 @@ class Answer:
 
 
 def to_library(messages: Iterable[AnyMessage]) -> list[ModelMessage]:
-    """Return messages as the library has them: what is asked in requests, what was answered in responses.
+    """Return messages as the library has them: requests, and responses.
 
     Raises:
         ModelFault: a part of a message cannot be sent (kind `unsupported`).
     """
     translated: list[ModelMessage] = []
-    asked: list[ModelRequestPart] = []
+    request_parts: list[ModelRequestPart] = []
     tools: dict[str | None, str] = {}
     for message in messages:
         if not isinstance(message, AIMessage):
-            asked.append(_asked(message, tools))
+            request_parts.append(_request_part(message, tools))
             continue
         tools |= {call.id: call.name for call in message.tool_calls or ()}
         if answered := _answered(message):
-            if asked:
-                translated.append(ModelRequest(parts=asked))
-                asked = []
+            if request_parts:
+                translated.append(ModelRequest(parts=request_parts))
+                request_parts = []
             translated.append(ModelResponse(parts=answered))
-    return [*translated, ModelRequest(parts=asked)] if asked else translated
+    return [*translated, ModelRequest(parts=request_parts)] if request_parts else translated
 
 
 def parameters(request: Request, native: bool) -> ModelRequestParameters:
-    """Return how the answer is to come: as text, as native JSON, or as the arguments of a tool."""
+    """Return the form of the answer: text, native JSON, or the arguments of a tool."""
     tools = [_tool(tool["function"]) for tool in request.tools]
     if request.schema is None:
         return ModelRequestParameters(function_tools=tools)
     schema = dict(wire_schema(request.schema))
     strict = allows_strict(schema) or None
     if native:
-        wanted = OutputObjectDefinition(json_schema=schema, name=schema.get("title"), strict=strict)
-        return ModelRequestParameters(function_tools=tools, output_mode="native", output_object=wanted)
+        output = OutputObjectDefinition(json_schema=schema, name=schema.get("title"), strict=strict)
+        return ModelRequestParameters(function_tools=tools, output_mode="native", output_object=output)
     reply = ToolDefinition(
         name=_free_name(tool.name for tool in tools),
         parameters_json_schema=schema,
@@ -101,28 +101,32 @@ def parameters(request: Request, native: bool) -> ModelRequestParameters:
     )
 
 
-def from_library(response: ModelResponse, asked: ModelRequestParameters) -> Answer:
-    """Return what a response says; thoughts are left out."""
-    replies = {tool.name for tool in asked.output_tools}
+def from_library(response: ModelResponse, request_parameters: ModelRequestParameters) -> Answer:
+    """Return the content of a response, without thoughts."""
+    replies = {tool.name for tool in request_parameters.output_tools}
     calls = [part for part in response.parts if isinstance(part, ToolCallPart)]
-    given = next((_arguments(call) for call in calls if call.tool_name in replies), None)
+    reply_json = next((_arguments(call) for call in calls if call.tool_name in replies), None)
     others = [
         ToolCall(id=call.tool_call_id, function=FunctionCall(name=call.tool_name, arguments=_arguments(call)))
         for call in calls
         if call.tool_name not in replies
     ]
-    return Answer(response.text or "", given, others)
+    return Answer(response.text or "", reply_json, others)
 
 
 def usage_of_response(response: ModelResponse) -> Usage | None:
     """Return the tokens of a response, None where the provider does not report them, or not as numbers of tokens."""
-    used = response.usage
-    if not used.has_values():
+    usage = response.usage
+    if not usage.has_values():
         return None
-    return reported_usage(used.input_tokens, used.output_tokens, used.cache_read_tokens, used.output_reasoning_tokens)
+    return reported_usage(
+        usage.input_tokens, usage.output_tokens, usage.cache_read_tokens, usage.output_reasoning_tokens
+    )
 
 
-def _asked(message: SystemMessage | HumanMessage | ToolMessage, tools: Mapping[str | None, str]) -> ModelRequestPart:
+def _request_part(
+    message: SystemMessage | HumanMessage | ToolMessage, tools: Mapping[str | None, str]
+) -> ModelRequestPart:
     if isinstance(message, SystemMessage):
         return SystemPromptPart(message.text)
     if isinstance(message, ToolMessage):
@@ -134,12 +138,12 @@ def _asked(message: SystemMessage | HumanMessage | ToolMessage, tools: Mapping[s
 
 
 def _answered(message: AIMessage) -> list[ModelResponsePart]:
-    said = message.text or message.refusal
+    text = message.text or message.refusal
     calls = [
         ToolCallPart(tool_name=call.name, args=call.function.arguments, tool_call_id=call.id or "")
         for call in message.tool_calls or ()
     ]
-    return [TextPart(said), *calls] if said else [*calls]
+    return [TextPart(text), *calls] if text else [*calls]
 
 
 def _content(part: ContentPart) -> UserContent:
@@ -149,7 +153,7 @@ def _content(part: ContentPart) -> UserContent:
         return part.refusal
     if isinstance(part, ImagePart) and part.image_url.url.startswith("data:"):
         return BinaryContent.from_data_uri(part.image_url.url)
-    # an address is not passed on: the library would fetch some, and a conversation must not make us ask anybody
+    # an address is not passed on: the library would fetch some, and a conversation must not cause requests elsewhere
     raise ModelFault(f"a message holds a part of type {part.type} that cannot be sent", kind="unsupported")
 
 
@@ -162,8 +166,8 @@ def _tool(function: Mapping[str, Any]) -> ToolDefinition:
     )
 
 
-def _free_name(taken: Iterable[str]) -> str:
-    names, name = set(taken), REPLY
+def _free_name(names_used: Iterable[str]) -> str:
+    names, name = set(names_used), REPLY
     while name in names:
         name += "_"
     return name
