@@ -248,7 +248,7 @@ class Forgetful:
     name, adversarial = "forgetful", False
 
     def move(self, state: TestState) -> Move:
-        return Move(forget=True)
+        return Move(rollback=True)
 
 
 @pytest.mark.parametrize("stateless", [True, False])

@@ -118,7 +118,7 @@ def with_more(message: str, temperature: float) -> str:
 UNFIT: list[tuple[object, str]] = [
     (with_nothing, "with_nothing takes no message"),
     (with_only_an_id, "with_only_an_id takes no message"),
-    (with_more, "with_more needs temperature, which nobody fills"),
+    (with_more, "with_more needs temperature, which are never filled"),
     ("bot", "needs a function, got a str"),
 ]
 

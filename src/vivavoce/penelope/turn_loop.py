@@ -112,13 +112,13 @@ class TurnLoop:
     async def _prepare(self, move: Move) -> bool:
         """Begin a new session or take the last exchange back; say whether a new session begins."""
         state, dialogue = self.state, self.send.dialogue
-        if move.fresh and state.turns:
-            await dialogue.fresh()
-        elif move.forget and state.stateless and state.turns:
-            dialogue.forget()
+        if move.new_session and state.turns:
+            await dialogue.new_session()
+        elif move.rollback and state.stateless and state.turns:
+            dialogue.rollback()
             state.turns[-1] = state.turns[-1].model_copy(update={"forgotten": True})
             state.counts["forgotten"] += 1
-        return move.fresh and bool(state.turns)
+        return move.new_session and bool(state.turns)
 
     def _note(self, move: Move, fresh: bool) -> str:
         state = self.state

@@ -80,7 +80,7 @@ def open_channel(target: Target, *, limit: int, budget: Budget, timeout: float |
     """Return the channel of a target with `limit` calls at a time.
 
     A stateful target has as many conversations. A stateless one, which knows nothing of conversations, has half as many
-    more, so that its slots are never idle while an answer is taken in.
+    more, so that its slots are never idle while an answer is processed.
     """
     conversations = 2 * limit if target.stateless else limit
     return TargetChannel(target, asyncio.Semaphore(conversations), Limiter(limit), budget, timeout, retries + 1)

@@ -1,4 +1,4 @@
-"""`Dialogue`: one conversation with a target as it is held; each exchange has its time, and its failure if any."""
+"""`Dialogue`: one conversation with a target while it goes on; each exchange has its time, and its failure if any."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ log = logging.getLogger("vivavoce")
 
 
 class Dialogue:
-    """What is said to a target and what it answers; a session opens with the first message, or with `open`.
+    """The exchanges with a target; a session opens with the first message, or with `open`.
 
-    `fresh` goes on in a new session, and `forget` as if the last answered exchange had never been; the numbers of turns
-    go on all the same.
+    `new_session` ends the session, so that the next message begins another, and `rollback` takes back the last answered
+    exchange; the numbers of turns go on all the same.
     """
 
     def __init__(self, channel: TargetChannel, opening: Callable[[], Opening]) -> None:
@@ -36,12 +36,12 @@ class Dialogue:
 
     @property
     def session_id(self) -> str | None:
-        """What the target calls this conversation, None before it began or where it does not say."""
+        """The target's id of this conversation, None before it began or where the target gives none."""
         return None if self._session is None else self._session.id
 
     @property
     def opening(self) -> Sequence[AnyMessage]:
-        """What stands before the first user message, where the target says."""
+        """The messages before the first user message, where the target gives them."""
         return () if self._session is None else self._session.opening
 
     @property
@@ -60,24 +60,24 @@ class Dialogue:
         return self._session
 
     async def say(self, message: HumanMessage) -> Turn:
-        """Send a message and return the exchange; what failed stands in it, and is not part of what is sent later.
+        """Send a message and return the exchange; one that failed has its failure, and is left out of later requests.
 
         Raises:
             BudgetExhausted: no more calls may be made.
         """
         index, self._turns = self._turns, self._turns + 1
         started, clock = time.time(), time.perf_counter()
-        asked = [*self._messages, message]
+        history = [*self._messages, message]
         try:
             session = await self.open()
-            reply = read_reply(await self._channel.send(lambda: session.send(asked)), self._channel.target.name)
+            reply = read_reply(await self._channel.send(lambda: session.send(history)), self._channel.target.name)
         except Fault as fault:
             failure, seconds = failure_of(fault, "target"), time.perf_counter() - clock
             return Turn(index=index, messages=[message], started_at=started, seconds=seconds, failure=failure)
         seconds = time.perf_counter() - clock
         self._answered.append(len(self._messages))
         self._messages += [message, *reply.messages]
-        await asyncio.sleep(0)  # who waits for the slot asks first; what the caller does with the reply may take long
+        await asyncio.sleep(0)  # whoever waits for the slot goes first: the caller may take long over the reply
         return Turn(
             index=index,
             messages=[message, *reply.messages],
@@ -87,25 +87,25 @@ class Dialogue:
         )
 
     async def state(self) -> dict[str, Any] | None:
-        """Return what the target remembers, None where it cannot tell.
+        """Return the state of the target, None where it has none to show.
 
         Raises:
-            Fault: the target failed to say.
+            Fault: the target failed to return it.
         """
         return None if self._session is None else await self._channel.call(self._session.state)
 
-    def forget(self) -> None:
+    def rollback(self) -> None:
         """Take the last answered exchange back; the target must be stateless."""
         if self._answered:
             del self._messages[self._answered.pop() :]
 
-    async def fresh(self) -> None:
+    async def new_session(self) -> None:
         """End the session; the next message begins another one, which knows nothing of this one."""
         await self.close()
         self._messages, self._answered = [], []
 
     async def close(self) -> None:
-        """End the session; one that cannot be closed is logged, for what was said in it stands."""
+        """End the session; one that cannot be closed is logged, and its exchanges are kept."""
         session, self._session = self._session, None
         if session is None:
             return

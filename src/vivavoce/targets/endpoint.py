@@ -21,7 +21,7 @@ class EndpointTarget:
     other bodies, headers and sessions there is `HttpTarget`. `api_key` is sent as a bearer token.
 
     Raises:
-        UsageError: the id has no address, or the address is none.
+        UsageError: the id has no address, or the address is not valid.
     """
 
     def __init__(

@@ -31,16 +31,16 @@ def from_environment(value: Any, place: str) -> Any:
     Raises:
         UsageError: a variable is not set.
     """
-    known = environment_of(value, place)
+    variables = environment_of(value, place)
 
-    def of(found: re.Match[str]) -> str:
-        return known[found[1]]
+    def of(match: re.Match[str]) -> str:
+        return variables[match[1]]
 
     return _mapped(value, of)
 
 
 def as_variables(value: Any) -> Any:
-    """Return a template in which `${NAME}` is the variable `environment.NAME`, so that its value is data like any."""
+    """Return a template in which `${NAME}` is the variable `environment.NAME`, so that its value is only data."""
     return _mapped(value, r"{{ environment.\1 }}")
 
 
@@ -48,16 +48,16 @@ def _mapped(value: Any, by: Any) -> Any:
     if isinstance(value, str):
         return NAME.sub(by, value)
     if isinstance(value, Mapping):
-        return {key: _mapped(one, by) for key, one in cast("Mapping[Any, Any]", value).items()}
-    return [_mapped(one, by) for one in cast("list[Any]", value)] if isinstance(value, list) else value
+        return {key: _mapped(inner, by) for key, inner in cast("Mapping[Any, Any]", value).items()}
+    return [_mapped(inner, by) for inner in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def _texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for one in cast("Mapping[object, object]", value).values():
-            yield from _texts(one)
+        for inner in cast("Mapping[object, object]", value).values():
+            yield from _texts(inner)
     elif isinstance(value, list | tuple):
-        for one in cast("Sequence[object]", value):
-            yield from _texts(one)
+        for inner in cast("Sequence[object]", value):
+            yield from _texts(inner)

@@ -16,14 +16,14 @@ from vivavoce.records.failure import EVIDENCE_LIMIT
 from vivavoce.targets.reply import read_reply
 from vivavoce.targets.target import Opening, Reply
 
-_NAMED = ("message", "messages", "conversation_id")
+_KNOWN_NAMES = ("message", "messages", "conversation_id")
 
 
 @dataclass(frozen=True, slots=True)
-class _Taken:
-    """Something a function takes, and the keyword for it; None for by position."""
+class _Parameter:
+    """The value that a parameter gets, and its keyword; None for by position."""
 
-    what: str
+    value: str
     keyword: str | None
 
 
@@ -36,7 +36,7 @@ class FunctionTarget:
     its own, so that it may block, and one that hangs can be given up.
 
     Raises:
-        UsageError: the function needs parameters that nobody fills.
+        UsageError: the function needs parameters that are never filled.
     """
 
     stateless = False
@@ -47,14 +47,14 @@ class FunctionTarget:
         self.name = name or getattr(function, "__name__", type(function).__name__)
         self.is_async = _is_async(function)
         self.function = function
-        self.takes = _takes(function, self.name)
+        self.parameters = _parameters_of(function, self.name)
 
     async def open(self, opening: Opening) -> FunctionSession:
         """Begin a conversation."""
         return FunctionSession(self, opening.conversation_id)
 
     async def close(self) -> None:
-        """Do nothing: the function holds what it holds."""
+        """Do nothing: there is nothing to close."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +80,12 @@ class FunctionSession:
         except Fault:
             raise
         except (Exception, SystemExit) as error:
-            said = f"{target.name} raised {type(error).__name__}: {error}".removesuffix(": ")
-            raise TargetFault(said, kind="crash", evidence=_their_traceback(error)) from error
+            message = f"{target.name} raised {type(error).__name__}: {error}".removesuffix(": ")
+            raise TargetFault(message, kind="crash", evidence=_their_traceback(error)) from error
         return read_reply(returned, target.name)
 
     async def state(self) -> dict[str, Any] | None:
-        """Return None: a function does not tell what it remembers."""
+        """Return None: a function has no state to show."""
         return None
 
     async def close(self) -> None:
@@ -94,15 +94,15 @@ class FunctionSession:
     def _call(self, messages: Sequence[AnyMessage]) -> Callable[[], object]:
         args: list[object] = []
         kwargs: dict[str, object] = {}
-        for taken in self.target.takes:
-            if taken.what == "messages":
+        for parameter in self.target.parameters:
+            if parameter.value == "messages":
                 value = [message.to_wire() for message in messages]
             else:
-                value = messages[-1].text if taken.what == "message" else self.id
-            if taken.keyword is None:
+                value = messages[-1].text if parameter.value == "message" else self.id
+            if parameter.keyword is None:
                 args.append(value)
             else:
-                kwargs[taken.keyword] = value
+                kwargs[parameter.keyword] = value
         return partial(self.target.function, *args, **kwargs)
 
 
@@ -110,31 +110,33 @@ def _is_async(function: Callable[..., object]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
-def _takes(function: Callable[..., object], name: str) -> list[_Taken]:
-    """Decide from the signature what the function is given.
+def _parameters_of(function: Callable[..., object], name: str) -> list[_Parameter]:
+    """Return the parameters that the function is called with, by its signature.
 
     Raises:
-        UsageError: it takes no message, or something that nobody fills.
+        UsageError: it takes no message, or needs a parameter that is never filled.
     """
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except ValueError as error:
         raise UsageError(f"{name}: its parameters cannot be read; wrap it in a function of your own") from error
-    named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    whats = {p.name: p.name for p in named if p.name in _NAMED}
-    if not whats.keys() & {"message", "messages"}:
-        first = next((p for p in parameters if p.name not in _NAMED and p.kind is not p.VAR_KEYWORD), None)
+    fillable = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    values = {p.name: p.name for p in fillable if p.name in _KNOWN_NAMES}
+    if not values.keys() & {"message", "messages"}:
+        first = next((p for p in parameters if p.name not in _KNOWN_NAMES and p.kind is not p.VAR_KEYWORD), None)
         if first is None:
             raise UsageError(f"{name} takes no message; give it a parameter 'message' or 'messages'")
-        whats[first.name] = "message"
-    unfilled = [p.name for p in named if p.default is p.empty and p.name not in whats]
+        values[first.name] = "message"
+    unfilled = [p.name for p in fillable if p.default is p.empty and p.name not in values]
     if unfilled:
         raise UsageError(
-            f"{name} needs {', '.join(unfilled)}, which nobody fills; a target takes 'message' or 'messages', "
+            f"{name} needs {', '.join(unfilled)}, which are never filled; a target takes 'message' or 'messages', "
             "and 'conversation_id'"
         )
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
-    return [_Taken(whats[p.name], None if p.kind in by_position else p.name) for p in parameters if p.name in whats]
+    return [
+        _Parameter(values[p.name], None if p.kind in by_position else p.name) for p in parameters if p.name in values
+    ]
 
 
 def _their_traceback(error: BaseException) -> str:

@@ -62,10 +62,10 @@ class HttpTarget:
         self.environment = environment_of(body, f"{name}.body") | environment_of(headers, f"{name}.headers")
         address = from_environment(url, f"{name}.url")
         self.url = address_template(_fixed_host(address, f"{name}.url"), f"{name}.url", VARIABLES)
-        known = (*VARIABLES, "environment") if self.environment else VARIABLES
-        self.body = structure_template(as_variables(body), f"{name}.body", known)
+        variables = (*VARIABLES, "environment") if self.environment else VARIABLES
+        self.body = structure_template(as_variables(body), f"{name}.body", variables)
         self.headers = structure_template(
-            _header_sources(headers or {}, has_body=body is not None), f"{name}.headers", known
+            _header_sources(headers or {}, has_body=body is not None), f"{name}.headers", variables
         )
         self.has_body = body is not None
         self.stateless = self._is_stateless()
@@ -106,7 +106,7 @@ class HttpSession:
 
     def __init__(self, target: HttpTarget, opening: Opening) -> None:
         self._target = target
-        self._known = {
+        self._values = {
             "conversation_id": opening.conversation_id,
             "sample": {
                 "id": opening.sample_id,
@@ -130,7 +130,7 @@ class HttpSession:
             TargetFault: the server failed, or its answer has nothing at the path of the reply.
         """
         target = self._target
-        values = {**self._known, "session": self._session, "message": messages[-1].text}
+        values = {**self._values, "session": self._session, "message": messages[-1].text}
         values["messages"] = wire_messages(messages)
         answer = await target.ask(values, self._cookies)
         self._remember(answer)
@@ -141,11 +141,11 @@ class HttpSession:
             raise fault.restated(str(fault), evidence=shorten(answer.text)) from fault.__cause__
 
     async def state(self) -> dict[str, Any] | None:
-        """Return None: HTTP tells nothing of what the bot remembers."""
+        """Return None: HTTP shows no state of the bot."""
         return None
 
     async def close(self) -> None:
-        """Do nothing: the server forgets sessions by itself."""
+        """Do nothing: the server ends sessions by itself."""
 
     def _remember(self, answer: Answer) -> None:
         """Keep the session id or the cookies; an answer may leave the id out once it was given."""
@@ -159,17 +159,17 @@ class HttpSession:
 
 
 def _reply(answer: Answer, path: str) -> object:
-    """Return what stands at the place of the reply: a text, or a message or several of them as JSON."""
+    """Return the value at the path of the reply: a text, or messages as JSON."""
     if path in ("", WHOLE):
         return answer.text if path else _text(answer)
-    found = _find(answer.json(), path, answer, "reply")
-    if _is_object(found) and not {"role", "type"} & found.keys():
-        raise answer.malformed(f"has at reply '{path}' {_shape(found)}; name the place of the text in it")
-    return found
+    value = _find(answer.json(), path, answer, "reply")
+    if _is_object(value) and not {"role", "type"} & value.keys():
+        raise answer.malformed(f"has at reply '{path}' {_shape(value)}; name the place of the text in it")
+    return value
 
 
 def _text(answer: Answer) -> str:
-    """Return the answer as text; of an object only a part can be what the bot said."""
+    """Return the answer as text; an object is an error, since only a part of it can be the reply."""
     try:
         whole: object = json.loads(answer.body)
     except (ValueError, RecursionError):
@@ -213,7 +213,7 @@ def _fixed_host(url: str, place: str) -> str:
 
 
 def _header_sources(headers: Mapping[str, str], *, has_body: bool) -> dict[str, str]:
-    """Return the templates of the headers, with the type of the body where nothing says it."""
+    """Return the templates of the headers, with the type of the body where none is given."""
     sources: dict[str, str] = as_variables(headers)
     if has_body and not any(key.lower() == "content-type" for key in sources):
         sources["Content-Type"] = "application/json"

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from vivavoce.errors import TargetFault, UsageError
 from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import shorten
-from vivavoce.targets.letta_messages import LettaTurn, Said, to_letta
-from vivavoce.targets.letta_server import AgentFactory, LettaAccess, agents_made, make_agent
+from vivavoce.targets.letta_messages import LettaTurn, UserContent, to_letta
+from vivavoce.targets.letta_server import AgentFactory, LettaAccess, collected_agents, make_agent
 from vivavoce.targets.target import Opening, Reply
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ class AgentSource:
     factory: AgentFactory | None = None
 
     def __post_init__(self) -> None:
-        given = [one for one in (self.agent_id, self.agent_file, self.factory) if one is not None]
-        if len(given) != 1:
-            raise UsageError(f"a Letta target needs one of agent_id, agent_file and agent_script; got {len(given)}")
+        sources = [source for source in (self.agent_id, self.agent_file, self.factory) if source is not None]
+        if len(sources) != 1:
+            raise UsageError(f"a Letta target needs one of agent_id, agent_file and agent_script; got {len(sources)}")
         if self.agent_file is not None and not self.agent_file.is_file():
             raise UsageError(f"no agent file '{self.agent_file}'")
 
@@ -49,8 +49,8 @@ class LettaTarget:
     on that agent (Letta's conversations API): messages are apart, memory blocks are shared, and the agent itself is
     not changed. `model` is the handle that the agent, or the conversation, uses instead of its own.
 
-    `cleanup` deletes afterwards what was made for a conversation, and never an agent that was there before.
-    Time is limited by whoever calls.
+    `cleanup` deletes afterwards what was made for a conversation, and never an agent that existed before.
+    The caller limits the time.
     """
 
     stateless = False
@@ -87,7 +87,7 @@ class LettaTarget:
             SuiteFault: the agent factory failed.
         """
         client = self.client
-        with self.access.faults(), agents_made() as made:
+        with self.access.faults(), collected_agents() as created:
             if self.source.agent_id is not None:
                 return await self._converse(client, self.source.agent_id)
             try:
@@ -96,9 +96,9 @@ class LettaTarget:
                     await client.agents.update(agent_id, model=self.model)
             except BaseException:
                 if self.cleanup:
-                    await delete_agents(client, made)
+                    await delete_agents(client, created)
                 raise
-        return LettaSession(self, agent_id, made=tuple(made))
+        return LettaSession(self, agent_id, created=tuple(created))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -129,12 +129,12 @@ class LettaSession:
     opening: Sequence[AnyMessage] = ()
 
     def __init__(
-        self, target: LettaTarget, agent_id: str, *, conversation_id: str | None = None, made: tuple[str, ...] = ()
+        self, target: LettaTarget, agent_id: str, *, conversation_id: str | None = None, created: tuple[str, ...] = ()
     ) -> None:
         self.agent_id = agent_id
         self._target = target
         self._conversation_id = conversation_id
-        self._made = made
+        self._created = created
         self._turns = 0
 
     @property
@@ -149,10 +149,10 @@ class LettaSession:
             RateLimited: the server, or the model behind it, asked to slow down.
             TargetFault: any other failure; `retryable` only where the message did not arrive.
         """
-        said, turn = to_letta(messages, self._turns), LettaTurn()
+        content, turn = to_letta(messages, self._turns), LettaTurn()
         self._turns += 1
         with self._target.access.faults():
-            async with await self._ask(said) as events:
+            async with await self._ask(content) as events:
                 await _check_stream(events)
                 async for event in events:
                     turn.read(event.to_dict(mode="json", warnings=False))
@@ -173,11 +173,11 @@ class LettaSession:
         with self._target.access.faults():
             if self._conversation_id is not None:
                 await client.conversations.delete(self._conversation_id)
-            await delete_agents(client, self._made)
+            await delete_agents(client, self._created)
 
-    async def _ask(self, said: Said) -> AsyncStream[LettaStreamingResponse]:
+    async def _ask(self, content: UserContent) -> AsyncStream[LettaStreamingResponse]:
         client = self._target.client
-        message: MessageCreateParam = {"role": "user", "content": said}  # type: ignore[typeddict-item]
+        message: MessageCreateParam = {"role": "user", "content": content}  # type: ignore[typeddict-item]
         if self._conversation_id is None:
             return await client.agents.messages.create(
                 self.agent_id, messages=[message], streaming=True, include_pings=True

@@ -15,7 +15,7 @@ from vivavoce.errors import Fault, SuiteFault, TargetFault, UsageError
 from vivavoce.messages import AnyMessage
 from vivavoce.records.failure import shorten
 from vivavoce.records.usage import Usage
-from vivavoce.targets.letta_messages import Event, LettaTurn, Said, to_letta
+from vivavoce.targets.letta_messages import Event, LettaTurn, UserContent, to_letta
 from vivavoce.targets.letta_process import GRACE, LettaProcess
 from vivavoce.targets.letta_server import AgentFactory, LettaAccess, make_agent
 from vivavoce.targets.target import Opening, Reply
@@ -30,7 +30,7 @@ class LettaCodeOptions:
     """How the command line runs.
 
     `flags` are further arguments as in a shell. Without a `permission_mode` every tool may run (`--yolo`); with one, a
-    call that would need somebody's approval is denied. Relative paths start at `directory`, where the process runs.
+    call that would need an approval is denied. Relative paths start at `directory`, where the process runs.
 
     Raises:
         UsageError: the flags cannot be split, or set what is set here.
@@ -45,14 +45,14 @@ class LettaCodeOptions:
 
     def __post_init__(self) -> None:
         try:
-            taken = _OURS & {flag.partition("=")[0] for flag in shlex.split(self.flags)}
+            reserved = _OURS & {flag.partition("=")[0] for flag in shlex.split(self.flags)}
         except ValueError as error:
             raise UsageError(f"flags: {error}: {self.flags}") from error
-        if taken:
-            raise UsageError(f"flags: {', '.join(sorted(taken))} is set by vivavoce itself")
+        if reserved:
+            raise UsageError(f"flags: {', '.join(sorted(reserved))} is set by vivavoce itself")
 
     def arguments(self, model: str | None, agent_id: str | None) -> list[str]:
-        """Return the arguments of a conversation; what the user says is never among them."""
+        """Return the arguments of a conversation; messages of the user are never among them."""
         flags = shlex.split(self.flags)
         arguments = ["--input-format", "stream-json", "--output-format", "stream-json"]
         if self.backend is not None:
@@ -72,7 +72,7 @@ class LettaCodeTarget:
 
     Each conversation has a process and, unless `flags` choose one, an agent of its own; `factory` makes the agents on
     the server of `access`. A sample may set the process's environment (`extra_vars.env`) and `extra_vars.memory_dir`.
-    Time is limited by whoever calls; a call that is given up ends the process and its tools.
+    The caller limits the time; a call that is given up ends the process and its tools.
 
     Raises:
         UsageError: a factory is given for the local backend, which has no server.
@@ -109,7 +109,7 @@ class LettaCodeTarget:
         binary = shutil.which(self.options.command, path=env.get("PATH"))
         if binary is None:
             raise UsageError(f"no command '{self.options.command}'; install it with: pip install letta")
-        agent_id = None if self.factory is None else await self._made(self.factory, opening)
+        agent_id = None if self.factory is None else await self._create_agent(self.factory, opening)
         command = [binary, *self.options.arguments(self.model, agent_id)]
         process = await LettaProcess.start(command, env, self.options.directory)
         return LettaCodeSession(self, process, binary, env)
@@ -121,7 +121,7 @@ class LettaCodeTarget:
         """Return a fault without the API key in it."""
         return (self.access or LettaAccess.find()).redacted(fault)
 
-    async def _made(self, factory: AgentFactory, opening: Opening) -> str:
+    async def _create_agent(self, factory: AgentFactory, opening: Opening) -> str:
         access = self.access or LettaAccess.find()
         client = access.connect()
         with access.faults():
@@ -167,13 +167,13 @@ class LettaCodeSession:
         """Write the last message and read events up to the result of its turn.
 
         Raises:
-            TargetFault: the agent failed, or the process ended or said something unreadable; never retryable, for the
+            TargetFault: the agent failed, or the process ended or wrote something unreadable; never retryable, for the
                 agent may have stored the message.
         """
-        said = to_letta(messages, self._turns)
+        content = to_letta(messages, self._turns)
         self._turns += 1
         try:
-            return await self._exchange(said)
+            return await self._exchange(content)
         except BaseException as error:
             if isinstance(error, Fault):
                 raise self._target.redacted(error) from error.__cause__
@@ -207,17 +207,17 @@ class LettaCodeSession:
         self._broken = True
         self._process.kill()
 
-    async def _exchange(self, said: Said) -> Reply:
-        await self._process.write({"type": "user", "message": {"role": "user", "content": said}})
-        turn, asked, error = LettaTurn(), True, None
-        while (event := await self._read()) is not None:
+    async def _exchange(self, content: UserContent) -> Reply:
+        await self._process.write({"type": "user", "message": {"role": "user", "content": content}})
+        turn, is_ours, error = LettaTurn(), True, None
+        while (event := await self._next_event()) is not None:
             match event.get("type"):
                 case "system":
                     self.id, self.agent_id = event.get("conversation_id"), event.get("agent_id")
                 case "queue_item_enqueued" if event.get("source") == "user":
                     self._ours.add(str(event.get("item_id")))
                 case "queue_batch_dequeued":
-                    asked = bool(self._ours & set(event.get("item_ids") or ()))
+                    is_ours = bool(self._ours & set(event.get("item_ids") or ()))
                     turn, error = LettaTurn(), None
                 case "message":
                     turn.read(event)
@@ -225,7 +225,7 @@ class LettaCodeSession:
                     error = event
                 case "control_request":
                     await self._deny(event)
-                case "result" if asked:
+                case "result" if is_ours:
                     return self._finish(turn, event, error)
                 case "result":
                     self._unasked = _sum(self._unasked, turn.usage)
@@ -235,7 +235,7 @@ class LettaCodeSession:
         self._broken = True
         raise await self._process.ended()
 
-    async def _read(self) -> dict[str, Any] | None:
+    async def _next_event(self) -> dict[str, Any] | None:
         try:
             return await self._process.read()
         except TargetFault:
@@ -257,8 +257,8 @@ class LettaCodeSession:
         try:
             reply = turn.reply()
         except Fault as fault:
-            seen = [fault.evidence, self._process.evidence()]
-            evidence = shorten("\n".join(text for text in seen if text) or None)
+            sources = [fault.evidence, self._process.evidence()]
+            evidence = shorten("\n".join(text for text in sources if text) or None)
             raise fault.restated(str(fault), evidence=evidence) from fault.__cause__
         unasked, self._unasked = self._unasked, None
         return Reply(reply.messages, _sum(unasked, reply.usage))

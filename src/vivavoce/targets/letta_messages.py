@@ -1,6 +1,6 @@
-"""What a Letta agent did in one turn, folded from its events into messages.
+"""The messages of a Letta agent in one turn, assembled from its events.
 
-The REST stream and the command line tell the same events, told apart by `message_type`. An event may hold a whole
+The REST stream and the command line have the same events, distinguished by `message_type`. An event may hold a whole
 message or a piece of one; pieces of one message share its id.
 
 Source of the shapes: the types of `letta-client`, under `letta_client/types/agents`.
@@ -19,8 +19,8 @@ from vivavoce.records.usage import Usage
 from vivavoce.targets.target import Reply
 
 Event = Mapping[str, Any]
-Said = str | list[dict[str, Any]]
-"""What a Letta server takes as the content of a user message."""
+UserContent = str | list[dict[str, Any]]
+"""The content of a user message, as a Letta server takes it."""
 
 _BROKEN = {
     "error",
@@ -34,7 +34,7 @@ _BROKEN = {
 
 
 class LettaTurn:
-    """The events of one turn; `reply` says what came of them."""
+    """The events of one turn; `reply` returns the messages they make."""
 
     def __init__(self) -> None:
         self._messages: list[AnyMessage] = []
@@ -46,7 +46,7 @@ class LettaTurn:
         self._error: Event | None = None
 
     def read(self, event: Event) -> None:
-        """Take in the next event; kinds that say nothing about the turn, such as pings, are passed over.
+        """Read the next event; kinds that do not belong to the turn, such as pings, are skipped.
 
         Raises:
             TargetFault: the event is malformed.
@@ -70,8 +70,8 @@ class LettaTurn:
                 approvals: list[Event] = event.get("approvals") or []
                 self._return([approval for approval in approvals if "tool_return" in approval], event)
             case "usage_statistics":
-                used = read_usage(event)
-                self.usage = used if self.usage is None else self.usage + used
+                usage = read_usage(event)
+                self.usage = usage if self.usage is None else self.usage + usage
             case "stop_reason":
                 self._stop = event.get("stop_reason")
             case "error_message":
@@ -97,8 +97,8 @@ class LettaTurn:
             tools = ", ".join(str(name) for id_, name in self._tools.items() if id_ not in self._answered)
             raise TargetFault(f"the agent waits for somebody to approve its call of {tools}", kind="approval")
         if self._stop is None:
-            said = "\n".join(message.pretty_repr() for message in self._messages)
-            raise TargetFault("the answer ended before the end of the turn", kind="format", evidence=shorten(said))
+            text = "\n".join(message.pretty_repr() for message in self._messages)
+            raise TargetFault("the answer ended before the end of the turn", kind="format", evidence=shorten(text))
         return Reply(self._messages, self.usage)
 
     def _think(self, event: Event) -> None:
@@ -128,15 +128,19 @@ class LettaTurn:
 
     def _return(self, returns: Sequence[Event], event: Event) -> None:
         self._flush()
-        for one in returns:
-            id_ = one.get("tool_call_id")
+        for returned in returns:
+            id_ = returned.get("tool_call_id")
             if id_ in self._answered:
                 continue
             self._answered.add(id_)
-            fields: dict[str, Any] = {"role": "tool", "content": _content(one.get("tool_return")), "tool_call_id": id_}
+            fields: dict[str, Any] = {
+                "role": "tool",
+                "content": _content(returned.get("tool_return")),
+                "tool_call_id": id_,
+            }
             if name := self._tools.get(id_) or event.get("name"):
                 fields["name"] = name
-            if one.get("status") == "error":
+            if returned.get("status") == "error":
                 fields["metadata"] = {"status": "error"}
             if event.get("date"):
                 fields["timestamp"] = event["date"]
@@ -163,8 +167,8 @@ def read_usage(event: Event) -> Usage:
     )
 
 
-def to_letta(messages: Sequence[AnyMessage], turns_before: int) -> Said:
-    """Return what the user says now, as a Letta agent takes it; the agent itself holds what came before.
+def to_letta(messages: Sequence[AnyMessage], turns_before: int) -> UserContent:
+    """Return the content of the last message, as a Letta agent takes it; the agent itself holds the earlier ones.
 
     Raises:
         UsageError: the conversation begins with messages that the agent never saw, or the last one holds something
@@ -251,13 +255,13 @@ def _from_part(part: Event) -> dict[str, Any]:
 
 
 def _malformed(error: Exception, what: object) -> TargetFault:
-    said = f"the agent sent a malformed event: {type(error).__name__}: {error}"
-    return TargetFault(said, kind="format", evidence=shorten(str(what)))
+    message = f"the agent sent a malformed event: {type(error).__name__}: {error}"
+    return TargetFault(message, kind="format", evidence=shorten(str(what)))
 
 
 def _failed(error: Event, stop: str | None) -> Fault:
-    said = str(error.get("message") or f"the agent stopped: {stop}")
+    message = str(error.get("message") or f"the agent stopped: {stop}")
     evidence = shorten("\n".join(str(error[key]) for key in ("error_type", "detail") if error.get(key)) or None)
-    if "rate_limit" in str(error.get("error_type")) or said.startswith("429"):
-        return RateLimited(said, evidence=evidence, retryable=False)
-    return TargetFault(said, kind="http" if said[:3].isdigit() else "crash", evidence=evidence)
+    if "rate_limit" in str(error.get("error_type")) or message.startswith("429"):
+        return RateLimited(message, evidence=evidence, retryable=False)
+    return TargetFault(message, kind="http" if message[:3].isdigit() else "crash", evidence=evidence)

@@ -1,4 +1,4 @@
-"""The process of the Letta Code command line: JSON lines in and out, and nothing of it left when it ends."""
+"""The process of the Letta Code command line: JSON lines in and out; its children end with it."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ LINE_LIMIT = 64 * 2**20
 GRACE = 3.0
 """Seconds that a process may take to end by itself."""
 
-_MARK = "VIVAVOCE_PROCESS"
+_TAG = "VIVAVOCE_PROCESS"
 
 
 class LettaProcess:
     """One running command line.
 
-    Its tools run in process groups of their own and survive it, so every process of the family carries a mark in its
+    Its tools run in process groups of their own and survive it, so every process of the family carries a tag in its
     environment and is found by it (on Linux; elsewhere only its own process group ends with it).
     """
 
-    def __init__(self, process: Process, mark: str) -> None:
+    def __init__(self, process: Process, tag: str) -> None:
         self._process = process
-        self._mark = mark.encode()
+        self._tag = tag.encode()
         self._torn = b""
         self._strays: deque[str] = deque(maxlen=20)
         self._errors = bytearray()
@@ -48,7 +48,7 @@ class LettaProcess:
         Raises:
             TargetFault: the system cannot start it.
         """
-        mark = uuid4().hex
+        tag = uuid4().hex
         try:
             process = await asyncio.create_subprocess_exec(
                 *command,
@@ -56,13 +56,13 @@ class LettaProcess:
                 stdout=PIPE,
                 stderr=PIPE,
                 cwd=directory,
-                env={**env, _MARK: mark},
+                env={**env, _TAG: tag},
                 limit=LINE_LIMIT,
                 start_new_session=True,
             )
         except OSError as error:
             raise TargetFault(f"cannot start {command[0]} in {directory}: {error.strerror}", kind="crash") from error
-        return cls(process, mark)
+        return cls(process, tag)
 
     async def write(self, event: Mapping[str, Any]) -> None:
         """Write one line."""
@@ -96,8 +96,8 @@ class LettaProcess:
                 await self._process.wait()
                 await asyncio.shield(self._drained)
         code = self._process.returncode
-        said = "letta closed its output" if code is None else f"letta ended with exit code {code}"
-        return TargetFault(f"{said} before the answer was complete", kind="crash", evidence=self.evidence())
+        message = "letta closed its output" if code is None else f"letta ended with exit code {code}"
+        return TargetFault(f"{message} before the answer was complete", kind="crash", evidence=self.evidence())
 
     def evidence(self) -> str:
         """Return the end of what it wrote to stderr, and the lines on stdout that were no events."""
@@ -149,12 +149,12 @@ class LettaProcess:
             del self._errors[:-EVIDENCE_LIMIT]
 
     def _family(self) -> list[int]:
-        marked: list[int] = []
+        tagged: list[int] = []
         for environ in Path("/proc").glob("[0-9]*/environ"):
-            with suppress(OSError):  # it ended meanwhile, or belongs to somebody else
-                if self._mark in environ.read_bytes():
-                    marked.append(int(environ.parent.name))
-        return marked
+            with suppress(OSError):  # it ended meanwhile, or belongs to another user
+                if self._tag in environ.read_bytes():
+                    tagged.append(int(environ.parent.name))
+        return tagged
 
     def _parse(self, line: bytes) -> dict[str, Any] | None:
         """Read a line as an event, alone, after other text, or as the second half of a torn one."""

@@ -1,4 +1,4 @@
-"""How to reach a Letta server, how to have an agent made there, and what its refusals mean."""
+"""How to reach a Letta server, how to make an agent there, and which faults its errors are."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOCAL = "http://localhost:8283"
 
 @dataclass(frozen=True, slots=True)
 class FactorySample:
-    """What an agent factory may know of the sample for which it makes an agent."""
+    """The part of a sample that an agent factory gets."""
 
     id: str
     agent_args: Mapping[str, Any]
@@ -90,7 +90,7 @@ class LettaAccess:
             fault = _fault(error)
             if fault is None:
                 raise
-            raise self.redacted(fault) from None  # the cause repeats what the server said, the key perhaps among it
+            raise self.redacted(fault) from None  # the cause repeats the server's message, which may contain the key
 
     def redacted(self, fault: Fault) -> Fault:
         """Return a fault without the key in it."""
@@ -100,18 +100,18 @@ class LettaAccess:
         return fault.restated(str(fault).replace(self.api_key, "***"), evidence=evidence)
 
 
-_made: ContextVar[list[str] | None] = ContextVar("agents_made", default=None)
+_collected: ContextVar[list[str] | None] = ContextVar("collected_agents", default=None)
 
 
 @contextmanager
-def agents_made() -> Generator[list[str]]:
+def collected_agents() -> Generator[list[str]]:
     """Collect the ids of all agents that a client of ours makes inside the block."""
-    made: list[str] = []
-    token = _made.set(made)
+    ids: list[str] = []
+    token = _collected.set(ids)
     try:
-        yield made
+        yield ids
     finally:
-        _made.reset(token)
+        _collected.reset(token)
 
 
 async def make_agent(factory: AgentFactory, client: AsyncLetta, opening: Opening) -> str:
@@ -144,8 +144,8 @@ def _fault(error: Exception) -> Fault | None:
         return _refused(error)
     if isinstance(error, letta_client.APIConnectionError):
         arrived = not isinstance(error.__cause__, httpx.ConnectError | httpx.ConnectTimeout)
-        said = f"no answer from {error.request.url.netloc.decode()}: {error.__cause__ or error}"
-        return TargetFault(said, kind="connection", retryable=not arrived)
+        message = f"no answer from {error.request.url.netloc.decode()}: {error.__cause__ or error}"
+        return TargetFault(message, kind="connection", retryable=not arrived)
     if isinstance(error, httpx.HTTPError):
         return TargetFault(f"the connection broke: {str(error) or type(error).__name__}", kind="connection")
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError):
@@ -162,10 +162,10 @@ def _refused(error: APIStatusError) -> Fault:
     began = error.status_code < 400  # an error inside a stream: the turn was under way
     if error.status_code == 429 or (began and "rate_limit" in body):
         wait = retry_after(error.response.headers.get("Retry-After"))
-        said = f"{place} asked to slow down"
-        return RateLimited(said, retry_after=wait, evidence=shorten(body), retryable=not began)
-    said = f"{place} failed in the middle of the turn" if began else f"{place} answered {error.status_code}"
-    return TargetFault(said, kind="crash" if began else "http", evidence=shorten(body))
+        message = f"{place} asked to slow down"
+        return RateLimited(message, retry_after=wait, evidence=shorten(body), retryable=not began)
+    message = f"{place} failed in the middle of the turn" if began else f"{place} answered {error.status_code}"
+    return TargetFault(message, kind="crash" if began else "http", evidence=shorten(body))
 
 
 async def _bound(response: httpx.Response) -> None:
@@ -182,8 +182,8 @@ async def _bound(response: httpx.Response) -> None:
                 size += len(chunk)
                 if size > limit:
                     place = f"{response.request.method} {response.request.url.path}"
-                    said = f"{place}: the answer is larger than {limit:,} bytes; reading stopped"
-                    raise TargetFault(said, kind="size", evidence=chunk[:2000].decode(errors="replace"))
+                    message = f"{place}: the answer is larger than {limit:,} bytes; reading stopped"
+                    raise TargetFault(message, kind="size", evidence=chunk[:2000].decode(errors="replace"))
                 yield chunk
 
         async def aclose(self) -> None:
@@ -194,16 +194,16 @@ async def _bound(response: httpx.Response) -> None:
 
 
 async def _note_agents(response: httpx.Response) -> None:
-    """Note the agents that a call made: only what we made may be deleted later."""
-    made, path = _made.get(), response.request.url.path.rstrip("/")
+    """Collect the agents that a call made: only these may be deleted later."""
+    ids, path = _collected.get(), response.request.url.path.rstrip("/")
     makes_agents = response.request.method == "POST" and path.endswith(("/agents", "/agents/import"))
-    if made is None or not makes_agents or not response.is_success:
+    if ids is None or not makes_agents or not response.is_success:
         return
     await response.aread()
     try:
         body: object = response.json()
     except ValueError:
-        return  # whoever asked for the agent says that this is not an answer
+        return  # the caller that made the agent reports this answer
     if isinstance(body, dict):
         answer = cast("dict[str, Any]", body)
-        made.extend([answer["id"]] if "id" in answer else answer.get("agent_ids", []))
+        ids.extend([answer["id"]] if "id" in answer else answer.get("agent_ids", []))

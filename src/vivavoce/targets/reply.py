@@ -1,4 +1,4 @@
-"""What a target returned, read as the messages of one turn."""
+"""Reads the value that a target returned as the messages of one turn."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def read_reply(returned: object, source: str) -> Reply:
         TargetFault: of kind `format`; the message begins with `source` and the evidence is what was returned.
     """
     if isinstance(returned, Reply):
-        given = cast("object", returned.messages)
-        if isinstance(given, list) and all(
-            isinstance(one, AIMessage | ToolMessage) for one in cast("list[object]", given)
+        messages = cast("object", returned.messages)
+        if isinstance(messages, list) and all(
+            isinstance(message, AIMessage | ToolMessage) for message in cast("list[object]", messages)
         ):
             return returned
         raise _malformed(f"{source} returned a Reply whose messages are not all of assistant and tools", returned)

@@ -12,7 +12,7 @@ from vivavoce.records.usage import Usage
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a target did after one user message: its assistant and tool messages in order, and what they used."""
+    """The reaction of a target to one user message: its assistant and tool messages in order, and their usage."""
 
     messages: list[AnyMessage]
     usage: Usage | None = None
@@ -20,7 +20,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What a target may know of the conversation that begins; `conversation_id` is new for every attempt."""
+    """The data that a target gets at the beginning of a conversation; `conversation_id` is new for every attempt."""
 
     conversation_id: str
     sample_id: str
@@ -33,12 +33,12 @@ class Session(Protocol):
 
     @property
     def id(self) -> str | None:
-        """What the target calls this conversation, where it says."""
+        """The target's id of this conversation, where it gives one."""
         ...
 
     @property
     def opening(self) -> Sequence[AnyMessage]:
-        """What stands before the first user message, where the target says; it is sent by the target itself."""
+        """The messages before the first user message, where the target gives them; it sends them itself."""
         ...
 
     async def send(self, messages: Sequence[AnyMessage]) -> Reply:
@@ -50,7 +50,7 @@ class Session(Protocol):
         ...
 
     async def state(self) -> dict[str, Any] | None:
-        """Return what the target remembers (memory blocks by label), None where it cannot tell."""
+        """Return the state of the target (memory blocks by label), None where it has none to show."""
         ...
 
     async def close(self) -> None:

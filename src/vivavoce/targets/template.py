@@ -1,6 +1,6 @@
 """Templates of a request: structures whose texts hold variables such as `{{ message }}`.
 
-The suite's author writes the template; what a model or a dataset says is only ever a value in it and is never rendered.
+The suite's author writes the template; text of a model or a dataset is only ever a value in it and is never rendered.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Template:
             raise SuiteFault(f"{self.place}: {error}", kind="template") from error
 
 
-def structure_template(structure: object, place: str, known: Sequence[str]) -> Template:
+def structure_template(structure: object, place: str, allowed: Sequence[str]) -> Template:
     """Compile a structure of dicts, lists and scalars.
 
     A text that is exactly one variable becomes that value, list or dict as it may be; any other text is rendered.
@@ -50,51 +50,51 @@ def structure_template(structure: object, place: str, known: Sequence[str]) -> T
         UsageError: a text is not a valid template or names an unknown variable; the message names its place.
     """
     if isinstance(structure, str):
-        return _text_template(structure, place, known)
+        return _text_template(structure, place, allowed)
     if isinstance(structure, Mapping):
         rows = cast("Mapping[str, object]", structure)
-        named = {key: structure_template(value, f"{place}.{key}", known) for key, value in rows.items()}
-        return _joined(place, named.values(), lambda values: {key: part.fill(values) for key, part in named.items()})
+        fields = {key: structure_template(value, f"{place}.{key}", allowed) for key, value in rows.items()}
+        return _joined(place, fields.values(), lambda values: {key: part.fill(values) for key, part in fields.items()})
     if isinstance(structure, list | tuple):
         items = enumerate(cast("Sequence[object]", structure))
-        parts = [structure_template(value, f"{place}.{index}", known) for index, value in items]
+        parts = [structure_template(value, f"{place}.{index}", allowed) for index, value in items]
         return _joined(place, parts, lambda values: [part.fill(values) for part in parts])
     return Template(frozenset(), place, lambda values: structure)
 
 
-def address_template(text: str, place: str, known: Sequence[str]) -> Template:
+def address_template(text: str, place: str, allowed: Sequence[str]) -> Template:
     """Compile a web address; values are percent-encoded, so that none reaches another part of it."""
-    return Template(_variables(text, place, known), place, _addresses.from_string(text).render)
+    return Template(_variables(text, place, allowed), place, _addresses.from_string(text).render)
 
 
 def _joined(place: str, parts: Iterable[Template], fill: Callable[[Values], object]) -> Template:
     return Template(frozenset[str]().union(*(part.variables for part in parts)), place, fill)
 
 
-def _text_template(text: str, place: str, known: Sequence[str]) -> Template:
-    variables = _variables(text, place, known)
+def _text_template(text: str, place: str, allowed: Sequence[str]) -> Template:
+    variables = _variables(text, place, allowed)
     if not (alone := _ONE_VARIABLE.fullmatch(text)):
         return Template(variables, place, _texts.from_string(text).render)
     look_up = _texts.compile_expression(alone[1], undefined_to_none=False)
 
     def value(values: Values) -> object:
-        found = look_up(values)
-        if isinstance(found, Undefined):
-            str(found)  # a strict undefined says here what is missing
-        return found
+        result = look_up(values)
+        if isinstance(result, Undefined):
+            str(result)  # a strict undefined says here what is missing
+        return result
 
     return Template(variables, place, value)
 
 
-def _variables(text: str, place: str, known: Sequence[str]) -> frozenset[str]:
+def _variables(text: str, place: str, allowed: Sequence[str]) -> frozenset[str]:
     try:
         names = meta.find_undeclared_variables(_texts.parse(text))
         _texts.from_string(text)
     except TemplateError as error:
         raise UsageError(f"{place}: '{text}' is not a valid template: {error}") from error
     for name in sorted(names):
-        if name not in known:
-            raise UsageError(f"{place}: no variable '{name}'{did_you_mean(name, known)}")
+        if name not in allowed:
+            raise UsageError(f"{place}: no variable '{name}'{did_you_mean(name, allowed)}")
     return frozenset(names)
 
 

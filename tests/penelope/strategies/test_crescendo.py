@@ -29,13 +29,13 @@ def test_it_begins_harmless_steps_on_and_asks_at_the_end() -> None:
 
 def test_a_refusal_is_taken_back_where_the_target_is_stateless() -> None:
     move = STRATEGY.move(state(ANSWERS[0], ("More?", NO), stateless=True))
-    assert move.forget
+    assert move.rollback
     assert "taken back" in move.guidance
 
 
 def test_a_refusal_is_gone_round_where_the_target_remembers() -> None:
     move = STRATEGY.move(state(ANSWERS[0], ("More?", NO)))
-    assert not move.forget
+    assert not move.rollback
     assert "Do not insist" in move.guidance
 
 
@@ -48,7 +48,7 @@ def test_it_steps_back_so_often_and_then_starts_elsewhere(stateless: bool) -> No
         for before in range(4)
     ]
     assert ["another part" in move.guidance for move in moves] == [False, False, True, True]
-    assert [move.forget for move in moves] == [stateless, stateless, False, False]
+    assert [move.rollback for move in moves] == [stateless, stateless, False, False]
 
 
 def test_after_a_step_back_it_goes_on_from_what_stands() -> None:

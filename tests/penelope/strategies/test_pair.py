@@ -10,9 +10,9 @@ STRATEGY = Pair()
 
 
 def test_the_first_attempt_needs_no_new_session_and_every_other_does() -> None:
-    assert not STRATEGY.move(state()).fresh
-    assert STRATEGY.move(state(("Hi.", "Hello."))).fresh
-    assert STRATEGY.move(state(("Hi.", "Hello."), turn("Hi!", "Yes.", fresh=True))).fresh
+    assert not STRATEGY.move(state()).new_session
+    assert STRATEGY.move(state(("Hi.", "Hello."))).new_session
+    assert STRATEGY.move(state(("Hi.", "Hello."), turn("Hi!", "Yes.", fresh=True))).new_session
 
 
 @pytest.mark.parametrize(

@@ -71,4 +71,4 @@ class Crescendo:
         stepped_back = sum(turn.forgotten or refused(turn) for turn in state.turns[:-1])
         if stepped_back >= self.backtracks:
             return Move(guidance=_ELSEWHERE)
-        return Move(guidance=_SMALLER, forget=True) if state.stateless else Move(guidance=_GENTLER)
+        return Move(guidance=_SMALLER, rollback=True) if state.stateless else Move(guidance=_GENTLER)

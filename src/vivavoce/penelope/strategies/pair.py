@@ -33,4 +33,4 @@ class Pair:
 
     def move(self, state: TestState) -> Move:
         """Write the first attempt, or the next one in a new session."""
-        return Move(guidance=f"{_OBSERVED[reaction(state)]} {_ALONE}".strip(), fresh=bool(state.turns))
+        return Move(guidance=f"{_OBSERVED[reaction(state)]} {_ALONE}".strip(), new_session=bool(state.turns))

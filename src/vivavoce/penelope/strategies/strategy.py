@@ -13,14 +13,14 @@ class Move:
     """What the tester does in the turn that begins.
 
     `say` is sent as it is, without asking the tester's model; otherwise `guidance` is added to the model's brief.
-    `fresh` begins a new session with the target first; `forget` takes back the last exchange, where the target
+    `new_session` begins a new session with the target first; `rollback` takes back the last exchange, where the target
     is stateless.
     """
 
     say: str | None = None
     guidance: str = ""
-    fresh: bool = False
-    forget: bool = False
+    new_session: bool = False
+    rollback: bool = False
 
 
 class Strategy(Protocol):
