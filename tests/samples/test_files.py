@@ -71,7 +71,7 @@ def test_a_csv_cell_may_be_huge(tmp_path: Path) -> None:
     [
         ("a.jsonl", '{"a": 1}\n{"a": 1,,}\n', 2, 9, "not valid JSON"),
         ("a.jsonl", '{"a": 1}\n\n{"a": NaN}\n', 3, None, "NaN is not a JSON number"),
-        ("a.jsonl", '{"a": 1, "a": 2}\n', 1, None, "'a' stands twice"),
+        ("a.jsonl", '{"a": 1, "a": 2}\n', 1, None, "'a' occurs twice"),
         ("a.jsonl", "[1]\n", 1, None, "a row is an object {…}, got list"),
         ("a.jsonl", b'{"a": 1}\n{"a": "\xe9"}\n', 2, None, "not UTF-8: byte 0xe9"),
         ("a.json", '[{"a": 1},\n {"a" 1}]', 2, 7, "not valid JSON"),

@@ -27,8 +27,8 @@ def test_good_json_is_read_as_python_reads_it(value: Any) -> None:
     [
         ('{"a": NaN}', "NaN is not a JSON number", None),
         ("[-Infinity]", "-Infinity is not a JSON number", None),
-        ('{"a": 1, "a": 1}', "the key 'a' stands twice", None),
-        ('[{"b": {"a": 1, "c": 2, "a": 3}}]', "the key 'a' stands twice", None),
+        ('{"a": 1, "a": 1}', "the key 'a' occurs twice", None),
+        ('[{"b": {"a": 1, "c": 2, "a": 3}}]', "the key 'a' occurs twice", None),
         ("[1e999]", "the number 1e999 is too large", None),
         ('{"a": 1', "not valid JSON: Expecting ',' delimiter", 7),
         ("", "not valid JSON: Expecting value", 0),

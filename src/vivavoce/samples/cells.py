@@ -1,4 +1,4 @@
-"""The cells of a table (CSV, Parquet): how a value becomes text and is found again.
+"""The cells of a table (CSV, Parquet): how a value becomes text and is read back.
 
 | value | cell |
 |---|---|
@@ -29,8 +29,8 @@ def text_cell(text: str, *, lists: bool = False, empty_is_nothing: bool = True) 
 
 def read_text(cell: str, *, lists: bool = False) -> str | list[Any]:
     """Read a cell of a column of texts; `lists` says that the column may hold lists too."""
-    if lists and (found := _as_list(cell)) is not None:
-        return found
+    if lists and (items := _as_list(cell)) is not None:
+        return items
     quoted = _as_string(cell)
     return cell if quoted is None or not _misleads(quoted, lists) else quoted
 
@@ -53,13 +53,13 @@ def _misleads(text: str, lists: bool) -> bool:
 
 
 def _as_list(text: str) -> list[Any] | None:
-    found = _parsed(text) if text[:1] == "[" and text[-1:] == "]" else None
-    return cast("list[Any]", found) if isinstance(found, list) else None
+    value = _parsed(text) if text[:1] == "[" and text[-1:] == "]" else None
+    return cast("list[Any]", value) if isinstance(value, list) else None
 
 
 def _as_string(text: str) -> str | None:
-    found = _parsed(text) if text[:1] == '"' and text[-1:] == '"' else None
-    return found if isinstance(found, str) else None
+    value = _parsed(text) if text[:1] == '"' and text[-1:] == '"' else None
+    return value if isinstance(value, str) else None
 
 
 def _parsed(text: str) -> Any:

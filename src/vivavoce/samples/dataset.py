@@ -1,7 +1,7 @@
 """`EvaluationDataset`: samples of one kind, and their way into lists, files and frames and back, nothing lost.
 
 In CSV and Parquet a text is a cell and everything else is JSON text in a cell; `vivavoce.samples.cells` says how an
-empty text is told from no text. In a frame, lists and objects are Python's own.
+empty text differs from no text. In a frame, lists and objects are Python's own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from vivavoce.errors import Problem, UsageError
 from vivavoce.samples.cells import json_cell
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
-from vivavoce.samples.evaluation_row import EvaluationSample, check_kind, held_row, read_file, read_list, table_row
+from vivavoce.samples.evaluation_row import EvaluationSample, check_kind, filled_row, read_file, read_list, table_row
 from vivavoce.samples.frames import frame_of, frame_rows, write_parquet
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ T = TypeVar("T")
 FilePath = str | os.PathLike[str]
 
 _ROWS_SHOWN = 10
-_LETTERS_SHOWN = 200
+_CHARACTERS_SHOWN = 200
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -70,9 +70,9 @@ class EvaluationDataset:
 
     def features(self) -> list[str]:
         """Return the names of the fields that any sample holds."""
-        held = {name for sample in self.samples for name in sample.get_features()}
+        names = {name for sample in self.samples for name in sample.get_features()}
         kind = MultiTurnSample if self.is_multi_turn else SingleTurnSample
-        return [name for name in kind.model_fields if name in held]
+        return [name for name in kind.model_fields if name in names]
 
     def __repr__(self) -> str:
         name = "" if self.name is None else f"name={self.name!r}, "
@@ -93,7 +93,7 @@ class EvaluationDataset:
 
     def to_list(self) -> list[dict[str, Any]]:
         """Return the samples as dicts of plain JSON types, each with the fields it holds."""
-        return [held_row(sample) for sample in self.samples]
+        return [filled_row(sample) for sample in self.samples]
 
     @classmethod
     def from_jsonl(cls, path: FilePath, name: str | None = None) -> EvaluationDataset:
@@ -102,7 +102,7 @@ class EvaluationDataset:
 
     def to_jsonl(self, path: FilePath) -> None:
         """Write a JSONL file, one sample a line; an old file stays until the new one is whole."""
-        lines = self._each(lambda sample: json_cell(held_row(sample)))
+        lines = self._each(lambda sample: json_cell(filled_row(sample)))
         with _whole(path) as new, new.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{line}\n" for line in lines)
 
@@ -142,7 +142,7 @@ class EvaluationDataset:
 
     @staticmethod
     def stream(path: FilePath) -> Iterator[EvaluationSample]:
-        """Yield the samples of a file one at a time, for files larger than memory; the suffix tells the format."""
+        """Yield the samples of a file one at a time, for files larger than memory; the suffix determines the format."""
         return read_file(Path(path))
 
     @staticmethod
@@ -155,20 +155,20 @@ class EvaluationDataset:
         return self.features() or ["user_input"]
 
     def _each(self, work: Callable[[EvaluationSample], T]) -> list[T]:
-        done: list[T] = []
+        results: list[T] = []
         for index, sample in enumerate(self.samples):
             try:
-                done.append(work(sample))
+                results.append(work(sample))
             except ValueError as error:
                 raise UsageError(f"sample {index}: {error}") from error
-        return done
+        return results
 
 
 def _html_cells(sample: EvaluationSample, columns: list[str]) -> str:
-    row = held_row(sample)
+    row = filled_row(sample)
     values = (row.get(column, "") for column in columns)
     texts = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values)
-    shown = (f"{text[:_LETTERS_SHOWN]}…" if len(text) > _LETTERS_SHOWN else text for text in texts)
+    shown = (f"{text[:_CHARACTERS_SHOWN]}…" if len(text) > _CHARACTERS_SHOWN else text for text in texts)
     return "".join(f"<td>{escape(text)}</td>" for text in shown)
 
 

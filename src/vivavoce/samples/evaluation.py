@@ -25,7 +25,7 @@ DocumentId = Annotated[int | str, BeforeValidator(_whole_number)]
 
 
 class _Sample(BaseModel):
-    """What both kinds share: immutable, no unknown fields, readable."""
+    """The common part of both kinds: immutable, no unknown fields, readable."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, ser_json_inf_nan="constants")
 
@@ -123,14 +123,14 @@ def check_order(messages: Sequence[AnyMessage]) -> None:
 def _answer(open_calls: list[ToolCall], message: ToolMessage, index: int) -> None:
     if not open_calls:
         raise ValueError(f"message {index} (tool) must follow an assistant message with a tool call still unanswered")
-    wanted = message.tool_call_id
-    if wanted is None or all(call.id is None for call in open_calls):
+    call_id = message.tool_call_id
+    if call_id is None or all(call.id is None for call in open_calls):
         open_calls.pop(0)
         return
-    match = next((call for call in open_calls if call.id == wanted), None)
+    match = next((call for call in open_calls if call.id == call_id), None)
     if match is None:
         ids = ", ".join(str(call.id) for call in open_calls)
-        raise ValueError(f"message {index} (tool) answers call '{wanted}', but the open calls are: {ids}")
+        raise ValueError(f"message {index} (tool) answers call '{call_id}', but the open calls are: {ids}")
     open_calls.remove(match)
 
 

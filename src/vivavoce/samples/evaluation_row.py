@@ -30,10 +30,10 @@ def read_row(row: Mapping[str, Any]) -> EvaluationSample:
     unknown = next((column for column in row if column not in _COLUMNS), None)
     if unknown is not None:
         raise ValueError(f"unknown column '{unknown}'{did_you_mean(unknown, _COLUMNS)}")
-    held = {column: value for column, value in row.items() if value is not None}
-    kind = MultiTurnSample if isinstance(held.get("user_input"), list) else SingleTurnSample
+    values = {column: value for column, value in row.items() if value is not None}
+    kind = MultiTurnSample if isinstance(values.get("user_input"), list) else SingleTurnSample
     try:
-        return kind.model_validate(held)
+        return kind.model_validate(values)
     except ValidationError as error:
         raise ValueError(describe(error)) from error
 
@@ -82,7 +82,7 @@ def check_kind(sample: EvaluationSample, first: EvaluationSample) -> None:
         raise ValueError(f"is a {type(sample).__name__} in a dataset that begins with a {type(first).__name__}")
 
 
-def held_row(sample: EvaluationSample) -> dict[str, Any]:
+def filled_row(sample: EvaluationSample) -> dict[str, Any]:
     """Return a sample as plain JSON types, with the fields that it holds."""
     return {name: value for name, value in sample.to_dict().items() if value is not None}
 
@@ -97,7 +97,7 @@ def table_row(sample: EvaluationSample, *, empty_is_nothing: bool) -> dict[str, 
         name: text_cell(value, lists=name == "user_input", empty_is_nothing=empty_is_nothing)
         if isinstance(value, str)
         else json_cell(value)
-        for name, value in held_row(sample).items()
+        for name, value in filled_row(sample).items()
     }
 
 

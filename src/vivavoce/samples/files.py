@@ -27,15 +27,17 @@ _LONGEST_CELL = 2**31 - 1
 
 
 def format_of(path: str | os.PathLike[str]) -> Format:
-    """Tell a file's format by its suffix, whatever the case.
+    """Return a file's format by its suffix, in any case.
 
     Raises:
-        UsageError: the suffix is none that we read.
+        UsageError: the suffix is not one of a format that we read.
     """
     suffix = Path(path).suffix
     if suffix.lower() not in _SUFFIXES:
-        got = f"'{suffix}'" if suffix else "a name without one"
-        raise UsageError(Problem(f"the format is told by the suffix, {', '.join(_SUFFIXES)}; got {got}", Path(path)))
+        received = f"'{suffix}'" if suffix else "a name without one"
+        raise UsageError(
+            Problem(f"the format is told by the suffix, {', '.join(_SUFFIXES)}; got {received}", Path(path))
+        )
     return _SUFFIXES[suffix.lower()]
 
 
@@ -105,14 +107,14 @@ def _scan_json(file: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]
         number = data.count(b"\n", 0, error.start) + 1
         yield number, _not_utf8(error, path, number)
         return
-    line, seen = 1, 0
+    line, counted_to = 1, 0
     try:
         for offset, item in parse_list(text):
-            line, seen = line + text.count("\n", seen, offset), offset
+            line, counted_to = line + text.count("\n", counted_to, offset), offset
             yield line, _object(item, path, line)
     except BrokenJson as error:
-        offset = seen if error.offset is None else error.offset
-        line += text.count("\n", seen, offset)
+        offset = counted_to if error.offset is None else error.offset
+        line += text.count("\n", counted_to, offset)
         yield line, Problem(str(error), path, line, offset - text.rfind("\n", 0, offset))
 
 

@@ -48,8 +48,8 @@ def write_parquet(
         MissingExtra: pyarrow is not installed.
     """
     arrow, parquet = _load("pyarrow", "writing Parquet"), _load("pyarrow.parquet", "writing Parquet")
-    named = {**dict.fromkeys(columns, "string"), **(types or {})}
-    schema = arrow.schema([(column, arrow.type_for_alias(name)) for column, name in named.items()])
+    types_by_column = {**dict.fromkeys(columns, "string"), **(types or {})}
+    schema = arrow.schema([(column, arrow.type_for_alias(name)) for column, name in types_by_column.items()])
     with parquet.ParquetWriter(path, schema) as writer:
         for part in _parts(rows):
             writer.write_batch(arrow.RecordBatch.from_pylist(part, schema=schema))
@@ -97,9 +97,9 @@ def _plain(value: Any, column: str) -> Any:
         case Decimal():
             return str(value)
         case Mapping():
-            return {str(key): _plain(one, column) for key, one in cast("Mapping[Any, Any]", value).items()}
+            return {str(key): _plain(inner, column) for key, inner in cast("Mapping[Any, Any]", value).items()}
         case list() | tuple():
-            return [_plain(one, column) for one in cast("Sequence[Any]", value)]
+            return [_plain(inner, column) for inner in cast("Sequence[Any]", value)]
         case _ if hasattr(value, "tolist"):  # numpy's arrays and numbers
             return _plain(value.tolist(), column)
         case _:

@@ -20,7 +20,7 @@ def given_samples(rows: Iterable[GivenRow] | AsyncIterable[GivenRow]) -> Iterato
     """Return the samples of rows, each read when its turn comes.
 
     Raises:
-        UsageError: when it comes to a row that is not a conversation, or to an id that was there already.
+        UsageError: when it reaches a row that is not a conversation, or an id that occurred before.
     """
     reader = _Reader()
     if isinstance(rows, AsyncIterable):
@@ -37,7 +37,7 @@ class _Reader:
     """Makes samples of rows, and remembers a hash of each id and trial."""
 
     def __init__(self) -> None:
-        self._seen: set[int] = set()
+        self._keys: set[int] = set()
         self._position = -1
 
     def sample(self, row: GivenRow) -> Sample:
@@ -45,32 +45,32 @@ class _Reader:
         self._position += 1
         sample = _sample_of(row, self._position)
         key = hash((sample.id, sample.trial or 0))
-        if key in self._seen:
+        if key in self._keys:
             raise UsageError(f"row {self._position}: the id '{sample.id}' was there before; give each row its own")
-        self._seen.add(key)
+        self._keys.add(key)
         return sample
 
 
 def _sample_of(row: GivenRow, position: int) -> Sample:
-    sample = row if isinstance(row, Sample) else _read(_fields(row, position), position)
+    sample = row if isinstance(row, Sample) else _validated(_fields(row, position), position)
     if sample.messages is not None:
         return sample
     question, answer = sample.input, sample.metadata.get("response")
     if not isinstance(question, str) or not isinstance(answer, str):
         rule = "give 'messages', or 'user_input' with its 'response'"
         raise UsageError(f"row {position}: there is no conversation to measure; {rule}")
-    found = sample.metadata.get("retrieved_contexts")
-    said = [
+    contexts = sample.metadata.get("retrieved_contexts")
+    messages = [
         {"role": "user", "content": question},
-        {"role": "assistant", "content": answer, "retrieval_context": found},
+        {"role": "assistant", "content": answer, "retrieval_context": contexts},
     ]
     fields = {name: getattr(sample, name) for name in sample.model_fields_set - {"input"}}
     rest = {name: value for name, value in sample.metadata.items() if name not in ("response", "retrieved_contexts")}
-    return _read({**fields, "messages": said, "metadata": rest}, position)
+    return _validated({**fields, "messages": messages, "metadata": rest}, position)
 
 
 def _fields(row: GivenRow, position: int) -> Mapping[str, Any]:
-    """Return a row as the fields of a sample; rows of somebody else's program may be anything."""
+    """Return a row as the fields of a sample; rows from a caller's program may have any type."""
     if isinstance(row, Mapping):
         return row
     if isinstance(row, ConversationHistory):
@@ -81,7 +81,7 @@ def _fields(row: GivenRow, position: int) -> Mapping[str, Any]:
     raise UsageError(f"row {position}: {rule}; got {type(row).__name__}")
 
 
-def _read(row: Mapping[str, Any], position: int) -> Sample:
+def _validated(row: Mapping[str, Any], position: int) -> Sample:
     try:
         return read_sample(row, line=position, position=position, base=Path())
     except UsageError as error:

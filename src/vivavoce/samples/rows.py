@@ -18,14 +18,14 @@ from vivavoce.samples.sample import Sample
 PROBLEMS_SHOWN = 20
 
 Source = str | os.PathLike[str] | Sequence[Mapping[str, Any]]
-"""Where rows are: a JSONL, JSON, CSV or Parquet file, or the rows themselves."""
+"""A source of rows: a JSONL, JSON, CSV or Parquet file, or the rows themselves."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampleCount:
-    """What a dataset holds: samples, their turns, how many samples have a truth per turn, how many are recorded.
+    """Counts over a dataset: samples, their turns, samples with a truth per turn, recorded samples.
 
-    `silent` counts those that are neither asked nor recorded, and `goals` those that have one to work towards.
+    `silent` counts the samples with neither input nor recording, `goals` those with a goal.
     `shared_rubrics` counts the samples without a rubric of their own, `rubric_vars` are the variables all of them give.
     """
 
@@ -115,12 +115,12 @@ def _scan(
     limit: int | None,
     tags: Sequence[str] | None,
 ) -> Iterator[tuple[int, Sample | Problem]]:
-    """Yield each chosen sample with its line, and a problem in place of a row that is none."""
+    """Yield each chosen sample with its line, and a problem in place of a row that is not a sample."""
     file = _file(source)
     folder = Path(base) if base is not None else file.parent if file else Path()
     check_fields(fields or {})
     cells = file is not None and format_of(file) in ("csv", "parquet")
-    wanted = None if tags is None else frozenset(tags)
+    wanted_tags = None if tags is None else frozenset(tags)
     chosen = 0
     rows = scan_rows(file) if file else enumerate(cast("Sequence[Mapping[str, Any]]", source), 1)
     for position, (line, row) in enumerate(rows):
@@ -134,7 +134,7 @@ def _scan(
         except UsageError as error:
             yield line, error.problems[0]
             continue
-        if wanted is None or not wanted.isdisjoint(sample.tags):
+        if wanted_tags is None or not wanted_tags.isdisjoint(sample.tags):
             chosen += 1
             yield line, sample
 
@@ -163,14 +163,14 @@ def _pairs(hashes: array[int]) -> list[tuple[int, int]]:
 def _name_duplicates(
     pairs: list[tuple[int, int]], scanned: Iterator[tuple[int, Sample | Problem]], file: Path | None
 ) -> Iterator[Problem]:
-    """Yield a problem for each pair that is one, by reading ids where the hashes only suspect."""
-    wanted = {place for pair in pairs for place in pair}
+    """Yield a problem for each pair whose ids are really equal; their hashes alone do not prove it."""
+    places = {place for pair in pairs for place in pair}
     samples = ((line, sample) for line, sample in scanned if isinstance(sample, Sample))
-    found = {
-        place: (line, sample.id, sample.trial or 0) for place, (line, sample) in enumerate(samples) if place in wanted
+    keys = {
+        place: (line, sample.id, sample.trial or 0) for place, (line, sample) in enumerate(samples) if place in places
     }
     for earlier, later in pairs:
-        (first, *key), (line, name, trial) = found[earlier], found[later]
+        (first, *key), (line, name, trial) = keys[earlier], keys[later]
         if key == [name, trial]:
             rule = "give each row its own id, or the trials of one id a 'trial' each"
             yield Problem(f"id '{name}' with trial {trial} is already in line {first}; {rule}", file, line)

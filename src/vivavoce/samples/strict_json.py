@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 
 class BrokenJson(ValueError):
-    """The text is not JSON; `offset` is the character where that shows, None when it is not known."""
+    """The text is not JSON; `offset` is the character where it breaks, None when it is not known."""
 
     def __init__(self, message: str, offset: int | None = None) -> None:
         super().__init__(message)
@@ -20,12 +20,12 @@ class BrokenJson(ValueError):
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         keys = [key for key, _ in pairs]
-        twice = next(key for key in found if keys.count(key) > 1)
-        raise BrokenJson(f"the key '{twice}' stands twice in one object")
-    return found
+        twice = next(key for key in fields if keys.count(key) > 1)
+        raise BrokenJson(f"the key '{twice}' occurs twice in one object")
+    return fields
 
 
 def _constant(name: str) -> NoReturn:
@@ -115,7 +115,9 @@ def _is_deep(value: Any) -> bool:
     for _ in range(_DEEPEST):
         if not level:
             return False
-        level = _inside(child for one in level for child in (one.values() if isinstance(one, dict) else one))
+        level = _inside(
+            child for container in level for child in (container.values() if isinstance(container, dict) else container)
+        )
     return bool(level)
 
 
