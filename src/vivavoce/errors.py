@@ -2,7 +2,7 @@
 
 VivavoceError
 ├── UsageError            the user's input is wrong: one line each, exit code 2
-│   ├── NotFound          a name stands for nothing: no such run, grader, job …
+│   ├── NotFound          a name is unknown: no such run, grader, job …
 │   └── MissingExtra      an optional dependency is not installed
 ├── StoreError            the store cannot be read or written
 ├── BudgetExhausted       a limit on calls or cost is reached: the run stops, inconclusive
@@ -10,7 +10,7 @@ VivavoceError
     ├── TargetFault       the system under test failed
     ├── RateLimited       a target or a model asked us to slow down; `blame` says which
     ├── ModelFault        a model we call (a judge) failed
-    ├── TestingFault      what leads a test failed: a strategy, a check or a condition of somebody's own
+    ├── TestingFault      what leads a test failed: a strategy, a check or a user-defined condition
     ├── GraderFault       an extractor, a grader or a reward function failed
     └── SuiteFault        what the suite asks cannot be done with this sample
 """
@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Literal, Self
 
 Blame = Literal["target", "tester", "judge", "grader", "store", "suite", "environment"]
-"""Whose fault a failure is."""
+"""Who is to blame for a failure."""
 
 
 class VivavoceError(Exception):
@@ -34,7 +34,7 @@ class VivavoceError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with what the user gave: where it is and what to do.
+    """One problem in the user's input: where it is and what to do.
 
     Lines and columns count from 1, as editors do. It reads `file:line:column message`, or `file: message` where no
     line is known.
@@ -55,7 +55,7 @@ class Problem:
 
 
 class UsageError(VivavoceError):
-    """The user's input is wrong; `problems` says each thing with its place."""
+    """The user's input is wrong; `problems` lists each problem with its place."""
 
     def __init__(self, *problems: Problem | str) -> None:
         self.problems = tuple(p if isinstance(p, Problem) else Problem(p) for p in problems)
@@ -63,7 +63,7 @@ class UsageError(VivavoceError):
 
 
 class NotFound(UsageError):
-    """A name stands for nothing: there is no `what` called `name`, such as a run, a grader or a job.
+    """A name is unknown: there is no `what` called `name`, such as a run, a grader or a job.
 
     `within` says where it was looked for, such as `run r1`. Of `known`, the closest name is offered, unless a `hint`
     says what to do. `message` replaces the sentence that is made of these.
@@ -103,9 +103,9 @@ class Fault(VivavoceError):
     """Something went wrong inside one sample; a boundary turns it into a record.
 
     `kind` is one word a program can test (`timeout`, `connection`, `http`, `format`, `crash`, `rate_limit`);
-    `evidence` is what was received, shortened; `retryable` says whether asking again can help; `blame` is whose fault
-    it is, that of the class unless it is given; `status` is that of the HTTP answer, where the failure is one. `usage`
-    is what was paid and brought no more than this failure, as `records.usage` reads and writes it.
+    `evidence` is what was received, shortened; `retryable` says whether asking again can help; `blame` is who caused
+    it, that of the class unless it is given; `status` is that of the HTTP answer, where the failure is one. `usage`
+    is that of the failed calls, as `records.usage` reads and writes it.
     """
 
     blame: Blame = "environment"
@@ -180,7 +180,7 @@ class ModelFault(Fault):
 
 
 class TestingFault(Fault):
-    """What leads a test failed: a strategy, a check or a condition of somebody's own."""
+    """What leads a test failed: a strategy, a check or a condition that the user defined."""
 
     __test__ = False
     blame: Blame = "tester"

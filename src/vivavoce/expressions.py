@@ -1,6 +1,6 @@
-"""Regular expressions of the user on texts of strangers: a search that takes too long ends.
+"""Regular expressions of the user on untrusted texts: a search that takes too long is stopped.
 
-The standard library's cannot be interrupted: one hostile reply would hold up the whole program for ever.
+The standard library's cannot be interrupted: one hostile reply would block the whole program for ever.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any
 from vivavoce.errors import GraderFault, UsageError
 
 SECONDS = 5.0
-"""What one search may take."""
+"""The time that one search may take."""
 
 
 class Expression:
     """A regular expression, in the syntax of Python's `re`.
 
     Raises:
-        UsageError: the text is not one.
+        UsageError: the text is not a regular expression.
     """
 
     def __init__(self, text: str) -> None:

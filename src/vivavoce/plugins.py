@@ -87,8 +87,8 @@ class Registry(Generic[T]):
             return self.add(name, self._thing(name, self._only(points).load()))
         raise UsageError(f"no {kind or self.kind} '{name}'{did_you_mean(name, self.names())}")
 
-    def _thing(self, name: str, found: Any) -> T:
-        return self._made_of(name, found) if isinstance(found, FunctionType) else cast("T", found)
+    def _thing(self, name: str, loaded: Any) -> T:
+        return self._made_of(name, loaded) if isinstance(loaded, FunctionType) else cast("T", loaded)
 
     def _made_of(self, name: str, function: Callable[..., Any]) -> T:
         return cast("T", function) if self._of_function is None else lazy(self._of_function)(name, function)
@@ -96,15 +96,15 @@ class Registry(Generic[T]):
     def _entry_points(self) -> dict[str, list[EntryPoint]]:
         from importlib.metadata import entry_points  # a third of the time that importing this package takes
 
-        found: dict[str, list[EntryPoint]] = {}
+        points_by_name: dict[str, list[EntryPoint]] = {}
         for group in self._groups:
             for point in entry_points(group=group):
-                found.setdefault(point.name, []).append(point)
-        return found
+                points_by_name.setdefault(point.name, []).append(point)
+        return points_by_name
 
     def _only(self, points: Sequence[EntryPoint]) -> EntryPoint:
         first, *others = points
-        if any(one.value != first.value for one in others):
+        if any(other.value != first.value for other in others):
             packages = sorted({point.dist.name if point.dist else point.value for point in points})
             raise UsageError(
                 f"{' and '.join(packages)} both name the {self.kind} '{first.name}'; uninstall one of them"

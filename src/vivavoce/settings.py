@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 
 WORKSPACE = Path(".vivavoce")
-"""The folder, below where the command runs, that holds what is kept."""
+"""The folder, below where the command runs, that holds the store and other files."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the environment says, but for the addresses and keys of models: those are read where a model is opened."""
+    """The settings in the environment, except addresses and keys of models: those are read where a model is opened."""
 
     store: str
     """Where records live: a path to an SQLite file."""
@@ -25,7 +25,7 @@ class Settings:
 
 
 def settings() -> Settings:
-    """Return what the environment says now; `VIVAVOCE_STORE` names another store, `VIVAVOCE_JUDGE` a model.
+    """Return the settings in the environment now; `VIVAVOCE_STORE` names another store, `VIVAVOCE_JUDGE` a model.
 
     `VIVAVOCE_TESTER` names the model that plays the user. Nothing is kept: a notebook may set them at any time.
     """
@@ -38,7 +38,7 @@ def settings() -> Settings:
 
 @cache
 def user_name() -> str:
-    """Return what the system calls whoever runs this process."""
+    """Return the system's name of the user who runs this process."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a user without a name, as in some containers

@@ -1,7 +1,7 @@
 """The source of a user's Python: a file together with the modules that it imports from its own folder.
 
 Fingerprints are made of it, so that a change in a module that a grader imports is a change of the grader. Imports are
-read from the text of a file; one whose name is made up while the program runs is not seen.
+read from the text of a file; one whose name is computed while the program runs is not seen.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def set_base(path: Path, base: Path) -> None:
 def files_of(path: Path) -> tuple[Path, ...]:
     """Return a file and every file of its folder, or of its suite, that it imports, directly or through another."""
     homes = tuple(dict.fromkeys((path.parent, _home(path), _bases.get(path, path.parent))))
-    found, ahead = {path}, [path]
-    while ahead:
-        for file in _imported(ahead.pop(), homes):
-            if file not in found:
-                found.add(file)
-                ahead.append(file)
-    return (path, *sorted(found - {path}))
+    files, pending = {path}, [path]
+    while pending:
+        for file in _imported(pending.pop(), homes):
+            if file not in files:
+                files.add(file)
+                pending.append(file)
+    return (path, *sorted(files - {path}))
 
 
 def text_of(path: Path) -> str:
@@ -65,17 +65,17 @@ def source_of(thing: Any) -> str:
     if isinstance(thing, partial):
         return f"{source_of(thing.func)}\0{thing.args!r}\0{thing.keywords!r}"
     thing = inspect.unwrap(thing) if callable(thing) else thing
-    made: Any = thing if inspect.isclass(thing) or inspect.isroutine(thing) else type(cast("object", thing))
-    name: str = getattr(made, "__module__", None) or ""
+    definition: Any = thing if inspect.isclass(thing) or inspect.isroutine(thing) else type(cast("object", thing))
+    name: str = getattr(definition, "__module__", None) or ""
     if name.partition(".")[0] == "vivavoce":
         return ""
     path = _file(sys.modules.get(name))
     if path is not None and name != "__main__":
         return text_of(path)
     try:
-        text = inspect.getsource(made)
+        text = inspect.getsource(definition)
     except (OSError, TypeError):
-        return repr(made)
+        return repr(definition)
     if path is None:
         return text
     return text + "".join(f"\0{file.name}\0{file.read_text(errors='replace')}" for file in files_of(path)[1:])
@@ -106,11 +106,11 @@ def _imported(path: Path, homes: Sequence[Path]) -> Iterator[Path]:
         inside = [file for home in homes if not _INSTALLED & {home.name} for file in _along(home, name)]
         yield from inside
         loaded = _file(sys.modules.get(name))
-        if not inside and loaded is not None and _is_own(loaded, homes):
+        if not inside and loaded is not None and _is_user_code(loaded, homes):
             yield loaded
 
 
-def _is_own(file: Path, homes: Sequence[Path]) -> bool:
+def _is_user_code(file: Path, homes: Sequence[Path]) -> bool:
     """Say whether a loaded module is of the user, wherever it was found through `sys.path`."""
     return any(file.is_relative_to(home) and not _INSTALLED & set(file.relative_to(home).parts) for home in homes)
 
@@ -135,12 +135,12 @@ def _imports(path: Path, _changed_at: int) -> tuple[tuple[int, str], ...]:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):
         return ()
-    found: dict[tuple[int, str], None] = {}
+    imported: dict[tuple[int, str], None] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= dict.fromkeys((0, one.name) for one in node.names)
+            imported |= dict.fromkeys((0, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             stem = node.module or ""
-            found[node.level, stem] = None
-            found |= dict.fromkeys((node.level, f"{stem}.{one.name}".strip(".")) for one in node.names)
-    return tuple(found)
+            imported[node.level, stem] = None
+            imported |= dict.fromkeys((node.level, f"{stem}.{alias.name}".strip(".")) for alias in node.names)
+    return tuple(imported)

@@ -187,7 +187,7 @@ def test_a_limit_below_one_is_refused() -> None:
 
 
 def test_a_slot_that_nobody_holds_cannot_be_released() -> None:
-    with pytest.raises(RuntimeError, match="nobody held"):
+    with pytest.raises(RuntimeError, match="was not held"):
         Limiter(1).release()
 
 

@@ -1,7 +1,7 @@
 """`Client` and `AsyncClient`: a server of vivavoce, from Python.
 
-What goes wrong is a `VivavoceError`: a `UsageError` says in the server's words what is wrong with a request, a `Fault`
-that the server could not be reached or broke.
+Errors are `VivavoceError`s: a `UsageError` has the server's message about a wrong request, a `Fault` means that the
+server could not be reached or failed.
 """
 
 from vivavoce.client.asynchronous import LOCAL, AsyncClient, AsyncJob

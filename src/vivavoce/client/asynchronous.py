@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
 LOCAL = "http://127.0.0.1:8484"
-"""Where `viva serve` listens unless it is told otherwise."""
+"""The default address of `viva serve`."""
 
 LARGEST = 200_000_000
 """Bytes of an answer at most."""
@@ -83,7 +83,7 @@ class Place(TypedDict, total=False):
 
 
 class AsyncClient:
-    """A server; `token` is what it asks for, `timeout` the seconds that an answer may take.
+    """A server; `token` is the access token it requires, `timeout` the seconds that an answer may take.
 
     Use it with `async with`, or close it.
     """
@@ -130,8 +130,8 @@ class AsyncClient:
         Raises:
             UsageError: there is no such run or grading, or the filter cannot be read.
         """
-        asked = {"filter": filter, "sort": sort, "grading": grading}
-        return self._pages(f"/runs/{_part(run)}/samples", asked, CountedSamples, lambda page: page.samples)
+        params = {"filter": filter, "sort": sort, "grading": grading}
+        return self._pages(f"/runs/{_part(run)}/samples", params, CountedSamples, lambda page: page.samples)
 
     async def gradings(self, run: str = "latest") -> list[Grading]:
         """Return the sets of scores of a run, the oldest first.
@@ -175,11 +175,11 @@ class AsyncClient:
         Raises:
             UsageError: there is no such suite, grader, target or run.
         """
-        asked = {"suite": suite, "grader": grader, "target": target, "from": first, "to": last, "limit": str(limit)}
-        return await self._get("/trends", asked, Trend)
+        params = {"suite": suite, "grader": grader, "target": target, "from": first, "to": last, "limit": str(limit)}
+        return await self._get("/trends", params, Trend)
 
     def search(self, words: str, *, run: str | None = None) -> AsyncGenerator[SearchHit]:
-        """Yield where words stand in what was said and in rationales, the newest first.
+        """Yield the places where words occur in messages and reasons, the newest first.
 
         Raises:
             UsageError: there is no such run, or no word to look for.
@@ -192,8 +192,8 @@ class AsyncClient:
         Raises:
             UsageError: there is no such run, grading or format.
         """
-        asked = urlencode({"format": format} | ({"grading": grading} if grading else {}), errors="replace")
-        return (await self._send("GET", f"/runs/{_part(run)}/export?{asked}")).body
+        params = urlencode({"format": format} | ({"grading": grading} if grading else {}), errors="replace")
+        return (await self._send("GET", f"/runs/{_part(run)}/export?{params}")).body
 
     async def conversation(
         self, run: str, sample: str, trial: int = 0, *, target: str | None = None, grading: str | None = None
@@ -201,7 +201,7 @@ class AsyncClient:
         """Return a conversation with its grades.
 
         Raises:
-            UsageError: it is not there.
+            UsageError: there is no such conversation.
         """
         place = f"/runs/{_part(run)}/samples/{_part(sample)}/{trial}"
         return await self._get(place, {"target": target, "grading": grading}, Outcome)
@@ -209,10 +209,10 @@ class AsyncClient:
     def turns(
         self, run: str, sample: str, trial: int = 0, *, target: str | None = None, grading: str | None = None
     ) -> AsyncGenerator[GradedTurn]:
-        """Yield the turns of a conversation with what the graders say of each, a page at a time.
+        """Yield the turns of a conversation with the graders' scores of each, a page at a time.
 
         Raises:
-            UsageError: it is not there.
+            UsageError: there is no such conversation.
         """
         place = f"/runs/{_part(run)}/samples/{_part(sample)}/{trial}/turns"
         return self._pages(place, {"target": target, "grading": grading}, TurnPage, lambda page: page.turns)
@@ -225,8 +225,8 @@ class AsyncClient:
         Raises:
             UsageError: there is no such run or grading.
         """
-        asked = {"grader": grader, "state": state, "grading": grading}
-        return self._pages(f"/runs/{_part(run)}/scores", asked, ScorePage, lambda page: page.scores)
+        params = {"grader": grader, "state": state, "grading": grading}
+        return self._pages(f"/runs/{_part(run)}/scores", params, ScorePage, lambda page: page.scores)
 
     async def compare(self, a: str, b: str) -> Comparison:
         """Return a comparison of the newest scores of two runs, paired sample by sample.
@@ -239,40 +239,40 @@ class AsyncClient:
     def labels(
         self, run: str = "latest", *, grader: str | None = None, author: str | None = None
     ) -> AsyncGenerator[Label]:
-        """Yield what people say of the conversations of a run, a page at a time.
+        """Yield the labels of the conversations of a run, a page at a time.
 
         Raises:
             UsageError: there is no such run.
         """
-        asked = {"grader": grader, "author": author}
-        return self._pages(f"/runs/{_part(run)}/labels", asked, LabelPage, lambda page: page.labels)
+        params = {"grader": grader, "author": author}
+        return self._pages(f"/runs/{_part(run)}/labels", params, LabelPage, lambda page: page.labels)
 
     @shows_options
     async def label(
         self, run: str, sample: str, verdict: HumanVerdict, note: str | None = None, **where: Unpack[Place]
     ) -> Label:
-        """Say of a conversation whether it passes, in place of what one said there before; no score changes.
+        """Label a conversation as passing or not, in place of one's earlier label; no score changes.
 
         Raises:
-            UsageError: it is not there, or there are several targets and none is named.
+            UsageError: there is no such conversation, or there are several targets and none is named.
         """
-        given = {"verdict": verdict, "note": note}
-        return _read(await self._send("PUT", _labels_at(run, sample, **where), given), Label)
+        body = {"verdict": verdict, "note": note}
+        return _parsed(await self._send("PUT", _labels_at(run, sample, **where), body), Label)
 
     @shows_options
     async def unlabel(self, run: str, sample: str, **where: Unpack[Place]) -> Label:
-        """Take back what one has said, and return it.
+        """Delete one's label, and return it.
 
         Raises:
-            UsageError: there is nothing of the kind.
+            UsageError: there is no such label.
         """
-        return _read(await self._send("DELETE", _labels_at(run, sample, **where)), Label)
+        return _parsed(await self._send("DELETE", _labels_at(run, sample, **where)), Label)
 
     async def labels_of(self, run: str, sample: str, trial: int = 0, *, target: str | None = None) -> list[Label]:
-        """Return what people say of a conversation and of its turns, the oldest first.
+        """Return the labels of a conversation and of its turns, the oldest first.
 
         Raises:
-            NotFound: it is not there.
+            NotFound: there is no such conversation.
         """
         place = _labels_at(run, sample, trial=trial, target=target)
         return _LABELS.validate_json((await self._send("GET", place)).body)
@@ -285,8 +285,8 @@ class AsyncClient:
         Raises:
             UsageError: there is no such run.
         """
-        asked = {"grader": grader, "author": author, "turns": "true" if turns else None}
-        return await self._get(f"/runs/{_part(run)}/labels/agreement", asked, LabelAgreement)
+        params = {"grader": grader, "author": author, "turns": "true" if turns else None}
+        return await self._get(f"/runs/{_part(run)}/labels/agreement", params, LabelAgreement)
 
     @shows_options
     async def evaluate(
@@ -304,14 +304,14 @@ class AsyncClient:
             ValueError: the messages are malformed.
             UsageError: a metric is unknown, or the judge may not be named.
         """
-        given = evaluation_input(conversation, goal=goal, **known)
+        metric_input = evaluation_input(conversation, goal=goal, **known)
         apart = {"conversation_history", "growing", "sample"}
-        body = given.model_dump(mode="json", exclude=apart, exclude_defaults=True)
-        if given.sample is not None:
-            body = given.sample.model_dump(mode="json", exclude_unset=True, include=_OF_SAMPLE) | body
-        body["messages"] = [message.model_dump(mode="json", exclude_unset=True) for message in given.messages]
+        body = metric_input.model_dump(mode="json", exclude=apart, exclude_defaults=True)
+        if (sample := metric_input.sample) is not None:
+            body = sample.model_dump(mode="json", exclude_unset=True, include=_OF_SAMPLE) | body
+        body["messages"] = [message.model_dump(mode="json", exclude_unset=True) for message in metric_input.messages]
         answer = await self._send("POST", "/evaluations", {**body, "metrics": list(metrics), "judge": judge})
-        return EvaluationReport(_read(answer, Evaluated).results)
+        return EvaluationReport(_parsed(answer, Evaluated).results)
 
     async def evaluate_stored(
         self,
@@ -325,12 +325,12 @@ class AsyncClient:
         """Have a stored conversation measured now; nothing in the store changes.
 
         Raises:
-            NotFound: it is not there.
+            NotFound: there is no such conversation.
             UsageError: a metric is unknown, or the judge may not be named.
         """
         place = f"/test-results/{_part(run)}/{_part(sample)}/evaluations"
         answer = await self._send("POST", place, {"metrics": list(metrics), "trial": trial, "judge": judge})
-        return EvaluationReport(_read(answer, Evaluated).results)
+        return EvaluationReport(_parsed(answer, Evaluated).results)
 
     def jobs(self) -> AsyncGenerator[JobRecord]:
         """Yield the jobs of the server, the newest first, a page at a time."""
@@ -352,8 +352,8 @@ class AsyncClient:
         """Return the metrics that requests may name."""
         return _METRICS.validate_json((await self._send("GET", "/metrics")).body)
 
-    async def submit(self, kind: Kind, *, key: str | None = None, **asked: Any) -> AsyncJob:
-        """Begin a job, `evaluation`, `suite`, `test`, `grade` or `resume`, with what that kind is asked; see the API.
+    async def submit(self, kind: Kind, *, key: str | None = None, **fields: Any) -> AsyncJob:
+        """Begin a job, `evaluation`, `suite`, `test`, `grade` or `resume`, with the fields of that kind; see the API.
 
         The same key never begins a second one.
 
@@ -361,19 +361,19 @@ class AsyncClient:
             UsageError: something in it is wrong, or may not be asked for.
         """
         headers = {} if key is None else {"idempotency-key": key}
-        return AsyncJob(self, _read(await self._send("POST", "/jobs", {"kind": kind, **asked}, headers), JobRecord))
+        return AsyncJob(self, _parsed(await self._send("POST", "/jobs", {"kind": kind, **fields}, headers), JobRecord))
 
     async def job(self, job_id: str) -> AsyncJob:
         """Return a job.
 
         Raises:
-            UsageError: there is none of that id.
+            UsageError: there is no job with that id.
         """
         return AsyncJob(self, await self._get(f"/jobs/{_part(job_id)}", {}, JobRecord))
 
     async def cancel(self, job_id: str) -> JobRecord:
         """Have a job finish what is in flight and end; a second time, drop that too."""
-        return _read(await self._send("DELETE", f"/jobs/{_part(job_id)}"), JobRecord)
+        return _parsed(await self._send("DELETE", f"/jobs/{_part(job_id)}"), JobRecord)
 
     async def events(self, job_id: str, after: int = 0) -> AsyncGenerator[JobEvent]:
         """Yield what happened in a job since an event, and what happens, until it is over."""
@@ -397,34 +397,36 @@ class AsyncClient:
             raise Fault(f"{source}: the connection broke: {error}", kind="connection", retryable=True) from error
 
     async def _pages(
-        self, path: str, asked: Mapping[str, str | None], kind: type[M], items: Callable[[M], Sequence[T]]
+        self, path: str, params: Mapping[str, str | None], kind: type[M], items: Callable[[M], Sequence[T]]
     ) -> AsyncGenerator[T]:
         after: str | None = None
         while True:
-            page = await self._get(path, {**asked, "after": after, "limit": "200"}, kind)
+            page = await self._get(path, {**params, "after": after, "limit": "200"}, kind)
             for item in items(page):
                 yield item
             after = cast("str | None", page.model_dump(include={"next"})["next"])
             if after is None:
                 return
 
-    async def _get(self, path: str, asked: Mapping[str, str | None], kind: type[M]) -> M:
-        query = urlencode({name: value for name, value in asked.items() if value is not None}, errors="replace")
-        return _read(await self._send("GET", f"{path}?{query}"), kind)
+    async def _get(self, path: str, params: Mapping[str, str | None], kind: type[M]) -> M:
+        query = urlencode({name: value for name, value in params.items() if value is not None}, errors="replace")
+        return _parsed(await self._send("GET", f"{path}?{query}"), kind)
 
     async def _send(
         self, method: str, path: str, body: Mapping[str, Any] | None = None, headers: Mapping[str, str] | None = None
     ) -> Answer:
         data = None if body is None else strict_json(body).encode()
-        given = self._headers | {"content-type": "application/json"} | dict(headers or {})
+        all_headers = self._headers | {"content-type": "application/json"} | dict(headers or {})
         try:
-            return await self._connections.request(method, self._url + path, data, given, repeatable=method == "GET")
+            return await self._connections.request(
+                method, self._url + path, data, all_headers, repeatable=method == "GET"
+            )
         except Fault as error:
             raise _refusal(error.status, error.evidence) or error from error.__cause__
 
 
 class AsyncJob:
-    """A job of a server; `record` is what it last said of it."""
+    """A job of a server; `record` is its latest state."""
 
     def __init__(self, client: AsyncClient, record: JobRecord) -> None:
         self._client, self.record = client, record
@@ -459,7 +461,7 @@ async def _events(response: ClientResponse) -> AsyncIterator[JobEvent]:
             yield _checked(JobEvent, line[5:])
 
 
-def _read(answer: Answer, kind: type[M]) -> M:
+def _parsed(answer: Answer, kind: type[M]) -> M:
     return _checked(kind, answer.body)
 
 
@@ -471,17 +473,17 @@ def _checked(kind: type[M], body: bytes) -> M:
 
 
 def _refusal(status: int | None, body: str | None) -> UsageError | None:
-    """Return what the server says is wrong with a request, None where it is not the request that is."""
+    """Return the server's error about a request, None where the error is not in the request."""
     if status is None or not 400 <= status < 500:
         return None
     try:
-        said: Any = json.loads(body or "")
+        parsed: Any = json.loads(body or "")
     except ValueError:
-        said = None
-    told = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
-    detail = told.get("detail")
-    if told.get("code") == "not_found" and "what" in told:
-        return NotFound(str(told["what"]), str(told.get("name")), message=str(detail))
+        parsed = None
+    fields = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
+    detail = fields.get("detail")
+    if fields.get("code") == "not_found" and "what" in fields:
+        return NotFound(str(fields["what"]), str(fields.get("name")), message=str(detail))
     return UsageError(str(detail or (body or "").strip() or f"the server refused it ({status})"))
 
 

@@ -1,4 +1,4 @@
-"""`Client`: the methods of `AsyncClient` for code that does not wait."""
+"""`Client`: the methods of `AsyncClient` for sync code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Client:
-    """The same for code that does not wait, also where an event loop is running: every method is that of `AsyncClient`.
+    """The sync version of `AsyncClient`, method by method; works where an event loop is running too.
 
     Use it with `with`, or close it.
     """
@@ -90,11 +90,11 @@ class Client:
         limit: int = 60,
     ) -> Trend:
         """Return the means of a grader over the runs of a suite, and what changed between them."""
-        found = self._client.trends(suite, grader, target, first=first, last=last, limit=limit)
-        return self._loop.run(found)
+        trend = self._client.trends(suite, grader, target, first=first, last=last, limit=limit)
+        return self._loop.run(trend)
 
     def search(self, words: str, *, run: str | None = None) -> Iterator[SearchHit]:
-        """Yield where words stand in what was said and in rationales."""
+        """Yield the places where words occur in messages and reasons."""
         return _each(self._loop, self._client.search(words, run=run))
 
     def export(self, run: str = "latest", format: ExportFormat = "json", *, grading: str | None = None) -> bytes:  # noqa: A002
@@ -110,7 +110,7 @@ class Client:
     def turns(
         self, run: str, sample: str, trial: int = 0, *, target: str | None = None, grading: str | None = None
     ) -> Iterator[GradedTurn]:
-        """Yield the turns of a conversation with what the graders say of each."""
+        """Yield the turns of a conversation with the graders' scores of each."""
         return _each(self._loop, self._client.turns(run, sample, trial, target=target, grading=grading))
 
     def scores(
@@ -124,23 +124,23 @@ class Client:
         return self._loop.run(self._client.compare(a, b))
 
     def labels(self, run: str = "latest", *, grader: str | None = None, author: str | None = None) -> Iterator[Label]:
-        """Yield what people say of the conversations of a run."""
+        """Yield the labels of the conversations of a run."""
         return _each(self._loop, self._client.labels(run, grader=grader, author=author))
 
     @shows_options
     def label(
         self, run: str, sample: str, verdict: HumanVerdict, note: str | None = None, **where: Unpack[Place]
     ) -> Label:
-        """Say of a conversation whether it passes."""
+        """Label a conversation as passing or not."""
         return self._loop.run(self._client.label(run, sample, verdict, note, **where))
 
     @shows_options
     def unlabel(self, run: str, sample: str, **where: Unpack[Place]) -> Label:
-        """Take back what one has said, and return it."""
+        """Delete one's label, and return it."""
         return self._loop.run(self._client.unlabel(run, sample, **where))
 
     def labels_of(self, run: str, sample: str, trial: int = 0, *, target: str | None = None) -> list[Label]:
-        """Return what people say of a conversation and of its turns."""
+        """Return the labels of a conversation and of its turns."""
         return self._loop.run(self._client.labels_of(run, sample, trial, target=target))
 
     def agreement(self, run: str, grader: str, *, author: str | None = None, turns: bool = False) -> LabelAgreement:
@@ -188,9 +188,9 @@ class Client:
         """Return the metrics that requests may name."""
         return self._loop.run(self._client.metrics())
 
-    def submit(self, kind: Kind, *, key: str | None = None, **asked: Any) -> Job:
+    def submit(self, kind: Kind, *, key: str | None = None, **fields: Any) -> Job:
         """Begin a job."""
-        return Job(self._loop, self._loop.run(self._client.submit(kind, key=key, **asked)))
+        return Job(self._loop, self._loop.run(self._client.submit(kind, key=key, **fields)))
 
     def job(self, job_id: str) -> Job:
         """Return a job."""
@@ -206,7 +206,7 @@ class Client:
 
 
 class Job:
-    """A job of a server, for code that does not wait; see `AsyncJob`."""
+    """A job of a server, for sync code; see `AsyncJob`."""
 
     def __init__(self, loop: LoopThread, job: AsyncJob) -> None:
         self._loop, self._job = loop, job
@@ -218,7 +218,7 @@ class Job:
 
     @property
     def record(self) -> JobRecord:
-        """What the server last said of it."""
+        """The latest state of the job."""
         return self._job.record
 
     def events(self, after: int = 0) -> Iterator[JobEvent]:
@@ -235,7 +235,7 @@ class Job:
 
 
 def _each(loop: LoopThread, items: AsyncGenerator[T]) -> Iterator[T]:
-    """Yield what comes; one who stops reading closes the source."""
+    """Yield the items of an async source; stopping early closes the source."""
 
     async def following() -> tuple[T, ...]:
         async for item in items:
@@ -246,7 +246,7 @@ def _each(loop: LoopThread, items: AsyncGenerator[T]) -> Iterator[T]:
         await items.aclose()
 
     try:
-        while found := loop.run(following()):
-            yield from found
+        while items_read := loop.run(following()):
+            yield from items_read
     finally:
         loop.run(close())

@@ -1,4 +1,4 @@
-"""`Breaker`: stop calling a system that fails everybody in the same way."""
+"""`Breaker`: stop calling a system that fails every call in the same way."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Breaker:
         if now >= self._next_look:
             self._next_look = now + self._rest
             return
-        said = f"{self._fault} (not called: the last {self._threshold} calls failed in this way)"
-        again = self._fault.restated(said, retryable=False)
+        message = f"{self._fault} (not called: the last {self._threshold} calls failed in this way)"
+        again = self._fault.restated(message, retryable=False)
         again.usage = None
         raise again from self._fault.__cause__
 

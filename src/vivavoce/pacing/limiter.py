@@ -1,4 +1,4 @@
-"""`Limiter`: how many calls may run at once, shrinking when the other side asks and growing back when it copes."""
+"""`Limiter`: how many calls may run at once, shrinking when the other side asks and growing back when it keeps up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Limiter:
     The number of slots adapts between 1 and `limit`: `slow_down` shrinks it by a fifth, at most once for all the calls
     that are in flight at that moment, and `succeeded` adds one slot after as many successes as there are slots. Call
     both while holding the slot. Threads may share a limiter, each with an event loop of its own, and a loop may end
-    while others wait: who waits is woken in their own loop. Times are those of the loops, in seconds.
+    while others wait: each waiter is woken in its own loop. Times are those of the loops, in seconds.
 
     Source: additive increase, multiplicative decrease: D. Chiu and R. Jain, Analysis of the Increase and Decrease
     Algorithms for Congestion Avoidance in Computer Networks (1989).
@@ -71,8 +71,8 @@ class Limiter:
         try:
             await turn
         except BaseException:
-            given = not turn.cancel() and not turn.cancelled()
-            if given:
+            slot_given = not turn.cancel() and not turn.cancelled()
+            if slot_given:
                 self.release()
             raise
 
@@ -80,7 +80,7 @@ class Limiter:
         """Give a slot back."""
         with self._lock:
             if not self._in_flight:
-                raise RuntimeError("a slot was released that nobody held")
+                raise RuntimeError("a slot was released that was not held")
             self._in_flight -= 1
             if self._stale:
                 self._stale -= 1
@@ -157,7 +157,7 @@ class Limiter:
                 loop.call_soon_threadsafe(self._set_alarm, loop, until)
 
     def _set_alarm(self, loop: asyncio.AbstractEventLoop, until: float) -> None:
-        """Let a loop, which is the running one, look when the pause is over; one that looks too early does so again."""
+        """Set a timer of the running loop for the end of the pause; one that fires too early is set again."""
         if loop not in self._alarms:
             self._alarms[loop] = loop.call_at(until, self._resume)
 

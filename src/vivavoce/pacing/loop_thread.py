@@ -1,4 +1,4 @@
-"""`LoopThread`: an event loop in a thread of its own, for code that does not wait itself."""
+"""`LoopThread`: an event loop in a thread of its own, for sync code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LoopThread:
         self._thread.start()
 
     def begin(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
-        """Begin a coroutine, and return what its result comes in."""
+        """Begin a coroutine, and return a future for its result."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
     def run(self, coroutine: Coroutine[Any, Any, T]) -> T:

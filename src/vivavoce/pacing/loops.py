@@ -1,4 +1,4 @@
-"""Event loops: a new one, and `PerLoop`, what belongs to a loop, such as connections, once for each that needs it."""
+"""Event loops: how to make one, and `PerLoop`, for objects such as connections that belong to one loop each."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
 class PerLoop(Generic[T]):
     """Makes one thing for each event loop, when it is first asked for there; several threads may each have a loop.
 
-    What is left of a loop that ended is given to `drop`, for nobody can close it properly any more.
+    The thing of a loop that ended is given to `drop`, since it can no longer be closed properly.
     """
 
     def __init__(self, make: Callable[[], T], drop: Callable[[T], object] | None = None) -> None:
         self._make = make
         self._drop = drop
-        self._made: dict[asyncio.AbstractEventLoop, T] = {}
+        self._things: dict[asyncio.AbstractEventLoop, T] = {}
 
     def get(self) -> T:
         """Return the thing of the running loop."""
         loop = asyncio.get_running_loop()
-        thing = self._made.get(loop)
+        thing = self._things.get(loop)
         if thing is None:
             self._forget_ended()
-            thing = self._made[loop] = self._make()
+            thing = self._things[loop] = self._make()
         return thing
 
     def take(self) -> T | None:
         """Return the thing of the running loop to close it, None where it has none; the next one is a new one."""
-        return self._made.pop(asyncio.get_running_loop(), None)
+        return self._things.pop(asyncio.get_running_loop(), None)
 
     def _forget_ended(self) -> None:
-        for loop in list(self._made):
-            if loop.is_closed() and (left := self._made.pop(loop, None)) is not None and self._drop is not None:
-                self._drop(left)
+        for loop in list(self._things):
+            if loop.is_closed() and (thing := self._things.pop(loop, None)) is not None and self._drop is not None:
+                self._drop(thing)

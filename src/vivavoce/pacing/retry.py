@@ -37,7 +37,7 @@ async def retrying(
     Only a `Fault` that is `retryable` is tried again; being asked to slow down is not a failed try, but is bounded
     as well (`ASKS_PER_TRY`). Each try holds a slot of `limiter`; the waits between do not.
     A wait is exactly the `retry_after` of a rate limit where it says one, and otherwise `draw()` (a number from 0 to 1)
-    times a bound that doubles. A wait that would exceed `max_wait` is not begun. `breaker` hears of the outcome once.
+    times a bound that doubles. A wait that would exceed `max_wait` is not begun. `breaker` gets the outcome once.
 
     Source: M. Brooker, Exponential Backoff And Jitter, AWS Architecture Blog (2015), "full jitter".
 

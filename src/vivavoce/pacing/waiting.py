@@ -1,4 +1,4 @@
-"""The edge between code that waits and code that does not."""
+"""The boundary between async and sync code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
 
 
 async def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a user's function, sync or async; a sync one may block without holding up anybody else.
+    """Call a user's function, sync or async; a sync one may block without blocking the event loop.
 
     Raises:
         RuntimeError: it tried to end the program, or its own task; that is a failure like any other.
@@ -47,7 +47,7 @@ async def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 
 
 def is_cancelled() -> bool:
-    """Say whether somebody cancelled this task, and not what runs in it itself."""
+    """Say whether this task was cancelled from outside, and not by the code that runs in it."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

@@ -1,4 +1,4 @@
-"""For tests: a scripted model, and a server on this machine that answers, or misbehaves, as told."""
+"""For tests: a scripted model, and a server on this machine that answers, or misbehaves, as prepared."""
 
 from __future__ import annotations
 

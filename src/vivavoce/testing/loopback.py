@@ -151,8 +151,8 @@ def _message(answer: str | Mapping[str, Any] | Sequence[ToolCall]) -> dict[str, 
     if isinstance(answer, str):
         return {"role": "assistant", "content": answer}
     if isinstance(answer, Mapping):
-        given = dict(answer)
-        return given if "role" in given else {"role": "assistant", "content": json.dumps(given)}
+        fields = dict(answer)
+        return fields if "role" in fields else {"role": "assistant", "content": json.dumps(fields)}
     return {"role": "assistant", "content": None, "tool_calls": [call.to_dict() for call in answer]}
 
 

@@ -1,4 +1,4 @@
-"""`ScriptedModel`: a model that says what it was told to say."""
+"""`ScriptedModel`: a model that gives prepared replies."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class ScriptedModel:
 
     def generate(self, prompt: str, schema: type[BaseModel] | Mapping[str, Any] | None = None) -> str | dict[str, Any]:
         """Give the next reply to a prompt: a dict where the reply is structured or calls tools, else a text."""
-        wanted = schema.model_json_schema() if isinstance(schema, type) else schema
-        reply = self._answer(Request([HumanMessage(content=prompt)], schema=wanted))
+        json_schema = schema.model_json_schema() if isinstance(schema, type) else schema
+        reply = self._answer(Request([HumanMessage(content=prompt)], schema=json_schema))
         if reply.tool_calls:
             return {"tool_calls": [call.to_dict() for call in reply.tool_calls]}
         return reply.text if reply.parsed is None else reply.parsed
@@ -62,10 +62,10 @@ class ScriptedModel:
 
     def _in_order(self, replies: list[Scripted]) -> Callable[[Request], Scripted]:
         def next_reply(request: Request) -> Scripted:
-            asked = len(self.requests)
-            if asked > len(replies):
-                raise ModelFault(f"{self.name} has {len(replies)} replies and was asked {asked} times", kind="script")
-            return replies[asked - 1]
+            count = len(self.requests)
+            if count > len(replies):
+                raise ModelFault(f"{self.name} has {len(replies)} replies and was asked {count} times", kind="script")
+            return replies[count - 1]
 
         return next_reply
 
