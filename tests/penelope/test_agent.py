@@ -220,7 +220,7 @@ def test_a_chatty_agent_prints_each_turn(capsys: pytest.CaptureFixture[str]) -> 
     agent(player(), judge(True), verbose=True).execute_test(Bot(lambda said: "\x1b[31mHi"), goal="x")
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err == "1. user: question 1\n   assistant: [31mHi\n"
+    assert captured.err == "1. user: question 1\n   assistant: Hi\n"
 
 
 def test_without_analysis_there_is_only_talking_and_leaving() -> None:
