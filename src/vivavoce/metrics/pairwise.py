@@ -131,11 +131,7 @@ class PairwiseJudge:
                 return Comparison(winner=None, state="skipped", reasoning=f"the {which} conversation is empty")
         task = self.prompt.render({"goal": goal, "criteria": self.criteria}).rstrip()
         answers = await asyncio.gather(*(self._ask(sides, task, where) for where in ("A", "B")))
-        usage = (
-            sum((usage_of_one for _, usage_of_one in answers if usage_of_one), Usage())
-            if any(usage_of_one for _, usage_of_one in answers)
-            else None
-        )
+        usage = sum((used for _, used in answers if used), Usage()) if any(used for _, used in answers) else None
         verdicts = tuple(verdict for verdict, _ in answers if isinstance(verdict, PairVerdict))
         failures = [error for error, _ in answers if isinstance(error, Exception)]
         known: dict[str, Any] = {"verdicts": verdicts, "usage": usage, "fingerprint": self.fingerprint}

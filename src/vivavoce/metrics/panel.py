@@ -54,15 +54,13 @@ class Panel(Composition):
         name: str | None = None,
         model: ModelLike | None = None,
     ) -> None:
-        (metric_asked,) = choose([metric], model)
-        if not isinstance(metric_asked, JudgedMetric):
-            raise UsageError(
-                f"a panel votes by a metric that asks a model; {metric_asked.name} is a {type(metric_asked).__name__}"
-            )
-        judges = [as_model(judge_model) for judge_model in models] or [metric_asked.model]
-        _check(metric_asked.name, votes, judges)
-        seats = [_seat(metric_asked, judge, trial) for judge in judges for trial in range(votes)]
-        super().__init__(metric_asked.config.model_copy(update={"name": name or metric_asked.name}), seats)
+        (voter,) = choose([metric], model)
+        if not isinstance(voter, JudgedMetric):
+            raise UsageError(f"a panel votes by a metric that asks a model; {voter.name} is a {type(voter).__name__}")
+        judges = [as_model(judge_model) for judge_model in models] or [voter.model]
+        _check(voter.name, votes, judges)
+        seats = [_seat(voter, judge, trial) for judge in judges for trial in range(votes)]
+        super().__init__(voter.config.model_copy(update={"name": name or voter.name}), seats)
 
     @property
     def seats(self) -> Sequence[JudgedMetric]:

@@ -26,7 +26,7 @@ AnyTurnScores = TypeVar("AnyTurnScores", bound=BaseModel)
 
 
 class TestStatus(StrEnum):
-    """How a test ended. Only `SUCCESS` says that the goal was achieved, `INCONCLUSIVE` that nobody knows."""
+    """How a test ended. Only `SUCCESS` means that the goal was achieved, `INCONCLUSIVE` that this is unknown."""
 
     __test__ = False
 
@@ -79,12 +79,11 @@ class Step(BaseModel):
 
 
 class TesterTurn(Step):
-    """One exchange with the target as the tester led it, and the steps that it took before, counted from 1.
+    """One exchange with the target as the tester led it, with the steps before it; turns count from 1.
 
-    `assistant_message` is the tester's call of `send_message_to_target`, `tool_message` what it was told of the reply.
-    `evaluation` is the reasoning of the judge of the goal, where it
-    judged this turn. `fresh` marks the first turn of a new session, and `forgotten` one that was taken back: a later
-    message was sent as if this one had never been.
+    `assistant_message` is the tester's call of `send_message_to_target`, `tool_message` its result. `evaluation` is the
+    reasoning of the goal's judge, where this turn was judged. `fresh` marks the first turn of a new session, and
+    `forgotten` one that was taken back: later messages were sent without it.
     """
 
     turn_number: int
@@ -133,9 +132,9 @@ class TurnScores(BaseModel):
 class TestOutcome(BaseModel, Generic[AnyContext, AnyTurn, AnyScore, AnyTurnScores]):
     """What a test came to, in whatever types its context, its turns and its scores have.
 
-    `goal_achieved` is the last judgement of the goal. `target_passed` is what that means for the target: for a goal
-    that the target should withstand the opposite, and in any case all of `criteria` kept and no guard tripped; None
-    where that cannot be decided. `blame` names who caused it that the target did not pass, and `blame_reason` why.
+    `goal_achieved` is the last judgement of the goal. `target_passed` follows from it: the goal was reached, or, where
+    the target should withstand it, was not; and all of `criteria` were kept and no guard failed. It is None where that
+    cannot be decided. `blame` names who caused a target not to pass, and `blame_reason` why.
     `usage` is by role: tester, judge, target. Both kinds of outcome have `discarded` besides: earlier tries that the
     tester itself spoilt, whose usage is counted too.
     """
