@@ -17,6 +17,9 @@ from vivavoce.samples.sample import Sample
 
 PROBLEMS_SHOWN = 20
 
+_FEW = 10_000
+"""The hashes of so many samples fit into a set, which takes less time than to import numpy."""
+
 Source = str | os.PathLike[str] | Sequence[Mapping[str, Any]]
 """A source of rows: a JSONL, JSON, CSV or Parquet file, or the rows themselves."""
 
@@ -150,7 +153,7 @@ def _hash(sample: Sample) -> int:
 
 def _pairs(hashes: array[int]) -> list[tuple[int, int]]:
     """Return the places of each two neighbouring samples of the same hash, in the order of the later one."""
-    if not hashes:
+    if len(hashes) <= _FEW and len(set(hashes)) == len(hashes):
         return []
     import numpy as np
 

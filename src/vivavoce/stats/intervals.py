@@ -8,6 +8,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from vivavoce.stats.student import t_quantile
+
 _ROUNDING = 1e-12
 """A standard error below this part of the mean's size is rounding, not spread."""
 
@@ -118,7 +120,7 @@ def _limits(
     error = math.sqrt(groups / (groups - 1) * math.fsum(r * r for r in residuals)) / n
     if error <= _ROUNDING * max(1.0, abs(mean)):
         return _unanimous(mean, groups, level, bounds)
-    half = error * _t_quantile(level, groups - 1)
+    half = error * t_quantile((1 + level) / 2, groups - 1)
     return max(low, mean - half), min(high, mean + half)
 
 
@@ -135,9 +137,3 @@ def _unanimous(
         return None, None
     _, rare = wilson(0, groups, level)
     return mean - rare * (mean - low), mean + rare * (high - mean)
-
-
-def _t_quantile(level: float, freedom: int) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, (1 + level) / 2))
