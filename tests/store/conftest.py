@@ -43,10 +43,15 @@ def other_address(request: pytest.FixtureRequest, address: str, tmp_path: Path) 
         yield other
 
 
-@pytest.fixture
-def store(address: str) -> Iterator[Store]:
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
     """A store with a run and its grading, and nothing in them yet; once a file, once a database."""
-    with begun(address) as store:
+    if request.param == "sqlite":
+        with begun(tmp_path / "vivavoce.db") as store:
+            yield store
+        return
+    running: Server = request.getfixturevalue("postgresql")
+    with running.store() as address, begun(address) as store:
         yield store
 
 
