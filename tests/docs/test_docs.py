@@ -5,6 +5,8 @@
 - A block `text` right below one of these is what it prints; a line `…` in it stands for any lines, and the ids of runs
   and the seconds are free.
 - A block with a file name, as in `yaml suite.yaml`, is written to that file before anything of the page runs.
+- The port of a `--port` is another one when the page runs, one that is free, wherever it stands on the page.
+- What a page leaves running ends with it.
 """
 
 from __future__ import annotations
@@ -12,9 +14,14 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -38,6 +45,7 @@ BIN = Path(sys.executable).parent
 FENCE = re.compile(r"^```(\S*)[ ]?(\S*)$\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^(?:\$ )?(viva .*)$|`(viva [^`\n]+)`", re.MULTILINE)
 SUITE = re.compile(r"(?:#.*\n)*name:")
+PORT = re.compile(r"--port (\d+)")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.*)$", re.MULTILINE)
 BETWEEN = "\x1e"
@@ -55,8 +63,18 @@ class Block:
     end: int
 
 
-def blocks(page: Path) -> list[Block]:
+@cache
+def text_of(page: Path) -> str:
+    """Return the text of a page, with free ports."""
     text = page.read_text(encoding="utf-8")
+    for port in sorted(set(PORT.findall(text))):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            text = re.sub(rf"\b{port}\b", str(free.getsockname()[1]), text)
+    return text
+
+
+def blocks(page: Path) -> list[Block]:
+    text = text_of(page)
     return [
         Block(text.count("\n", 0, found.start()) + 2, found[1], found[2], found[3], found.end())
         for found in FENCE.finditer(text)
@@ -65,7 +83,7 @@ def blocks(page: Path) -> list[Block]:
 
 def expected(page: Path) -> dict[Block, str]:
     """Return what blocks print, by block, for those that have it right below them."""
-    text = page.read_text(encoding="utf-8")
+    text = text_of(page)
     return {
         above: below.text
         for above, below in pairwise(blocks(page))
@@ -101,12 +119,38 @@ def write_files(page: Path, folder: Path) -> None:
             path.write_text(block.text, encoding="utf-8")
 
 
-def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+Shell = Callable[[list[str], Path], subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def run() -> Iterator[Shell]:
+    """Run a command in a folder; whatever it leaves behind in its process group ends with the test."""
+    groups: list[int] = []
     path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "COLUMNS": "160", "PYTHONWARNINGS": "error"}
-    return subprocess.run(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120
-    )
+
+    def started(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+        with subprocess.Popen(
+            command,
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        ) as process:
+            groups.append(process.pid)
+            try:
+                printed, _ = process.communicate(timeout=120)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+        return subprocess.CompletedProcess(command, process.returncode, printed)
+
+    yield started
+    for group in groups:
+        with suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
 
 
 def told(text: str) -> str:
@@ -126,7 +170,7 @@ def check_told(page: Path, block: Block, printed: str, wanted: str | None) -> No
 
 
 @pytest.mark.parametrize("page", runnable("python"), ids=name_of)
-def test_the_python_of_a_page_runs_and_prints_what_the_page_says(page: Path, tmp_path: Path) -> None:
+def test_the_python_of_a_page_runs_and_prints_what_the_page_says(page: Path, tmp_path: Path, run: Shell) -> None:
     write_files(page, tmp_path)
     code = [block for block in blocks(page) if block.language == "python"]
     script = [""] * (page.read_text(encoding="utf-8").count("\n") + 2)
@@ -141,7 +185,7 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_says(page: Path, tmp
 
 
 @pytest.mark.parametrize("page", runnable("console"), ids=name_of)
-def test_the_commands_of_a_page_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_print_what_the_page_says(page: Path, tmp_path: Path, run: Shell) -> None:
     write_files(page, tmp_path)
     for block in blocks(page):
         if block.language == "console":
@@ -189,7 +233,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
 
 
-def test_the_generated_pages_are_up_to_date() -> None:
+def test_the_generated_pages_are_up_to_date(run: Shell) -> None:
     done = run([sys.executable, str(DOCS / "generate.py"), "--check"], ROOT)
     assert done.returncode == 0, done.stdout
 
