@@ -10,8 +10,8 @@ setup: .venv/ready  ## build .venv with the package and its tools
 demo: .venv/ready  ## test and compare two versions of a small support bot, offline, in less than a minute
 	@VIVA=.venv/bin/viva bash examples/support_bot/demo.sh
 
-test: programs check  ## checks, then all tests but the long ones
-	.venv/bin/python -m pytest -n 2 --dist worksteal -m 'not live'
+test: programs .venv/ready  ## checks and, beside them, all tests but the long ones
+	@bash tools/test.sh
 
 live: programs .venv-letta/ready .venv/ready  ## the long tests: processes killed again and again, and Letta Code
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m live
