@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import vivavoce
 
 ROOT = Path(__file__).parents[1]
@@ -79,9 +81,31 @@ def test_importing_the_package_imports_nothing_from_elsewhere() -> None:
     assert more <= {"vivavoce", "__future__"} | set(sys.stdlib_module_names)
 
 
-def test_help_is_quick_because_it_loads_none_of_the_engine() -> None:
-    loaded = loaded_by("from vivavoce.cli.main import app\ntry:\n    app(['--help'])\nexcept SystemExit:\n    pass")
-    assert not loaded & {"pydantic", "sqlalchemy", "aiohttp", "numpy", "jinja2", "ruamel"}
+ENGINE = frozenset({"aiohttp", "jinja2", "numpy", "pydantic", "ruamel", "scipy", "sqlalchemy"})
+SERVER = frozenset({"anyio", "fastapi", "sse_starlette", "starlette", "uvicorn"})
+SELDOM = frozenset({"aiohttp", "alembic", "dateparser", "jsonschema", "numpy", "phonenumbers", "psycopg", "scipy"})
+"""What some suites need, and others do not."""
+
+
+ABSENT = {
+    "--help": ENGINE | SERVER,
+    "run --help": SELDOM | SERVER,
+    "serve --help": SELDOM | SERVER,
+    "view --help": SELDOM | SERVER,
+    "init .": SELDOM | SERVER | {"sqlalchemy"},
+    "run suite.yaml --quiet": SELDOM | SERVER,
+}
+"""What commands do without; the suite is the one that `viva init` writes."""
+
+
+@pytest.mark.parametrize("command", ABSENT)
+def test_a_command_starts_quickly_because_it_loads_nothing_that_it_does_not_need(command: str) -> None:
+    if "suite.yaml" in command:
+        subprocess.run([sys.executable, "-m", "vivavoce.cli.main", "init", "."], check=True, capture_output=True)
+    loaded = loaded_by(
+        f"from vivavoce.cli.main import main\ntry:\n    main({command.split()})\nexcept SystemExit:\n    pass"
+    )
+    assert loaded & ABSENT[command] == set()
 
 
 def test_the_public_names_are_there_sorted_and_few() -> None:

@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.output import StoreOption, notes, store_of
+from vivavoce.plugins import lazy
 from vivavoce.server.policy import ServerPolicy
-from vivavoce.server.serving import serve
 from vivavoce.store.store import Store
 
 
@@ -48,4 +48,5 @@ def command(
 
         token = os.environ.get("VIVAVOCE_TOKEN") or None
         with suppress(KeyboardInterrupt):  # the server has ended in good order by then
+            serve = lazy("vivavoce.server.serving:serve")  # help, and a store that is not there, need no server
             serve(opened, host, port, token, public=public, policy=policy, started=started)

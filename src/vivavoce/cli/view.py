@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.output import StoreOption, store_of
-from vivavoce.server.pages.links import run_page
-from vivavoce.server.serving import serve
+from vivavoce.plugins import lazy
 from vivavoce.store.store import Store
 
 
@@ -23,7 +22,7 @@ def command(
 ) -> None:
     """Show the runs of a store as pages, at an address of this machine alone, until it is interrupted."""
     with Store.open(store_of(store), create=False) as opened:
-        page = "/" if run is None else run_page(opened.run(run).id)
+        page = "/" if run is None else lazy("vivavoce.server.pages.links:run_page")(opened.run(run).id)
 
         def started(address: str) -> None:
             print(f"{address.rstrip('/')}{page}", flush=True)
@@ -31,4 +30,5 @@ def command(
                 webbrowser.open(f"{address.rstrip('/')}{page}")
 
         with suppress(KeyboardInterrupt):
+            serve = lazy("vivavoce.server.serving:serve")  # help, and a store that is not there, need no server
             serve(opened, "127.0.0.1", port, started=started)
