@@ -25,3 +25,5 @@ bare = median_ms([sys.executable, "-c", "pass"])
 package = median_ms([sys.executable, "-c", "import vivavoce"])
 print(f"import vivavoce {package - bare:.0f} ms over a bare Python of {bare:.0f} ms (asked: < 100)")
 print(f"viva --help     {median_ms([str(VIVA), '--help']):.0f} ms (asked: < 300)")
+for name in ("run", "serve"):
+    print(f"viva {name} --help{' ' * (6 - len(name))}{median_ms([str(VIVA), name, '--help']):.0f} ms")

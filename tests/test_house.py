@@ -92,7 +92,6 @@ ABSENT = {
     "run --help": SELDOM | SERVER,
     "serve --help": SELDOM | SERVER,
     "view --help": SELDOM | SERVER,
-    "init .": SELDOM | SERVER | {"sqlalchemy"},
     "run suite.yaml --quiet": SELDOM | SERVER,
 }
 """What commands do without; the suite is the one that `viva init` writes."""
