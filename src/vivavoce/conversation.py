@@ -49,7 +49,7 @@ def split_turns(messages: Sequence[AnyMessage]) -> tuple[list[AnyMessage], list[
     """
     opening: list[AnyMessage] = []
     turns: list[list[AnyMessage]] = []
-    current = opening
+    current: list[AnyMessage] = opening
     for message in messages:
         if message.role == "user":
             current = []
