@@ -276,7 +276,7 @@ def _read_rows(rows: Any, validated: ValidatorFunctionWrapHandler) -> list[Messa
         return validated(rows)
     listed = cast("Sequence[Any]", rows)
     messages = [_plain(row) for row in listed]
-    if all(messages):
+    if messages and all(messages):  # whether a list may be empty, its field says
         return cast("list[Message]", messages)
     return validated([message or _with_role(row) for message, row in zip(messages, listed, strict=True)])
 
