@@ -154,10 +154,10 @@ class ToolCall(_Typed):
             fields["function"] = {**wire, "arguments": _json_text(wire.get("arguments"))}
         if "function" in fields or "name" not in fields:
             return fields
-        given = fields.pop("args") if "args" in fields else fields.pop("arguments", None)
+        arguments = fields.pop("args") if "args" in fields else fields.pop("arguments", None)
         if fields.get("type") in (None, "tool_call"):
             fields["type"] = "function"
-        fields["function"] = {"name": fields.pop("name"), "arguments": _json_text(given)}
+        fields["function"] = {"name": fields.pop("name"), "arguments": _json_text(arguments)}
         return fields
 
     @property
@@ -398,9 +398,11 @@ def describe(error: ValidationError) -> str:
 
     Where a value may be of several types and fits none, the complaint of the type that it comes closest to is given.
     """
-    found = [(_path(one), one) for one in error.errors(include_url=False)]
-    start = found[0][0]
-    path, closest = max((one for one in found if one[0][: len(start)] == start), key=lambda one: len(one[0]))
+    located = [(_path(entry), entry) for entry in error.errors(include_url=False)]
+    start = located[0][0]
+    path, closest = max(
+        (entry for entry in located if entry[0][: len(start)] == start), key=lambda entry: len(entry[0])
+    )
     place = _place(path)
     return f"{place}: {_rule(closest)}" if place else _rule(closest)
 
@@ -410,10 +412,10 @@ _TAGS = {*_SPEAKERS, "text", "image_url", "input_audio", "file", "refusal"}
 _CONVERSATIONS = ("messages", "user_input", "turns")
 
 
-def _path(found: ErrorDetails) -> tuple[int | str, ...]:
+def _path(problem: ErrorDetails) -> tuple[int | str, ...]:
     """Where an error is, without the names of the types that were tried."""
-    loc = found["loc"]
-    if found["type"] == "extra_forbidden":
+    loc = problem["loc"]
+    if problem["type"] == "extra_forbidden":
         return loc
     return tuple(
         part
@@ -431,23 +433,23 @@ def _place(path: tuple[int | str, ...]) -> str:
     return " ".join([f"message {path[0]}", ".".join(map(str, path[1:]))]).rstrip()
 
 
-def _rule(found: ErrorDetails) -> str:
-    match found["type"]:
+def _rule(problem: ErrorDetails) -> str:
+    match problem["type"]:
         case "missing":
             return "is missing"
         case "extra_forbidden":
             return "unknown field"
         case "value_error":
-            return found["msg"].removeprefix("Value error, ")
+            return problem["msg"].removeprefix("Value error, ")
         case "union_tag_invalid" | "union_tag_not_found":
-            context = found.get("ctx", {})
+            context = problem.get("ctx", {})
             got = f", got {_short(context['tag'])}" if "tag" in context else ""
             if context["discriminator"] == "'role'":
                 return f"needs a role: system, user, assistant or tool{got}"
             return f"needs a type: {context.get('expected_tags', 'text, image_url, input_audio, file or refusal')}{got}"
         case _:
-            rule = found["msg"].removeprefix("Input ").replace(" or object to extract fields from", "")
-            return f"{rule}, got {_short(found['input'])}"
+            rule = problem["msg"].removeprefix("Input ").replace(" or object to extract fields from", "")
+            return f"{rule}, got {_short(problem['input'])}"
 
 
 def _short(value: object) -> str:

@@ -30,8 +30,8 @@ class Manners(ChecklistMetric):
         self.questions_asked = questions or {}
         super().__init__(MetricConfig(name="manners", threshold=0.5), model, **options)
 
-    def items(self, given: MultiTurnEvaluationInput) -> Mapping[str, str]:
-        del given
+    def items(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, str]:
+        del metric_input
         return self.questions_asked
 
 

@@ -19,7 +19,7 @@ def test_a_transcript_is_written_once_for_all_who_see_the_same() -> None:
 def test_what_else_is_known_changes_no_transcript() -> None:
     reading = Reading(evaluation_input(SAID))
     other = reading.after(1).knowing(goal="Be greeted")
-    assert (reading.since, reading.given.goal) == (0, None)
-    assert (other.since, other.given.goal) == (1, "Be greeted")
+    assert (reading.since, reading.metric_input.goal) == (0, None)
+    assert (other.since, other.metric_input.goal) == (1, "Be greeted")
     assert other.transcript(EVERYTHING) is reading.transcript(EVERYTHING)
     assert other.checker(EVERYTHING) is reading.checker(EVERYTHING)

@@ -103,9 +103,9 @@ class GraderMetric(BaseMultiTurnMetric):
         """A hash of everything that decides the scores."""
         return self.grader.fingerprint
 
-    def unmet(self, given: MultiTurnEvaluationInput) -> str | None:
+    def unmet(self, metric_input: MultiTurnEvaluationInput) -> str | None:
         """Say why it does not apply to a sample."""
-        return None if given.sample is None else self.grader.inapplicable(given.sample)
+        return None if metric_input.sample is None else self.grader.inapplicable(metric_input.sample)
 
     def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
         """Score a conversation."""

@@ -114,7 +114,7 @@ class ExtractedMetric(Composition):
 
     def steps_for(self, reading: Reading) -> Plan[MetricResult]:
         """Measure what is picked of a conversation."""
-        return (yield Call(partial(graded, self.grader(self.name), reading.given, self.name)))
+        return (yield Call(partial(graded, self.grader(self.name), reading.metric_input, self.name)))
 
 
 def extracted(metric: BaseMultiTurnMetric, how: Choice, base: Path) -> ExtractedMetric:

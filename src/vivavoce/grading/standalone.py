@@ -13,40 +13,42 @@ from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.samples.sample import Sample
 
 
-async def graded(grader: Grader, given: MultiTurnEvaluationInput, name: str) -> MetricResult:
+async def graded(grader: Grader, metric_input: MultiTurnEvaluationInput, name: str) -> MetricResult:
     """Return what a grader says of a conversation, as the result of a metric of that name.
 
     Raises:
         BudgetExhausted: a limit on calls or cost is reached.
     """
-    score = await grader.grade(_sample(given), _trajectory(given))
+    score = await grader.grade(_sample(metric_input), _trajectory(metric_input))
     fields: dict[str, Any] = {field: getattr(score, field) for field in Score.model_fields}
     fields |= {"name": name, "raw": score.value if score.raw is None else score.raw}
-    return MetricResult.model_construct(about=About("numeric", len(given.messages), given.goal), **fields)
+    return MetricResult.model_construct(about=About("numeric", len(metric_input.messages), metric_input.goal), **fields)
 
 
-def _sample(given: MultiTurnEvaluationInput) -> Sample:
+def _sample(metric_input: MultiTurnEvaluationInput) -> Sample:
     """Return the sample of a conversation, made of what is known of it where there is none."""
-    if given.sample is not None:
-        return given.sample if given.sample.turn_count else given.sample.held(given.messages)
+    if metric_input.sample is not None:
+        return (
+            metric_input.sample if metric_input.sample.turn_count else metric_input.sample.held(metric_input.messages)
+        )
     return Sample.model_construct(
-        id=given.conversation_history.conversation_id or "",
-        messages=list(given.messages),
-        ground_truth=given.reference,
-        goal=given.goal,
-        instructions=given.instructions,
-        context=given.context,
-        must=list(given.must),
-        must_not=list(given.must_not),
+        id=metric_input.conversation_history.conversation_id or "",
+        messages=list(metric_input.messages),
+        ground_truth=metric_input.reference,
+        goal=metric_input.goal,
+        instructions=metric_input.instructions,
+        context=metric_input.context,
+        must=list(metric_input.must),
+        must_not=list(metric_input.must_not),
     )
 
 
-def _trajectory(given: MultiTurnEvaluationInput) -> Trajectory:
-    opening, turns = split_turns(given.messages)
-    seconds = [*given.turn_seconds, *(None for _ in turns[len(given.turn_seconds) :])]
+def _trajectory(metric_input: MultiTurnEvaluationInput) -> Trajectory:
+    opening, turns = split_turns(metric_input.messages)
+    seconds = [*metric_input.turn_seconds, *(None for _ in turns[len(metric_input.turn_seconds) :])]
     held = [
         Turn.model_construct(index=index, messages=messages, seconds=seconds[index])
         for index, messages in enumerate(turns)
     ]
-    state = None if given.state is None else dict(given.state)
-    return Trajectory.model_construct(opening=opening, turns=held, state=state, test=given.test)
+    state = None if metric_input.state is None else dict(metric_input.state)
+    return Trajectory.model_construct(opening=opening, turns=held, state=state, test=metric_input.test)

@@ -73,9 +73,9 @@ class ChecklistMetric(JudgedMetric):
     of_assistant: ClassVar[bool] = True
     own_variables: ClassVar[frozenset[str]] = frozenset(("items",))
 
-    def items(self, given: MultiTurnEvaluationInput) -> Mapping[str, str]:
+    def items(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, str]:
         """Return the questions by the names of their items, none where the judge lists them itself."""
-        del given
+        del metric_input
         return {}
 
     def what(self, item: str) -> str:
@@ -83,15 +83,15 @@ class ChecklistMetric(JudgedMetric):
         return item
 
     def question(
-        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+        self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
         """Return the class of an answer about the items, and the prompt's own variables; None for nothing to judge."""
-        question = super().question(given, written, piece)
-        return question and (checklist_reply(tuple(self.items(given))), question[1])
+        question = super().question(metric_input, written, piece)
+        return question and (checklist_reply(tuple(self.items(metric_input))), question[1])
 
-    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+    def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the items."""
-        return {"items": self.items(given)}
+        return {"items": self.items(metric_input)}
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the share of the applicable items that hold."""
@@ -110,7 +110,7 @@ class ChecklistMetric(JudgedMetric):
         worth = [WORTH[check.answer] for check in reply.checks if check.answer in WORTH]
         score = sum(worth) / len(worth) if worth else None
         reasoning = reply.reasoning if worth else self.nothing
-        weight = question.piece.judged if self.items(question.given) else len(worth)
+        weight = question.piece.judged if self.items(question.metric_input) else len(worth)
         return Verdict(score, reasoning, reply.confidence, checks, turns=weight)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:

@@ -75,7 +75,7 @@ class Composition(StepwiseMetric):
 
     def scored(
         self,
-        given: MultiTurnEvaluationInput,
+        metric_input: MultiTurnEvaluationInput,
         score: bool | float | str,
         reasoning: str,
         results: Sequence[MetricResult],
@@ -99,7 +99,7 @@ class Composition(StepwiseMetric):
             extra={**self.listed(results), **more},
             usage=spent(results),
             fingerprint=self.fingerprint,
-            about=About(self.config.score_type, len(given.messages)),
+            about=About(self.config.score_type, len(metric_input.messages)),
         )
 
     def unscored(self, results: Sequence[MetricResult], wrong: Sequence[MetricResult], **more: Any) -> MetricResult:
@@ -127,16 +127,16 @@ class AllOf(Composition):
 
     def steps_for(self, reading: Reading) -> Plan[MetricResult]:
         """Measure by all parts at once."""
-        return self._concluded(reading.given, (yield from self.together(reading)))
+        return self._concluded(reading.metric_input, (yield from self.together(reading)))
 
-    def _concluded(self, given: MultiTurnEvaluationInput, results: Sequence[MetricResult]) -> MetricResult:
+    def _concluded(self, metric_input: MultiTurnEvaluationInput, results: Sequence[MetricResult]) -> MetricResult:
         applicable = [result for result in results if result.state != "skipped"]
         deciding = [result for result in applicable if result.passed is self.decisive]
         unknown = [result for result in applicable if result.passed is None]
         if not deciding and (unknown or not applicable):
             return self.unscored(results, unknown)
         score = self.decisive if deciding else not self.decisive
-        return self.scored(given, score, _summary(results), results, deciding or applicable)
+        return self.scored(metric_input, score, _summary(results), results, deciding or applicable)
 
 
 class AnyOf(AllOf):
@@ -163,7 +163,7 @@ class Chain(AllOf):
             results.append(result)
             if result.state != "skipped" and not result.passed:
                 stopped = part.name
-        return self._concluded(reading.given, results)
+        return self._concluded(reading.metric_input, results)
 
 
 class Weighted(Composition):
@@ -201,7 +201,7 @@ class Weighted(Composition):
         total = sum(self.weights[name] for name in values)
         score = sum(self.weights[name] * value for name, value in values.items()) / total
         counted = [result for _, result in applicable]
-        return self.scored(reading.given, score, _summary(results), results, counted, weights=self.weights)
+        return self.scored(reading.metric_input, score, _summary(results), results, counted, weights=self.weights)
 
 
 class Cascade(Composition):
@@ -244,9 +244,9 @@ class Cascade(Composition):
         if first.state == "scored" and self._is_sure(first):
             saved = expensive.planned_calls(reading)
             results = [first, expensive.skipped(f"not asked, for {cheap.name} was sure")]
-            return self._by(cheap, first, reading.given, results, saved)
+            return self._by(cheap, first, reading.metric_input, results, saved)
         last = yield from expensive.plan_for(reading)
-        return self._by(expensive, last, reading.given, [first, last], 0)
+        return self._by(expensive, last, reading.metric_input, [first, last], 0)
 
     def _is_sure(self, result: MetricResult) -> bool:
         if callable(self.sure):
@@ -258,7 +258,7 @@ class Cascade(Composition):
         self,
         part: BaseMultiTurnMetric,
         result: MetricResult,
-        given: MultiTurnEvaluationInput,
+        metric_input: MultiTurnEvaluationInput,
         results: Sequence[MetricResult],
         saved: int,
     ) -> MetricResult:
@@ -272,7 +272,7 @@ class Cascade(Composition):
             return self.unscored(results, [result], **more)
         passed = None if self.config.threshold is not None else result.passed
         reasoning = f"{part.name} decided: {result.reasoning or result.score}"
-        return self.scored(given, value, reasoning, results, [result], passed, **more)
+        return self.scored(metric_input, value, reasoning, results, [result], passed, **more)
 
 
 def fingerprint_of(metric: BaseMultiTurnMetric) -> str:

@@ -117,9 +117,9 @@ class PromptMetric(RatingMetric):
         config = MetricConfig(class_name=type(self).__name__, description=description, **_configured(score))
         super().__init__(config, model, **options)
 
-    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+    def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return what the scores to choose from are."""
-        del given
+        del metric_input
         config = self.config
         best = config.maximum if config.direction == "higher_is_better" else config.minimum
         return {
@@ -205,15 +205,22 @@ class FunctionMetric(BaseMultiTurnMetric):
         Raises:
             GraderFault: what the function returned is not a score.
         """
-        given = evaluation_input
-        if missing := self.unmet(given):
+        if missing := self.unmet(evaluation_input):
             return self.skipped(missing)
-        values = {"conversation": given.conversation_history, "messages": given.messages, **dict(given)}
-        return self._result(await call(self.function, **{name: values[name] for name in self._needs}), given)
+        values = {
+            "conversation": evaluation_input.conversation_history,
+            "messages": evaluation_input.messages,
+            **dict(evaluation_input),
+        }
+        return self._result(await call(self.function, **{name: values[name] for name in self._needs}), evaluation_input)
 
-    def unmet(self, given: MultiTurnEvaluationInput) -> str | None:
+    def unmet(self, metric_input: MultiTurnEvaluationInput) -> str | None:
         """Say which parameter without a default is not known."""
-        values = {"conversation": given.conversation_history, "messages": given.messages, **dict(given)}
+        values = {
+            "conversation": metric_input.conversation_history,
+            "messages": metric_input.messages,
+            **dict(metric_input),
+        }
         missing = next((name for name, needed in self._needs.items() if needed and values[name] is None), None)
         return missing and f"needs a {missing}, and none is given"
 
@@ -223,9 +230,9 @@ class FunctionMetric(BaseMultiTurnMetric):
         text = json.dumps([source_of(self.function), self.config.model_dump(mode="json")])
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
-    def _result(self, returned: object, given: MultiTurnEvaluationInput) -> MetricResult:
+    def _result(self, returned: object, metric_input: MultiTurnEvaluationInput) -> MetricResult:
         result = returned if isinstance(returned, MetricResult) else MetricResult(raw=self._score(returned))
-        about = About(self.config.score_type, len(given.messages))
+        about = About(self.config.score_type, len(metric_input.messages))
         fields: dict[str, Any] = {"fingerprint": self.fingerprint, "about": about}
         if result.raw is not None and result.value is None:
             fields["raw"] = self._score(result.raw)

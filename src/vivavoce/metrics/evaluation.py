@@ -37,7 +37,7 @@ class Several(Protocol):
         """The names of the metrics."""
         ...
 
-    async def measured(self, given: MultiTurnEvaluationInput) -> Mapping[str, MetricResult]:
+    async def measured(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, MetricResult]:
         """Return the results by the names of the metrics; what breaks becomes a result."""
         ...
 
@@ -136,7 +136,7 @@ async def aevaluate_conversation(
 
 
 async def evaluate_input(
-    given: MultiTurnEvaluationInput,
+    metric_input: MultiTurnEvaluationInput,
     metrics: Sequence[Named | Several],
     model: ModelLike | None = None,
     *,
@@ -152,7 +152,7 @@ async def evaluate_input(
     chosen = [choose_metric(metric, judge) if isinstance(metric, str | Mapping) else metric for metric in metrics]
     _check_names([name for metric in chosen for name in _names(metric)])
     try:
-        measured = await asyncio.gather(*(_measured(metric, given) for metric in chosen))
+        measured = await asyncio.gather(*(_measured(metric, metric_input) for metric in chosen))
     finally:
         for metric in chosen if close else ():
             await metric.close()
@@ -181,11 +181,11 @@ def _check_kind(metric: object) -> None:
 
 
 async def _measured(
-    metric: BaseMultiTurnMetric | Several, given: MultiTurnEvaluationInput
+    metric: BaseMultiTurnMetric | Several, metric_input: MultiTurnEvaluationInput
 ) -> Mapping[str, MetricResult]:
     if isinstance(metric, BaseMultiTurnMetric):
-        return {metric.name: await metric.measured(given)}
-    return await metric.measured(given)
+        return {metric.name: await metric.measured(metric_input)}
+    return await metric.measured(metric_input)
 
 
 def _names(metric: BaseMultiTurnMetric | Several) -> Sequence[str]:

@@ -129,13 +129,13 @@ class JointJudge:
         for metric in self.metrics:
             await metric.close()
 
-    async def measured(self, given: MultiTurnEvaluationInput) -> dict[str, MetricResult]:
+    async def measured(self, metric_input: MultiTurnEvaluationInput) -> dict[str, MetricResult]:
         """Return the results by the names of the metrics; what breaks becomes a result.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.
         """
-        reading = Reading(given)
+        reading = Reading(metric_input)
         results: dict[str, MetricResult] = {}
         members: list[_Member] = []
         for metric in self.metrics:

@@ -124,32 +124,34 @@ class JudgedMetric(StepwiseMetric):
             ValueError: the answer contradicts itself.
         """
 
-    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+    def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the values of the prompt's own variables."""
-        del given
+        del metric_input
         return {}
 
     def question(
-        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+        self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
         """Return the class of an answer about a piece, and the prompt's own variables; None for nothing to judge."""
         if self.of_assistant and not answered(written, piece):
             return None
-        return self.reply, self.variables(given)
+        return self.reply, self.variables(metric_input)
 
-    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
+    def inapplicable(self, metric_input: MultiTurnEvaluationInput) -> str | None:
         """Say why this conversation cannot be judged, None when it can."""
-        if missing := self.unmet(given):
+        if missing := self.unmet(metric_input):
             return missing
-        if not any(message.role in ("user", "assistant") for message in given.messages):
-            return "nobody says anything in this conversation" if given.messages else "the conversation is empty"
-        if self.of_assistant and not any(acts(message) for message in given.messages):
+        if not any(message.role in ("user", "assistant") for message in metric_input.messages):
+            return "nobody says anything in this conversation" if metric_input.messages else "the conversation is empty"
+        if self.of_assistant and not any(acts(message) for message in metric_input.messages):
             return SILENT
         return None
 
-    def unmet(self, given: MultiTurnEvaluationInput) -> str | None:
+    def unmet(self, metric_input: MultiTurnEvaluationInput) -> str | None:
         """Say what of `needs` is not known."""
-        return next((f"needs a {name}, and none is given" for name in self.needs if not getattr(given, name)), None)
+        return next(
+            (f"needs a {name}, and none is given" for name in self.needs if not getattr(metric_input, name)), None
+        )
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return one verdict of those about the pieces of a conversation: their mean, by the turns they are about."""
@@ -165,20 +167,20 @@ class JudgedMetric(StepwiseMetric):
         """
         return verdict
 
-    def unasked(self, given: MultiTurnEvaluationInput) -> MetricResult:
+    def unasked(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
         """Return the result for a conversation of which nothing has to be asked."""
-        del given
+        del metric_input
         return self.skipped(self.nothing, fingerprint=self.fingerprint)
 
     def steps_for(self, reading: Reading) -> Plan[MetricResult]:
         """Yield what the judge is asked, and return the result that its answers come to."""
-        if reason := self.inapplicable(reading.given):
+        if reason := self.inapplicable(reading.metric_input):
             return self.skipped(reason)
         judge = self.judge
         if judge is None:
             return self.skipped("needs a judge: give a model, or set VIVAVOCE_JUDGE")
         answers = yield from self.answers(reading, self.questions(reading), judge)
-        return self.result(reading.given, answers)
+        return self.result(reading.metric_input, answers)
 
     def answers(self, reading: Reading, questions: Sequence[Question], judge: Model) -> Plan[Sequence[Answer]]:
         """Yield the questions about a conversation, and return the answers.
@@ -196,7 +198,7 @@ class JudgedMetric(StepwiseMetric):
 
     def planned_calls(self, reading: Reading) -> int:
         """Return how many calls it makes at most for a conversation."""
-        if self.inapplicable(reading.given) or self.judge is None:
+        if self.inapplicable(reading.metric_input) or self.judge is None:
             return 0
         pieces = self._pieces(reading.transcript(self.shown), reading.since)
         return len(pieces) * self.calls_per_question
@@ -218,29 +220,29 @@ class JudgedMetric(StepwiseMetric):
 
     def questions(self, reading: Reading) -> list[Question]:
         """Return what the judge is asked about a conversation, for each piece of it that holds something to judge."""
-        given = reading.given
+        metric_input = reading.metric_input
         written, checker = reading.transcript(self.shown), reading.checker(self.shown)
-        values = self._values(given)
+        values = self._values(metric_input)
         asked: list[Question] = []
         for piece in self._pieces(written, reading.since):
-            if question := self.question(given, written, piece):
+            if question := self.question(metric_input, written, piece):
                 shape, own = question
                 task = self._task(written, piece, {**values, **own})
-                request = self._request(given, written, piece, task, shape)
-                asked.append(Question(request, task, given, checker, piece))
+                request = self._request(metric_input, written, piece, task, shape)
+                asked.append(Question(request, task, metric_input, checker, piece))
         return asked
 
     def _pieces(self, written: Transcript, since: int) -> list[Piece]:
         return cut(written, self.scope, self.window, self.tokens, self.overlap, since)
 
-    def result(self, given: MultiTurnEvaluationInput, answers: Sequence[Answer]) -> MetricResult:
+    def result(self, metric_input: MultiTurnEvaluationInput, answers: Sequence[Answer]) -> MetricResult:
         """Return the result that the judge's answers come to.
 
         Raises:
             ModelFault: one of them is outside the shape that was asked for.
         """
         if not answers:
-            return self.unasked(given)
+            return self.unasked(metric_input)
         usage = total(answer.usage for answer in answers)
         try:
             verdicts = [self.verdict(answer) for answer in answers]
@@ -273,9 +275,9 @@ class JudgedMetric(StepwiseMetric):
             "turns": turns,
             "extra": extra,
             "usage": usage,
-            "fingerprint": self._fingerprint_of(given),
+            "fingerprint": self._fingerprint_of(metric_input),
             "settings": self.asked_with,
-            "about": About(self.config.score_type, len(given.messages), given.goal, prompt=prompt),
+            "about": About(self.config.score_type, len(metric_input.messages), metric_input.goal, prompt=prompt),
         }
         return unchecked(MetricResult, fields)
 
@@ -303,8 +305,8 @@ class JudgedMetric(StepwiseMetric):
             other_evidence=tuple(verdict.evidence),
         )
 
-    def _fingerprint_of(self, given: MultiTurnEvaluationInput) -> str:
-        return f"{self.fingerprint}-growing" if given.growing else self.fingerprint
+    def _fingerprint_of(self, metric_input: MultiTurnEvaluationInput) -> str:
+        return f"{self.fingerprint}-growing" if metric_input.incremental else self.fingerprint
 
     @property
     def fingerprint(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -326,14 +328,14 @@ class JudgedMetric(StepwiseMetric):
         """What of the metric's own decides its scores, besides its configuration."""
         return {}
 
-    def _values(self, given: MultiTurnEvaluationInput) -> dict[str, object]:
+    def _values(self, metric_input: MultiTurnEvaluationInput) -> dict[str, object]:
         return {
-            "goal": given.goal,
-            "instructions": given.instructions,
-            "context": _early(given) if given.growing else given.context,
-            "reference": given.reference,
-            "must": given.must,
-            "must_not": given.must_not,
+            "goal": metric_input.goal,
+            "instructions": metric_input.instructions,
+            "context": _early(metric_input) if metric_input.incremental else metric_input.context,
+            "reference": metric_input.reference,
+            "must": metric_input.must,
+            "must_not": metric_input.must_not,
             "so_far": (),
         }
 
@@ -342,10 +344,15 @@ class JudgedMetric(StepwiseMetric):
         return self.prompt.render({**values, "focus": None if whole else _focus(piece)}).rstrip()
 
     def _request(
-        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece, task: str, shape: type[BaseModel]
+        self,
+        metric_input: MultiTurnEvaluationInput,
+        written: Transcript,
+        piece: Piece,
+        task: str,
+        shape: type[BaseModel],
     ) -> Request:
         said = written.text(piece.first, piece.last)
-        words = f"{task}\n\n{said}{_late(given)}" if given.growing else f"{said}\n{task}"
+        words = f"{task}\n\n{said}{_late(metric_input)}" if metric_input.incremental else f"{said}\n{task}"
         asked = unchecked(HumanMessage, {"role": "user", "content": words})
         return Request([_judge(), asked], schema=shape, settings=self.settings, trial=self.trial)
 
@@ -400,13 +407,13 @@ def _piece(verdict: Verdict, piece: Piece) -> dict[str, Any]:
     return {**place, "score": verdict.score, "reasoning": verdict.reasoning}
 
 
-def _early(given: MultiTurnEvaluationInput) -> dict[str, Any] | None:
+def _early(metric_input: MultiTurnEvaluationInput) -> dict[str, Any] | None:
     """Return the context without what changes while a conversation grows."""
-    return {name: value for name, value in (given.context or {}).items() if name != ANALYSIS} or None
+    return {name: value for name, value in (metric_input.context or {}).items() if name != ANALYSIS} or None
 
 
-def _late(given: MultiTurnEvaluationInput) -> str:
-    found = (given.context or {}).get(ANALYSIS)
+def _late(metric_input: MultiTurnEvaluationInput) -> str:
+    found = (metric_input.context or {}).get(ANALYSIS)
     return f"\nFound by analysis: {quoted(found)}" if found else ""
 
 

@@ -45,7 +45,7 @@ class MeasuringOptions(TypedDict, total=False):
 class Part:
     """The turns that are measured; `first` is the number of the first of them, counted from 0."""
 
-    given: MultiTurnEvaluationInput
+    metric_input: MultiTurnEvaluationInput
     turns: Sequence[Sequence[AnyMessage]]
     first: int = 0
     opening: Sequence[AnyMessage] = ()
@@ -113,7 +113,7 @@ class ExactMetric(StepwiseMetric):
     def steps_for(self, reading: Reading) -> Plan[MetricResult]:
         """Return the result without waiting for anything."""
         yield from ()
-        return self.evaluate_conversation(reading.given)
+        return self.evaluate_conversation(reading.metric_input)
 
     def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
         """Measure a conversation."""
@@ -139,13 +139,16 @@ class ExactMetric(StepwiseMetric):
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     def _parts(
-        self, given: MultiTurnEvaluationInput, opening: Sequence[AnyMessage], turns: Sequence[Sequence[AnyMessage]]
+        self,
+        metric_input: MultiTurnEvaluationInput,
+        opening: Sequence[AnyMessage],
+        turns: Sequence[Sequence[AnyMessage]],
     ) -> list[Part]:
         if self.scope == "conversation" or not turns:
-            return [Part(given, turns, 0, opening)]
+            return [Part(metric_input, turns, 0, opening)]
         size = 1 if self.scope == "turn" else self.window
         starts = [max(0, end - size) for end in range(1, len(turns) + 1)]
-        return [Part(given, turns[start : end + 1], start) for end, start in enumerate(starts)]
+        return [Part(metric_input, turns[start : end + 1], start) for end, start in enumerate(starts)]
 
     def _result(self, whole: Measured, turns: tuple[Score, ...] | None, length: int) -> MetricResult:
         assert whole.score is not None

@@ -113,21 +113,23 @@ class BaseMultiTurnMetric(ABC):
         **known: Unpack[Expected],
     ) -> MetricResult:
         """Async version of `evaluate`."""
-        given = evaluation_input(conversation_history, goal=goal, instructions=instructions, context=context, **known)
-        return await self.measured(given)
+        metric_input = evaluation_input(
+            conversation_history, goal=goal, instructions=instructions, context=context, **known
+        )
+        return await self.measured(metric_input)
 
     async def close(self) -> None:
         """Close the connections of what it asks; a later question opens new ones."""
         if self.model is not None:
             await self.model.close()
 
-    async def measured(self, given: MultiTurnEvaluationInput) -> MetricResult:
+    async def measured(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
         """Measure a conversation; what breaks becomes a result.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached, which ends more than this measurement.
         """
-        return await carry_out(self.plan_for(Reading(given)))
+        return await carry_out(self.plan_for(Reading(metric_input)))
 
     def plan_for(self, reading: Reading) -> Plan[MetricResult]:
         """Yield what has to be waited for, and return the result; what breaks becomes one.
@@ -144,7 +146,7 @@ class BaseMultiTurnMetric(ABC):
 
     def visible_steps(self, reading: Reading) -> Plan[MetricResult]:
         """Yield the one call that measures a conversation; what a user-defined metric does in it cannot be seen."""
-        return (yield Call(partial(self.aevaluate_conversation, reading.given)))
+        return (yield Call(partial(self.aevaluate_conversation, reading.metric_input)))
 
     @property
     def stepwise(self) -> bool:
@@ -156,9 +158,9 @@ class BaseMultiTurnMetric(ABC):
         """How it asks a model; None where it asks none, or where that is unknown."""
         return None
 
-    def first_decides(self, given: MultiTurnEvaluationInput) -> bool:
+    def first_decides(self, metric_input: MultiTurnEvaluationInput) -> bool:
         """Say whether the answer about the first piece of a conversation decides what is asked about the others."""
-        del given
+        del metric_input
         return False
 
     def planned_calls(self, reading: Reading) -> int:
@@ -178,9 +180,9 @@ class BaseMultiTurnMetric(ABC):
             added["reason"] = result.failure.message if result.failure else "the metric does not apply"
         return result.model_copy(update=added) if added else result
 
-    def unmet(self, given: MultiTurnEvaluationInput) -> str | None:
+    def unmet(self, metric_input: MultiTurnEvaluationInput) -> str | None:
         """Say which input this metric needs and does not have, whatever the conversation is; None if it has all."""
-        del given
+        del metric_input
         return None
 
     def failed(self, error: Exception, **more: Any) -> MetricResult:

@@ -79,7 +79,7 @@ class Panel(Composition):
         broken = [result for result in results if result.state == "error"]
         if len(broken) > len(valid):
             return self._broken(results, broken)
-        return self._counted(reading.given, results, valid) if valid else self.unscored(results, ())
+        return self._counted(reading.metric_input, results, valid) if valid else self.unscored(results, ())
 
     def listed(self, results: Sequence[MetricResult]) -> dict[str, Any]:
         """Return every vote."""
@@ -89,7 +89,7 @@ class Panel(Composition):
         }
 
     def _counted(
-        self, given: MultiTurnEvaluationInput, results: Sequence[MetricResult], valid: Sequence[MetricResult]
+        self, metric_input: MultiTurnEvaluationInput, results: Sequence[MetricResult], valid: Sequence[MetricResult]
     ) -> MetricResult:
         scores = [result.score for result in valid if result.score is not None]
         majority = majority_of(scores, self.config)
@@ -101,7 +101,9 @@ class Panel(Composition):
             "tie": list(majority.tied),
             "spread": max(numbers) - min(numbers) if numbers else None,
         }
-        return self.scored(given, majority.score, _summary(majority, same, valid, results), results, same, **more)
+        return self.scored(
+            metric_input, majority.score, _summary(majority, same, valid, results), results, same, **more
+        )
 
     def _broken(self, results: Sequence[MetricResult], broken: Sequence[MetricResult]) -> MetricResult:
         first = broken[0].error

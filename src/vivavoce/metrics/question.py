@@ -29,7 +29,7 @@ class Question:
 
     request: Request
     task: str
-    given: MultiTurnEvaluationInput
+    metric_input: MultiTurnEvaluationInput
     checker: Checker
     piece: Piece
 

@@ -14,7 +14,10 @@ SILENT = "the assistant says and does nothing in this conversation"
 
 
 def score_of_silence(
-    metric: BaseMultiTurnMetric, given: MultiTurnEvaluationInput, raw: Raw, extra: Mapping[str, Any] | None = None
+    metric: BaseMultiTurnMetric,
+    metric_input: MultiTurnEvaluationInput,
+    raw: Raw,
+    extra: Mapping[str, Any] | None = None,
 ) -> MetricResult:
     """Return the score `raw` of a metric, with what it means on the metric's scale."""
     value, passed = metric.config.scored(raw)
@@ -27,5 +30,5 @@ def score_of_silence(
         confidence=1.0,
         extra=dict(extra or {}),
         fingerprint=metric.fingerprint,
-        about=About(metric.config.score_type, len(given.messages), given.goal),
+        about=About(metric.config.score_type, len(metric_input.messages), metric_input.goal),
     )

@@ -39,8 +39,8 @@ def evaluate_test_result(
         BudgetExhausted: a limit on calls or cost is reached.
     """
     with Store.open(store or settings().store, create=False) as opened:
-        given = stored_input(opened, test_result_id)
-    return wait_for(evaluate_input(given, metrics, model, close=True))
+        stored = stored_input(opened, test_result_id)
+    return wait_for(evaluate_input(stored, metrics, model, close=True))
 
 
 def stored_input(store: Store, test_result_id: str) -> MultiTurnEvaluationInput:

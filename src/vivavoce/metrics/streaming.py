@@ -66,10 +66,10 @@ class StreamingEvaluator:
         if every < 1:
             raise UsageError(f"every is how many turns pass between two judgements, at least 1; got {every}")
         chosen = self._metrics = choose(metrics, model)
-        given = evaluation_input([], goal=goal, **known)
-        self._stream = Stream(given)
+        metric_input = evaluation_input([], goal=goal, **known)
+        self._stream = Stream(metric_input)
         self.history: list[Moment] = []
-        self._tracks = {metric.name: _track(metric, every, given) for metric in chosen}
+        self._tracks = {metric.name: _track(metric, every, metric_input) for metric in chosen}
         self._latest: dict[str, MetricResult] = {}
 
     def feed(self, *messages: Mapping[str, Any] | Message) -> EvaluationReport | None:
@@ -145,18 +145,18 @@ class Stream:
     something was added to after they had been complete.
     """
 
-    def __init__(self, given: MultiTurnEvaluationInput) -> None:
+    def __init__(self, metric_input: MultiTurnEvaluationInput) -> None:
         self._messages: list[AnyMessage] = []
         history = ConversationHistory.model_construct(messages=self._messages)
-        self.reading = Reading(given.model_copy(update={"conversation_history": history}))
+        self.reading = Reading(metric_input.model_copy(update={"conversation_history": history}))
         self.turns = 0
         self.reopened: list[int] = []
         self._open: list[AnyMessage] = []
 
     @property
-    def given(self) -> MultiTurnEvaluationInput:
+    def metric_input(self) -> MultiTurnEvaluationInput:
         """What is known of the conversation, with its complete turns."""
-        return self.reading.given
+        return self.reading.metric_input
 
     def know(self, **more: object) -> None:
         """Change what is known besides the conversation."""
@@ -284,7 +284,7 @@ class _Whole:
         self._judged_until = (0, 0)
 
     async def advance(self, stream: Stream, final: bool) -> MetricResult | None:
-        length = len(stream.given.messages)
+        length = len(stream.metric_input.messages)
         judged_turns, judged_length = self._judged_until
         new = length > judged_length or self._result is None
         broken = self._result is not None and self._result.state == "error"
@@ -299,10 +299,10 @@ class _Whole:
         return self._result
 
 
-def _track(metric: BaseMultiTurnMetric, every: int, given: MultiTurnEvaluationInput) -> _Track:
+def _track(metric: BaseMultiTurnMetric, every: int, metric_input: MultiTurnEvaluationInput) -> _Track:
     manner = metric.manner
     if metric.stepwise and manner is not None and manner.scope != "conversation":
-        if metric.first_decides(given):
+        if metric.first_decides(metric_input):
             raise UsageError(
                 f"{metric.name} cannot judge by {manner.scope} while a conversation grows: the first one would "
                 "decide what is looked for in all; give the outcomes in must=, or judge the conversation"

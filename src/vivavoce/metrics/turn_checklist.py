@@ -26,11 +26,11 @@ class TurnChecklistMetric(ChecklistMetric):
     own_variables: ClassVar[frozenset[str]] = ChecklistMetric.own_variables | {"turns"}
 
     def question(
-        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+        self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
         """Return the class of an answer about the turns of a piece, and the prompt's own variables."""
         turns = [turn for turn in answered(written, piece) if turn is not None]
         if not turns:
             return None
         items = tuple(turn_label(turn) for turn in turns)
-        return checklist_reply(items), {**self.variables(given), "turns": Wording(turn_span(turns))}
+        return checklist_reply(items), {**self.variables(metric_input), "turns": Wording(turn_span(turns))}

@@ -55,7 +55,7 @@ class MultiTurnEvaluationInput(BaseModel):
     `sample` is the row that it came of and `submission` the part of it that an extractor picked; `state` is what the
     target remembered at the end, and `test` what a tester left that led it. All four are None where nobody knows them.
 
-    A `growing` conversation is judged again when it has grown: a judge reads the task first, so that each question
+    An `incremental` conversation is judged again when it has grown: a judge reads the task first, so that each question
     begins with all of the one before it, and what `context["analysis"]` holds last, for that changes.
     """
 
@@ -73,7 +73,7 @@ class MultiTurnEvaluationInput(BaseModel):
     submission: str | None = None
     state: Mapping[str, Any] | None = None
     test: Test | None = None
-    growing: bool = False
+    incremental: bool = False
 
     @property
     def messages(self) -> list[AnyMessage]:

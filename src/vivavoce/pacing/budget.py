@@ -24,7 +24,7 @@ class Reservation:
 
 @dataclass(slots=True)
 class _Aside:
-    left: int
+    remaining: int
 
 
 _UNLIMITED = nullcontext()
@@ -97,9 +97,9 @@ class Budget:
             BudgetExhausted: the call might overshoot a limit.
             UsageError: the cost is limited and the price unknown.
         """
-        kept = _ASIDE.get()
-        if kept is not None and kept.left:
-            kept.left -= 1
+        aside = _ASIDE.get()
+        if aside is not None and aside.remaining:
+            aside.remaining -= 1
             self._aside -= 1
         self._check_calls(1)
         if self._max_cost is not None:
@@ -135,13 +135,13 @@ class Budget:
     def _setting_aside(self, calls: int) -> Generator[None]:
         self._check_calls(calls)
         self._aside += calls
-        kept = _Aside(calls)
-        token = _ASIDE.set(kept)
+        aside = _Aside(calls)
+        token = _ASIDE.set(aside)
         try:
             yield
         finally:
             _ASIDE.reset(token)
-            self._aside -= kept.left
+            self._aside -= aside.remaining
 
     def _may_fit_later(self, estimate: float) -> bool:
         if self._max_cost is None or self._reserved <= 0:

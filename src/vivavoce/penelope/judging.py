@@ -106,7 +106,7 @@ class Judges:
 
     def metric_input(self, state: TestState) -> MultiTurnEvaluationInput:
         """Return the input of metrics for a test as it is now."""
-        return self._grown(state).given
+        return self._grown(state).metric_input
 
     async def _measured(
         self, state: TestState, metrics: Sequence[tuple[str, BaseMultiTurnMetric]]
@@ -233,7 +233,7 @@ def metric_input_of(state: TestState) -> MultiTurnEvaluationInput:
         must=(),
         must_not=(),
         turn_seconds=tuple(turn.exchange.seconds for turn in state.turns),
-        growing=True,
+        incremental=True,
     )
 
 

@@ -73,30 +73,30 @@ class TesterReview(JudgedMetric):
         )
         super().__init__(config, model, **options)
 
-    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
+    def inapplicable(self, metric_input: MultiTurnEvaluationInput) -> str | None:
         """Say why this conversation cannot be judged, None when it can."""
-        if reason := super().inapplicable(given):
+        if reason := super().inapplicable(metric_input):
             return reason
-        return None if _user_messages(given) else "the user says nothing in this conversation"
+        return None if _user_messages(metric_input) else "the user says nothing in this conversation"
 
-    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+    def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the brief."""
-        context = given.context or {}
+        context = metric_input.context or {}
         return {name: _plain(context.get(name)) for name in BRIEF}
 
     def question(
-        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+        self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
         """Return the class of an answer about a piece, and the brief; how it ended is asked of the last piece only."""
         del written
-        return self.reply, {**self.variables(given), "left": _tester_left(given, piece)}
+        return self.reply, {**self.variables(metric_input), "left": _tester_left(metric_input, piece)}
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return whether no fault that counts was decisive."""
         reply = ReviewReply.model_validate(answer, strict=True)
-        messages = _user_messages(question.given)
+        messages = _user_messages(question.metric_input)
         question = replace(question, checker=Checker(messages, transcript(messages)))
-        tester_left = _tester_left(question.given, question.piece)
+        tester_left = _tester_left(question.metric_input, question.piece)
         faults = [_judged(question, fault, tester_left) for fault in reply.faults]
         return Verdict(_innocent(faults), reply.reasoning, reply.confidence, faults, turns=question.piece.judged)
 
@@ -106,13 +106,13 @@ class TesterReview(JudgedMetric):
         return merged(_innocent(faults), verdicts, faults)
 
 
-def _user_messages(given: MultiTurnEvaluationInput) -> list[AnyMessage]:
-    return [message for message in given.messages if isinstance(message, HumanMessage)]
+def _user_messages(metric_input: MultiTurnEvaluationInput) -> list[AnyMessage]:
+    return [message for message in metric_input.messages if isinstance(message, HumanMessage)]
 
 
-def _tester_left(given: MultiTurnEvaluationInput, piece: Piece) -> bool:
+def _tester_left(metric_input: MultiTurnEvaluationInput, piece: Piece) -> bool:
     """Say whether the tester ended the conversation at the end of a piece; each message of the user begins a turn."""
-    return (given.context or {}).get("ended_by") == "tester" and piece.last == len(_user_messages(given))
+    return (metric_input.context or {}).get("ended_by") == "tester" and piece.last == len(_user_messages(metric_input))
 
 
 def _judged(question: Question, fault: TesterFault, tester_left: bool) -> Finding:

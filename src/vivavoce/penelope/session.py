@@ -185,7 +185,7 @@ class TestSession:
             "ended_by": "tester" if stop.condition == "tester_left" else "limit",
         }
         known = {name: value for name, value in brief.items() if value is not None}
-        metric_input = loop.judges.metric_input(state).model_copy(update={"context": known, "growing": False})
+        metric_input = loop.judges.metric_input(state).model_copy(update={"context": known, "incremental": False})
         result = await loop.judges.in_time(review.measured(metric_input), review)
         state.spend("judge", result.usage)
         return result

@@ -74,23 +74,23 @@ class SimpleGoalEvaluator(JudgedMetric):
         super().__init__(config, model, **{"prompt": HERE / self.template, **options})
 
     def question(
-        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+        self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
         """Return the class of an answer about a piece; None where the assistant says and does nothing at all."""
-        return super().question(given, written, piece) if written.answered else None
+        return super().question(metric_input, written, piece) if written.answered else None
 
-    def unasked(self, given: MultiTurnEvaluationInput) -> MetricResult:
+    def unasked(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
         """Return no: silence reaches no goal."""
-        return score_of_silence(self, given, False)
+        return score_of_silence(self, metric_input, False)
 
-    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+    def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the number of exchanges, counted."""
-        return {"exchanges": len(split_turns(given.messages)[1])}
+        return {"exchanges": len(split_turns(metric_input.messages)[1])}
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return yes or no, from the criteria."""
         reply = SimpleGoalEval.model_validate(answer, strict=True)
-        counted = len(split_turns(question.given.messages)[1])
+        counted = len(split_turns(question.metric_input.messages)[1])
         all_met = all(criterion.met for criterion in reply.criteria_evaluations)
         differs = {
             "turn_count": reply.turn_count not in (None, counted),

@@ -110,22 +110,22 @@ def _values(
     """Return what the constructor of `Sample` takes."""
     if "role" in row and "content" in row and not fields:
         raise ValueError('a row is a whole conversation, {"messages": […]}, and this one is a single message')
-    left = _from_cells(row, fields) if cells else dict(row)
-    values = {name: _at(left, path, name) for name, path in fields.items()}
-    metadata = _metadata(values.pop("metadata", None) or left.pop("metadata", None))
-    for name in _FIELDS & left.keys() - values.keys():
-        if name not in _NAMES and (value := left.pop(name)) is not None:
+    remaining = _from_cells(row, fields) if cells else dict(row)
+    values = {name: _at(remaining, path, name) for name, path in fields.items()}
+    metadata = _metadata(values.pop("metadata", None) or remaining.pop("metadata", None))
+    for name in _FIELDS & remaining.keys() - values.keys():
+        if name not in _NAMES and (value := remaining.pop(name)) is not None:
             values[name] = value
     for name, spellings in _NAMES.items():
-        _take_first(values, left, name, spellings)
-    _read_ragas(values, left)
-    _read_rubric(values, left, base)
+        _take_first(values, remaining, name, spellings)
+    _read_ragas(values, remaining)
+    _read_rubric(values, remaining, base)
     for name in _NESTED:
         if name not in values and isinstance(metadata.get(name), Mapping):
             values[name] = metadata.pop(name)
     _identify(values, position)
     read = {path.partition(".")[0] for path in fields.values()} | set(fields.values())
-    values["metadata"] = _with_rest(metadata, left, read)
+    values["metadata"] = _with_rest(metadata, remaining, read)
     return values
 
 
@@ -151,15 +151,15 @@ def _at(row: Mapping[str, Any], path: str, name: str) -> Any:
     """Return what stands at a dotted path; a number steps into a list."""
     if path in row:
         return row[path]
-    found: Any = row
+    value: Any = row
     for step in path.split("."):
-        if isinstance(found, Mapping) and step in found:
-            found = cast("Mapping[str, Any]", found)[step]
-        elif isinstance(found, list) and step.isdecimal() and int(step) < len(cast("list[Any]", found)):
-            found = cast("list[Any]", found)[int(step)]
+        if isinstance(value, Mapping) and step in value:
+            value = cast("Mapping[str, Any]", value)[step]
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(cast("list[Any]", value)):
+            value = cast("list[Any]", value)[int(step)]
         else:
             raise ValueError(f"this row has no '{path}', where fields.{name} says to look")
-    return found
+    return value
 
 
 def _metadata(value: Any) -> dict[str, Any]:
@@ -170,29 +170,29 @@ def _metadata(value: Any) -> dict[str, Any]:
     return dict(cast("Mapping[str, Any]", value))
 
 
-def _take_first(values: dict[str, Any], left: dict[str, Any], name: str, spellings: tuple[str, ...]) -> None:
+def _take_first(values: dict[str, Any], remaining: dict[str, Any], name: str, spellings: tuple[str, ...]) -> None:
     """Take a field from the first of its spellings that holds something, unless it has been found already."""
     if name in values:
         return
-    spelled = next((one for one in spellings if left.get(one) is not None), None)
-    if spelled is not None:
-        values[name] = left.pop(spelled)
-    for one in spellings:
-        if one in left and left[one] is None:
-            del left[one]
+    present = next((spelling for spelling in spellings if remaining.get(spelling) is not None), None)
+    if present is not None:
+        values[name] = remaining.pop(present)
+    for spelling in spellings:
+        if spelling in remaining and remaining[spelling] is None:
+            del remaining[spelling]
 
 
-def _read_ragas(values: dict[str, Any], left: dict[str, Any]) -> None:
-    said = left.get("user_input")
-    name = "messages" if isinstance(said, list) else "input"
-    if said is not None and name not in values:
-        values[name] = left.pop("user_input")
+def _read_ragas(values: dict[str, Any], remaining: dict[str, Any]) -> None:
+    user_input = remaining.get("user_input")
+    name = "messages" if isinstance(user_input, list) else "input"
+    if user_input is not None and name not in values:
+        values[name] = remaining.pop("user_input")
     if isinstance(values.get("rubric"), Mapping):
-        left.setdefault("rubrics", values.pop("rubric"))
+        remaining.setdefault("rubrics", values.pop("rubric"))
 
 
-def _read_rubric(values: dict[str, Any], left: dict[str, Any], base: Path) -> None:
-    path = left.pop("rubric_path", None)
+def _read_rubric(values: dict[str, Any], remaining: dict[str, Any], base: Path) -> None:
+    path = remaining.pop("rubric_path", None)
     if path is None:
         return
     if values.get("rubric") is not None:
@@ -224,9 +224,9 @@ def _id(value: Any, position: int) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _with_rest(metadata: dict[str, Any], left: Mapping[str, Any], read: set[str]) -> dict[str, Any]:
+def _with_rest(metadata: dict[str, Any], remaining: Mapping[str, Any], read: set[str]) -> dict[str, Any]:
     """Keep in the metadata what no field took; a key that looks like a misspelt field is an error."""
-    for key, value in left.items():
+    for key, value in remaining.items():
         if key not in read and key not in _OTHERS and (meant := _misspelt(key)) is not None:
             raise ValueError(f"unknown key '{key}'; did you mean '{meant}'? (move it into 'metadata' if it is meant)")
         metadata[f"row.{key}" if key in metadata and metadata[key] != value else key] = value

@@ -16,8 +16,8 @@ from vivavoce.messages import AnyMessage, HumanMessage, Messages, ToolCall, unre
 
 JsonScalar = str | int | float | bool | None
 _OF_RUBRICS = {"input", "ground_truth", "submission", "conversation"}
-_NOT_ASKED = {"id", "trial", "tags", "metadata", "labels", "messages"}
-Said = str | HumanMessage
+_NOT_IN_SCENARIO = {"id", "trial", "tags", "metadata", "labels", "messages"}
+UserInput = str | HumanMessage
 """What the user says in one turn: text, or a message of several parts."""
 
 
@@ -38,7 +38,7 @@ class Sample(BaseModel):
 
     id: str
     trial: int | None = Field(default=None, ge=0, description="which repetition a recorded conversation is")
-    input: Said | list[Said] | None = None
+    input: UserInput | list[UserInput] | None = None
     messages: Messages | None = None
     ground_truth: JsonScalar | dict[str, Any] | list[Any] = None
     reference_tool_calls: list[ToolCall] | list[list[ToolCall] | None] | None = None
@@ -67,8 +67,8 @@ class Sample(BaseModel):
         if self.input is None and self.messages is None and self.goal is None:
             rule = "a sample needs 'input' (what to ask), 'messages' (a recorded conversation) or a 'goal' for a tester"
             raise ValueError(rule)
-        if taken := sorted(_OF_RUBRICS & self.rubric_vars.keys()):
-            raise ValueError(f"rubric_vars may not hold '{taken[0]}': every rubric has a variable of that name")
+        if reserved := sorted(_OF_RUBRICS & self.rubric_vars.keys()):
+            raise ValueError(f"rubric_vars may not hold '{reserved[0]}': every rubric has a variable of that name")
         if self.messages is not None and not self.messages:
             raise ValueError("'messages' is empty: nothing was recorded")
         if isinstance(self.input, list) and not self.input:
@@ -114,7 +114,7 @@ class Sample(BaseModel):
         """The user's messages that a driver sends, in order; none for a recorded conversation."""
         if self.messages is not None or self.input is None:
             return ()
-        return tuple(_spoken(one) for one in (self.input if isinstance(self.input, list) else [self.input]))
+        return tuple(_spoken(message) for message in (self.input if isinstance(self.input, list) else [self.input]))
 
     @cached_property
     def _recorded_turns(self) -> list[list[AnyMessage]]:
@@ -142,11 +142,11 @@ class Sample(BaseModel):
         Of a recorded conversation it holds the goal, or what the user said where there is none: what the target did
         and how that was judged differ from one recording of a scenario to the next.
         """
-        asked = self.row_text(_NOT_ASKED)
+        text = self.row_text(_NOT_IN_SCENARIO)
         if self.messages is not None and self.goal is None:
-            said = (message.text for message in self.messages if isinstance(message, HumanMessage))
-            asked = "\x00".join((asked, *said))
-        return hashlib.blake2b(asked.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+            user_texts = (message.text for message in self.messages if isinstance(message, HumanMessage))
+            text = "\x00".join((text, *user_texts))
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def row_text(self, without: Collection[str] = ("messages",)) -> str:
         """Return the row as JSON text; a character that JSON cannot hold, half a surrogate pair, stands escaped."""
@@ -190,5 +190,5 @@ class Sample(BaseModel):
         return Sample.model_construct(self.model_fields_set, **fields)
 
 
-def _spoken(one: Said) -> HumanMessage:
-    return one if isinstance(one, HumanMessage) else HumanMessage(content=one)
+def _spoken(content: UserInput) -> HumanMessage:
+    return content if isinstance(content, HumanMessage) else HumanMessage(content=content)

@@ -80,7 +80,7 @@ class PersonalDataMetric(ExactMetric):
 
     def measure_each(self, parts: Sequence[Part]) -> list[Measured]:
         """Measure parts of one conversation; what the user gave is looked for once."""
-        first_given = self._first_given(parts[0].given.messages) if self.user_data_allowed else {}
+        first_given = self._first_given(parts[0].metric_input.messages) if self.user_data_allowed else {}
         return [self._measured(part, first_given) for part in parts]
 
     def _measured(self, part: Part, first_given: Mapping[str, int]) -> Measured:

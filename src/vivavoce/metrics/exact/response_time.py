@@ -42,7 +42,7 @@ class ResponseTimeMetric(ExactMetric):
 
     def measure(self, part: Part) -> Measured:
         """Take the time of each turn that has one."""
-        times = [_seconds(part.given, part.first + i, turn) for i, turn in enumerate(part.turns)]
+        times = [_seconds(part.metric_input, part.first + i, turn) for i, turn in enumerate(part.turns)]
         measured = [seconds for seconds in times if seconds is not None]
         if not measured:
             return Measured(None, "no turn has a time, neither measured nor by timestamps")
@@ -84,8 +84,8 @@ class ConversationDurationMetric(ExactMetric):
         return Measured(seconds, f"{seconds:.3g} s, from {first.isoformat()} to {last.isoformat()}")
 
 
-def _seconds(given: MultiTurnEvaluationInput, number: int, turn: Sequence[AnyMessage]) -> float | None:
-    measured = given.turn_seconds[number] if number < len(given.turn_seconds) else None
+def _seconds(metric_input: MultiTurnEvaluationInput, number: int, turn: Sequence[AnyMessage]) -> float | None:
+    measured = metric_input.turn_seconds[number] if number < len(metric_input.turn_seconds) else None
     if measured is not None:
         return measured
     start, end = turn[0].timestamp, _answered(turn)

@@ -71,13 +71,13 @@ class AgentGoalAccuracy(JudgedMetric):
         """Whether the reference counts."""
         return {"reference": self.reference}
 
-    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+    def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the reference, where it counts."""
-        return {"reference": None if self.reference is False else given.reference}
+        return {"reference": None if self.reference is False else metric_input.reference}
 
-    def unmet(self, given: MultiTurnEvaluationInput) -> str | None:
+    def unmet(self, metric_input: MultiTurnEvaluationInput) -> str | None:
         """Say that the reference is missing, where one is required."""
-        missing = self.reference and not given.reference
+        missing = self.reference and not metric_input.reference
         return "needs a reference, and none is given" if missing else None
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
@@ -94,7 +94,7 @@ class AgentGoalAccuracy(JudgedMetric):
             for outcome in reply.outcomes
         ]
         reached = all(outcome.reached for outcome in reply.outcomes)
-        extra = {"compared_with": self._compared_with(question.given)}
+        extra = {"compared_with": self._compared_with(question.metric_input)}
         return Verdict(reached, reply.reasoning, reply.confidence, outcomes, extra=extra, turns=question.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
@@ -103,10 +103,10 @@ class AgentGoalAccuracy(JudgedMetric):
         reached = (all if compared_with == "inferred" else any)(bool(verdict.score) for verdict in verdicts)
         return merged(reached, verdicts, compared_with=compared_with)
 
-    def _compared_with(self, given: MultiTurnEvaluationInput) -> str:
-        if given.reference and self.reference is not False:
+    def _compared_with(self, metric_input: MultiTurnEvaluationInput) -> str:
+        if metric_input.reference and self.reference is not False:
             return "reference"
-        return "goal" if given.goal else "inferred"
+        return "goal" if metric_input.goal else "inferred"
 
 
 def _state(reached: bool) -> FindingState:

@@ -72,9 +72,9 @@ class AspectCritic(RatingMetric):
         """The definition and the number of votes."""
         return {"definition": self.definition, "strictness": self.strictness}
 
-    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+    def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the definition, which its author wrote as a part of the prompt."""
-        del given
+        del metric_input
         return {"definition": Wording(self.definition)}
 
     def answers(self, reading: Reading, questions: Sequence[Question], judge: Model) -> Plan[Sequence[Answer]]:

@@ -37,7 +37,7 @@ class ContextRetentionMetric(ChecklistMetric):
         )
         super().__init__(config, model, **options)
 
-    def items(self, given: MultiTurnEvaluationInput) -> Mapping[str, str]:
+    def items(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, str]:
         """Return the four questions."""
-        del given
+        del metric_input
         return ITEMS

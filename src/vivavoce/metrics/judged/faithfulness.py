@@ -103,18 +103,18 @@ class FaithfulnessMetric(JudgedMetric):
         )
         super().__init__(config, model, **options)
 
-    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
+    def inapplicable(self, metric_input: MultiTurnEvaluationInput) -> str | None:
         """Say why this conversation cannot be judged, None when it can."""
-        if reason := super().inapplicable(given):
+        if reason := super().inapplicable(metric_input):
             return reason
-        has_findings = any(map(self._is_finding, given.messages))
+        has_findings = any(map(self._is_finding, metric_input.messages))
         return None if has_findings else "nothing was retrieved, and no result of a tool is shown"
 
     def question(
-        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+        self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
         """Return the class of an answer about the turns of a piece that have findings, and these turns."""
-        del given
+        del metric_input
         turns = [turn for turn in answered(written, piece) if turn is not None and _has_findings(written, turn)]
         numbers = [to_number(turn) for turn in turns]
         return (faithfulness_reply(frozenset(numbers)), {"turns": numbers}) if turns else None

@@ -70,7 +70,7 @@ class GoalReply(BaseModel):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=_without_older_form)
 
-    given: ClassVar[int] = 0
+    criteria_given: ClassVar[int] = 0
 
     criteria: list[Criterion] = Field(default_factory=list[Criterion])
     violations: list[Breach] = Field(default_factory=list[Breach])
@@ -82,7 +82,7 @@ class GoalReply(BaseModel):
 
     @model_validator(mode="after")
     def _has_criteria(self) -> GoalReply:
-        if not self.criteria and (self.evidence is None or self.given or self.violations):
+        if not self.criteria and (self.evidence is None or self.criteria_given or self.violations):
             raise ValueError("criteria are missing; judge each of them")
         return self
 
@@ -133,21 +133,21 @@ class GoalAchievementJudge(JudgedMetric):
         )
         super().__init__(config, model, **options)
 
-    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+    def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the levels, where they are others than everybody's; those explain themselves in the schema."""
-        del given
+        del metric_input
         own = tuple(self.categories) != LEVELS
         return {"levels": Wording(", ".join(self.categories)) if own else None}
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the level that the criteria come to."""
-        given = question.given
-        reply = self._reply(given).model_validate(answer, strict=True)
+        metric_input = question.metric_input
+        reply = self._reply(metric_input).model_validate(answer, strict=True)
         if not reply.criteria:
             return self._holistic(reply, question)
         criteria = [
             question.finding(kind, what, _word(one.met), _state(one.met), one.evidence, data={"kind": one.kind})
-            for one, kind, what in _named(reply.criteria, given)
+            for one, kind, what in _named(reply.criteria, metric_input)
         ]
         violations = [
             question.finding("violation", one.what, "violated", "fail", one.evidence) for one in reply.violations
@@ -174,21 +174,21 @@ class GoalAchievementJudge(JudgedMetric):
         )
         return self._computed([*criteria, *violations], reply, sum(verdict.turns for verdict in verdicts))
 
-    def first_decides(self, given: MultiTurnEvaluationInput) -> bool:
+    def first_decides(self, metric_input: MultiTurnEvaluationInput) -> bool:
         """Say whether the outcomes have to be listed by the judge, which it does once."""
-        return not given.must
+        return not metric_input.must
 
     def question(
-        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+        self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
         """Return the class of an answer about a piece; None where the assistant says and does nothing at all."""
-        return (self._reply(given), self.variables(given)) if written.answered else None
+        return (self._reply(metric_input), self.variables(metric_input)) if written.answered else None
 
-    def unasked(self, given: MultiTurnEvaluationInput) -> MetricResult:
+    def unasked(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
         """Return the lowest level, for silence reaches no goal; without a turn to judge by itself it is skipped."""
         if self.scope != "conversation":
-            return super().unasked(given)
-        return score_of_silence(self, given, self.categories[0], self._levels())
+            return super().unasked(metric_input)
+        return score_of_silence(self, metric_input, self.categories[0], self._levels())
 
     def conclude(self, verdict: Verdict) -> Verdict:
         """Return the verdict, unless whether it passes hangs on evidence that is nowhere in the conversation.
@@ -210,7 +210,7 @@ class GoalAchievementJudge(JudgedMetric):
 
     def answers(self, reading: Reading, questions: Sequence[Question], judge: Model) -> Plan[Sequence[Answer]]:
         """Yield the questions; where the judge has to list the outcomes, those that it lists first hold for all."""
-        if len(questions) < 2 or not self.first_decides(reading.given):
+        if len(questions) < 2 or not self.first_decides(reading.metric_input):
             return (yield Ask(judge, questions, self._again))
         (first,) = yield Ask(judge, questions[:1], self._again, leads=True)
         try:
@@ -255,8 +255,8 @@ class GoalAchievementJudge(JudgedMetric):
             reply.achievement_level, reply.reasoning, reply.confidence, (), evidence, extra, question.piece.judged
         )
 
-    def _reply(self, given: MultiTurnEvaluationInput) -> type[GoalReply]:
-        return goal_reply(tuple(self.categories), len(given.must), len(given.must_not))
+    def _reply(self, metric_input: MultiTurnEvaluationInput) -> type[GoalReply]:
+        return goal_reply(tuple(self.categories), len(metric_input.must), len(metric_input.must_not))
 
     def _levels(self) -> dict[str, Any]:
         return {"categories": self.categories, "passing_categories": self.passing_categories}
@@ -274,18 +274,20 @@ def goal_reply(levels: tuple[str, ...], must: int, must_not: int) -> type[GoalRe
         criteria=(Annotated[list[Criterion], count], Field(default_factory=list)),
         achievement_level=(level, ...),
     )
-    shape.given = must + must_not
+    shape.criteria_given = must + must_not
     return shape
 
 
-def _named(criteria: Sequence[Criterion], given: MultiTurnEvaluationInput) -> Iterator[tuple[Criterion, str, str]]:
+def _named(
+    criteria: Sequence[Criterion], metric_input: MultiTurnEvaluationInput
+) -> Iterator[tuple[Criterion, str, str]]:
     """Yield each criterion with its kind and its words: ours for those that were given."""
-    listed = len(criteria) - len(given.must_not)
+    listed = len(criteria) - len(metric_input.must_not)
     for i, one in enumerate(criteria):
         if i >= listed:
-            yield one, PROHIBITION, given.must_not[i - listed]
+            yield one, PROHIBITION, metric_input.must_not[i - listed]
         else:
-            yield one, CRITERION, given.must[i] if given.must else one.outcome
+            yield one, CRITERION, metric_input.must[i] if metric_input.must else one.outcome
 
 
 def _unfounded(findings: Sequence[Finding]) -> list[Finding]:

@@ -53,18 +53,18 @@ class GuidelinesMetric(ChecklistMetric):
         """The rules."""
         return {"guidelines": self.guidelines}
 
-    def items(self, given: MultiTurnEvaluationInput) -> Mapping[str, str]:
+    def items(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, str]:
         """Return the rules by their names."""
-        del given
+        del metric_input
         return {name: Wording(" ".join(rule.split())) for name, rule in self.guidelines.items()}
 
     def what(self, item: str) -> str:
         """Return the rule."""
         return self.guidelines[item]
 
-    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+    def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the rules, whose names are words of their author too."""
-        return {"items": {Wording(name): rule for name, rule in self.items(given).items()}}
+        return {"items": {Wording(name): rule for name, rule in self.items(metric_input).items()}}
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
         """Return the share of the rules that are kept in all pieces."""

@@ -38,7 +38,7 @@ class ResponseQualityMetric(ChecklistMetric):
         )
         super().__init__(config, model, **options)
 
-    def items(self, given: MultiTurnEvaluationInput) -> Mapping[str, str]:
+    def items(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, str]:
         """Return the five questions."""
-        del given
+        del metric_input
         return ITEMS

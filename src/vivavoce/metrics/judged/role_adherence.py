@@ -41,22 +41,22 @@ class RoleAdherenceMetric(TurnChecklistMetric):
         """The role."""
         return {"role": self.role}
 
-    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+    def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the role, None where the system messages state it."""
-        return {**super().variables(given), "role": self._role(given)}
+        return {**super().variables(metric_input), "role": self._role(metric_input)}
 
-    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
+    def inapplicable(self, metric_input: MultiTurnEvaluationInput) -> str | None:
         """Say why this conversation cannot be judged, such as that no role is known; None when it can."""
-        if reason := super().inapplicable(given):
+        if reason := super().inapplicable(metric_input):
             return reason
         has_system_message = self.shown.policy and any(
-            message.role in ("system", "developer") for message in given.messages
+            message.role in ("system", "developer") for message in metric_input.messages
         )
         return (
             None
-            if has_system_message or self._role(given)
+            if has_system_message or self._role(metric_input)
             else "needs a role: role=, context['role'], or a system message"
         )
 
-    def _role(self, given: MultiTurnEvaluationInput) -> object:
-        return self.role or (given.context or {}).get("role")
+    def _role(self, metric_input: MultiTurnEvaluationInput) -> object:
+        return self.role or (metric_input.context or {}).get("role")

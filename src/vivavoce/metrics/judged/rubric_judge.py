@@ -54,47 +54,52 @@ class RubricJudge(RatingMetric):
         """The rubric and the system prompt."""
         return {"rubric": self.rubric.hash, "system_prompt": self.system_prompt}
 
-    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
+    def inapplicable(self, metric_input: MultiTurnEvaluationInput) -> str | None:
         """Return None: what an extractor picks can always be judged."""
-        del given
+        del metric_input
         return None
 
-    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+    def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the rubric with its variables filled.
 
         Raises:
             GraderFault: the rubric asks for what the sample does not have, or the sample's own cannot be used.
         """
         try:
-            rubric, values = self._filling(given)
+            rubric, values = self._filling(metric_input)
             return {"rubric": Wording(rubric.render(values))}
         except UsageError as error:
             raise GraderFault(str(error), kind="options") from error
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the score of the answer, with the hash of its rubric."""
-        rubric, _ = self._filling(question.given)
+        rubric, _ = self._filling(question.metric_input)
         return replace(super().read(answer, question), extra={"rubric": rubric.hash})
 
     def _request(
-        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece, task: str, shape: type[BaseModel]
+        self,
+        metric_input: MultiTurnEvaluationInput,
+        written: Transcript,
+        piece: Piece,
+        task: str,
+        shape: type[BaseModel],
     ) -> Request:
         """Return the question without the conversation, which only the rubric may show."""
-        request = super()._request(given, Transcript(), piece, task, shape)
+        request = super()._request(metric_input, Transcript(), piece, task, shape)
         system, user = request.messages
         text = user.text.lstrip("\n")
         if self.system_prompt is not None:
             system = SystemMessage(content=f"{self.system_prompt}\n\n{system.text}")
         return replace(request, messages=[system, user.model_copy(update={"content": text})])
 
-    def _filling(self, given: MultiTurnEvaluationInput) -> tuple[Rubric, dict[str, Any]]:
-        sample = given.sample or Sample.model_construct(id="", ground_truth=given.reference)
+    def _filling(self, metric_input: MultiTurnEvaluationInput) -> tuple[Rubric, dict[str, Any]]:
+        sample = metric_input.sample or Sample.model_construct(id="", ground_truth=metric_input.reference)
         values: dict[str, Any] = {
             **sample.rubric_vars,
             "input": sample.input if isinstance(sample.input, str) else [message.text for message in sample.said],
             "ground_truth": sample.ground_truth,
-            "submission": given.submission or "",
-            "conversation": Wording(transcript(given.messages).text()),
+            "submission": metric_input.submission or "",
+            "conversation": Wording(transcript(metric_input.messages).text()),
         }
         if sample.rubric is None:
             return self.rubric, values

@@ -63,9 +63,9 @@ class RubricsScore(RatingMetric):
         """The levels."""
         return {"levels": self.levels}
 
-    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+    def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the levels; their descriptions are a part of the prompt, in the words of their author."""
-        del given
+        del metric_input
         return {"levels": {level: Wording(" ".join(text.split())) for level, text in self.levels.items()}}
 
 

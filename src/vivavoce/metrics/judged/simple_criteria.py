@@ -64,7 +64,7 @@ class SimpleCriteria(RatingMetric):
         """The criterion."""
         return {"criteria": self.criteria}
 
-    def variables(self, given: MultiTurnEvaluationInput) -> Mapping[str, object]:
+    def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the criterion, which its author wrote as a part of the prompt, and the range."""
-        del given
+        del metric_input
         return {"criteria": Wording(self.criteria), "minimum": self.minimum, "maximum": self.maximum}

@@ -124,23 +124,23 @@ class ToolUseMetric(JudgedMetric):
         """The tools."""
         return {"tools": self.tools}
 
-    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
+    def inapplicable(self, metric_input: MultiTurnEvaluationInput) -> str | None:
         """Say why this conversation cannot be judged, None when it can."""
         if not self.shown.tools:
             return "the tool calls are left out of what the judge sees"
-        if reason := super().inapplicable(given):
+        if reason := super().inapplicable(metric_input):
             return reason
-        called = any(isinstance(message, AIMessage) and message.tool_calls for message in given.messages)
+        called = any(isinstance(message, AIMessage) and message.tool_calls for message in metric_input.messages)
         return None if called or self.tools else "no tool was called, and tools= names none that could have been"
 
     def question(
-        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+        self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
         """Return the class of an answer about the calls of a piece, and these calls; None where there are none.
 
         Where the tools are known, a piece without calls is judged too: one may be missing.
         """
-        del given
+        del metric_input
         judged = answered(written, piece)
         calls = tuple(reference for reference, turn in written.calls.items() if turn in judged)
         if not calls and not (self.tools and judged):

@@ -119,17 +119,17 @@ class TopicAdherenceMetric(JudgedMetric):
         """The topics and the mode."""
         return {"topics": self.topics, "mode": self.mode}
 
-    def unmet(self, given: MultiTurnEvaluationInput) -> str | None:
+    def unmet(self, metric_input: MultiTurnEvaluationInput) -> str | None:
         """Say that nothing names the topics."""
-        return None if self._topics(given) else "needs topics: give topics=, or a list of them in the context"
+        return None if self._topics(metric_input) else "needs topics: give topics=, or a list of them in the context"
 
     def question(
-        self, given: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+        self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
         """Return the class of an answer about the turns of a piece, and the topics; None where it has no turns."""
         del written
         turns = range(to_number(piece.last - piece.judged), to_number(piece.last))
-        return (topic_reply(turns), {"topics": self._topics(given)}) if turns else None
+        return (topic_reply(turns), {"topics": self._topics(metric_input)}) if turns else None
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the share that the mode names."""
@@ -152,10 +152,10 @@ class TopicAdherenceMetric(JudgedMetric):
         extra = {"mode": self.mode, **shares}
         return replace(verdict, score=score, reasoning=reasoning, extra=extra, turns=max(1, len(requests)))
 
-    def _topics(self, given: MultiTurnEvaluationInput) -> list[str]:
+    def _topics(self, metric_input: MultiTurnEvaluationInput) -> list[str]:
         if self.topics is not None:
             return self.topics
-        topics: object = (given.context or {}).get("topics")
+        topics: object = (metric_input.context or {}).get("topics")
         return [str(topic) for topic in cast("list[object]", topics)] if isinstance(topics, list) else []
 
 

@@ -62,11 +62,11 @@ class UserFrustrationMetric(JudgedMetric):
         )
         super().__init__(config, model, **options)
 
-    def inapplicable(self, given: MultiTurnEvaluationInput) -> str | None:
+    def inapplicable(self, metric_input: MultiTurnEvaluationInput) -> str | None:
         """Say why this conversation cannot be judged, None when it can."""
-        if reason := super().inapplicable(given):
+        if reason := super().inapplicable(metric_input):
             return reason
-        spoke = any(isinstance(message, HumanMessage) for message in given.messages)
+        spoke = any(isinstance(message, HumanMessage) for message in metric_input.messages)
         return None if spoke else "the user says nothing in this conversation"
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
