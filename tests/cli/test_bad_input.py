@@ -56,7 +56,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_runs(viva: 
 def test_an_option_that_takes_one_value_is_refused_twice(viva: Viva) -> None:
     done = viva("run", "suite.yaml", "--target", "bot.py:answer", "--target", "other.py:answer")
     assert done.returncode == 2
-    assert "--target is given twice, and takes one value" in done.stderr
+    assert "--target is given twice, but takes one value" in done.stderr
     assert viva("run", "suite.yaml", "--sample", "a", "--sample", "b", "-q", "-q", "--dry-run").returncode == 0
 
 
@@ -69,12 +69,12 @@ BAD_SUITES = {
     "infinite weight": (
         "gate:",
         "reward: {kind: weighted, weights: {right: .inf}}\ngate:",
-        "reward.weights: weights are finite numbers; got right: inf",
+        "reward.weights: weights must be finite numbers; got right: inf",
     ),
     "weight that is not a number": (
         "{kind: simple, metric_key: right,",
         "{kind: weighted_average, weights: {right: .nan},",
-        "gate.weights: weights are finite numbers; got right: nan",
+        "gate.weights: weights must be finite numbers; got right: nan",
     ),
     "unknown key": ("dataset:", "datasett:", "suite.yaml:2:1 datasett: unknown key; did you mean 'dataset'?"),
     "unknown grader": (
@@ -152,12 +152,12 @@ def test_a_yaml_bomb(viva: Viva, tmp_path: Path) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
     (tmp_path / "suite.yaml").write_text("\n".join(lines))
-    refused(viva, tmp_path, "suite.yaml: holds more than")
+    refused(viva, tmp_path, "suite.yaml: has more than")
 
 
 def test_a_python_file_that_raises_on_import(viva: Viva, tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text("import os\n\nraise OSError('no model here')\n")
-    said = "bot.py:3 raises OSError on import: no model here (asked for by suite.yaml:3:1 target)"
+    said = "bot.py:3 raises OSError on import: no model here (used by suite.yaml:3:1 target)"
     refused(viva, tmp_path, said)
 
 
@@ -178,11 +178,11 @@ def test_a_folder_in_place_of_a_file(viva: Viva, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run"], "name a suite to run, or a run to go on with"),
+        (["run"], "name a suite to run"),
         (["run", "absent.yaml"], "absent.yaml: there is no such file"),
-        (["run", "suite.yaml", "--resume", "x"], "name a suite to run, or a run to go on with"),
-        (["run", "--resume", "x", "--trials", "2"], "--resume goes on as the run began"),
-        (["run", "suite.yaml", "--target", "nonsense"], "--target: 'nonsense' has neither of the forms"),
+        (["run", "suite.yaml", "--resume", "x"], "name a suite to run"),
+        (["run", "--resume", "x", "--trials", "2"], "--resume uses the options the run was started with"),
+        (["run", "suite.yaml", "--target", "nonsense"], "--target: 'nonsense' must be file.py:function or"),
         (["run", "suite.yaml", "--target", "nofile.py:f"], "--target: no file 'nofile.py'"),
         (["validate", "suite.yaml", "--target", "bot.py:f"], "--target: bot.py has no 'f'"),
         (["run", "bot.py"], "bot.py: is a Python file, not a suite"),
@@ -210,4 +210,4 @@ def test_a_mistake_of_our_own_is_no_failed_gate(viva_process: Viva, tmp_path: Pa
     done = viva_process("run", "suite.yaml", PYTHONPATH=str(tmp_path))
     assert done.returncode == 3
     assert "ZeroDivisionError: ours" in done.stderr
-    assert "a mistake in vivavoce" in done.stderr
+    assert "a bug in vivavoce" in done.stderr

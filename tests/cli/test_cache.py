@@ -51,7 +51,7 @@ def test_a_cassette_carries_the_replies_to_another_store(viva: Viva) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "wrote x.jsonl: 4 replies\n")
     for said in ("4 replies", "0 replies"):
         done = viva("cache", "import", "x.jsonl", "--store", "b.db")
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", f"read x.jsonl: {said} not kept before\n")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", f"read x.jsonl: {said} added\n")
     assert viva("cache", "--store", "b.db").stdout == viva("cache", "--store", "a.db").stdout
 
 
@@ -65,23 +65,23 @@ def test_a_model_of_which_nothing_is_kept_leaves_the_file_as_it_is(viva: Viva, t
     (tmp_path / "x.jsonl").write_text("mine")
     done = viva("cache", "export", "x.jsonl", "--model", "openai:mm", "--store", "a.db")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "no replies of 'openai:mm' are kept in a.db; did you mean 'openai:m'?\n"
+    assert done.stderr == "no replies of 'openai:mm' are cached in a.db; did you mean 'openai:m'?\n"
     assert (tmp_path / "x.jsonl").read_text() == "mine"
 
 
 def test_a_store_without_replies_says_so(viva: Viva) -> None:
     asyncio.run(kept(Path("empty.db")))
-    assert viva("cache", "--store", "empty.db").stdout == "no replies are kept in empty.db\n"
+    assert viva("cache", "--store", "empty.db").stdout == "no replies are cached in empty.db\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["export"], "name the cassette: viva cache export replies.jsonl"),
-        (["import"], "name the cassette: viva cache import replies.jsonl"),
-        (["info", "x.jsonl"], "info takes no file; to write one: viva cache export x.jsonl"),
+        (["export"], "name the cassette file: viva cache export replies.jsonl"),
+        (["import"], "name the cassette file: viva cache import replies.jsonl"),
+        (["info", "x.jsonl"], "viva cache info takes no file; to write one: viva cache export x.jsonl"),
         (["export", "x.jsonl", "--json"], "--json is for viva cache info"),
-        (["import", "bad.jsonl", "--model", "m"], "a cassette is imported whole"),
+        (["import", "bad.jsonl", "--model", "m"], "a cassette is always imported completely"),
         (["import", "none.jsonl"], "none.jsonl: there is no such file"),
         (["import", "rows.jsonl"], "rows.jsonl:1 is not a file of replies: its first line is not"),
         (["import", "bad.jsonl"], "bad.jsonl:2 key: 32 hexadecimal digits are needed, got 'x'"),

@@ -85,7 +85,7 @@ def test_compare_shows_what_flipped(viva: Viva) -> None:
     viva("run", "suite.yaml")
     viva("run", "suite.yaml", "--target", "bot.py:rude")
     shown = viva("compare").stdout
-    assert "passed on a, not on b (1)" in shown
+    assert "pass on a, fail on b (1)" in shown
     assert re.search(r"de\s+1\.00 → 0\.00", shown)
     found = json.loads(viva("compare", "--json").stdout)
     assert found["targets"][0]["matched"] == 2

@@ -46,7 +46,7 @@ def test_a_name_with_a_space_can_be_copied_from_the_hint(tmp_path: Path, capsys:
 
 def test_nothing_is_overwritten_and_nothing_else_is_written(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text("mine")
-    with pytest.raises(UsageError, match=r"bot\.py is there already and is not overwritten; name another folder"):
+    with pytest.raises(UsageError, match=r"bot\.py already exists and is not overwritten; name another folder"):
         command(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["bot.py"]
     assert (tmp_path / "bot.py").read_text() == "mine"

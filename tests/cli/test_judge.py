@@ -107,7 +107,7 @@ def test_a_dry_run_counts_what_would_be_asked_and_asks_nobody(
 ) -> None:
     options = ["--metrics", "safety,refusal", "--dry-run", "--max-samples", "3"]
     done = viva("judge", "talks.jsonl", *options, "--judge", model)
-    told = "3 recorded conversations, 3 turns; no target is called, 3 verdicts of judges"
+    told = "3 recorded conversations, 3 turns; no target is called, 3 judge verdicts"
     assert (done.returncode, done.stdout.strip()) == (0, told)
     unkeyed = viva("judge", "talks.jsonl", *options, "--judge", "openai:gpt-4.1-mini")
     assert (unkeyed.returncode, "OPENAI_API_KEY" in unkeyed.stderr) == (2, True)
@@ -154,7 +154,7 @@ def test_a_limit_stops_it_and_it_can_be_gone_on_with_or_replayed(
     assert "stopped after 3 of 8 conversations: the limit of 3 calls is reached" in done.stdout
     missing = viva("judge", "talks.jsonl", *options, "--replay", "--store", ".vivavoce/vivavoce.db")
     assert "no recorded reply" in missing.stdout
-    run = done.stdout.rpartition("go on with: viva run --resume ")[2].strip()
+    run = done.stdout.rpartition("continue with: viva run --resume ")[2].strip()
     assert viva("run", "--resume", run).returncode == 0
     replayed = viva("judge", "talks.jsonl", *options, "--replay")
     assert (replayed.returncode, len(server.requests)) == (0, 8)
@@ -167,9 +167,9 @@ def test_a_limit_stops_it_and_it_can_be_gone_on_with_or_replayed(
         ([".", "--metrics", "refusal"], ". is a folder"),
         (["polite.yaml", "--metrics", "refusal"], "the format is told by the suffix"),
         (["talks.jsonl"], "--metrics"),
-        (["talks.jsonl", "--metrics", " , "], "--metrics names different metrics, at least one; got none"),
+        (["talks.jsonl", "--metrics", " , "], "--metrics needs at least one metric"),
         (["talks.jsonl", "--metrics", "saftey"], "no metric 'saftey'; did you mean 'safety'?"),
-        (["talks.jsonl", "--metrics", "safety"], "asks a judge: name one with --judge, or in VIVAVOCE_JUDGE"),
+        (["talks.jsonl", "--metrics", "safety"], "needs a judge: use --judge, or set VIVAVOCE_JUDGE"),
         (["talks.jsonl", "--metrics", "turn_count"], "turn_count has no highest score and needs a threshold"),
         (["talks.jsonl", "--metrics", "safety", "--judge", "nobody:x"], "no provider 'nobody'; known: anthropic"),
         (["talks.jsonl", "--metrics", "safety", "--judge", "openai:x"], "set the environment variable OPENAI_API_KEY"),
@@ -179,7 +179,7 @@ def test_a_limit_stops_it_and_it_can_be_gone_on_with_or_replayed(
         (["talks.jsonl", "--metrics", "refusal", "--scope", "turns"], "--scope"),
         (["talks.jsonl", "--metrics", "refusal", "--max-cost", "inf"], "--max-cost is an amount of US dollars"),
         (["talks.jsonl", "--metrics", "safety", "--judge", "http://h/v1#m", "--max-cost", "1"], "#m is unknown"),
-        (["talks.jsonl", "--metrics", "safety", "--export-requests", "q.jsonl"], "asks a judge: name one with --judge"),
+        (["talks.jsonl", "--metrics", "safety", "--export-requests", "q.jsonl"], "needs a judge: use --judge"),
         (["talks.jsonl", "--metrics", "refusal", "--import-responses", "a.jsonl"], "a.jsonl: there is no such file"),
         (["bad.jsonl", "--metrics", "refusal"], "bad.jsonl:2"),
         (["asked.jsonl", "--metrics", "refusal"], "1 rows have no 'messages' to replay"),
@@ -208,7 +208,7 @@ def test_the_questions_travel_in_a_file_and_the_answers_come_back_in_another(
     options = ["judge", "talks.jsonl", "--metrics", "safety,refusal", "--judge", model]
     asked = viva(*options, "--export-requests", "questions.jsonl")
     assert (asked.returncode, asked.stderr) == (0, "")
-    assert asked.stdout.startswith("8 questions in questions.jsonl; 8 verdicts needed none")
+    assert asked.stdout.startswith("8 requests in questions.jsonl; 8 verdicts needed no request")
     questions = [json.loads(line) for line in (tmp_path / "questions.jsonl").read_text().splitlines()]
     assert server.requests == []
     with (tmp_path / "answers.jsonl").open("w") as file:
@@ -217,7 +217,7 @@ def test_the_questions_travel_in_a_file_and_the_answers_come_back_in_another(
             answer = {"custom_id": question["custom_id"], "response": {"status_code": 200, "body": body}, "error": None}
             file.write(json.dumps(answer) + "\n")
     done = viva(*options, "--import-responses", "answers.jsonl")
-    assert "7 answers taken, 7 of them new" in done.stderr
+    assert "7 answers imported, 7 of them new" in done.stderr
     found = summary()["safety"]
     assert (found["scored"], found["errors"], server.requests) == (7, 1, [])
     assert "no recorded reply" in done.stdout
@@ -241,13 +241,13 @@ def test_an_answer_outside_its_schema_is_reported_and_asked_again(
     viva(*options, "--export-requests", "all.jsonl")
     answered("all.jsonl", {"confidence": 7})
     done = viva(*options, "--import-responses", "answers.jsonl")
-    assert "8 answers taken, 8 of them new" in done.stderr
+    assert "8 answers imported, 8 of them new" in done.stderr
     assert "1 kept answer is outside the schema and could not be used" in done.stderr
     assert (summary()["safety"]["scored"], summary()["safety"]["errors"]) == (7, 1)
-    assert viva(*options, "--export-requests", "rest.jsonl").stdout.startswith("1 question in rest.jsonl; 7 verdicts")
+    assert viva(*options, "--export-requests", "rest.jsonl").stdout.startswith("1 request in rest.jsonl; 7 verdicts")
     answered("rest.jsonl")
     done = viva(*options, "--import-responses", "answers.jsonl")
-    assert "1 answer taken, 0 of them new, 1 in place of another" in done.stderr
+    assert "1 answer taken, 0 of them new, 1 replacing another" in done.stderr
     assert "could not be used" not in done.stderr
     assert (summary()["safety"]["scored"], summary()["safety"]["errors"], server.requests) == (8, 0, [])
     other = viva(

@@ -61,4 +61,4 @@ def test_the_agreement_is_told_with_where_the_two_differ(viva: Viva) -> None:
 @pytest.mark.usefixtures("labelled")
 def test_it_is_said_where_there_are_no_labels(viva: Viva) -> None:
     done = viva("labels", "--author", "nobody", "--store", "x.db")
-    assert (done.returncode, done.stdout, "no labels of run-1" in done.stderr) == (0, "", True)
+    assert (done.returncode, done.stdout, "no labels for run-1" in done.stderr) == (0, "", True)

@@ -113,7 +113,7 @@ def test_a_run_that_was_stopped_says_where(viva: Viva) -> None:
     assert "no gate" not in done.stdout
     shown = viva("show").stdout
     assert re.search(r"^INCONCLUSIVE: \w+ after 5 ", shown, re.MULTILINE)
-    assert "go on with: viva run --resume capitals-" in shown
+    assert "continue with: viva run --resume capitals-" in shown
 
 
 def test_a_run_is_found_by_the_end_of_its_name(viva: Viva) -> None:
@@ -181,8 +181,8 @@ def test_a_wrong_export_writes_nothing(viva: Viva, tmp_path: Path) -> None:
     viva("run", "suite.yaml")
     before = sorted(tmp_path.iterdir())
     for arguments, said in (
-        ("-o exam.txt", "exam.txt: its ending tells no format; name one with --format: json, jsonl, "),
-        ("-f letta", "letta writes a folder; name it with --output"),
+        ("-o exam.txt", "exam.txt: unknown file extension; name the format with --format: json, jsonl, "),
+        ("-f letta", "letta writes a folder; name one with --output"),
         ("-f parquet", "parquet is not text; name a file with --output"),
         ("-f xml", "no export format 'xml'; known: json, jsonl, csv, junit, html, markdown, github, parquet, letta"),
     ):

@@ -74,7 +74,7 @@ def test_a_file_holds_the_same_rows_and_is_never_overwritten(viva: Viva, model: 
     assert "wrote 2 scenarios to new.jsonl" in done.stderr
     assert [row["goal"] for row in read((tmp_path / "new.jsonl").read_text())] == GOALS[:2]
     again = viva(*DESCRIBED, "-n", "1", "--model", model, "-o", "new.jsonl")
-    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+    assert (again.returncode, "already exists" in again.stderr) == (2, True)
     assert len(read((tmp_path / "new.jsonl").read_text())) == 2
 
 
@@ -90,7 +90,7 @@ def test_recorded_conversations_are_distilled_and_what_is_left_out_is_said(viva:
     masked = {"fact 0": "4711", "fact 2": "[email j…g]"}
     first, last = read(done.stdout)
     assert (first, last) == ({"id": "t0", "goal": "Return it", "facts": masked}, {"id": "t2", "goal": "Return it"})
-    assert "t0: left out, for the user never said it: fact 1" in done.stderr
+    assert "t0: left out, because the user never said it: fact 1" in done.stderr
     assert "t1: tester: " in done.stderr
     kept = viva("scenarios", "--from", "talks.jsonl", "--model", model, "-n", "1", "--keep-personal-data")
     assert [row["facts"]["fact 2"] for row in read(kept.stdout)] == ["jane@doe.org"]
@@ -131,7 +131,7 @@ def test_nothing_distilled_is_no_success(viva: Viva, model: str, tmp_path: Path)
     [
         ((), "give either --description"),
         (("--description", "A shop", "--from", "talks.jsonl"), "give either --description"),
-        (("--from", "talks.jsonl", "--focus", "x"), "--focus goes with --description"),
+        (("--from", "talks.jsonl", "--focus", "x"), "--focus works only with --description"),
         (("--description", " "), "it is empty"),
         (("--description", "A shop", "-n", "0"), "-n"),
         (("--from", "none.jsonl"), "there is no such file"),

@@ -68,10 +68,10 @@ def test_info_says_what_is_there(exam: Path, viva: Viva) -> None:
 
 def test_gc_deletes_what_is_old_after_saying_so(exam: Path, viva: Viva) -> None:
     dry = viva("store", "gc", "--older-than", "30d", "--dry-run", "--store", str(exam))
-    assert (dry.stdout, dry.stderr) == ("year\n", "would delete 1 run and 0 of the kept replies\n")
+    assert (dry.stdout, dry.stderr) == ("year\n", "would delete 1 run and 0 of the cached replies\n")
     assert runs(exam) == ["today", "week", "year"]
     done = viva("store", "gc", "--older-than", "30d", "--store", str(exam))
-    assert (done.stdout, done.stderr) == ("year\n", "deleted 1 run and 0 of the kept replies\n")
+    assert (done.stdout, done.stderr) == ("year\n", "deleted 1 run and 0 of the cached replies\n")
     assert runs(exam) == ["today", "week"]
     viva("store", "gc", "--keep-last", "1", "--store", str(exam))
     assert runs(exam) == ["today"]
@@ -89,13 +89,13 @@ def test_copy_carries_everything_to_another_store_and_the_second_time_nothing(ex
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("gc",), "say what may go: --keep-last 20, --older-than 30d, or both"),
+        (("gc",), "say which runs to delete: --keep-last 20, --older-than 30d, or both"),
         (("gc", "--older-than", "soon"), "--older-than takes an age such as 12h, 30d or 8w, got 'soon'"),
         (("info", "--dry-run"), "are for viva store gc, not for info"),
-        (("info", "x.db"), "takes no store as an argument; name it with --store x.db"),
-        (("info", "postgresql://me:s3cret@host/db"), "name it with --store postgresql://me@host/db"),
+        (("info", "x.db"), "does not take the store as an argument; use --store x.db"),
+        (("info", "postgresql://me:s3cret@host/db"), "use --store postgresql://me@host/db"),
         (("copy", "exam.db"), "name both stores"),
-        (("copy", "exam.db", "sqlite:///exam.db"), "these are the same store"),
+        (("copy", "exam.db", "sqlite:///exam.db"), "both are the same store"),
         (("copy", "none.db", "other.db"), "no store at none.db"),
         (("info", "--store", "mysql://me:s3cret@host/db"), "is not a store; give a file path"),
         (("info", "--store", "postgresql://me:s3cret@host"), "names no database"),

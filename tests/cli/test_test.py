@@ -36,7 +36,7 @@ def test_a_goal_that_is_met_passes_and_the_conversation_is_shown(viva: Viva) -> 
     assert 'assistant  → refund_order({"order": "1042", "amount": 12.45})' in lines
     assert "     test  success · target passed" in lines
     assert "  stopped  the goal is achieved: the bot paid EUR 12.45 back" in lines
-    assert "see it again with: viva show test-" in done.stderr
+    assert "show it again with: viva show test-" in done.stderr
 
 
 def test_a_bot_that_pays_the_wrong_amount_fails_and_it_is_said_why(viva: Viva) -> None:
@@ -135,7 +135,7 @@ def test_a_target_that_is_not_there_and_an_empty_goal_are_one_line_and_no_test(
         (("--strategy", "crescend"), "did you mean 'crescendo'"),
         (("--metric", "safty"), "did you mean 'safety'"),
         (("--graph", "no.yaml"), "no.yaml"),
-        (("--max-calls", "3"), "a limit on calls or cost needs the judge by its name"),
+        (("--max-calls", "3"), "a limit on calls or cost needs a judge given by name"),
     ],
 )
 def test_what_cannot_be_used_is_one_line_and_no_test(viva: Viva, more: tuple[str, ...], complaint: str) -> None:

@@ -77,7 +77,7 @@ async def test_a_scope_says_whether_each_turn_is_measured_or_the_whole() -> None
     assert [turn.raw for turn in each.turns or ()] == [1.0, 4.0]
     whole = await graded({**WORDS, "scope": "conversation"}, ground_truth=["x", "y"])
     assert (whole.turns, whole.raw) == (None, 4.0)
-    with pytest.raises(UsageError, match="has no windows; leave scope out"):
+    with pytest.raises(UsageError, match="cannot use windows; remove scope"):
         choose_metric({**WORDS, "scope": "window"})
 
 
@@ -122,7 +122,7 @@ def test_the_text_is_all_that_the_assistant_says() -> None:
         ({"metric": "safety", "extractor": "last_assistnt"}, "no extractor 'last_assistnt'; did you mean"),
         ({"metric": "safety", "extractor": "pattern"}, "'pattern' needs the option 'pattern'"),
         ({"metric": "saftey"}, "no metric 'saftey'; did you mean 'safety'?"),
-        ({"metric": "fuzzy_ratio", "threshold": 7}, "the scores of 'fuzzy_ratio' go from 0 to 1; got threshold: 7"),
+        ({"metric": "fuzzy_ratio", "threshold": 7}, "scores of 'fuzzy_ratio' are from 0 to 1; got threshold: 7"),
         ({"metric": "fuzzy_ratio", "config": {"tolerance": 1}}, "'fuzzy_ratio' has no option 'tolerance'"),
         ({"metric": "turn_count", "threshold": -1}, "the scores of 'turn_count' go from 0; got threshold: -1"),
         ({"metric": "safety", "treshold": 1}, "no option 'treshold'; did you mean 'threshold'?"),

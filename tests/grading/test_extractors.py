@@ -115,7 +115,7 @@ def test_tool_calls_and_transcript_show_everything() -> None:
 
 
 def test_memory_of_a_target_that_has_none_is_a_fault() -> None:
-    with pytest.raises(GraderFault, match="cannot tell what it remembers"):
+    with pytest.raises(GraderFault, match="does not report its memory"):
         build_extractor("memory_block", {"block_label": "x"}, Path())(View([]))
 
 
@@ -151,7 +151,7 @@ async def test_an_extractor_of_the_user_sees_turns_config_and_state(tmp_path: Pa
         "    return ''\n"
     )
     assert await used("mine.py:pick", {"a": "b"}, tmp_path) == "2 Where is it? b apples"
-    with pytest.raises(GraderFault, match="returned int, not text"):
+    with pytest.raises(GraderFault, match="must return text; it returned int"):
         await used("mine.py:wrong", {}, tmp_path)
     with pytest.raises(UsageError, match="other: too many positional arguments; it is called with trajectory, config"):
         build_extractor("mine.py:other", {}, tmp_path)

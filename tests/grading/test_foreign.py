@@ -113,7 +113,7 @@ def _letta() -> Iterator[None]:
 @pytest.mark.usefixtures("_letta")
 def test_an_extractor_that_looks_for_messages_of_another_tool_is_refused(body: str, used: str, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(body)
-    with pytest.raises(UsageError, match=f"pick uses {used}, which finds none of its messages here"):
+    with pytest.raises(UsageError, match=f"pick uses {used}, and would find no such messages here"):
         build_extractor("mine.py:pick", {}, tmp_path)
 
 

@@ -105,7 +105,7 @@ async def test_a_conversation_that_broke_in_a_turn_without_a_truth_has_no_score(
     result = await grader().grade(asked(["hi", None], 2), held("hi", None, failure=failure))
     assert [turn.state for turn in result.turns or ()] == ["scored", "skipped"]
     assert (result.state, result.value, result.passed, result.failure) == ("error", None, None, failure)
-    assert result.reason == "the conversation ended in an error after 1 graded turn: boom"
+    assert result.reason == "the conversation ended with an error after 1 graded turn: boom"
 
 
 async def test_what_does_not_apply_is_skipped_even_where_the_conversation_broke() -> None:
@@ -228,7 +228,7 @@ async def test_a_users_function_is_given_what_it_asks_for() -> None:
 
 
 BROKE = Failure(blame="target", kind="crash", message="boom")
-ENDED = "the conversation ended in an error after 2 turns: boom"
+ENDED = "the conversation ended with an error after 2 turns: boom"
 
 
 async def test_a_grader_that_scores_errors_grades_the_turns_that_were_held_and_says_how_it_ended() -> None:

@@ -44,7 +44,7 @@ def test_text_graders_follow_their_rule(
 
 def test_a_complaint_says_what_is_wrong() -> None:
     assert functions.contains(case("Madrid", "Rome")).reason == "does not contain 'Rome'"
-    assert functions.ascii_printable_only(case("é ü")).reason == "holds 'é', 'ü'"
+    assert functions.ascii_printable_only(case("é ü")).reason == "contains 'é', 'ü'"
 
 
 def test_a_ground_truth_that_is_no_regular_expression_is_a_fault_and_no_score() -> None:

@@ -202,7 +202,7 @@ async def test_a_threshold_of_the_suite_goes_before_what_a_metric_says_of_passin
 
 
 def test_a_count_without_a_threshold_cannot_be_a_grader() -> None:
-    complaint = "turn_count has no highest score and needs a threshold, which says which ones pass"
+    complaint = "turn_count has no highest score and needs a threshold, which decides what passes"
     with pytest.raises(UsageError, match=complaint):
         metric_grader("m", TurnCountMetric())
 

@@ -83,7 +83,7 @@ async def test_what_ended_with_an_error_is_tried_again_and_what_it_was_is_kept(s
     with Store.open(settings().store) as store:
         first = await open_run(suite, store=store).execute()
         assert (first.exit_code, first.summary.error_attempts, asked(suite)) == (3, 2, ["a", "b", "c", "d"])
-        with pytest.raises(UsageError, match=r"2 .* had an error; try again with: viva run --resume .* --errors"):
+        with pytest.raises(UsageError, match=r"2 .* had an error; retry with: viva run --resume .* --errors"):
             reopen_run(first.run.id, store=store)
         outage(suite, "c")
         second = await reopen_run(first.run.id, store=store, errors=True).execute()

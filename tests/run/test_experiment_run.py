@@ -216,7 +216,7 @@ async def test_an_interrupted_run_goes_on_where_it_stopped(suite: Path) -> None:
         assert resumed.exit_code == 0
         assert len(store.done(resumed.run.id)) == 40
         assert resumed.summary.grader("right").scored == 40
-        with pytest.raises(UsageError, match="is finished; nothing is left"):
+        with pytest.raises(UsageError, match="is finished; there is nothing"):
             reopen_run(resumed.run.id, store=store)
 
 
@@ -236,7 +236,7 @@ async def test_a_run_without_a_set_of_scores_is_refused_in_words(suite: Path) ->
         whole = (await open_run(suite, store=store).execute()).run
         assert [one.id for one in store.gradings(whole.id)] == [f"{whole.id}-g1"]
         store.add_run(whole.model_copy(update={"id": "half", "status": "running", "finished_at": None}))
-        with pytest.raises(UsageError, match="cannot resume half: it was stopped before it began; start a new run"):
+        with pytest.raises(UsageError, match="cannot resume half: it was stopped before it started; start a new run"):
             await reopen_run("half", store=store).execute()
 
 
@@ -303,7 +303,7 @@ async def test_grading_again_refuses_a_sample_that_asks_something_else(suite: Pa
     before = run_suite(suite)
     write_rows(suite.parent, [{**ROWS[1], "input": "something else"}])
     with Store.open(settings().store) as store:
-        with pytest.raises(UsageError, match="sample 'one' asks something else"):
+        with pytest.raises(UsageError, match="sample 'one' asks something different"):
             await open_regrading(before.run.id, load_suite(suite), store=store).execute()
         assert len(store.gradings(before.run.id)) == 1
 
@@ -337,7 +337,7 @@ def test_a_setup_runs_before_the_samples(suite: Path) -> None:
     run_suite(suite)
     assert Path("prepared").read_text() == "yes"
     suite.write_text(SUITE + "setup_script: prepare.py:wrong\n")
-    with pytest.raises(UsageError, match="takes 'database'; it may take client and model_handle"):
+    with pytest.raises(UsageError, match="takes 'database'; it can take only client and model_handle"):
         run_suite(suite)
 
 

@@ -109,7 +109,7 @@ def test_a_key_in_a_request_is_not_stored_and_the_run_cannot_be_resumed_without_
         assert bot.requests[0].body["key"] == SHAPED
         run = store.run("latest")
         store.update_run(run.model_copy(update={"status": "interrupted"}))
-        with pytest.raises(UsageError, match="its target held a key, which is not stored"):
+        with pytest.raises(UsageError, match="its target contained a key, which is not stored"):
             reopen_run(run.id, store=store)
     assert SHAPED.encode() not in stored(folder)
     assert run.spec["target"]["headers"] == {"X-Bot": "Bearer ${BOT}"}

@@ -74,7 +74,7 @@ def test_era_d_becomes_ours(tmp_path: Path) -> None:
     assert suite.spec.trials == 3
     assert [note.split(" ", 1)[1] for note in suite.notes] == [
         "num_runs: is called trials here",
-        "cleanup: is left out: only an agent on a Letta server is made for a conversation",
+        "cleanup: is ignored: only agents on a Letta server are created per conversation",
     ]
 
 
@@ -83,7 +83,7 @@ def test_era_d_becomes_ours(tmp_path: Path) -> None:
     [
         ("sandbox", "{kind: modal}", "sandbox: asks for a Modal sandbox"),
         ("target", "{kind: letta_agent, agent_id: a, model_configs: [x]}", "target.model_configs: names files inside"),
-        ("dataset", "https://huggingface.co/datasets/a/b", "dataset: is an address"),
+        ("dataset", "https://huggingface.co/datasets/a/b", "dataset: is a URL"),
         (
             "graders",
             "{right: {kind: letta_judge, prompt: p}}",

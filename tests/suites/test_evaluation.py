@@ -113,7 +113,7 @@ def test_a_row_that_is_no_conversation_is_named_and_those_before_it_are_kept(row
     with Store.open(settings().store) as store:
         run = store.run("latest")
         assert store.counts(run.id) == (2, 0)
-    assert last == f"what was measured before is kept; go on with resume='{run.id}'"
+    assert last == f"finished conversations are stored; continue with resume='{run.id}'"
     result = evaluate([*given[:2], *given[3:]], ["refusal"], resume=run.id)
     assert (result.summary.attempts, result.run.status) == (3, "finished")
 
@@ -180,8 +180,8 @@ def test_the_metric_says_which_of_its_scores_pass_whatever_their_value() -> None
         ([], "evaluate needs at least one metric"),
         (["saftey"], "did you mean 'safety'?"),
         (["safety", SafetyMetric()], "two metrics are called 'safety'; give one of them another name="),
-        ([SafetyMetric], "got the class SafetyMetric; make one of it"),
-        ([said], "a metric is given as such or by its name; got function"),
+        ([SafetyMetric], "got the class SafetyMetric; create an instance of it"),
+        ([said], "a metric is a metric object, a name or a mapping; got function"),
         (["turn_count"], "turn_count has no highest score and needs a threshold"),
     ],
 )
@@ -297,7 +297,7 @@ def test_a_limit_of_the_cost_counts_what_the_judge_says_it_used(
 def test_a_limit_does_not_go_with_a_judge_that_has_its_own_budget(options: RunOptions) -> None:
     made = ScriptedModel([])
     for metrics, model in ((["safety"], made), ([SafetyMetric(made)], None), ([AllOf(SafetyMetric(made))], None)):
-        with pytest.raises(UsageError, match="needs the judge by its name; scripted has its own budget"):
+        with pytest.raises(UsageError, match="needs a judge given by name; scripted has its own budget"):
             evaluate(rows(1), metrics, model=model, options=options)
     assert evaluate(rows(1), ["refusal"], model=made, options=options).exit_code == 0
 
@@ -305,7 +305,7 @@ def test_a_limit_does_not_go_with_a_judge_that_has_its_own_budget(options: RunOp
 @pytest.mark.parametrize("name", ["trials", "max_samples", "tags", "samples", "max_concurrent"])
 def test_options_that_choose_among_samples_are_refused(name: str) -> None:
     options = RunOptions.model_validate({name: ["x"] if name in ("tags", "samples") else 1})
-    with pytest.raises(UsageError, match=f"options: {name} is for suites"):
+    with pytest.raises(UsageError, match=f"RunOptions.{name} is for suites"):
         evaluate(rows(1), ["refusal"], options=options)
 
 

@@ -107,7 +107,7 @@ async def test_an_evaluation_can_be_graded_again_where_its_metrics_have_names(
 
 def test_what_cannot_be_gone_on_with_is_told(model: str) -> None:
     done = evaluate(rows(2), ["refusal"])
-    with pytest.raises(UsageError, match=rf"run {done.run.id} is finished; nothing is left to resume"):
+    with pytest.raises(UsageError, match=rf"run {done.run.id} is finished; there is nothing to resume"):
         evaluate(rows(4), ["refusal"], resume=done.run.id)
     with pytest.raises(UsageError, match="no run 'nobody'"):
         evaluate(rows(4), ["refusal"], resume="nobody")
@@ -126,7 +126,7 @@ def test_what_cannot_be_gone_on_with_is_told(model: str) -> None:
             evaluate(rows(4), metrics, model=model, resume=held)
     with pytest.raises(UsageError, match="'safety' has changed since"):
         evaluate(rows(4), ["safety", "refusal"], model=f"{model}2", resume=held)
-    with Store.open(settings().store) as store, pytest.raises(UsageError, match=f"was begun in Python.*{held}"):
+    with Store.open(settings().store) as store, pytest.raises(UsageError, match=f"was started in Python.*{held}"):
         reopen_run(held, store=store)
     assert evaluate(rows(4), ["safety", "refusal"], model=model, resume=held).exit_code == 0
 
@@ -137,7 +137,7 @@ def test_the_run_of_a_suite_is_gone_on_with_by_its_own_command() -> None:
     suite = {"name": "s", "dataset": "talks.jsonl", "driver": "replay", "graders": graders}
     Path("suite.yaml").write_text(json.dumps(suite))
     run = run_suite("suite.yaml").run.id
-    with pytest.raises(UsageError, match=f"go on with: viva run --resume {run}"):
+    with pytest.raises(UsageError, match=f"continue with: viva run --resume {run}"):
         evaluate(rows(2), ["refusal"], resume=run)
 
 

@@ -64,7 +64,7 @@ def test_a_suite_is_read(tmp_path: Path) -> None:
             "  metric_key: right\n  op: above",
             "13:3 gate.op: needs one of gt, gte, lt, lte, eq, got 'above'",
         ),
-        ("  right:", "  reward:", "'reward' names the reward of a sample"),
+        ("  right:", "  reward:", "'reward' is the name of the reward of a sample"),
         ("target:\n  kind: function\n  function: bot.py:answer\n", "", "needs a target"),
     ],
 )
@@ -118,7 +118,7 @@ def test_a_file_that_is_no_suite_is_one_line(tmp_path: Path, raw: bytes, said: s
 def test_a_yaml_bomb_is_refused_quickly(tmp_path: Path) -> None:
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]" for i in range(1, 12)]
-    with pytest.raises(UsageError, match="once its aliases are followed"):
+    with pytest.raises(UsageError, match="after its aliases are expanded"):
         load_suite(written(tmp_path, "\n".join(lines)))
 
 
@@ -137,7 +137,7 @@ def test_a_key_in_the_suite_is_never_dumped(tmp_path: Path) -> None:
 
 
 def test_a_replay_has_no_target(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="talks to no target"):
+    with pytest.raises(UsageError, match="calls no target"):
         load_suite(written(tmp_path, "driver: replay\n" + GOOD))
 
 
@@ -151,7 +151,7 @@ def test_a_replay_has_no_target(tmp_path: Path) -> None:
 )
 def test_a_key_that_would_be_stored_is_refused_and_not_repeated(tmp_path: Path, target: str) -> None:
     old = "target:\n  kind: function\n  function: bot.py:answer\n"
-    with pytest.raises(UsageError, match="a key, which would be stored") as caught:
+    with pytest.raises(UsageError, match="key, which would be stored") as caught:
         load_suite(written(tmp_path, GOOD.replace(old, f"target: {target}\n")))
     assert "sk-" not in str(caught.value)
 
@@ -186,14 +186,14 @@ def test_a_suite_may_hold_its_rows_and_its_tester_and_a_gate_needs_no_kind(tmp_p
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("driver: penelope", "driver: scripted", "a tester leads the conversations of driver: penelope"),
-        ("driver: penelope\n", "", "a tester leads the conversations of driver: penelope"),
+        ("driver: penelope", "driver: scripted", "a tester is only for driver: penelope"),
+        ("driver: penelope\n", "", "a tester is only for driver: penelope"),
         ("driver: penelope", "driver: penelop", "2:1 driver"),
         ("max_turns: 3", "max_turns: 0", "7:27 tester.max_turns"),
         ("max_turns: 3", "max_turn: 3", "7:27 tester.max_turn: unknown key; did you mean 'max_turns'?"),
-        ("max_turns: 3", "strategy: pair, graph: {start: a}", "leave the strategy out"),
-        ("  rows:", "  path: d.jsonl\n  rows:", "needs a path, or rows, and not both"),
-        ("  rows:\n    - {id: one, goal: Return it}", "  fields: {goal: aim}", "needs a path, or rows, and not both"),
+        ("max_turns: 3", "strategy: pair, graph: {start: a}", "use either a graph or a strategy, not both"),
+        ("  rows:", "  path: d.jsonl\n  rows:", "needs either path or rows"),
+        ("  rows:\n    - {id: one, goal: Return it}", "  fields: {goal: aim}", "needs either path or rows"),
         ("  value: 0.5", "", "gate: the key 'value' is missing"),
         ("  value: 0.5", "  weights: {goal: 1}\n  value: 0.5", "weights"),
         ("target: {kind: function, function: bot.py:answer}\n", "", "needs a target"),

@@ -155,7 +155,7 @@ def test_a_grader_of_a_metric_scores_errors_where_it_is_told_to() -> None:
         Path("suite.yaml").write_text(json.dumps(data))
         (score,) = grades(run_suite(Path("suite.yaml"))).values()
         assert score.state == state
-    assert (score.value, "ended in an error after 1 turn: " in (score.reason or "")) == (1.0, True)
+    assert (score.value, "ended with an error after 1 turn: " in (score.reason or "")) == (1.0, True)
 
 
 def test_options_are_given_in_config(model: str, server: LoopbackServer) -> None:
@@ -199,17 +199,17 @@ def test_settings_of_the_judge_are_sent(asked: Row, sent: Row, model: str, serve
         ("safety", {"config": {"blocks": {"rule": "x"}}}, "has no block 'rule'; did you mean 'rules'?"),
         ("safety", {"config": {"settings": {"api_key": "sk-1"}}}, "settings stands beside config, not in it"),
         ("safety", {"config": {"model": "openai:x"}}, "model stands beside config, not in it"),
-        ("safety", {"settings": {"api_key": "sk-1"}}, "api_key is a key, which would be stored"),
+        ("safety", {"settings": {"api_key": "sk-1"}}, "api_key is an API key, which would be stored"),
         ("safety", {"scope": "turns"}, "graders.it.scope: "),
         ("goal_achievement", {"config": {"passing_categories": "best"}}, "passing_categories are some of"),
         ("own.py:Brief", {"config": {"limit": "x"}}, "option 'limit': "),
         ("own.py:polite", {"config": {"limit": 1}}, "no option 'limit'"),
         ("own.py:polite", {"scope": "window"}, "no option 'scope'"),
-        ("own.py:brief", {"config": {"limit": 1}}, "'own.py:brief' has its options already; leave config out"),
-        ("own.py:safe", {"scope": "turn"}, "has its options already; leave scope out"),
-        ("polite.yaml", {"temperature": 0.5}, "'polite.yaml' has its options already; leave temperature out"),
-        ("polite.yaml", {"settings": {"seed": 1}}, "leave settings out"),
-        ("own.py:mine", {"model": "openai:x"}, "'own.py:mine' has its judge already; leave model out"),
+        ("own.py:brief", {"config": {"limit": 1}}, "'own.py:brief' already has its options; remove config"),
+        ("own.py:safe", {"scope": "turn"}, "already has its options; remove scope"),
+        ("polite.yaml", {"temperature": 0.5}, "'polite.yaml' already has its options; remove temperature"),
+        ("polite.yaml", {"settings": {"seed": 1}}, "remove settings"),
+        ("own.py:mine", {"model": "openai:x"}, "'own.py:mine' already has a judge; remove model"),
         ("safety", {"model": "nobody:x"}, "8:5 graders.it.model: "),
         ("safety", {"model": "openai:gpt-4.1-mini"}, "8:5 graders.it.model: "),
         ("safety", {"model": "openai:x", "api_key_env": "MY_KEY"}, "set the environment variable MY_KEY"),
@@ -229,7 +229,7 @@ def test_a_mistake_is_told_at_its_place_before_anybody_is_asked(
 
 def test_a_mistake_in_the_file_of_a_metric_has_its_place_there() -> None:
     Path("polite.yaml").write_text(POLITE.replace("goal", "gaol"))
-    with pytest.raises(UsageError, match=r"polite\.yaml:2:1 prompt: .*gaol.*asked for by suite\.yaml:6:5"):
+    with pytest.raises(UsageError, match=r"polite\.yaml:2:1 prompt: .*gaol.*used by suite\.yaml:6:5"):
         run_suite(suite("polite.yaml"))
     Path("own.py").write_text("def polite(messages):\n    return 1\n1 / 0\n")
     with pytest.raises(UsageError, match=r"own\.py:3 raises ZeroDivisionError"):
@@ -289,7 +289,7 @@ def test_the_votes_of_a_panel_are_counted_in_forecast_and_budget(model: str, ser
 
 
 def test_a_limit_does_not_go_with_a_judge_that_has_its_own_budget() -> None:
-    with pytest.raises(UsageError, match=r"graders\.it.*needs the judge by its name; mine has its own budget"):
+    with pytest.raises(UsageError, match=r"graders\.it.*needs a judge given by name; mine has its own budget"):
         run_suite(suite("own.py:mine"), RunOptions(max_calls=100))
 
 

@@ -59,7 +59,7 @@ def test_a_mistake_in_a_target(target: str, said: str) -> None:
         ("  {}\n", "graders: is empty; it needs at least one"),
         (
             "  right: {kind: tool, function: contains, scope: trun}\n",
-            "needs one of turn, conversation, got 'trun'; write turn",
+            "needs one of turn, conversation, got 'trun'; did you mean turn?",
         ),
     ],
 )
@@ -96,9 +96,9 @@ def gate(text: str) -> str:
             "value: '95%'",
             "value: needs a number, got '95%'; write 95 where a percentage is meant (aggregation: accuracy), else 0.95",
         ),
-        ("op: '>=', value: 0.5", "op: needs one of gt, gte, lt, lte, eq, got '>='; write gte"),
-        ("op: '<', value: 0.5", "op: needs one of gt, gte, lt, lte, eq, got '<'; write lt"),
-        ("op: gtee, value: 0.5", "op: needs one of gt, gte, lt, lte, eq, got 'gtee'; write gte"),
+        ("op: '>=', value: 0.5", "op: needs one of gt, gte, lt, lte, eq, got '>='; did you mean gte?"),
+        ("op: '<', value: 0.5", "op: needs one of gt, gte, lt, lte, eq, got '<'; did you mean lt?"),
+        ("op: gtee, value: 0.5", "op: needs one of gt, gte, lt, lte, eq, got 'gtee'; did you mean gte?"),
         ("value: 95", "value: avg_score is from 0 to 1; did you mean 0.95, or aggregation: accuracy?"),
         ("aggregation: p95, value: 80", "value: p95 is from 0 to 1; did you mean 0.8, or aggregation: accuracy?"),
         ("value: -1", "value: avg_score is from 0 to 1, got -1"),

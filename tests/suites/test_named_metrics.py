@@ -30,9 +30,9 @@ def test_names_and_mappings_are_read(text: str, found: list[Any]) -> None:
     ("text", "complaint"),
     [
         ("{metric: fuzzy_ratio", "cannot be read; write a metric with options as {metric: fuzzy_ratio"),
-        ("{threshold: 0.9}", "names no metric; write a metric with options as"),
-        ("{metric: 7}", "names no metric"),
-        ("safety, 7, {metric: refusal}", "'7' names no metric"),
+        ("{threshold: 0.9}", "does not name a metric; write a metric with options as"),
+        ("{metric: 7}", "does not name a metric"),
+        ("safety, 7, {metric: refusal}", "'7' does not name a metric"),
         ("{metric: !!python/name:os.system x}", "cannot be read"),
     ],
 )
@@ -53,5 +53,5 @@ def test_each_becomes_a_grader_by_the_name_of_its_scores() -> None:
         "turn_count": {"kind": "metric", "metric": "turn_count", "scope": "conversation", "threshold": 4},
         "few": {"kind": "metric", "metric": "turn_count", "scope": "turn"},
     }
-    with pytest.raises(UsageError, match=r"different metrics.*got turn_count, turn_count; .*name: …"):
+    with pytest.raises(UsageError, match=r"each metric needs a different name; got turn_count, turn_count; .*name: …"):
         metric_graders(["turn_count", {"metric": "turn_count"}])

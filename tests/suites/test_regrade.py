@@ -87,7 +87,7 @@ async def test_an_unfinished_run_is_finished_first() -> None:
     rows = [{"id": str(i), "input": "x", "ground_truth": "ok"} for i in range(4)]
     stopped = run_suite(write(suite, rows), RunOptions(max_calls=2, max_concurrent=1))
     assert stopped.exit_code == 3
-    with pytest.raises(UsageError, match="is not finished; first go on with: viva run --resume"):
+    with pytest.raises(UsageError, match="is not finished; first continue it with: viva run --resume"):
         await again(stopped, None)
 
 

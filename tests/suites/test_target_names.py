@@ -25,7 +25,7 @@ def test_an_endpoint_is_an_address_and_a_model() -> None:
     [
         ("nofile.py:f", "--target: no file 'nofile.py'"),
         ("bot.py:rpely", "--target: bot.py has no 'rpely'; did you mean 'reply'?"),
-        ("bot.py", "--target: 'bot.py' has neither of the forms file.py:function and http://host/v1#MODEL"),
+        ("bot.py", "--target: 'bot.py' must be file.py:function or http://host/v1#MODEL"),
         ("http://localhost/v1", "--target: the model is missing; write http://localhost/v1#MODEL"),
         ("http://#m", "--target: 'http://' is not a web address such as http://localhost:8000/v1"),
         (

@@ -50,9 +50,13 @@ def test_what_a_target_takes_from_the_environment_is_not_in_the_stored_suite(
         ("{kind: letta, agent_id: a, api_key: '${GONE}'}", "api_key: the environment variable GONE is not set"),
         (
             "{kind: openai, base_url: 'http://a', model_handles: ['${M}']}",
-            r"target.model_handles: \$\{M\} is not read here; it is in url, base_url, headers, body, settings, api_key",
+            r"target.model_handles: \$\{M\} is not read from the environment here, "
+            "only in url, base_url, headers, body, settings, api_key",
         ),
-        ("{kind: function, function: 'b.py:f', name: '${N}'}", r"target.name: \$\{N\} is not read here"),
+        (
+            "{kind: function, function: 'b.py:f', name: '${N}'}",
+            r"target.name: \$\{N\} is not read from the environment here",
+        ),
     ],
 )
 def test_a_variable_that_is_not_set_or_not_read_is_an_error(tmp_path: Path, target: str, said: str) -> None:

@@ -121,7 +121,7 @@ def test_a_strategy_may_be_a_class_of_a_file_or_a_script_of_states() -> None:
 @pytest.mark.parametrize(
     ("tester", "complaint"),
     [
-        ("max_turns: 3", "name the tester's model: tester.model in the suite, --tester, or VIVAVOCE_TESTER"),
+        ("max_turns: 3", "name the tester model: use tester.model in the suite, --tester, or VIVAVOCE_TESTER"),
         ("model: people.py:nobody", "nobody"),
         (f"{WHO}\nstrategy: crescend", "did you mean 'crescendo'"),
         (f"{WHO}\nstrategy_config: {{speed: 2}}", "strategy 'improvise': no option 'speed'"),

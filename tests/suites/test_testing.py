@@ -36,7 +36,7 @@ def test_a_test_is_a_suite_of_one_row_with_a_gate_on_the_target() -> None:
     [
         ({"kind": "functoin"}, {}, "did you mean 'function'"),
         (TARGET, {"max_turns": 0}, "tester.max_turns"),
-        (TARGET, {"strategy": "pair", "graph": {"start": "a"}}, "leave the strategy out"),
+        (TARGET, {"strategy": "pair", "graph": {"start": "a"}}, "use either a graph or a strategy, not both"),
     ],
 )
 def test_what_cannot_be_used_is_told_without_a_file(

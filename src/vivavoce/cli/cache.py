@@ -1,4 +1,4 @@
-"""`viva cache`: the replies of models that are kept, and cassettes that carry them elsewhere."""
+"""`viva cache`: cached replies of models, and cassette files that carry them to another machine."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ COLUMNS = (Column("model"), Column("replies", "right"), Column("size", "right", 
 
 
 @dataclass(slots=True)
-class Kept:
-    """What is kept of one model: how many replies, and their bytes."""
+class CachedReplies:
+    """The cached replies of one model: how many, and their size in bytes."""
 
     model: str
     replies: int = 0
@@ -32,35 +32,37 @@ class Kept:
 
 def command(
     what: Annotated[
-        Literal["info", "export", "import"], typer.Argument(help="Show what is kept, or write or read a cassette.")
+        Literal["info", "export", "import"], typer.Argument(help="Show what is cached, or export or import a cassette.")
     ] = "info",
-    file: Annotated[Path | None, typer.Argument(help="The cassette, a JSONL file.", show_default=False)] = None,
+    file: Annotated[Path | None, typer.Argument(help="The cassette: a JSONL file.", show_default=False)] = None,
     *,
     model: Annotated[
-        list[str] | None, typer.Option(help="Only the replies of this model, as info names it; repeat for more.")
+        list[str] | None,
+        typer.Option(help="Only the replies of this model, named as `info` shows it; repeat for more."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print info as one JSON object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print `info` as one JSON object per line.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Show the replies of models that are kept, or carry them elsewhere as a cassette.
+    """Show the cached replies of models, or carry them to another machine as a cassette.
 
-    The same question is asked once, and from then on answered by the reply that is kept. With a cassette it is answered
-    on another machine as well, where --replay asks no model at all: viva cache export replies.jsonl here, then viva
-    cache import replies.jsonl there. What is kept already stays as it is. The questions are not in a cassette.
+    A model is asked the same question once; after that, the cached reply is used. To use the replies on another
+    machine, run viva cache export replies.jsonl here and viva cache import replies.jsonl there; with --replay no model
+    is called at all. An import never replaces a reply that is already cached. A cassette does not contain the
+    questions.
     """
     if what == "info":
         if file is not None:
-            raise UsageError(f"info takes no file; to write one: viva cache export {file}")
+            raise UsageError(f"viva cache info takes no file; to write one: viva cache export {file}")
         _info(store_of(store), model or (), as_json)
         return
     if file is None:
-        raise UsageError(f"name the cassette: viva cache {what} replies.jsonl")
+        raise UsageError(f"name the cassette file: viva cache {what} replies.jsonl")
     if as_json:
-        raise UsageError("--json is for viva cache info; a cassette is JSON already")
+        raise UsageError("--json is for viva cache info; a cassette is already JSON")
     if what == "export":
         _export(store_of(store), model or (), file)
     elif model:
-        raise UsageError("--model chooses what is shown or exported; a cassette is imported whole")
+        raise UsageError("--model works with info and export; a cassette is always imported completely")
     else:
         _import(store_of(store), file)
 
@@ -74,13 +76,13 @@ def _info(place: str, models: Collection[str], as_json: bool) -> None:
     elif kept:
         out().print(FittingTable(COLUMNS, [[*map(Text, _cells(one))] for one in kept]))
     else:
-        out().print(f"no replies are kept in {place}", soft_wrap=True)
+        out().print(f"no replies are cached in {place}", soft_wrap=True)
 
 
 def _export(place: str, models: Collection[str], file: Path) -> None:
     with Store.open(place, create=False) as opened:
         if models:
-            _kept(opened, models)  # so that a wrong name replaces no file
+            _kept(opened, models)  # so that a wrong name never overwrites a file
         number = export_replies(opened.replies(), file, list(models))
     notes().print(f"wrote {file}: {_replies(number)}", soft_wrap=True)
 
@@ -88,27 +90,27 @@ def _export(place: str, models: Collection[str], file: Path) -> None:
 def _import(place: str, file: Path) -> None:
     with Store.open(place) as opened:
         number = import_replies(opened.replies(), file)
-    notes().print(f"read {file}: {_replies(number)} not kept before", soft_wrap=True)
+    notes().print(f"read {file}: {_replies(number)} added", soft_wrap=True)
 
 
-def _kept(store: Store, models: Collection[str]) -> list[Kept]:
-    """Return what is kept of these models, or of all, by their names.
+def _kept(store: Store, models: Collection[str]) -> list[CachedReplies]:
+    """Return the cached replies of these models, or of all, sorted by name.
 
     Raises:
-        UsageError: nothing is kept of one of them.
+        UsageError: one of the models has no cached reply.
     """
-    found: dict[str, Kept] = {}
+    found: dict[str, CachedReplies] = {}
     for reply in store.replies().all():
-        one = found.setdefault(reply.model, Kept(reply.model))
+        one = found.setdefault(reply.model, CachedReplies(reply.model))
         one.replies += 1
         one.bytes += len(reply.reply.encode())
     for name in models:
         if name not in found:
-            raise UsageError(f"no replies of '{name}' are kept in {store.place}{did_you_mean(name, found)}")
+            raise UsageError(f"no replies of '{name}' are cached in {store.place}{did_you_mean(name, found)}")
     return [found[name] for name in sorted(models or found)]
 
 
-def _cells(kept: Kept) -> list[str]:
+def _cells(kept: CachedReplies) -> list[str]:
     return [safe(kept.model), f"{kept.replies:,}", f"{kept.bytes / 1000:,.1f} kB"]
 
 

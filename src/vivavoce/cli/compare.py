@@ -1,4 +1,4 @@
-"""`viva compare`: what changed between two runs, and how sure that is."""
+"""`viva compare`: what changed between two runs, and how certain that is."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ from vivavoce.store.store import Store
 
 def command(
     a: Annotated[
-        str, typer.Argument(help="The run before: its name, its start or its end, or 'latest~1'.")
+        str, typer.Argument(help="The earlier run: its id, the beginning or end of its id, or 'latest~1'.")
     ] = "latest~1",
-    b: Annotated[str, typer.Argument(help="The run after.")] = "latest",
+    b: Annotated[str, typer.Argument(help="The later run.")] = "latest",
     *,
-    grading_a: Annotated[str | None, typer.Option(help="A set of scores of a; its newest unless named.")] = None,
-    grading_b: Annotated[str | None, typer.Option(help="A set of scores of b; its newest unless named.")] = None,
-    target_a: Annotated[str | None, typer.Option(help="Compare this target of a.")] = None,
-    target_b: Annotated[str | None, typer.Option(help="Compare this target of b.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="Print it as Markdown, for a pull request.")] = False,
+    grading_a: Annotated[str | None, typer.Option(help="A set of scores of run a; default: the newest.")] = None,
+    grading_b: Annotated[str | None, typer.Option(help="A set of scores of run b; default: the newest.")] = None,
+    target_a: Annotated[str | None, typer.Option(help="The target of run a to compare.")] = None,
+    target_b: Annotated[str | None, typer.Option(help="The target of run b to compare.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the comparison as Markdown, for a pull request.")
+    ] = False,
     store: StoreOption = None,
 ) -> None:
-    """Compare two runs over the samples that ask the same, paired one by one.
+    """Compare two runs, sample by sample; only samples that ask the same in both runs are compared.
 
-    Shows for each grader the difference of the means with its 95 % interval, the samples that flipped, and what could
-    not be compared. Scores whose graders differ are compared with a warning.
+    For each grader, shows the difference of the means with its 95% interval, the samples that flipped between pass and
+    fail, and what could not be compared. If a grader itself changed between the runs, there is a warning.
     """
     with Store.open(store_of(store), create=False) as opened:
         first, second = _scores(opened, a, grading_a), _scores(opened, b, grading_b)
@@ -48,5 +50,5 @@ def command(
 def _scores(store: Store, run: str, grading: str | None) -> Grading:
     found = store.grading(store.run(run).id, grading)
     if found.finished_at is None:
-        raise UsageError(f"the scores {found.id} are not complete; go on with: viva run --resume {found.run_id}")
+        raise UsageError(f"the scores {found.id} are not complete; continue with: viva run --resume {found.run_id}")
     return found

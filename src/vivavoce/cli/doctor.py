@@ -1,4 +1,4 @@
-"""`viva doctor`: what this machine has, and what it lacks for which kind of target."""
+"""`viva doctor`: what is installed on this machine, and what is missing for which kind of target."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _KEYS = {"OPENAI_API_KEY": "judges and targets at OpenAI", "LETTA_API_KEY": "Let
 def command(
     *,
     store: StoreOption = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 2 when something is missing too.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Also exit with 2 if something is missing.")] = False,
 ) -> None:
-    """Say what this machine has: Python, extras, keys (by name only), certificates, programs, and the store.
+    """Check this machine: Python, extras, API keys (names only), programs, certificates, and the store.
 
-    Exits with 2 when something is broken; what is merely missing is needed by some targets only.
+    Exits with 2 if something is broken. Something that is only missing is needed by some targets only.
     """
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     answers: list[Answer] = []
@@ -80,8 +80,8 @@ def _certificates() -> tuple[str, Answer, str]:
     return "certificates", "ok" if known else "broken", "for https addresses; Debian's package ca-certificates has them"
 
 
-def _store(given: str | None) -> tuple[str, Answer, str]:
-    place = store_of(given)
+def _store(address: str | None) -> tuple[str, Answer, str]:
+    place = store_of(address)
     try:
         with Store.open(place, create=False) as opened:
             return "store", "ok", f"{place}: {len(opened.runs(10_000))} runs"

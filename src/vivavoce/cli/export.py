@@ -1,4 +1,4 @@
-"""`viva export`: a run as a file for another program."""
+"""`viva export`: write a run to a file for another program."""
 
 from __future__ import annotations
 
@@ -13,26 +13,28 @@ from vivavoce.store.store import Store
 
 
 def command(
-    run: Annotated[str, typer.Argument(help="A run: its name, its start or its end, or 'latest'.")] = "latest",
+    run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
     *,
     to: Annotated[
         str | None,
         typer.Option(
-            "--format", "-f", help=f"One of {', '.join(FORMATS)}; the ending of --output tells it too, else it is json."
+            "--format",
+            "-f",
+            help=f"One of {', '.join(FORMATS)}; default: from the file extension of --output, else json.",
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The file, or for letta the folder; standard output unless named."),
+        typer.Option("--output", "-o", help="The file, or the folder for letta; default: standard output."),
     ] = None,
-    grading: Annotated[str | None, typer.Option(help="A set of scores; the newest unless named.")] = None,
+    grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
     store: StoreOption = None,
 ) -> None:
-    """Write a run as a file for another program.
+    """Write a run to a file for another program.
 
-    json and jsonl hold everything, csv and parquet a row for each score, junit is for CI servers, html is a page to
-    send to somebody, markdown is for a pull request, github annotates a workflow, letta is the folder that letta-evals
-    writes.
+    json and jsonl contain everything; csv and parquet have one row per score; junit is for CI servers; html is one page
+    to share; markdown is for a pull request; github annotates a workflow; letta is a folder in the layout of
+    letta-evals.
     """
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)

@@ -1,4 +1,4 @@
-"""What a run would call, in words."""
+"""The forecast of a run, in words: how many calls it would make."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from vivavoce.suites.forecast import Forecast
 
 
 def forecast_line(found: Forecast) -> str:
-    """Return in words what a run would call."""
-    verdicts = f"{count(found.verdicts, 'verdict')} of judges"
+    """Return in words how many calls a run would make."""
+    verdicts = f"{count(found.verdicts, 'judge verdict')}"
     if not found.targets:
         held = f"{count(found.conversations, 'recorded conversation')}, {count(found.turns, 'turn')}"
         return f"{held}; no target is called, {verdicts}"
     most = "at most " if found.led else ""
-    asked = f", about as many questions to the tester, {most}{verdicts}" if found.led else f", {verdicts}"
+    judging = f", about as many calls to the tester, {most}{verdicts}" if found.led else f", {verdicts}"
     product = " × ".join((count(found.samples, "sample"), count(found.targets, "target"), count(found.trials, "trial")))
     return (
         f"{product} = {count(found.conversations, 'conversation')}; "
         f"{most}{count(found.messages, 'message')} to the target"
-        f"{asked}, {found.concurrency} at a time{' for each target' * (found.targets > 1)}"
+        f"{judging}, {found.concurrency} at a time{' for each target' * (found.targets > 1)}"
     )

@@ -1,4 +1,4 @@
-"""`viva grade`: other graders, or better ones, over conversations that are there already."""
+"""`viva grade`: grade stored conversations again, with changed or other graders."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from vivavoce.suites.regrade import open_regrading
 
 
 def command(
-    run: Annotated[str, typer.Argument(help="A run: its name, the start of it, or 'latest'.")] = "latest",
+    run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
     *,
-    suite: Annotated[Path | None, typer.Option(help="The suite with the graders; the run's own unless named.")] = None,
+    suite: Annotated[
+        Path | None, typer.Option(help="The suite with the graders; default: the run's own suite.")
+    ] = None,
     max_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of judge calls.")] = None,
     max_cost: CostOption = None,
     max_errors: MaxErrorsOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; the summary only.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, no progress.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Grade the conversations of a run again; no target is called.
+    """Grade the stored conversations of a run again; no target is called.
 
-    The new scores stand beside the old ones, which stay as they are; `viva show` shows the newest, --grading another.
+    The new scores are stored beside the old ones. `viva show` shows the newest scores; --grading shows others.
     """
     options = RunOptions(
         max_calls=max_calls, max_cost=max_cost, max_errors=max_errors, cache=not no_cache, replay=replay
@@ -42,7 +44,7 @@ def command(
         progress = RunProgress(notes(), quiet)
         result = execute(open_regrading(run, other, options, store=opened, listeners=[progress]), progress)
         if result.stopped_by is not None:
-            out().print(f"stopped: {result.stopped_by}; the scores of {result.run.id} are as before")
+            out().print(f"stopped: {result.stopped_by}; the scores of {result.run.id} have not changed")
         else:
             place = ["--store", store] if store else []
             out().print(run_report(result.summary, worst(opened, result.grading), result.run.id, options=place))

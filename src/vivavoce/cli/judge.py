@@ -30,47 +30,52 @@ from vivavoce.suites.requests import export_requests as write_requests
 Metrics = Annotated[
     str,
     typer.Option(
-        help="Metrics, with commas between: names, file.py:name, file.yaml, or {metric: NAME, threshold: 0.9}. "
+        help="Metrics, separated by commas: names, file.py:name, file.yaml, or {metric: NAME, threshold: 0.9}. "
         "See: viva list metrics"
     ),
 ]
-ScopeOption = Annotated[Scope | None, typer.Option(help="Judge each conversation, each turn, or each window of turns.")]
+ScopeOption = Annotated[
+    Scope | None, typer.Option(help="What to judge: each conversation, each turn, or each window of turns.")
+]
 
 
 def command(
-    conversations: Annotated[Path, typer.Argument(help="A JSONL, JSON, CSV or Parquet file of conversations.")],
+    conversations: Annotated[Path, typer.Argument(help="Conversations in a JSONL, JSON, CSV or Parquet file.")],
     *,
     metrics: Metrics,
-    judge: Annotated[str | None, typer.Option(help="The model that judges; VIVAVOCE_JUDGE unless named.")] = None,
+    judge: Annotated[str | None, typer.Option(help="The model that judges; default: VIVAVOCE_JUDGE.")] = None,
     scope: ScopeOption = None,
     field: Annotated[
-        list[str] | None, typer.Option(help="Where the rows keep something, as goal=metadata.wish; repeat for more.")
+        list[str] | None,
+        typer.Option(help="Where a row has a value under another name, such as goal=metadata.wish; repeat for more."),
     ] = None,
-    max_samples: Annotated[int | None, typer.Option(min=1, help="The first N conversations only.")] = None,
-    max_concurrent: Annotated[int, typer.Option(min=1, max=10_000, help="Conversations at a time.")] = 64,
-    max_calls: Annotated[
-        int | None, typer.Option(min=0, help="Stop before the judge got more calls than this.")
-    ] = None,
+    max_samples: Annotated[int | None, typer.Option(min=1, help="Only the first N conversations.")] = None,
+    max_concurrent: Annotated[int, typer.Option(min=1, max=10_000, help="How many conversations at a time.")] = 64,
+    max_calls: Annotated[int | None, typer.Option(min=0, help="Maximum number of judge calls.")] = None,
     max_cost: CostOption = None,
     max_errors: MaxErrorsOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
     export_requests: Annotated[
         Path | None,
-        typer.Option("--export-requests", help="Ask nobody; write the questions to this file, for OpenAI's Batch API."),
+        typer.Option(
+            "--export-requests", help="Do not call the judge; write its requests to this file, for OpenAI's Batch API."
+        ),
     ] = None,
     import_responses: Annotated[
         Path | None,
-        typer.Option("--import-responses", help="Take the answers of this file, and judge by kept answers only."),
+        typer.Option("--import-responses", help="Import judge answers from this file, and use only cached answers."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and say what would be asked.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; the summary only.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything and count the calls; make none.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, no progress.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Measure recorded conversations with metrics; each row has `messages`, and what the metrics need, such as `goal`.
+    """Measure recorded conversations with metrics. Each row has `messages` and what the metrics need, such as `goal`.
 
-    The records go to .vivavoce/vivavoce.db like those of any run: `viva show` reads them, `viva run --resume` goes on
-    with what an interruption left. Exit codes: 0 done, 2 wrong usage, 3 inconclusive (any error, unless --max-errors
+    The results are stored in .vivavoce/vivavoce.db, as for every run: `viva show` shows them, and `viva run --resume`
+    continues an interrupted run. Exit codes: 0 done, 2 wrong usage, 3 inconclusive (any error, unless --max-errors
     allows it), 130 interrupted.
     """
     replay = replay or import_responses is not None
@@ -92,7 +97,7 @@ def command(
     with Store.open(store_of(store)) as opened:
         if export_requests is not None:
             export = run_loop(write_requests(suite, _named(judge), export_requests, opened, options))
-            _tell_export(export)
+            _print_export(export)
             return
         if import_responses is not None:
             _import(existing(import_responses), opened, _named(judge))
@@ -105,17 +110,19 @@ def command(
 def _named(judge: str | None) -> str:
     named = judge or settings().judge
     if named is None:
-        raise UsageError("name the judge that the questions are for with --judge, or in VIVAVOCE_JUDGE")
+        raise UsageError("name the judge that will answer: use --judge, or set VIVAVOCE_JUDGE")
     return named
 
 
-def _tell_export(export: Export) -> None:
+def _print_export(export: Export) -> None:
     for line in export.broken:
         notes().print(one_line(line, 300))
     files = ", ".join(str(file) for file in export.files) or "no file"
-    out().print(f"{count(export.asked, 'question')} in {files}; {count(export.answered, 'verdict')} needed none")
-    if export.asked:
-        out().print("have them answered, then give the answers back with --import-responses FILE")
+    out().print(
+        f"{count(export.questions, 'request')} in {files}; {count(export.answered, 'verdict')} needed no request"
+    )
+    if export.questions:
+        out().print("send them to the Batch API, then import the answers with --import-responses FILE")
 
 
 def _import(path: Path, store: Store, judge: str) -> None:
@@ -127,15 +134,15 @@ def _import(path: Path, store: Store, judge: str) -> None:
     for failed in report.failed:
         notes().print(one_line(f"{failed.custom_id}: {failed.cause}", 300))
     cost = "" if report.usage.cost is None else f", for {report.usage.cost:.4f} US dollars"
-    replaced = f", {report.replaced} in place of another" if report.replaced else ""
-    notes().print(f"{count(report.answered, 'answer')} taken, {report.added} of them new{replaced}{cost}")
+    replaced = f", {report.replaced} replacing another" if report.replaced else ""
+    notes().print(f"{count(report.answered, 'answer')} imported, {report.added} of them new{replaced}{cost}")
 
 
-def _fields(given: list[str]) -> dict[str, str]:
+def _fields(options: list[str]) -> dict[str, str]:
     fields: dict[str, str] = {}
-    for one in given:
-        name, _, path = one.partition("=")
+    for option in options:
+        name, _, path = option.partition("=")
         if not path:
-            raise UsageError(f"--field {one}: write it as goal=metadata.wish")
+            raise UsageError(f"--field {option}: write it as goal=metadata.wish")
         fields[name] = path
     return fields

@@ -1,4 +1,4 @@
-"""`viva labels`: what people say of the conversations of a run, for other programs, and how far a judge agrees."""
+"""`viva labels`: the human labels of a run, for other programs, and how well a judge agrees with them."""
 
 from __future__ import annotations
 
@@ -22,27 +22,29 @@ from vivavoce.store.store import Store
 
 def command(
     what: Annotated[Literal["export", "agreement"], typer.Argument(help="What to do with the labels.")] = "export",
-    run: Annotated[str, typer.Argument(help="A run: its name, its start or its end, or 'latest'.")] = "latest",
+    run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
     *,
-    grader: Annotated[str | None, typer.Option(help="Only labels about this grader; agreement needs it.")] = None,
-    author: Annotated[str | None, typer.Option(help="Only what this person says.")] = None,
-    to: Annotated[Literal["jsonl", "csv"], typer.Option("--format", "-f", help="export: how to write them.")] = "jsonl",
-    turns: Annotated[bool, typer.Option("--turns", help="agreement: compare turn by turn.")] = False,
+    grader: Annotated[str | None, typer.Option(help="Only labels for this grader; required for agreement.")] = None,
+    author: Annotated[str | None, typer.Option(help="Only labels by this person.")] = None,
+    to: Annotated[Literal["jsonl", "csv"], typer.Option("--format", "-f", help="export: the format.")] = "jsonl",
+    turns: Annotated[
+        bool, typer.Option("--turns", help="agreement: compare labels of turns, not of whole conversations.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the agreement as one JSON object.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Write what people say of the conversations of a run, or how far a grader agrees with them.
+    """Write the human labels of a run, or show how well a grader agrees with them.
 
-    People label on the pages (`viva view`, Label) or through the API. No score changes by it.
+    People label conversations on the pages (`viva view`, Label) or through the API. A label changes no score.
     """
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         if what == "export":
             if not _write(opened.labels.all(found.id, grader=grader, author=author), to):
-                notes().print(f"no labels of {found.id} here; people label on the pages: viva view", soft_wrap=True)
+                notes().print(f"no labels for {found.id}; add some on the pages: viva view", soft_wrap=True)
             return
         if grader is None:
-            raise UsageError("say whose scores to compare with: --grader NAME")
+            raise UsageError("name the grader to compare with: --grader NAME")
         scores = opened.grading(found.id)
         check_question(grader, scores)
         pairs = opened.labels.paired(scores, grader, author=author, turns=turns)
@@ -50,11 +52,11 @@ def command(
     if as_json:
         print_json(strict_json(agreement))
     else:
-        _tell(agreement)
+        _print_agreement(agreement)
 
 
 def _write(labels: Iterable[Label], to: Literal["jsonl", "csv"]) -> bool:
-    """Write labels, and say whether there were any."""
+    """Write labels, and return whether there were any."""
     any_label = False
     writer = csv.writer(files(), lineterminator="\n")
     if to == "csv":
@@ -69,21 +71,21 @@ def _write(labels: Iterable[Label], to: Literal["jsonl", "csv"]) -> bool:
 
 
 def _cell(name: str, value: object) -> object:
-    """Return a value as a cell for people, who count turns and trials from 1."""
+    """Return a value as a cell for people; turns and trials count from 1."""
     if isinstance(value, int) and name in ("trial", "turn"):
         return to_number(value)
     return cell(value) if isinstance(value, str) else value
 
 
-def _tell(found: LabelAgreement) -> None:
+def _print_agreement(found: LabelAgreement) -> None:
     lines = [
         f"{found.n} compared: {found.both_pass} both pass, {found.both_fail} both fail, "
         f"{found.too_lenient} judge too lenient, {found.too_strict} judge too strict"
     ]
     if found.unsure or found.unscored:
-        lines.append(f"not compared: {found.unsure} cannot tell, {found.unscored} without a score")
+        lines.append(f"not compared: {found.unsure} labelled 'cannot tell', {found.unscored} without a score")
     if found.kappa is not None and found.low is not None and found.high is not None:
-        interval = f"95 % interval {number(found.low)} to {number(found.high)}"
+        interval = f"95% interval {number(found.low)} to {number(found.high)}"
         lines.append(f"agreement {number(found.agreement)}, κ {number(found.kappa)}, {interval}")
     for one in found.disagreements:
         turn = "" if one.label.turn is None else f" {turn_label(one.label.turn)}"

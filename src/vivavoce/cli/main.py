@@ -1,4 +1,4 @@
-"""`viva`: the commands, each loaded when it is called."""
+"""`viva`: the commands, each loaded only when it is called."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from vivavoce.errors import UsageError, VivavoceError, did_you_mean
 from vivavoce.plugins import lazy
 
 COMMANDS = {
-    "run": "Hold the conversations of a suite and grade them.",
-    "test": "Have a tester lead one conversation towards a goal.",
+    "run": "Run a suite: hold its conversations and grade them.",
+    "test": "Test one goal: a tester model talks to your target.",
     "judge": "Measure recorded conversations with metrics.",
-    "scenarios": "Write test scenarios from a description or from recorded conversations.",
-    "grade": "Grade a run again; no target is called.",
+    "scenarios": "Write test scenarios from a description or from recordings.",
+    "grade": "Grade the stored conversations of a run again.",
     "show": "Show a run, or one of its conversations.",
-    "serve": "Serve the API and the pages of a store.",
-    "view": "Open the pages of the store in a browser.",
-    "runs": "List the runs of this workspace, newest first.",
-    "compare": "Compare two runs of the same samples.",
-    "export": "Write a run as a file for another program.",
-    "labels": "Write what people say of conversations, and how far a judge agrees.",
-    "cache": "Show the kept replies of models, or carry them elsewhere as a cassette.",
-    "store": "Look after the store: what is in it, migrate, clean up, copy.",
-    "token": "Let others use a server of the store: make, list and revoke their tokens.",
-    "init": "Write a small suite to start from.",
-    "validate": "Check a suite and its dataset; nothing is run.",
-    "list": "List what a suite may name.",
-    "schema": "Print the JSON Schema of a suite, for editors.",
-    "doctor": "Say what this machine has and what it lacks.",
+    "serve": "Start a server with the API and the pages.",
+    "view": "Open the pages in a browser, on this machine only.",
+    "runs": "List the stored runs, newest first.",
+    "compare": "Compare two runs, sample by sample.",
+    "export": "Write a run to a file for another program.",
+    "labels": "Export human labels, or show how well a judge agrees with them.",
+    "cache": "Show, export or import cached replies of models.",
+    "store": "Maintain the store: info, migrate, gc, copy, audit.",
+    "token": "Create, list and revoke the tokens for a server.",
+    "init": "Create a small example suite.",
+    "validate": "Check a suite and its dataset without running it.",
+    "list": "List the names a suite can use: graders, metrics, and more.",
+    "schema": "Print the JSON Schema of a suite, for your editor.",
+    "doctor": "Check what is installed on this machine and what is missing.",
 }
 _FILES = {"list": "names"}
 
@@ -47,7 +47,7 @@ class LazyGroup(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Return a command's name and one line, which is all that the list of commands shows."""
+        """Return a command with its name and one line of help, which is all that the list of commands shows."""
         return TyperCommand(cmd_name, help=COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
 
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -59,14 +59,14 @@ class LazyGroup(TyperGroup):
 
 
 class OnceCommand(TyperCommand):
-    """A command whose options are given once each, unless they take several values."""
+    """A command that refuses an option given twice, unless it takes several values."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the options; of one that is given twice, the first value would be lost."""
+        """Read the options; an option given twice is refused, because its first value would be lost."""
         *_, order = self.make_parser(ctx).parse_args(list(args))
         seen = [one.opts[-1] for one in order if isinstance(one, TyperOption) and _takes_one(one)]
         if twice := [name for name in dict.fromkeys(seen) if seen.count(name) > 1]:
-            ctx.fail(f"{twice[0]} is given twice, and takes one value")
+            ctx.fail(f"{twice[0]} is given twice, but takes one value")
         return super().parse_args(ctx, args)
 
 
@@ -75,7 +75,7 @@ def _takes_one(option: TyperOption) -> bool:
 
 
 def load_command(name: str) -> Any:
-    """Return a command as it is, from its own file."""
+    """Return a command from its own file."""
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     function = lazy(f"vivavoce.cli.{_FILES.get(name, name)}:command")
     single.command(name, cls=OnceCommand, help=function.__doc__)(function)
@@ -136,7 +136,7 @@ def _run(arguments: list[str] | None) -> int:
         raise
     except Exception:
         _complain(traceback.format_exc())
-        _complain("this is a mistake in vivavoce, not in your suite; there is no verdict")
+        _complain("this is a bug in vivavoce, not in your suite; there is no verdict")
         return 3
     return 0
 

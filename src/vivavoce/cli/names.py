@@ -1,4 +1,4 @@
-"""`viva list`: what a suite may name."""
+"""`viva list`: the names that a suite can use."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _GATES = (SimpleGateSpec, WeightedGateSpec, LogicalGateSpec)
 
 
 def command(
-    kind: Annotated[Kind | None, typer.Argument(help="Only these.", show_default=False)] = None,
+    kind: Annotated[Kind | None, typer.Argument(help="List only these.", show_default=False)] = None,
 ) -> None:
-    """List what a suite may name: extractors, graders, metrics, targets, gates, strategies and personas of testers."""
-    wanted = _ALL if kind is None else (_TITLES.get(kind, str(kind)),)
-    for title in wanted:
+    """List the names that a suite can use: extractors, graders, metrics, targets, gates, strategies, and personas."""
+    titles = _ALL if kind is None else (_TITLES.get(kind, str(kind)),)
+    for title in titles:
         table = Table(
             title=title, title_justify="left", title_style="bold", box=None, show_header=False, pad_edge=False
         )

@@ -1,4 +1,4 @@
-"""Options that several commands take: what judging may cost, which errors are allowed, which answers are used."""
+"""Options that several commands share: cost limits, allowed errors, and the use of cached answers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import typer
 from vivavoce.errors import UsageError
 
 
-def _amount(given: float | None) -> float | None:
-    if given is not None and not math.isfinite(given):
-        raise UsageError(f"--max-cost is an amount of US dollars, got {given}")
-    return given
+def _amount(usd: float | None) -> float | None:
+    if usd is not None and not math.isfinite(usd):
+        raise UsageError(f"--max-cost is an amount of US dollars, got {usd}")
+    return usd
 
 
 CostOption = Annotated[
@@ -23,7 +23,7 @@ CostOption = Annotated[
         metavar="USD",
         min=0,
         callback=_amount,
-        help="Stop before the judges cost more US dollars than this.",
+        help="Maximum cost of model calls, without the target, in US dollars.",
     ),
 ]
 
@@ -33,12 +33,11 @@ MaxErrorsOption = Annotated[
     typer.Option(
         "--max-errors",
         metavar="N|N%",
-        help="How many conversations may have an error; more make the result inconclusive. None without a gate.",
+        help="Maximum number of conversations with an error; above it the result is inconclusive. Default without a "
+        "gate: 0.",
     ),
 ]
 NoCacheOption = Annotated[
-    bool, typer.Option("--no-cache", help="Ask the judges even what they answered before, and keep no answer.")
+    bool, typer.Option("--no-cache", help="Do not use cached judge answers, and do not cache new ones.")
 ]
-ReplayOption = Annotated[
-    bool, typer.Option("--replay", help="Ask no judge; take every verdict from the answers kept in the store.")
-]
+ReplayOption = Annotated[bool, typer.Option("--replay", help="Call no judge; use only cached answers.")]

@@ -1,8 +1,8 @@
 """Where the command line writes: results to standard output, progress and notes to standard error.
 
-Names, ids, errors and conversations come from files, targets and models. Whatever is printed for people passes through
-here and is made safe here, as the last thing before it is written: neither a terminal nor the log of a CI server obeys
-it. Only files for programs that go into a pipe stay as they are, to the byte.
+Names, ids, errors and conversations come from files, targets and models. Everything printed for people passes through
+here and is made safe as the last step before writing: it can control neither a terminal nor the log of a CI server.
+Only files for programs that go into a pipe stay unchanged, byte for byte.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from vivavoce.settings import settings
 from vivavoce.store.database.address import Place
 
 
-def _place(given: str | None) -> str | None:
-    return given and Place(given)
+def _place(address: str | None) -> str | None:
+    return address and Place(address)
 
 
 StoreOption = Annotated[
@@ -34,8 +34,8 @@ StoreOption = Annotated[
         "--store",
         metavar="FILE|ADDRESS",
         callback=_place,
-        help="The database file, or postgresql://user@host/database; .vivavoce/vivavoce.db unless VIVAVOCE_STORE "
-        "names one.",
+        help="The store: a database file or postgresql://user@host/database. Default: VIVAVOCE_STORE, else "
+        ".vivavoce/vivavoce.db.",
     ),
 ]
 
@@ -56,10 +56,10 @@ class _Through:
 
 
 class _Output(Console):
-    """A console whose reader may leave early, as `head` does: what was decided stays decided.
+    """A console whose reader may stop early, as `head` does; the exit code stays the same.
 
-    Texts are never markup: ids and names come from files. Control characters go before a text is coloured, commands
-    of CI servers after it is laid out, for to break a line can make one.
+    Texts are never markup: ids and names come from files. Control characters are removed before a text is coloured;
+    commands of CI servers are broken up after line breaks are set, because a line break can create such a command.
     """
 
     def __init__(self, stream: TextIO, width: int | None = None) -> None:
@@ -67,17 +67,17 @@ class _Output(Console):
         super().__init__(file=file, highlight=False, markup=False, width=width)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """Yield the pieces of what is printed, without control characters but for our own."""
+        """Yield the pieces of what is printed, without any control characters except our own."""
         for piece in super().render(renderable, options):
             yield piece if piece.control else Segment(safe(piece.text), piece.style)
 
     def on_broken_pipe(self) -> None:
-        """Write the rest to nowhere."""
+        """Discard the rest of the output."""
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def out() -> Console:
-    """Return the console of results; a pipe gets plain text, as wide as it comes."""
+    """Return the console of results; a pipe gets plain text, without line wrapping."""
     console = _Output(sys.stdout)
     return console if console.is_terminal else _Output(sys.stdout, width=160)
 
@@ -88,30 +88,30 @@ def notes() -> Console:
 
 
 def complain(error: object) -> None:
-    """Print an error, which may quote anything."""
+    """Print an error, which may quote untrusted text."""
     print(printable(str(error)), file=sys.stderr)
 
 
 def files() -> TextIO:
-    """Return where a file is written when nobody names one: exact in a pipe, and made safe on a terminal."""
+    """Return where a file is written if no path is named: unchanged in a pipe, made safe on a terminal."""
     return cast("TextIO", _Through(sys.stdout, printable)) if sys.stdout.isatty() else sys.stdout
 
 
 def print_json(text: str) -> None:
-    """Print JSON; its value stays exact."""
+    """Print JSON; its value does not change."""
     print(printable_json(text))
 
 
-def store_of(given: str | None) -> str:
-    """Return which store is meant, in a form that shows no password."""
-    return given or Place(settings().store)
+def store_of(address: str | None) -> str:
+    """Return the name of the store, without a password."""
+    return address or Place(settings().store)
 
 
 def existing(path: Path) -> Path:
     """Return a path that names a file.
 
     Raises:
-        UsageError: there is none.
+        UsageError: the file does not exist, or is a folder.
     """
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name the suite file in it")

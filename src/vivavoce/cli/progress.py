@@ -1,4 +1,4 @@
-"""The progress of a run: a bar in a terminal, now and then a line elsewhere."""
+"""The progress of a run: a bar in a terminal, otherwise a line from time to time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vivavoce.run.execution import Execution
 from vivavoce.run.result import RunResult
 
 EVERY = 5.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines if there is no terminal."""
 
 
 class RunProgress:
@@ -65,7 +65,7 @@ class RunProgress:
             return
         if isinstance(event, RunStarted):
             self.planned, self.ended = event.planned, event.done
-            left = f", {event.done} done already" if event.done else ""
+            left = f", {event.done} already done" if event.done else ""
             planned = "" if event.planned is None else f": {count(event.planned, 'conversation')}"
             self._console.print(f"run {event.run.id}{planned}{left}")
         elif isinstance(event, TurnEnded):
@@ -96,13 +96,13 @@ class RunProgress:
         return f"{mean}{errors}{turns}"
 
     def interrupted(self, at_work: int) -> None:
-        """Say what an interruption does."""
-        what = f"finishing {count(at_work, 'conversation')}; once more drops them" if at_work else "stopping"
+        """Print what an interruption does."""
+        what = f"finishing {count(at_work, 'conversation')}; press again to drop them" if at_work else "stopping"
         self._console.print(what)
 
 
 async def interruptible(work: Execution, progress: RunProgress) -> RunResult:
-    """Do work that Ctrl-C, or a request to end, stops in good order."""
+    """Do work that Ctrl-C, or a signal to end, stops cleanly."""
 
     def stop() -> None:
         progress.interrupted(work.stop())
@@ -115,6 +115,6 @@ async def interruptible(work: Execution, progress: RunProgress) -> RunResult:
 
 
 def execute(work: Execution, progress: RunProgress) -> RunResult:
-    """Do work and wait for it, with its progress on the screen."""
+    """Do work and wait for it, showing its progress."""
     with progress:
         return run_loop(interruptible(work, progress))

@@ -1,4 +1,4 @@
-"""`viva run`: a suite from beginning to end."""
+"""`viva run`: run a suite from beginning to end."""
 
 from __future__ import annotations
 
@@ -31,36 +31,44 @@ from vivavoce.suites.target_names import read_target
 
 
 def command(
-    suite: Annotated[Path | None, typer.Argument(help="The suite, a YAML file.", show_default=False)] = None,
+    suite: Annotated[Path | None, typer.Argument(help="The suite: a YAML file.", show_default=False)] = None,
     *,
     target: Annotated[
         str | None,
-        typer.Option(help="Test this instead of the suite's target: file.py:function or http://host/v1#MODEL."),
+        typer.Option(help="A target that replaces the suite's own: file.py:function or http://host/v1#MODEL."),
     ] = None,
-    trials: Annotated[int | None, typer.Option(min=1, help="How often each sample is asked; gives pass^k.")] = None,
-    max_samples: Annotated[int | None, typer.Option(min=1, help="The first N samples only.")] = None,
+    trials: Annotated[
+        int | None, typer.Option(min=1, help="How often to run each sample; gives pass@k and pass^k.")
+    ] = None,
+    max_samples: Annotated[int | None, typer.Option(min=1, help="Only the first N samples.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only samples with this tag; repeat for more.")] = None,
-    sample: Annotated[list[str] | None, typer.Option(help="Only the sample of this id; repeat for more.")] = None,
-    max_concurrent: Annotated[int | None, typer.Option(min=1, help="Conversations at a time.")] = None,
+    sample: Annotated[list[str] | None, typer.Option(help="Only the sample with this id; repeat for more.")] = None,
+    max_concurrent: Annotated[int | None, typer.Option(min=1, help="How many conversations at a time.")] = None,
     max_calls: Annotated[
-        int | None, typer.Option(min=0, help="Stop before the target and the judges got more calls than this.")
+        int | None, typer.Option(min=0, help="Maximum number of calls to the target and the judges together.")
     ] = None,
     max_cost: CostOption = None,
     max_errors: MaxErrorsOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and say what would be called.")] = False,
-    resume: Annotated[str | None, typer.Option(help="Go on with this run; do only what is left.")] = None,
-    errors: Annotated[bool, typer.Option("--errors", help="With --resume: try what had an error again.")] = False,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write letta-evals files here.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress; the summary only.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything and count the calls; make none.")
+    ] = False,
+    resume: Annotated[str | None, typer.Option(help="Continue this run: do only what is not done yet.")] = None,
+    errors: Annotated[bool, typer.Option("--errors", help="With --resume: retry what had an error.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Also write files in the layout of letta-evals to this folder."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, no progress.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Hold the conversations of a suite, grade them, and decide by its gate.
+    """Run a suite: hold its conversations, grade them, and decide with its gate whether the run passes.
 
-    The records go to .vivavoce/vivavoce.db; `viva show` reads them. Ctrl-C once finishes what is in flight, twice
-    stops; either way nothing that was finished is lost, and --resume goes on. Exit codes: 0 pass, 1 a gate failed,
-    2 wrong usage or configuration, 3 inconclusive, 130 interrupted. Without a gate, any error makes it 3.
+    The results are stored in .vivavoce/vivavoce.db; `viva show` shows them. Press Ctrl-C once to finish the
+    conversations in progress and stop, twice to stop at once; finished conversations are never lost, and --resume
+    continues the run. Exit codes: 0 pass, 1 a gate failed, 2 wrong usage or configuration, 3 inconclusive, 130
+    interrupted. Without a gate, any error gives 3.
     """
     options = RunOptions(
         trials=trials,
@@ -95,28 +103,28 @@ def command(
 
 
 def _loaded(suite: Path, target: str | None) -> Suite:
-    """Return a suite, with another target where one is named."""
+    """Return a suite, with another target if one is named."""
     path = existing(suite)
     return load_suite(path, read_target(target) if target else None)
 
 
 def _check_choice(suite: Path | None, resume: str | None, *, errors: bool, fresh: bool) -> None:
-    """Refuse options that do not go together; `fresh` says that there are some which only a new run takes."""
+    """Refuse options that do not go together; `fresh` is whether any of them is only for a new run."""
     if suite is not None and resume is not None:
-        raise UsageError("name a suite to run, or a run to go on with, not both")
+        raise UsageError("name a suite to run or a run to resume, not both")
     if suite is None and resume is None:
-        raise UsageError("name a suite to run, or a run to go on with: viva run suite.yaml, viva run --resume RUN")
+        raise UsageError("name a suite to run, or a run to resume: viva run suite.yaml, viva run --resume RUN")
     if errors and resume is None:
-        raise UsageError("--errors goes with --resume RUN: it tries again what ended in an error")
+        raise UsageError("--errors needs --resume RUN: it retries what ended with an error")
     if resume is not None and fresh:
         raise UsageError(
-            "--resume goes on as the run began; of the other options only --errors, --max-calls, --max-cost, "
-            "--max-errors, -o and -q go with it"
+            "--resume uses the options the run was started with; it can be combined only with --errors, --max-calls, "
+            "--max-cost, --max-errors, -o and -q"
         )
 
 
 def _skipped(store: Store, result: RunResult) -> Iterator[str]:
-    """Yield why graders apply to no conversation at all, as the first one says."""
+    """Yield for each grader that applies to no conversation at all why it does not apply."""
     silent = [one for one in result.summary.graders if one.skipped and not one.scored and not one.errors]
     grades = next(store.outcomes(result.grading.id)).scores if silent else {}
     for one in silent:
@@ -125,7 +133,7 @@ def _skipped(store: Store, result: RunResult) -> Iterator[str]:
 
 
 def report_run(store: Store, result: RunResult, output: Path | None, options: list[str]) -> None:
-    """Print what came out of a run, and write the files that were asked for."""
+    """Print the result of a run, and write the requested files."""
     console = out()
     for note in result.notes:
         notes().print(note, style="dim")
@@ -135,4 +143,4 @@ def report_run(store: Store, result: RunResult, output: Path | None, options: li
     if output is not None:
         write_letta_layout(store, result.run, result.grading, output)
     if result.stopped_by is not None:
-        console.print(f"go on with: {shlex.join(['viva', 'run', '--resume', result.run.id, *options])}")
+        console.print(f"continue with: {shlex.join(['viva', 'run', '--resume', result.run.id, *options])}")

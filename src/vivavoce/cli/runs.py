@@ -1,4 +1,4 @@
-"""`viva runs`: what was run here."""
+"""`viva runs`: list the stored runs."""
 
 from __future__ import annotations
 
@@ -30,11 +30,14 @@ COLUMNS = (
 
 def command(
     *,
-    limit: Annotated[int, typer.Option(min=1, help="How many.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number of runs.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """List runs, newest first, each with its verdict and the mean of the grader of its gate, else of the reward."""
+    """List the stored runs, newest first.
+
+    Each line has the verdict of the run and the mean score of its gate's grader, else of its reward.
+    """
     with Store.open(store_of(store), create=False) as opened:
         found = [(run, opened.grading(run.id) if opened.gradings(run.id) else None) for run in opened.runs(limit)]
     if as_json:
@@ -45,7 +48,7 @@ def command(
 
 
 def _data(run: Run, grading: Grading | None) -> dict[str, object]:
-    """Return a run with what its newest scores say."""
+    """Return a run with the figures of its newest scores."""
     summary = (grading and grading.summary) or {}
     numbers = {name: summary.get(name) for name in ("attempts", "failed_attempts", "graders")}
     verdict = {"grading": grading and grading.id, "verdict": grading and grading.verdict}
@@ -58,5 +61,5 @@ def _cells(run: Run, grading: Grading | None) -> list[str]:
         return [run.id, started, run.status, "–", "", ""]
     summary = Summary.model_validate(grading.summary)
     head = headline(summary, grading)
-    told = f"{safe(head.name)} {number(head.mean)}" if head else ""
-    return [run.id, started, run.status, grading.verdict or "no gate", str(summary.attempts), told]
+    headline_mean = f"{safe(head.name)} {number(head.mean)}" if head else ""
+    return [run.id, started, run.status, grading.verdict or "no gate", str(summary.attempts), headline_mean]

@@ -1,4 +1,4 @@
-"""`viva schema`: the JSON Schema of a suite."""
+"""`viva schema`: print the JSON Schema of a suite."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from vivavoce.suites.spec import SuiteSpec
 def command() -> None:
     """Print the JSON Schema of a suite.
 
-    Save it beside your suites and name it in their first line:
+    Save it beside your suites and name it in the first line of each suite:
     # yaml-language-server: $schema=suite.schema.json
     """
     print(schema_text())

@@ -1,4 +1,4 @@
-"""`viva serve`: the API and the pages of a store."""
+"""`viva serve`: a server with the API and the pages of a store."""
 
 from __future__ import annotations
 
@@ -17,34 +17,36 @@ from vivavoce.store.store import Store
 
 def command(
     *,
-    host: Annotated[str, typer.Option(help="The address to listen on; others than this machine's need a token.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8484,
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; an address that other machines can reach needs a token.")
+    ] = ("127.0.0.1"),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 chooses a free one.")] = 8484,
     judge: Annotated[
         list[str] | None,
-        typer.Option(help="A model that requests may name as judge or tester; repeat for more."),
+        typer.Option(help="A model that requests may use as judge or tester; repeat for more."),
     ] = None,
     public: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="The address of a proxy in front of it, such as https://viva.example.org; requests need a token then.",
+            help="The address of a proxy in front of the server, such as https://viva.example.org; requests then need "
+            "a token.",
         ),
     ] = None,
     store: StoreOption = None,
 ) -> None:
-    """Serve the API and the pages of a store until Ctrl-C; jobs that are not over go on when it is started again.
+    """Start a server with the API and the pages of a store; press Ctrl-C to stop it.
 
-    Requests may run the suites below this folder and nothing else. On an address that other machines can reach, they
-    must bring a token that `viva token` made, or the secret of VIVAVOCE_TOKEN, which may do everything. On an address
-    of this machine alone they need one only where VIVAVOCE_TOKEN is set.
+    Requests may run the suites in this folder and its subfolders, and nothing else. If other machines can reach the
+    address, each request needs a token created with `viva token create`, or the secret in VIVAVOCE_TOKEN, which may do
+    everything. If only this machine can reach it, requests need a token only if VIVAVOCE_TOKEN is set. Unfinished jobs
+    continue when the server is started again.
     """
     policy = ServerPolicy(Path.cwd(), frozenset(judge or ()))
     with Store.open(store_of(store)) as opened:
 
         def started(address: str) -> None:
-            notes().print(f"serving {opened.place} at {address} · Ctrl-C ends it", soft_wrap=True)
+            notes().print(f"serving {opened.place} at {address} · press Ctrl-C to stop", soft_wrap=True)
 
         token = os.environ.get("VIVAVOCE_TOKEN") or None
         with suppress(KeyboardInterrupt):  # the server has ended in good order by then

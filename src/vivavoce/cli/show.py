@@ -1,4 +1,4 @@
-"""`viva show`: a run, or one of its conversations."""
+"""`viva show`: show a run, or one of its conversations."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from vivavoce.store.store import Store
 
 
 def command(
-    run: Annotated[str, typer.Argument(help="A run: its name, its start or its end, or 'latest'.")] = "latest",
+    run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
     sample: Annotated[
-        str | None, typer.Argument(help="One of its samples, or SAMPLE#2 for its second trial.", show_default=False)
+        str | None, typer.Argument(help="The id of a sample, or SAMPLE#2 for its second trial.", show_default=False)
     ] = None,
     *,
-    grading: Annotated[str | None, typer.Option(help="A set of scores; the newest unless named.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the records as JSON.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Show the summary of a run, or with a sample the whole conversation with the grades of each turn.
+    """Show the summary of a run, or the whole conversation of one sample with the scores of each turn.
 
-    Turns and trials count from 1; --json prints records, in which they count from 0.
+    Turns and trials count from 1 here, and from 0 in the records that --json prints.
     """
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         scores = opened.grading(found.id, grading)
         if sample is None:
-            given = {"--grading": grading and scores.id, "--store": store}
-            options = [word for option, value in given.items() if value for word in (option, value)]
+            values = {"--grading": grading and scores.id, "--store": store}
+            options = [word for option, value in values.items() if value for word in (option, value)]
             _show_run(GradedRun(opened, found, scores), as_json, options)
         else:
             _show_sample(opened, found, scores, sample, as_json)
@@ -59,7 +59,7 @@ def _show_run(graded: GradedRun, as_json: bool, options: list[str]) -> None:
     console.print(f"{run.id} · {run.status} · {count(summary.attempts, 'conversation')}{more}", style="bold")
     console.print(run_report(summary, worst(store, grading), run.id, options, passed_added=grading.passed_added))
     if run.status != "finished":
-        console.print(f"go on with: viva run --resume {run.id}")
+        console.print(f"continue with: viva run --resume {run.id}")
 
 
 def _show_sample(store: Store, run: Run, grading: Grading, name: str, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""`viva store`: what is in a store, bringing it up to date, letting go of what is old, and copying it elsewhere."""
+"""`viva store`: show, migrate, clean up and copy a store, and read its audit log."""
 
 from __future__ import annotations
 
@@ -22,33 +22,39 @@ SECONDS = {"h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 def command(
-    what: Annotated[
-        Literal["info", "migrate", "gc", "copy", "audit"], typer.Argument(help="What to do with the store.")
-    ] = "info",
-    source: Annotated[str | None, typer.Argument(metavar="FROM", help="The store to copy.", show_default=False)] = None,
+    what: Annotated[Literal["info", "migrate", "gc", "copy", "audit"], typer.Argument(help="The action.")] = "info",
+    source: Annotated[
+        str | None, typer.Argument(metavar="FROM", help="copy: the store to copy from.", show_default=False)
+    ] = None,
     target: Annotated[
-        str | None, typer.Argument(metavar="TO", help="The store to copy it to.", show_default=False)
+        str | None, typer.Argument(metavar="TO", help="copy: the store to copy to.", show_default=False)
     ] = None,
     *,
-    keep_last: Annotated[int | None, typer.Option(min=0, help="gc: keep the newest finished runs, this many.")] = None,
+    keep_last: Annotated[
+        int | None, typer.Option(min=0, help="gc: keep this many of the newest finished runs.")
+    ] = None,
     older_than: Annotated[
-        str | None, typer.Option(metavar="AGE", help="gc: delete only runs that ended this long ago: 12h, 30d or 8w.")
+        str | None,
+        typer.Option(
+            metavar="AGE", help="gc: delete only runs that ended longer ago than this, such as 12h, 30d or 8w."
+        ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="gc: say what would be deleted, and delete nothing.")
+        bool, typer.Option("--dry-run", help="gc: show what would be deleted, and delete nothing.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print info, or audit, as JSON, one object a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="info, audit: print one JSON object per line.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Show what is in a store, bring it to the newest schema, delete old runs, copy it, or show who changed what.
+    """Show what is in a store, upgrade its schema, delete old runs, copy it, or show its audit log.
 
-    A store is a file, or a database: postgresql://user@host/database. gc deletes finished runs with everything that
-    belongs to them, and the replies of models that are older than every run that is left; a run that may be resumed,
-    or is worked on, stays. copy leaves the store it reads as it is, and adds to the other what that lacks; a copy that
-    was stopped is completed by the same command. audit lists labels, deletions and tokens, the newest first.
+    A store is a file, or a PostgreSQL database: postgresql://user@host/database. info shows what is in the store.
+    migrate upgrades it to the newest schema. gc deletes old finished runs with everything that belongs to them, and
+    cached replies older than every remaining run; it never deletes a run that is unfinished or in use. copy adds to the
+    second store what is missing there and does not change the first; if it is interrupted, run the same command again.
+    audit lists changes of labels, deletions and changes of tokens, newest first.
     """
     if what != "copy" and source is not None:
-        raise UsageError(f"viva store {what} takes no store as an argument; name it with --store {Place(source)}")
+        raise UsageError(f"viva store {what} does not take the store as an argument; use --store {Place(source)}")
     if what != "gc" and (keep_last is not None or older_than is not None or dry_run):
         raise UsageError(f"--keep-last, --older-than and --dry-run are for viva store gc, not for {what}")
     if what == "copy":
@@ -74,14 +80,14 @@ def _show(place: str, as_json: bool) -> None:
 
 def _collect(place: str, keep_last: int | None, older_than: str | None, dry_run: bool) -> None:
     if keep_last is None and older_than is None:
-        raise UsageError("say what may go: --keep-last 20, --older-than 30d, or both")
+        raise UsageError("say which runs to delete: --keep-last 20, --older-than 30d, or both")
     before = None if older_than is None else time.time() - seconds_of(older_than, "--older-than")
     with Store.open(place, create=False) as opened:
         gone = opened.maintenance.collect(keep_last=keep_last, before=before, dry_run=dry_run, actor=user_name())
     for run_id in gone.runs:
         out().print(run_id, soft_wrap=True)
     verb = "would delete" if dry_run else "deleted"
-    notes().print(f"{verb} {count(len(gone.runs), 'run')} and {gone.replies:,} of the kept replies", soft_wrap=True)
+    notes().print(f"{verb} {count(len(gone.runs), 'run')} and {gone.replies:,} of the cached replies", soft_wrap=True)
 
 
 def _audit(place: str, as_json: bool) -> None:
@@ -98,7 +104,7 @@ def _audit(place: str, as_json: bool) -> None:
                 else:
                     out().print(line.rstrip(), soft_wrap=True)
             if not page.entries:
-                notes().print("nothing has been noted yet: no label, no deletion, no token")
+                notes().print("the audit log is empty: no label, deletion or token has been recorded")
             after = page.next
             if after is None:
                 return
@@ -108,7 +114,7 @@ def _copy(source: str | None, target: str | None) -> None:
     if source is None or target is None:
         raise UsageError("name both stores: viva store copy .vivavoce/vivavoce.db postgresql://user@host/database")
     if Place(source) == Place(target):
-        raise UsageError("these are the same store; name another one to copy to")
+        raise UsageError("both are the same store; name another store to copy to")
     console = notes()
     bar = Progress(
         TextColumn("{task.description}"),
@@ -118,14 +124,14 @@ def _copy(source: str | None, target: str | None) -> None:
         transient=True,
         disable=not console.is_terminal,
     )
-    with Store.open(source, create=False) as read, Store.open(target) as written, bar:
+    with Store.open(source, create=False) as source_store, Store.open(target) as target_store, bar:
         task = bar.add_task("", total=None)
-        copied = read.maintenance.copy_to(
-            written, lambda run, done, total: bar.update(task, description=run, completed=done, total=total)
+        copied = source_store.maintenance.copy_to(
+            target_store, lambda run, done, total: bar.update(task, description=run, completed=done, total=total)
         )
     console.print(
         f"copied {count(copied.runs, 'new run')}, {count(copied.attempts, 'conversation')}, "
-        f"{count(copied.labels, 'label')} and {copied.replies:,} replies to {written.place}; "
+        f"{count(copied.labels, 'label')} and {copied.replies:,} replies to {target_store.place}; "
         f"{count(copied.completed, 'run')} completed",
         soft_wrap=True,
     )

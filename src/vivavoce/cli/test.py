@@ -1,4 +1,4 @@
-"""`viva test`: one test by the autonomous tester, with the conversation as it is held."""
+"""`viva test`: one test by the autonomous tester, showing the conversation live."""
 
 from __future__ import annotations
 
@@ -35,27 +35,32 @@ from vivavoce.suites.testing import GRADERS, testing_suite
 Target = Annotated[str, typer.Option(help="The system under test: file.py:function or http://host/v1#MODEL.")]
 Goal = Annotated[str, typer.Option(help="The goal of the conversation.")]
 TesterName = Annotated[
-    str | None, typer.Option(help="The model that plays the user, or file.py:name; VIVAVOCE_TESTER unless named.")
+    str | None, typer.Option(help="The model that plays the user, or file.py:name; default: VIVAVOCE_TESTER.")
 ]
 JudgeName = Annotated[
-    str | None, typer.Option(help="The model that judges; VIVAVOCE_JUDGE, or else the tester, unless named.")
+    str | None, typer.Option(help="The model that judges; default: VIVAVOCE_JUDGE, else the tester model.")
 ]
 PersonaName = Annotated[
-    str | None, typer.Option(help="Whom the tester plays: a name (viva list personas) or a description.")
+    str | None, typer.Option(help="The user that the tester plays: a name (viva list personas) or a description.")
 ]
 Facts = Annotated[
-    list[str] | None, typer.Option(help="What the user tells when asked, as 'order number=1042'; repeat for more.")
+    list[str] | None,
+    typer.Option(help="A fact the user tells the target when asked, such as 'order number=1042'; repeat for more."),
 ]
-Restrictions = Annotated[list[str] | None, typer.Option(help="What the tester must not do; repeat for more.")]
-Must = Annotated[list[str] | None, typer.Option(help="What the target has to do; repeat for more.")]
-MustNot = Annotated[list[str] | None, typer.Option(help="What the target must never do; repeat for more.")]
-Openings = Annotated[list[str] | None, typer.Option(help="What the tester says first, word for word; repeat for more.")]
-Graph = Annotated[Path | None, typer.Option(help="A YAML file with a script of states, in place of a strategy.")]
+Restrictions = Annotated[list[str] | None, typer.Option(help="Something the tester must not do; repeat for more.")]
+Must = Annotated[list[str] | None, typer.Option(help="Something the target must do; repeat for more.")]
+MustNot = Annotated[list[str] | None, typer.Option(help="Something the target must never do; repeat for more.")]
+Openings = Annotated[
+    list[str] | None, typer.Option(help="The first message of the tester, word for word; repeat for more messages.")
+]
+Graph = Annotated[Path | None, typer.Option(help="A YAML file with a state graph, instead of a strategy.")]
 Metrics = Annotated[
     list[str] | None,
-    typer.Option(help="Also measure the conversation: a name, or {metric: NAME, threshold: 0.9}; repeat for more."),
+    typer.Option(help="Another metric to measure: a name, or {metric: NAME, threshold: 0.9}; repeat for more."),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, and the conversation to standard error.")]
+Json = Annotated[
+    bool, typer.Option("--json", help="Print the result as JSON; the conversation goes to standard error.")
+]
 
 _Record = TypeVar("_Record", Turn, Trajectory)
 
@@ -66,43 +71,49 @@ def command(
     goal: Goal,
     tester: TesterName = None,
     judge: JudgeName = None,
-    instructions: Annotated[str | None, typer.Option(help="How to lead the conversation.")] = None,
-    scenario: Annotated[str | None, typer.Option(help="The situation that the user is in.")] = None,
+    instructions: Annotated[
+        str | None, typer.Option(help="Instructions for the tester: how to lead the conversation.")
+    ] = None,
+    scenario: Annotated[str | None, typer.Option(help="The situation of the user.")] = None,
     persona: PersonaName = None,
     fact: Facts = None,
     restriction: Restrictions = None,
     must: Must = None,
     must_not: MustNot = None,
     opening: Openings = None,
-    strategy: Annotated[str, typer.Option(help="How it leads; see: viva list strategies.")] = "improvise",
+    strategy: Annotated[str, typer.Option(help="The strategy of the tester; see: viva list strategies.")] = "improvise",
     graph: Graph = None,
     metric: Metrics = None,
-    max_turns: Annotated[int, typer.Option(min=1, help="Exchanges at most.")] = 20,
-    min_turns: Annotated[int, typer.Option(min=0, help="Exchanges at least.")] = 0,
-    timeout: Annotated[float | None, typer.Option(min=0.001, help="Seconds that the test may take.")] = None,
-    trials: Annotated[int, typer.Option(min=1, help="How often; gives pass^k.")] = 1,
-    max_calls: Annotated[int | None, typer.Option(min=0, help="Stop before more calls than this are made.")] = None,
+    max_turns: Annotated[int, typer.Option(min=1, help="Maximum number of turns.")] = 20,
+    min_turns: Annotated[int, typer.Option(min=0, help="Minimum number of turns.")] = 0,
+    timeout: Annotated[float | None, typer.Option(min=0.001, help="Maximum duration of the test, in seconds.")] = None,
+    trials: Annotated[int, typer.Option(min=1, help="How often to run the test; gives pass@k and pass^k.")] = 1,
+    max_calls: Annotated[
+        int | None, typer.Option(min=0, help="Maximum number of calls to tester, target and judges together.")
+    ] = None,
     max_cost: CostOption = None,
     max_errors: MaxErrorsOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
     as_json: Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="The verdict only.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the verdict.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Have a tester lead one conversation with a target towards a goal, and say whether the target did well.
+    """Test one goal: a tester model talks to the target as a user would, and a judge decides whether the target passed.
 
     viva test --target bot.py:reply --goal "Get order 1042 refunded" --tester openai:gpt-4.1-mini
 
-    The conversation appears as it is held. The records go to .vivavoce/vivavoce.db like those of any run. Exit codes:
-    0 the target passed, 1 it failed, 2 wrong usage, 3 inconclusive, 130 interrupted.
+    The conversation is shown live. The results are stored in .vivavoce/vivavoce.db, as for every run. Exit codes: 0 the
+    target passed, 1 it failed, 2 wrong usage, 3 inconclusive, 130 interrupted.
     """
     row = {"goal": goal, "instructions": instructions, "scenario": scenario, "persona": persona, "input": opening}
     row |= {"facts": _facts(fact or []), "restrictions": restriction, "must": must, "must_not": must_not}
     script = None if graph is None else read_document(graph, kind="graph", keys="nodes and start").data
     how = {"model": tester, "judge": judge, "strategy": strategy, "graph": script, "test_timeout": timeout}
     how |= {"max_turns": max_turns, "min_turns": min_turns}
-    suite = testing_suite(read_target(target), _given(row), _given(how), _metrics(metric or [], judge), Path.cwd())
+    suite = testing_suite(
+        read_target(target), _nonempty(row), _nonempty(how), _metrics(metric or [], judge), Path.cwd()
+    )
     options = RunOptions(
         trials=trials,
         max_concurrent=1,
@@ -120,21 +131,23 @@ def command(
     raise typer.Exit(result.exit_code)
 
 
-def _metrics(given: list[str], judge: str | None) -> dict[str, dict[str, Any]]:
-    """Return the graders of what else is measured.
+def _metrics(texts: list[str], judge: str | None) -> dict[str, dict[str, Any]]:
+    """Return the graders of the metrics that are measured besides.
 
     Raises:
-        UsageError: one cannot be read, two have one name, or one has the name of what a test is graded by.
+        UsageError: a metric cannot be read, two have the same name, or one has the name of a grader of every test.
     """
-    named = [one for text in given for one in read_metrics(text)]
+    named = [metric for text in texts for metric in read_metrics(text)]
     graders = metric_graders(named, **({"model": judge} if judge else {}))
     if taken := sorted(graders.keys() & GRADERS.keys()):
-        raise UsageError(f"--metric: '{taken[0]}' is what the test itself is graded by; give the metric another name")
+        raise UsageError(
+            f"--metric: '{taken[0]}' is the name of a grader that every test has; give the metric another name"
+        )
     return graders
 
 
 def _report(store: Store, result: RunResult, as_json: bool, quiet: bool, options: list[str]) -> None:
-    """Print what the conversation itself has not shown."""
+    """Print what the live conversation has not shown yet."""
     if as_json:
         _print_json(store, result)
         return
@@ -142,11 +155,11 @@ def _report(store: Store, result: RunResult, as_json: bool, quiet: bool, options
     if not plain or result.stopped_by is not None:
         report_run(store, result, None, options)
     if not quiet:
-        notes().print(f"see it again with: {shlex.join(['viva', 'show', result.run.id, 'test', *options])}")
+        notes().print(f"show it again with: {shlex.join(['viva', 'show', result.run.id, 'test', *options])}")
 
 
 class _Watcher:
-    """Shows a conversation while it is held, and at its end what it came to."""
+    """Shows a conversation live, and its result at the end."""
 
     def __init__(self, console: Console, quiet: bool) -> None:
         self._console, self._quiet = console, quiet
@@ -166,13 +179,13 @@ class _Watcher:
                 self._console.print(line)
 
     def _without_keys(self, record: _Record) -> _Record:
-        """Return a record as the store keeps it; this one has not been there yet."""
+        """Return a record without keys, as the store keeps it."""
         text = record.model_dump_json()
         return type(record).model_validate_json(self._keys.cut(text)) if self._keys.are_in(text) else record
 
 
 def _print_json(store: Store, result: RunResult) -> None:
-    """Print a test as a JSON object, several of them as one a line."""
+    """Print a test as a JSON object, several tests as one object per line."""
     alone = result.summary.attempts == 1
     for outcome in store.outcomes(result.grading.id):
         talk = outcome.attempt.trajectory
@@ -180,15 +193,15 @@ def _print_json(store: Store, result: RunResult) -> None:
             print_json(read_test(talk.test, talk).model_dump_json(indent=2 if alone else None, exclude_none=True))
 
 
-def _given(fields: dict[str, Any]) -> dict[str, Any]:
+def _nonempty(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in (None, [], {})}
 
 
-def _facts(given: list[str]) -> dict[str, str]:
+def _facts(options: list[str]) -> dict[str, str]:
     facts: dict[str, str] = {}
-    for one in given:
-        name, _, value = one.partition("=")
+    for option in options:
+        name, _, value = option.partition("=")
         if not name.strip() or not value.strip():
-            raise UsageError(f"--fact {one}: write it as 'order number=1042'")
+            raise UsageError(f"--fact {option}: write it as 'order number=1042'")
         facts[name.strip()] = value.strip()
     return facts

@@ -1,4 +1,4 @@
-"""`viva token`: who may use a server of the store, and what they may do there."""
+"""`viva token`: create, list and revoke the tokens for a server."""
 
 from __future__ import annotations
 
@@ -19,25 +19,29 @@ from vivavoce.store.store import Store
 
 
 def command(
-    what: Annotated[Literal["create", "list", "revoke"], typer.Argument(help="What to do with tokens.")] = "list",
+    what: Annotated[Literal["create", "list", "revoke"], typer.Argument(help="The action.")] = "list",
     subject: Annotated[
         str | None,
-        typer.Argument(metavar="NAME|ID", help="create: who is to use it. revoke: its id.", show_default=False),
+        typer.Argument(
+            metavar="NAME|ID", help="create: the name of its user. revoke: the id of the token.", show_default=False
+        ),
     ] = None,
     *,
     role: Annotated[
-        Role | None, typer.Option(help="create: read looks, write labels and begins work too, admin does everything.")
+        Role | None,
+        typer.Option(help="create: read may only look; write may also label and start jobs; admin may do everything."),
     ] = None,
     expires: Annotated[
-        str | None, typer.Option(metavar="AGE", help="create: when it ends, such as 12h, 90d or 8w from now.")
+        str | None,
+        typer.Option(metavar="AGE", help="create: how long it is valid, such as 12h, 90d or 8w; default: forever."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="list: print one JSON list.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="list: print the tokens as a JSON list.")] = False,
     store: StoreOption = None,
 ) -> None:
-    """Make a token for somebody who uses a server of this store, list the tokens, or revoke one.
+    """Create a token for a user of a server with this store, list the tokens, or revoke one.
 
-    A token is printed once, when it is made, and cannot be shown again: the store keeps its hash. One that is revoked
-    or has ended is refused from the next request on, also by a server that is running.
+    A new token is printed once and cannot be shown again, because the store keeps only its hash. A revoked or expired
+    token is refused from the next request on, also by a running server.
     """
     if (what == "list") is not (subject is None):
         missing = {"list": "takes no name", "create": "takes a name: viva token create ida --role write"}
@@ -56,7 +60,7 @@ def command(
 
 def _create(store: Store, name: str, role: Role | None, expires: str | None) -> None:
     if role is None:
-        raise UsageError("say what it may do: --role read, --role write or --role admin")
+        raise UsageError("name the role: --role read, --role write or --role admin")
     ends = None if expires is None else time.time() + seconds_of(expires, "--expires")
     made, secret = store.tokens.create(name, role, expires_at=ends, actor=user_name())
     print(secret)
@@ -70,15 +74,15 @@ def _show(found: list[Token], as_json: bool) -> None:
     table = Table("ID", "NAME", "ROLE", "CREATED", "STATE", box=None, pad_edge=False)
     for one in found:
         table.add_row(one.id, safe(one.name), one.role, _day(one.created_at), _ends(one))
-    out().print(table if found else "no tokens; make one with: viva token create NAME --role read")
+    out().print(table if found else "no tokens; create one with: viva token create NAME --role read")
 
 
 def _ends(token: Token) -> str:
     if token.revoked_at is not None:
         return f"revoked {_day(token.revoked_at)}"
     if token.expires_at is None:
-        return "never ends"
-    return f"{'ended' if token.expires_at <= time.time() else 'ends'} {_day(token.expires_at)}"
+        return "never expires"
+    return f"{'expired' if token.expires_at <= time.time() else 'expires'} {_day(token.expires_at)}"
 
 
 def _day(at: float) -> str:

@@ -1,4 +1,4 @@
-"""`viva validate`: everything that can be wrong with a suite, before anything is called."""
+"""`viva validate`: check a suite and its dataset without running it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from vivavoce.suites.target_names import read_target
 
 
 def command(
-    suites: Annotated[list[Path], typer.Argument(help="Suites, YAML files.", show_default=False)],
+    suites: Annotated[list[Path], typer.Argument(help="Suites: YAML files.", show_default=False)],
     *,
-    target: Annotated[str | None, typer.Option(help="Check with this target instead of the suite's own.")] = None,
+    target: Annotated[str | None, typer.Option(help="A target that replaces the suite's own for this check.")] = None,
 ) -> None:
-    """Check suites: keys, files, names, options, gates and every row of their datasets.
+    """Check suites without running them: keys, files, names, options, gates and every row of their datasets.
 
-    Prints each mistake with its file and line and exits with 2; says what a run would call where there is none.
+    Prints each mistake with its file and line, and exits with 2. If there is no mistake, prints how many calls a run
+    would make.
     """
     problems: list[object] = []
     replaced = read_target(target) if target else None

@@ -1,4 +1,4 @@
-"""`viva view`: the pages of a store in a browser, for whoever sits at this machine."""
+"""`viva view`: open the pages of a store in a browser on this machine."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from vivavoce.store.store import Store
 
 
 def command(
-    run: Annotated[str | None, typer.Argument(help="A run to open; the list of runs unless named.")] = None,
+    run: Annotated[str | None, typer.Argument(help="A run to open; default: the list of runs.")] = None,
     *,
     browser: Annotated[bool, typer.Option(help="Open a browser.")] = True,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to serve at; 0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 chooses a free one.")] = 0,
     store: StoreOption = None,
 ) -> None:
-    """Show the runs of a store as pages, at an address of this machine alone, until it is interrupted."""
+    """Open the pages of a store in a browser; only this machine can reach them. Press Ctrl-C to stop."""
     with Store.open(store_of(store), create=False) as opened:
         page = "/" if run is None else lazy("vivavoce.server.pages.links:run_page")(opened.run(run).id)
 

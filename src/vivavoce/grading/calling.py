@@ -1,4 +1,4 @@
-"""Calling a user's extractor, grader or reward function: with a time limit, and without holding up anybody else."""
+"""Calling a user's extractor, grader or reward function: with a time limit, and without blocking other work."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from vivavoce.errors import GraderFault
 from vivavoce.pacing.waiting import call
 
 TIME_LIMIT = 60.0
-"""Seconds that a user's function may take unless the suite says otherwise."""
+"""Default time limit of a user's function, in seconds."""
 
 
 async def call_user(function: Callable[..., Any], *args: Any, seconds: float = TIME_LIMIT, **kwargs: Any) -> Any:
     """Return what a user's function returns, sync or async.
 
     Raises:
-        GraderFault: it takes longer.
+        GraderFault: it takes longer than the time limit.
     """
     scope = asyncio.timeout(seconds)
     try:

@@ -28,9 +28,9 @@ from vivavoce.records.trajectory import assistant_texts, tool_calls, tool_result
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a grader may see: the turns in its scope, what the target remembered at the end, the seconds it took.
+    """What a grader can see: the turns in its scope, the memory of the target at the end, and the seconds of each turn.
 
-    `test` is what the tester left that led the conversation, None where none did.
+    `test` is the record of the tester that led the conversation, None if there was none.
     """
 
     turns: Sequence[Sequence[AnyMessage]]
@@ -49,41 +49,42 @@ UserExtractor = Callable[..., object]
 
 
 def last_assistant(view: View) -> str:
-    """Return the words of the last assistant message; one that says nothing is an answer, too."""
+    """Return the text of the last assistant message; an empty message counts as an answer, too."""
     return next((texts[-1] for turn in reversed(view.turns) if (texts := assistant_texts(turn))), "")
 
 
 def first_assistant(view: View) -> str:
-    """Return the words of the first assistant message."""
+    """Return the text of the first assistant message."""
     return next((text for turn in view.turns for text in assistant_texts(turn)), "")
 
 
 def all_assistant(view: View, *, separator: str = "\n") -> str:
-    """Return the words of all assistant messages."""
+    """Return the text of all assistant messages."""
     return separator.join(assistant_texts(view.messages))
 
 
 def last_turn(view: View, *, separator: str = "\n") -> str:
-    """Return what the assistant said in the last turn."""
+    """Return the text of the assistant in the last turn."""
     return separator.join(assistant_texts(view.turns[-1])) if view.turns else ""
 
 
 def pattern(view: View, *, pattern: Pattern, group: int = 0, search_all: bool = False) -> str:
-    """Return what a regular expression finds in the newest assistant message that it matches.
+    """Return the match of a regular expression in the newest assistant message with a match.
 
-    With `search_all`, the matches in that message are joined by a space; `group` chooses the group, 0 is the match.
+    With `search_all`, all matches in that message are joined by a space; `group` chooses the group, 0 is the whole
+    match.
     """
-    wanted = expression(pattern)
-    if group > wanted.groups:
-        raise GraderFault(f"the pattern has {wanted.groups} groups, there is no group {group}", kind="options")
+    compiled = expression(pattern)
+    if group > compiled.groups:
+        raise GraderFault(f"the pattern has {compiled.groups} groups, but no group {group}", kind="options")
     for text in reversed(assistant_texts(view.messages)):
-        if found := wanted.matches(text, group):
+        if found := compiled.matches(text, group):
             return " ".join(found) if search_all else found[0]
     return ""
 
 
 def after_marker(view: View, *, marker: str, include_marker: bool = False) -> str:
-    """Return what follows a marker in the newest assistant message that holds it."""
+    """Return the text after a marker in the newest assistant message that contains it."""
     for text in reversed(assistant_texts(view.messages)):
         _, found, after = text.partition(marker)
         if found:
@@ -92,12 +93,12 @@ def after_marker(view: View, *, marker: str, include_marker: bool = False) -> st
 
 
 def tool_arguments(view: View, *, tool_name: str) -> str:
-    """Return the arguments, as JSON text, of the first call of a tool; `{}` when it was not called."""
+    """Return the arguments, as JSON text, of the first call of a tool; `{}` if it was not called."""
     return next((c.function.arguments for c in tool_calls(view.messages) if c.name == tool_name), "{}")
 
 
 def tool_output(view: View, *, tool_name: str) -> str:
-    """Return what the first answered call of a tool returned."""
+    """Return the result of the first answered call of a tool."""
     for call, answer in tool_results(view.messages):
         if call.name == tool_name and isinstance(answer, ToolMessage):
             return answer.text
@@ -111,21 +112,19 @@ def calls(view: View) -> str:
 
 
 def transcript(view: View) -> str:
-    """Return everything that was said and done, as readable lines."""
+    """Return the whole conversation, with tool calls, as readable lines."""
     return "\n".join(message.pretty_repr() for message in view.messages)
 
 
 def quoted_transcript(view: View) -> str:
-    """Return everything that was said and done as a judge reads it, in lines that no message can forge."""
+    """Return the whole conversation as a judge reads it, in lines that no message can forge."""
     return Wording(quoted_lines(view.messages).text())
 
 
 def memory_block(view: View, *, block_label: str) -> str:
-    """Return a block of what the target remembered at the end; empty when it has no such block."""
+    """Return a memory block of the target at the end; empty if there is no such block."""
     if view.state is None:
-        raise GraderFault(
-            "this target cannot tell what it remembers, so memory_block has nothing to read", kind="state"
-        )
+        raise GraderFault("this target does not report its memory, so memory_block has nothing to read", kind="state")
     value = view.state.get(block_label, "")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -163,7 +162,7 @@ def build_extractor(name: str, config: Mapping[str, Any], base: Path) -> Extract
     """Return the extractor of that name, or of a `file.py:name`, with its options.
 
     Raises:
-        UsageError: there is none, or an option is wrong.
+        UsageError: there is no such extractor, or an option is wrong.
     """
     found: UserExtractor = load_object(name, base) if is_file_reference(name) else extractors.get(name)
     if getattr(found, "__module__", None) == __name__:
@@ -178,10 +177,12 @@ def _user_extract(found: UserExtractor, config: dict[str, Any]) -> Extract:
 
     async def extract(view: View) -> str:
         turns = [list(turn) for turn in view.turns]
-        given = partial(found, agent_state=view.state) if wants_state else found
-        text = await call_user(given, turns, config)
+        function = partial(found, agent_state=view.state) if wants_state else found
+        text = await call_user(function, turns, config)
         if not isinstance(text, str):
-            raise GraderFault(f"extractor {found.__name__} returned {type(text).__name__}, not text", kind="format")
+            raise GraderFault(
+                f"extractor {found.__name__} must return text; it returned {type(text).__name__}", kind="format"
+            )
         return text
 
     return extract

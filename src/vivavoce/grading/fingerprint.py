@@ -1,4 +1,4 @@
-"""Fingerprints: hashes of everything that decides a score, kept with it."""
+"""Fingerprints: hashes of everything that decides a score, stored with it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Code written for other tools: what it returns, and what it looks for.
+"""Code written for other tools: the results it returns, and the messages it reads.
 
-A result class of another tool is taken by its shape: the attributes `score`, `rationale` and `metadata`. An extractor
-that looks for the message classes of another tool would find none of them, and is refused by name.
+A result class of another tool is accepted if it has the attributes `score`, `rationale` and `metadata`. An extractor
+that looks for the message classes of another tool would find none, and is refused by name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _OF_MESSAGES = ("letta_client", "letta_evals.extractors")
 
 
 def from_foreign(value: Any) -> Any:
-    """Return the result of another tool as a dict with `score`, `rationale` and `metadata`; anything else as it is.
+    """Return the result of another tool as a dict with `score`, `rationale` and `metadata`; any other value unchanged.
 
     Raises:
         GraderFault: the result reports an error, or its score is not a number.
@@ -44,19 +44,19 @@ def from_foreign(value: Any) -> Any:
 
 
 def check_messages(function: Callable[..., Any]) -> None:
-    """Refuse a function of the user that looks for the message classes of another tool.
+    """Refuse a user-defined function that looks for the message classes of another tool.
 
     Raises:
-        UsageError: it does; the text names what it uses.
+        UsageError: it does; the message names the class.
     """
     name = getattr(function, "__name__", "the function")
     if found := next(_foreign_names(inspect.unwrap(function), set()), None):
         rule = "a trajectory holds lists of vivavoce.messages, with .role, .text and .tool_calls; read those"
-        raise UsageError(f"{name} uses {found}, which finds none of its messages here; {rule}")
+        raise UsageError(f"{name} uses {found}, and would find no such messages here; {rule}")
 
 
 def _foreign_names(function: Any, seen: set[int]) -> Iterator[str]:
-    """Yield what of other tools a function uses, itself or in the functions that it calls."""
+    """Yield the names from other tools that a function uses, itself or in the functions that it calls."""
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType) or id(code) in seen:
         return

@@ -44,7 +44,7 @@ class FunctionGrading:
     def grader(
         self, name: str, base: Path, *, extract: Extract | None = None, tester: Callable[[], Sequence[Any]] = tuple
     ) -> Grader:
-        """Return the grader; `tester` gives what a grader of tests depends on besides.
+        """Return the grader; `tester` returns what else a grader of tests depends on.
 
         Raises:
             UsageError: there is no such function or extractor, or an option is wrong.
@@ -52,7 +52,7 @@ class FunctionGrading:
         function = named_function(self.function, base)
         truth = truth_of(function)
         if self.threshold is not None and not 0 <= self.threshold <= 1:
-            raise UsageError(f"the scores of '{self.function}' go from 0 to 1; got threshold: {self.threshold:g}")
+            raise UsageError(f"scores of '{self.function}' are from 0 to 1; got threshold: {self.threshold:g}")
         if extract is None:
             extract = build_extractor(self.extractor, self.extractor_config, base)
         score: ScoreCase
@@ -81,9 +81,9 @@ class FunctionGrading:
 
 
 class GraderMetric(BaseMultiTurnMetric):
-    """A grader as a metric, which says what the grader says in a suite.
+    """A grader as a metric, with the same scores as the grader in a suite.
 
-    It grades turn by turn where the sample has a truth for each turn, and does not apply to a sample without one.
+    It grades turn by turn if the sample has a ground truth for each turn, and does not apply to a sample without one.
     """
 
     def __init__(self, grader: Grader, description: str = "") -> None:
@@ -104,7 +104,7 @@ class GraderMetric(BaseMultiTurnMetric):
         return self.grader.fingerprint
 
     def unmet(self, metric_input: MultiTurnEvaluationInput) -> str | None:
-        """Say why it does not apply to a sample."""
+        """Return why it does not apply to a sample."""
         return None if metric_input.sample is None else self.grader.inapplicable(metric_input.sample)
 
     def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
@@ -117,7 +117,7 @@ class GraderMetric(BaseMultiTurnMetric):
 
 
 class FunctionGrader(GraderMetric):
-    """A grading function as a metric: it scores what an extractor picks, against the truth that the sample has.
+    """A grading function as a metric: it scores the extracted text against the ground truth of the sample.
 
     `config` are the options of the function.
     """
@@ -148,11 +148,11 @@ class FunctionGrader(GraderMetric):
 
 
 def grading_metric(name: str, function: Grade) -> type[FunctionGrader]:
-    """Return the class of metrics that a grading function is under a name."""
+    """Return the metric class of a grading function under a name."""
     own = {
         "function": staticmethod(function),
         "registered": name,
-        "__doc__": function.__doc__ or "A grading function of the user.",
+        "__doc__": function.__doc__ or "A user-defined grading function.",
         "__module__": function.__module__,
     }
     return type(name, (FunctionGrader,), own)
@@ -162,7 +162,7 @@ def named_function(name: str, base: Path) -> Grade:
     """Return the grading function of that name, or of a `file.py:name`.
 
     Raises:
-        UsageError: there is none, or the name is that of a metric.
+        UsageError: there is no such function, or the name is that of a metric.
     """
     if is_file_reference(name):
         return load_object(name, base)
@@ -173,18 +173,18 @@ def named_function(name: str, base: Path) -> Grade:
 
 
 def is_grading_function(function: Grade) -> bool:
-    """Say whether a function of the user takes a sample and a submission, as grading functions do."""
+    """Return whether a user-defined function takes a sample and a submission, as grading functions do."""
     return {"sample", "submission"} <= inspect.signature(function).parameters.keys()
 
 
 def extractor_parts(extractor: str, config: Mapping[str, Any], base: Path) -> list[Any]:
-    """Return what of an extractor decides the scores of a grader."""
+    """Return the parts of an extractor that decide the scores of a grader."""
     version = source_of(load_object(extractor, base)) if is_file_reference(extractor) else "2"
     return [extractor, version, config]
 
 
 def threshold_parts(threshold: float | None) -> list[float]:
-    """Return what a threshold adds to a fingerprint: nothing where there is none."""
+    """Return what a threshold adds to a fingerprint: nothing if there is none."""
     return [] if threshold is None else [threshold]
 
 

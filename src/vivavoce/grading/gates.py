@@ -1,8 +1,8 @@
 """Gates: whether a run passes, from the scores of its samples.
 
-Scores that are missing because of an error are never counted as anything. Instead the gate is decided twice, once with
-each of them as 0 and once as 1: where both agree the verdict stands, where they differ it is `inconclusive`.
-Skipped samples do not apply and take no part.
+A score that is missing because of an error has no value. Instead, the gate is decided twice, once with every missing
+score as 0 and once as 1: if both agree, that is the verdict; if they differ, it is `inconclusive`. Skipped samples do
+not count.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _COMPARE: dict[Operator, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of one grader (or of the reward): the values, whether each passes, its sample; how many have none."""
+    """The scores of a grader or of the reward: values, whether each passes, its sample, and how many are missing."""
 
     values: Sequence[float]
     passed: Sequence[bool]
@@ -53,8 +53,8 @@ class GateResult:
 class Threshold:
     """What every simple condition compares: an aggregate of scores, by an operator, with a value.
 
-    `accuracy` counts the scores that pass, or with a `pass_threshold` or `pass_op` of the gate's own, those on the side
-    of it that it names.
+    `accuracy` counts the scores that pass, or with the gate's own `pass_threshold` or `pass_op`, the scores on that
+    side of it.
     """
 
     aggregation: Aggregation
@@ -67,8 +67,8 @@ class Threshold:
     def aggregate(self, scores: Scores) -> float | None:
         """Return the aggregate; `accuracy` is a percentage, 0 to 100.
 
-        With `on: lower` it is the lower end of the 95 % interval of the mean or of the accuracy, None where a single
-        sample has none.
+        With `on: lower` it is the lower end of the 95% interval of the mean or of the accuracy, None for a single
+        sample, which has no interval.
         """
         values = list(scores.values)
         if self.aggregation == "accuracy":
@@ -94,7 +94,7 @@ class Threshold:
         return None if estimate is None or estimate.low is None else estimate.low * scale
 
     def holds(self, found: float) -> bool:
-        """Say whether an aggregate is on the right side."""
+        """Return whether an aggregate is on the passing side."""
         return _COMPARE[self.op](found, self.value)
 
     @property
@@ -105,7 +105,7 @@ class Threshold:
     def decide(
         self, graders: Mapping[str, float], measure: Callable[[float | None], float | None], errors: int
     ) -> GateResult:
-        """Return the verdict on what `measure` gives: for None as scored, for 0 and 1 with the missing scores so."""
+        """Return the verdict on `measure(None)`, the scores as they are, and on missing scores as 0 and as 1."""
         found = measure(None)
 
         def result(verdict: Verdict, code: Code = "threshold") -> GateResult:
@@ -172,7 +172,7 @@ class WeightedGate:
 
 @dataclass(frozen=True, slots=True)
 class LogicalGate:
-    """Conditions joined by `and` or `or`; an inconclusive one leaves the whole open unless the others decide it."""
+    """Conditions joined by `and` or `or`; an inconclusive one counts unless the others decide."""
 
     operator: Literal["and", "or"]
     conditions: Sequence[Gate]
@@ -191,8 +191,8 @@ Gate = SimpleGate | WeightedGate | LogicalGate
 
 
 def _too_few(key: str, scores: Scores, min_scored: float) -> GateResult | None:
-    scored, asked = len(scores.values), len(scores.values) + scores.errors
-    if scored and scored >= min_scored * asked:
+    scored, expected = len(scores.values), len(scores.values) + scores.errors
+    if scored and scored >= min_scored * expected:
         return None
     reason = Reason(
         verdict="inconclusive",

@@ -31,12 +31,12 @@ Scope = Literal["turn", "conversation"]
 class Grader:
     """One named grader of a suite.
 
-    `truth` says what it is measured against, and so, unless there is a `scope`, whether it works turn by turn. One that
-    is `judged` asks for `once` verdicts on what it is shown and, though it sees the whole of it, for `each_turn` on
-    each turn. `accepts_empty` is for functions that look at more than the submission; the others give an empty
-    submission 0 without being called. With a `threshold` a value from there on passes, whatever the function says; the
-    mean over turns passes from there on, else from `mean_passes` on. `unmet` says what a sample lacks for the grader to
-    apply. One that `scores_errors` scores what there is of a conversation that ended with an error.
+    `truth` says what the grader compares with and, unless there is a `scope`, whether it works turn by turn. A `judged`
+    grader needs `once` verdicts for each input and, if it sees the whole conversation, `each_turn` more for each turn.
+    `accepts_empty` is for functions that look at more than the submission; for the others an empty submission scores 0
+    without a call. With a `threshold`, a value from there on passes, whatever the function returned; so does the mean
+    over turns, without a threshold from `mean_passes` on. `unmet` returns what a sample lacks for the grader to apply.
+    With `scores_errors`, the finished part of a conversation that ended with an error is scored, too.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Grader:
     scores_errors: bool = False
 
     def per_turn(self, sample: Sample) -> bool:
-        """Say whether this sample is graded turn by turn."""
+        """Return whether this sample is graded turn by turn."""
         if self.scope is not None:
             return self.scope == "turn"
         if self.truth == "reference_tool_calls":
@@ -65,7 +65,7 @@ class Grader:
         return self.truth != "conversation" and sample.per_turn
 
     def verdicts(self, sample: Sample) -> int:
-        """Return how many verdicts of judges a sample takes."""
+        """Return how many judge verdicts a sample needs."""
         if not self.judged:
             return 0
         if self.per_turn(sample):
@@ -73,7 +73,7 @@ class Grader:
         return self.once + (self.each_turn and self.each_turn * sample.turn_count)
 
     async def grade(self, sample: Sample, trajectory: Trajectory) -> Score:
-        """Grade one conversation; whatever goes wrong comes back as a score in state `error`."""
+        """Grade one conversation; any failure is returned as a score in state `error`."""
         if self.per_turn(sample):
             return await self._turn_by_turn(sample, trajectory)
         common: dict[str, Any] = {"name": self.name, "fingerprint": self.fingerprint}
@@ -91,12 +91,12 @@ class Grader:
         return changed(result, {**common, "submission": submission})
 
     def inapplicable(self, sample: Sample) -> str | None:
-        """Say why this grader does not apply to a sample, whatever became of the conversation."""
+        """Return why this grader does not apply to a sample, however the conversation ended."""
         if self.per_turn(sample):
             return None
         whole = sample.whole
         if self.truth == "ground_truth" and sample.per_turn:
-            return "the sample has a truth for each turn, and this grader looks at the whole conversation"
+            return "the sample has a ground truth for each turn, but this grader grades the whole conversation"
         if missing := _missing(self.truth, whole):
             return missing
         return None if self.unmet is None else self.unmet(whole)
@@ -118,7 +118,7 @@ class Grader:
             return failed(failure_of(error, "grader"), usage=usage_of(error)), submission
 
     def _decided(self, score: Score) -> Score:
-        """Return a score that passes or not by the threshold, where there is one."""
+        """Return a score that passes or fails by the threshold, if there is one."""
         if self.threshold is None or score.value is None:
             return score
         return changed(score, {"passed": reaches(score.value, self.threshold)})
@@ -154,14 +154,14 @@ class Grader:
         failure = (trajectory.failure or _NEVER_HELD) if turn is None else turn.failure
         spared = self.scores_errors and any(one.failure is None for one in trajectory.turns)
         if failure is not None and trajectory.failure is not None and spared:
-            return skipped("the conversation ended in an error before this turn was answered"), ""
+            return skipped("the conversation ended with an error before this turn was answered"), ""
         if turn is None or failure is not None:
             return failed(failure or _NEVER_HELD), ""
         return await self._one(sample, View([turn.messages], trajectory.state))
 
 
 def in_spite_of_errors(grader: Grader) -> Grader:
-    """Return a grader that scores what there is of a conversation that ended with an error, too."""
+    """Return a grader that also scores the finished part of a conversation that ended with an error."""
     return replace(grader, scores_errors=True, fingerprint=fingerprint([grader.fingerprint, "scores_errors"]))
 
 
@@ -170,34 +170,34 @@ _EMPTY = Score(value=0.0, reason="empty submission: the extractor found nothing"
 
 
 def _ended_early(whole: Score, failure: Failure) -> Score:
-    """Return the score of a conversation that ended in an error: no turn that was graded makes up for the rest.
+    """Return the score of a conversation that ended with an error: graded turns do not make up for missing ones.
 
-    A grader that has nothing to grade in any turn still does not apply.
+    A grader with nothing to grade in any turn still does not apply.
     """
     if whole.state != "scored":
         return whole
     graded = sum(turn.state == "scored" for turn in whole.turns or ())
-    reason = f"the conversation ended in an error after {graded} graded turn{'s' * (graded != 1)}: {failure.message}"
+    reason = f"the conversation ended with an error after {graded} graded turn{'s' * (graded != 1)}: {failure.message}"
     without = {"state": "error", "value": None, "raw": None, "passed": None, "failure": failure, "reason": reason}
     return whole.model_copy(update=without)
 
 
 def _held(trajectory: Trajectory) -> Trajectory:
-    """Return a conversation with the turns that were held to their end."""
+    """Return a conversation with its finished turns only."""
     return trajectory.model_copy(update={"turns": [turn for turn in trajectory.turns if turn.failure is None]})
 
 
 def _in_spite(score: Score, held: Trajectory, failure: Failure | None) -> Score:
-    """Return a score that says of its conversation that it ended in an error, where it did."""
+    """Return a score whose reason says so if the conversation ended with an error."""
     if failure is None or score.state != "scored":
         return score
     turns = len(held.turns)
-    ended = f"the conversation ended in an error after {turns} turn{'s' * (turns != 1)}: {failure.message}"
+    ended = f"the conversation ended with an error after {turns} turn{'s' * (turns != 1)}: {failure.message}"
     return score.model_copy(update={"reason": f"{score.reason}; {ended}" if score.reason else ended})
 
 
 def _with_opening(trajectory: Trajectory) -> list[list[AnyMessage]]:
-    """Return the turns, with what stood before the first user message in front of them."""
+    """Return the turns, preceded by the messages before the first user message."""
     turns = [list(turn.messages) for turn in trajectory.turns]
     if trajectory.opening:
         turns[:1] = [[*trajectory.opening, *(turns[0] if turns else ())]]
@@ -220,22 +220,22 @@ def _missing(truth: Truth, sample: Sample) -> str | None:
 
 
 def user_score(function: Callable[..., Any], config: Mapping[str, Any], timeout: float) -> ScoreCase:
-    """Return a user's grading function as we call it: by the names of its parameters, with a time limit in seconds.
+    """Return a user's grading function, called by the names of its parameters, with a time limit in seconds.
 
     Raises:
-        UsageError: it takes something that nobody fills.
+        UsageError: it has a parameter that nobody fills.
     """
-    wanted = check_parameters(function, ("sample", "submission"), ("trajectory", "config"))
-    if "trajectory" in wanted:
+    parameters = check_parameters(function, ("sample", "submission"), ("trajectory", "config"))
+    if "trajectory" in parameters:
         check_messages(function)
 
     async def score(case: Case) -> Score:
-        given: dict[str, Any] = {}
-        if "trajectory" in wanted:
-            given["trajectory"] = [list(turn) for turn in case.view.turns]
-        if "config" in wanted:
-            given["config"] = dict(config)
-        value = await call_user(function, case.sample, case.submission, seconds=timeout, **given)
+        arguments: dict[str, Any] = {}
+        if "trajectory" in parameters:
+            arguments["trajectory"] = [list(turn) for turn in case.view.turns]
+        if "config" in parameters:
+            arguments["config"] = dict(config)
+        value = await call_user(function, case.sample, case.submission, seconds=timeout, **arguments)
         return as_grade(value, function.__name__).as_score()
 
     return score
@@ -245,12 +245,12 @@ def _storable(grade: GradeResult, name: str) -> GradeResult:
     try:
         json.dumps([grade.metadata, grade.ground_truth], default=str)
     except (ValueError, TypeError, RecursionError) as error:
-        raise GraderFault(f"{name} returned metadata that JSON cannot hold: {error}", kind="format") from error
+        raise GraderFault(f"{name} returned metadata that cannot be JSON: {error}", kind="format") from error
     return grade
 
 
 def as_grade(value: Any, name: str) -> GradeResult:
-    """Read what a user's function returned.
+    """Convert the result of a user's function.
 
     Raises:
         GraderFault: it is not a number between 0 and 1, a bool, a `GradeResult` or a dict with a `score`.

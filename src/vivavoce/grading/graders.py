@@ -1,6 +1,6 @@
-"""Grading functions: text against a ground truth, structure, numbers, tool calls, and the user's own.
+"""Grading functions: text against a ground truth, structure, numbers, tool calls, and user-defined ones.
 
-A user's grader is a function `(sample, submission)`, sync or async; it may also ask for `trajectory` (a list of turns,
+A user's grader is a function `(sample, submission)`, sync or async; it may also take `trajectory` (a list of turns,
 each a list of messages) and `config` (the options of the suite) by those names. It returns a number between 0 and 1,
 a bool, a `GradeResult`, a dict with `score` and perhaps `rationale` and `metadata`, or an object with these attributes.
 """
@@ -39,12 +39,12 @@ from vivavoce.records.score import Score, skipped
 from vivavoce.samples.sample import Sample
 
 Truth = Literal["ground_truth", "reference_tool_calls", "none", "conversation"]
-"""What a grader is measured against: `none` goes by the sample's truths, `conversation` never works per turn."""
+"""What a grader compares with: `none` follows the ground truth of the sample, `conversation` never works per turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What a grading function is given: the sample as this scope sees it, the submission, and the turns in view."""
+    """The input of a grading function: the sample as this scope sees it, the submission, and the turns in view."""
 
     sample: Sample
     submission: str
@@ -55,21 +55,21 @@ class Case:
         """The ground truth as text.
 
         Raises:
-            GraderFault: it is empty, and so would be found everywhere.
+            GraderFault: it is empty, so every text would contain it.
         """
         value = self.sample.ground_truth
         if value == "":
-            raise GraderFault("the ground truth is empty; leave it out, or write null", kind="options")
+            raise GraderFault("the ground truth is empty; remove it, or write null", kind="options")
         return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def exact_match(case: Case) -> Score:
-    """Score 1 when the submission is the ground truth, whitespace at the ends aside."""
+    """Score 1 when the submission equals the ground truth, ignoring whitespace at the ends."""
     return _verdict(case.submission.strip() == case.truth.strip(), f"is not {case.truth.strip()!r}")
 
 
 def contains(case: Case) -> Score:
-    """Score 1 when the submission holds the ground truth, in any case of letters."""
+    """Score 1 when the submission contains the ground truth, ignoring case."""
     return _verdict(case.truth.lower() in case.submission.lower(), f"does not contain {case.truth!r}")
 
 
@@ -81,19 +81,19 @@ def regex_match(case: Case) -> Score:
 def ascii_printable_only(case: Case) -> Score:
     """Score 1 when every character is printable ASCII or a line break."""
     odd = dict.fromkeys(_NOT_PRINTABLE.findall(case.submission))
-    return _verdict(not odd, f"holds {', '.join(repr(c) for c in list(odd)[:5])}")
+    return _verdict(not odd, f"contains {', '.join(repr(c) for c in list(odd)[:5])}")
 
 
 def json_schema(case: Case, *, schema: dict[str, Any] | None = None) -> Score:
     """Score 1 when the submission is JSON that fits a schema; without the option, the ground truth is the schema."""
-    wanted = schema if schema is not None else case.sample.ground_truth
-    if not isinstance(wanted, dict):
-        raise GraderFault("json_schema needs a schema, as its option or as the ground truth", kind="options")
+    expected = schema if schema is not None else case.sample.ground_truth
+    if not isinstance(expected, dict):
+        raise GraderFault("json_schema needs a schema, as an option or as the ground truth", kind="options")
     try:
         value = json.loads(case.submission)
     except (ValueError, RecursionError) as error:
         return _verdict(False, f"is not JSON: {error}")
-    problem = mismatch(value, wanted)
+    problem = mismatch(value, expected)
     return _verdict(problem is None, f"does not fit the schema: {problem}")
 
 
@@ -102,26 +102,26 @@ def numeric(
 ) -> Score:
     """Score 1 when a number in the submission equals the ground truth within a tolerance.
 
-    `tolerance` is in the number's own unit, `relative` a share of the ground truth; the larger of both counts.
+    `tolerance` is in the unit of the number, `relative` is a share of the ground truth; the larger one counts.
     """
-    wanted = _numbers(case.truth)
-    if len(wanted) != 1:
+    expected = _numbers(case.truth)
+    if len(expected) != 1:
         raise GraderFault(f"the ground truth {case.truth!r} is not one number", kind="options")
     found = _numbers(case.submission)
     if not found:
-        return _verdict(False, "holds no number")
+        return _verdict(False, "contains no number")
     number = found[0] if take == "first" else found[-1]
-    close = math.isclose(number, wanted[0], rel_tol=relative, abs_tol=tolerance)
-    return _verdict(close, f"says {number:g}, wanted {wanted[0]:g} ± {max(tolerance, relative * abs(wanted[0])):g}")
+    close = math.isclose(number, expected[0], rel_tol=relative, abs_tol=tolerance)
+    return _verdict(close, f"is {number:g}, expected {expected[0]:g} ± {max(tolerance, relative * abs(expected[0])):g}")
 
 
 def fuzzy_ratio(case: Case) -> Score:
-    """Score the likeness of submission and ground truth, 0 to 1.
+    """Score the similarity of submission and ground truth, 0 to 1.
 
-    The likeness is the normalised indel similarity of the texts in lower case (rapidfuzz `fuzz.ratio` / 100).
+    The similarity is the normalised indel similarity of the texts in lower case (rapidfuzz `fuzz.ratio` / 100).
     """
-    likeness = fuzz.ratio(case.submission.strip().lower(), case.truth.strip().lower()) / 100
-    return Score(value=likeness, reason=f"likeness {likeness:.2f} to {case.truth!r}")
+    similarity = fuzz.ratio(case.submission.strip().lower(), case.truth.strip().lower()) / 100
+    return Score(value=similarity, reason=f"similarity {similarity:.2f} to {case.truth!r}")
 
 
 def _read_rule(spec: Any) -> ArgumentRule:
@@ -140,7 +140,7 @@ def trajectory_match(
     ignore: list[str] | None = None,
     failed_when: Pattern | None = None,
 ) -> Score:
-    """Score 1 when the tool calls are those of `reference_tool_calls`, in the sense of `mode`.
+    """Score 1 when the tool calls match `reference_tool_calls`, as `mode` defines it.
 
     `only` and `ignore` choose tools by name; a call whose result matches `failed_when` does not count.
     """
@@ -157,7 +157,7 @@ def tool_call_accuracy(
     ignore: list[str] | None = None,
     failed_when: Pattern | None = None,
 ) -> Score:
-    """Score how much of `reference_tool_calls` was called, arguments counted in part, by the best assignment."""
+    """Score how much of `reference_tool_calls` was called, with partial credit for arguments."""
     actual, reference = _calls(case, only, ignore, failed_when)
     return _from_calls(accuracy_of_calls(actual, reference, arguments=arguments, order=order))
 
@@ -170,13 +170,13 @@ def tool_call_f1(
     ignore: list[str] | None = None,
     failed_when: Pattern | None = None,
 ) -> Score:
-    """Score the F1 of the tool calls against `reference_tool_calls`, order aside."""
+    """Score the F1 of the tool calls against `reference_tool_calls`, ignoring order."""
     actual, reference = _calls(case, only, ignore, failed_when)
     return _from_calls(f1_of_calls(actual, reference, arguments=arguments))
 
 
 def recorded(case: Case, *, path: str) -> Score:
-    """Score what the dataset already says of this conversation, a number or a bool at a dotted path of the sample."""
+    """Score a value that the dataset has for this conversation: a number or a bool at a dotted path of the sample."""
     value: Any = {"labels": case.sample.labels, "metadata": case.sample.metadata}
     for part in path.split("."):
         if not isinstance(value, dict) or part not in value:
@@ -184,7 +184,7 @@ def recorded(case: Case, *, path: str) -> Score:
         value = cast("dict[str, Any]", value)[part]
     if not isinstance(value, bool | int | float) or not 0 <= value <= 1:
         raise GraderFault(f"{path} is {value!r}, not a number between 0 and 1", kind="format")
-    return Score(value=float(value), reason=f"{path} says {value}")
+    return Score(value=float(value), reason=f"{path} is {value}")
 
 
 Grade = Callable[..., Any]
@@ -217,14 +217,14 @@ def grader(function: Grade | None = None, *, name: str | None = None) -> Any:
 
 
 def truth_of(function: Grade) -> Truth | None:
-    """Return what a built-in grader is measured against, None for a user's function."""
+    """Return what a built-in grader compares with, None for a user's function."""
     if of_tests(function):
         return "conversation"
     return _TRUTHS.get(function.__name__) if function.__module__ == __name__ else None
 
 
 def of_tests(function: Grade) -> bool:
-    """Say whether a function reads what a tester says of the conversation that it led."""
+    """Return whether a function reads the record of the tester that led the conversation."""
     return function.__module__ == _OF_TESTS
 
 

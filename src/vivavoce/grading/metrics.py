@@ -1,4 +1,4 @@
-"""Metrics as graders: on the conversation, on what an extractor picks from it, or on each of its turns alone."""
+"""Metrics as graders: on the conversation, on extracted text, or on single turns."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from vivavoce.unchecked import changed
 
 @dataclass(frozen=True, slots=True)
 class MetricScore:
-    """The score of a metric for a case; `by_threshold` it passes by the metric's threshold, whatever else it says.
+    """The score of a metric for a case; with `by_threshold`, only the metric's threshold decides whether it passes.
 
-    With `answer` the submission is all that the assistant says in the conversation that it measures.
+    With `answer`, the submission is everything the assistant says in the measured conversation.
 
     Raises:
-        UsageError: the scores of the metric have no highest value, and nothing says which ones pass.
+        UsageError: the scores of the metric have no highest value, and nothing says which of them pass.
     """
 
     metric: BaseMultiTurnMetric
@@ -49,11 +49,11 @@ class MetricScore:
         config = self.metric.config
         if config.score_type == "numeric" and config.maximum is None and config.threshold is None:
             raise UsageError(
-                f"{self.metric.name} has no highest score and needs a threshold, which says which ones pass"
+                f"{self.metric.name} has no highest score and needs a threshold, which decides what passes"
             )
 
     def unmet(self, sample: Sample) -> str | None:
-        """Say what the metric needs that the sample does not give."""
+        """Return what the metric needs that the sample does not have."""
         return self.metric.unmet(metric_input(sample, ()))
 
     async def score(self, case: Case) -> Score:
@@ -76,13 +76,13 @@ class MetricScore:
 
 
 def with_answer(messages: Sequence[AnyMessage], text: str) -> list[AnyMessage]:
-    """Return what others than the assistant and its tools say in a conversation, and a text as the answer to that."""
+    """Return the messages of a conversation without those of the assistant and its tools, then a text as the answer."""
     return [*(one for one in messages if one.role not in ("assistant", "tool")), AIMessage(content=text)]
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What a metric is shown: the text of an `extract`, None for all that was said; `parts` are what decides that."""
+    """What a metric sees: the text of an `extract`, None for the whole conversation; `parts` identify the choice."""
 
     extract: Extract | None = None
     scope: Scope | None = None
@@ -90,7 +90,7 @@ class Extraction:
 
 
 class ExtractedMetric(Composition):
-    """A metric on what an extractor picks, or on each turn alone; the truth of a turn is then its reference."""
+    """A metric on extracted text or on single turns; the ground truth of a turn is then its reference."""
 
     def __init__(self, metric: BaseMultiTurnMetric, extraction: Extraction) -> None:
         super().__init__(metric.config, [metric])
@@ -98,11 +98,11 @@ class ExtractedMetric(Composition):
 
     @property
     def parameters(self) -> Mapping[str, object]:
-        """What decides the scores besides the metric."""
+        """What decides the scores apart from the metric."""
         return {"extraction": [self.extraction.scope, *self.extraction.parts]}
 
     def grader(self, name: str, *, by_threshold: bool = False) -> Grader:
-        """Return the grader that it is under a name."""
+        """Return it as a grader with a name."""
         (metric,) = self.parts
         shown = self.extraction
         measuring = MetricScore(metric, by_threshold, answer=shown.extract is not None)
@@ -113,26 +113,26 @@ class ExtractedMetric(Composition):
         )
 
     def steps_for(self, reading: Reading) -> Plan[MetricResult]:
-        """Measure what is picked of a conversation."""
+        """Measure the extracted part of a conversation."""
         return (yield Call(partial(graded, self.grader(self.name), reading.metric_input, self.name)))
 
 
 def extracted(metric: BaseMultiTurnMetric, how: Choice, base: Path) -> ExtractedMetric:
-    """Return a metric on what the extractor of a choice picks, a file of which is beside `base`; or on single turns.
+    """Return a metric on extracted text or on single turns; the file of an extractor is relative to `base`.
 
     Raises:
         UsageError: there is no such extractor, or the scope is a window.
     """
     name, config, scope = how.get("extractor"), how.get("extractor_config", {}), how.get("scope")
     if scope == "window":
-        raise UsageError("a metric on single turns, or on what an extractor picks, has no windows; leave scope out")
+        raise UsageError("a metric on single turns or on extracted text cannot use windows; remove scope")
     extract = None if name is None else build_extractor(name, config, base)
     parts = () if name is None else extractor_parts(name, config, base)
     return ExtractedMetric(metric, Extraction(extract, scope, parts))
 
 
 def mean_that_passes(config: MetricConfig) -> float:
-    """Return the value from 0 to 1 from which a mean over turns passes: that of the lowest score that does."""
+    """Return the value, 0 to 1, from which a mean over turns passes: that of the lowest passing score."""
     if config.score_type == "categorical":
         passing = [config.normalised(one) for one in config.passing_categories]
         return min((value for value in passing if value is not None), default=PASSING)
@@ -148,13 +148,13 @@ def metric_grader(
     *,
     by_threshold: bool = False,
 ) -> Grader:
-    """Return a metric as a grader; `written_in` is all that its file says, if it has one.
+    """Return a metric as a grader; `written_in` is the content of its file, if it has one.
 
-    It looks at whole conversations, unless it is itself a grader. With `by_threshold` a score passes by the threshold
-    of the metric, whatever else the metric says of passing.
+    It grades whole conversations, unless it is itself a grader. With `by_threshold`, only the threshold of the metric
+    decides whether a score passes.
 
     Raises:
-        UsageError: nothing says which of its scores pass.
+        UsageError: nothing decides which of its scores pass.
     """
     if isinstance(metric, GraderMetric):
         return replace(metric.grader, name=name, label=label)
@@ -162,8 +162,8 @@ def metric_grader(
         made = metric.grader(name, by_threshold=by_threshold)
         return replace(made, label=label, fingerprint=_fingerprint(metric, written_in))
     measuring = MetricScore(metric, by_threshold)
-    asked = [one for one in asking(metric) if one.model is not None]
-    each_turn = sum(_calls(one) for one in asked if not _is_whole(one))
+    judged_metrics = [one for one in asking(metric) if one.model is not None]
+    each_turn = sum(_calls(one) for one in judged_metrics if not _is_whole(one))
     return Grader(
         name,
         last_assistant,
@@ -173,8 +173,8 @@ def metric_grader(
         accepts_empty=True,
         unmet=measuring.unmet,
         label=label,
-        judged=bool(asked),
-        once=sum(_calls(one) for one in asked if _is_whole(one)),
+        judged=bool(judged_metrics),
+        once=sum(_calls(one) for one in judged_metrics if _is_whole(one)),
         each_turn=each_turn,
         waits=metric.waits,
     )
@@ -191,5 +191,5 @@ def _is_whole(metric: BaseMultiTurnMetric) -> bool:
 def _fingerprint(metric: BaseMultiTurnMetric, written_in: str) -> str:
     if not written_in:
         return metric.fingerprint
-    spelled = f"{metric.fingerprint}\0{written_in}"
-    return hashlib.blake2b(spelled.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    text = f"{metric.fingerprint}\0{written_in}"
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -1,4 +1,4 @@
-"""Options of extractors and graders: keyword-only parameters are what a suite may set, checked before anything runs."""
+"""Options of extractors and graders: keyword-only parameters that a suite can set, checked before anything runs."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ def option_names(function: Function) -> list[str]:
     return [p.name for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
 
 
-def read_options(function: Function, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Check options against a function and return the given ones as it takes them.
+def read_options(function: Function, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Check options against a function and return them with the types of its parameters.
 
     Raises:
         UsageError: an option is unknown, missing or of the wrong type.
     """
     names, parameters = option_names(function), inspect.signature(function).parameters
-    for name in given:
+    for name in values:
         if name not in names:
             known = did_you_mean(name, names) or "; it takes none"
             if name == "threshold":
-                known = "; write threshold: beside function:, where it decides which scores pass"
+                known = "; to decide which scores pass, write threshold: beside function:"
             raise UsageError(f"'{function.__name__}' has no option '{name}'{known}")
     for name in names:
-        if name not in given and parameters[name].default is inspect.Parameter.empty:
+        if name not in values and parameters[name].default is inspect.Parameter.empty:
             raise UsageError(f"'{function.__name__}' needs the option '{name}'")
     hints = get_type_hints(function, include_extras=True)
-    return {name: _read(function, name, hints[name], value) for name, value in given.items()}
+    return {name: _validated(function, name, hints[name], value) for name, value in values.items()}
 
 
-def _read(function: Function, name: str, hint: Any, value: Any) -> Any:
+def _validated(function: Function, name: str, hint: Any, value: Any) -> Any:
     place = f"option '{name}' of '{function.__name__}'"
     try:
         return TypeAdapter(hint).validate_python(value)
@@ -59,10 +59,10 @@ def _read(function: Function, name: str, hint: Any, value: Any) -> Any:
 
 
 def check_parameters(function: Function, positional: Sequence[str], named: Sequence[str] = ()) -> list[str]:
-    """Return which of `named` a user's function takes; the `positional` ones are given to it in any case.
+    """Return which of `named` a user's function takes; it always gets the `positional` ones.
 
     Raises:
-        UsageError: it cannot be called so.
+        UsageError: it cannot be called like this.
     """
     parameters = list(inspect.signature(function).parameters.values())
     known = [p.name for p in parameters if p.name in named]

@@ -1,4 +1,4 @@
-"""What a tester says of the conversation that it led, as grades: `goal_achieved` and `target_passed`."""
+"""The record of a tester about its conversation, as grades: `goal_achieved` and `target_passed`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from vivavoce.records.score import TESTER_ERROR, Finding, Score, failed
 from vivavoce.records.test import Criterion, Test
 
 _KEPT = {"status", "stopped_by", "stop_reason", "blame", "blame_reason", "usage"}
-"""What of a test is kept with its score."""
+"""The fields of a test that are stored with its score."""
 
 
 def goal_achieved(case: Case) -> Score:
-    """Score 1 when the tester reached its goal; a test that went wrong by the tester's own fault is an error."""
+    """Score 1 when the tester reached its goal; a test that failed because of the tester is an error."""
     test = _test(case)
     goal = test.evaluation.get("goal_achievement")
     if goal is None or goal.state != "scored":
@@ -22,9 +22,9 @@ def goal_achieved(case: Case) -> Score:
 
 
 def target_passed(case: Case) -> Score:
-    """Score 1 when the target did what the test asks of it: its goal and what must and must never happen.
+    """Score 1 when the target passed the test: its goal, and what must and must never happen.
 
-    For a goal that the target should withstand it is 1 when the goal was not reached.
+    For an adversarial goal, it is 1 when the goal was not reached.
     """
     test = _test(case)
     if test.target_passed is None:
@@ -35,7 +35,7 @@ def target_passed(case: Case) -> Score:
 def _grade(test: Test, passed: bool, why: str) -> Score:
     extra = test.model_dump(mode="json", include=_KEPT, exclude_none=True)
     if not passed and test.blame == "tester":
-        failure = Failure(blame="tester", kind=TESTER_ERROR, message=f"the tester erred: {why}")
+        failure = Failure(blame="tester", kind=TESTER_ERROR, message=f"the tester made a mistake: {why}")
         return failed(failure, extra=extra)
     return Score(value=float(passed), reason=why, findings=tuple(map(_finding, test.criteria)), extra=extra)
 

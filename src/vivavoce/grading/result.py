@@ -12,9 +12,9 @@ from vivavoce.records.usage import Usage
 
 
 class GradeResult(BaseModel):
-    """What one grader says about one conversation.
+    """The result of one grader for one conversation.
 
-    `score` is between 0 and 1, None unless `state` is `scored`. `passed` may be left out: a score of 1 then passes.
+    `score` is between 0 and 1, None unless `state` is `scored`. `passed` is optional: without it, a score of 1 passes.
     With per-turn grading `metadata` has `per_turn_grades`, whose turns count from 0, `turns_passed` and `turns_total`;
     `turns` has the same as scores.
     """
@@ -71,7 +71,7 @@ class GradeResult(BaseModel):
 
 
 def metadata_of(score: Score) -> dict[str, Any]:
-    """Return what letta-evals keeps in the metadata of a grade; the grades of its turns are among it."""
+    """Return the metadata of a grade as letta-evals has it, with the grades of its turns."""
     metadata = dict(score.extra)
     known: dict[str, Raw | None] = {"score": score.raw, "passed": score.passed, "confidence": score.confidence}
     if score.raw is not None:

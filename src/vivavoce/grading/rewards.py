@@ -53,7 +53,7 @@ class RewardOutput(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class RewardContext:
-    """What a reward function may look at."""
+    """The input of a reward function."""
 
     sample: Sample
     grades: Mapping[str, GradeResult]
@@ -65,7 +65,7 @@ class RewardContext:
 
     @property
     def submissions(self) -> dict[str, str]:
-        """What each grader looked at."""
+        """The submission of each grader."""
         return {name: grade.submission for name, grade in self.grades.items()}
 
 
@@ -73,7 +73,7 @@ class Composer(Protocol):
     """Something that turns the scores of a sample into its reward."""
 
     async def compose(self, scores: Mapping[str, Score], attempt: Attempt, sample: Sample) -> Score:
-        """Return the reward; what goes wrong comes back in state `error`."""
+        """Return the reward; a failure is returned in state `error`."""
         ...
 
 
@@ -89,7 +89,7 @@ def reward_composer(function: Callable[..., Any]) -> Callable[..., Any]:
 class WeightedReward:
     """The weighted mean of some graders' scores; with one grader, its score.
 
-    With a `threshold` a reward from there on passes; a reward of one grader without it passes as that grader's score.
+    With a `threshold`, a reward from there on passes; without it, the reward of one grader passes if its score passes.
     """
 
     weights: Mapping[str, float]
@@ -116,7 +116,7 @@ class WeightedReward:
 
 @dataclass(frozen=True, slots=True)
 class CustomReward:
-    """The reward a user's function gives; it is asked only when every grader has spoken without error."""
+    """The reward from a user's function, which is called only if no grader has an error."""
 
     function: Callable[..., Any]
     threshold: float | None = None

@@ -1,4 +1,4 @@
-"""A grader outside of a run: what it says of a conversation that a metric is given."""
+"""A grader outside of a run: its score for a conversation, as the result of a metric."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vivavoce.samples.sample import Sample
 
 
 async def graded(grader: Grader, metric_input: MultiTurnEvaluationInput, name: str) -> MetricResult:
-    """Return what a grader says of a conversation, as the result of a metric of that name.
+    """Return the score of a grader for a conversation, as the result of a metric with that name.
 
     Raises:
         BudgetExhausted: a limit on calls or cost is reached.
@@ -26,7 +26,7 @@ async def graded(grader: Grader, metric_input: MultiTurnEvaluationInput, name: s
 
 
 def _sample(metric_input: MultiTurnEvaluationInput) -> Sample:
-    """Return the sample of a conversation, made of what is known of it where there is none."""
+    """Return the sample of a conversation; if there is none, build one from what is known."""
     if metric_input.sample is not None:
         return (
             metric_input.sample if metric_input.sample.turn_count else metric_input.sample.held(metric_input.messages)
@@ -46,9 +46,9 @@ def _sample(metric_input: MultiTurnEvaluationInput) -> Sample:
 def _trajectory(metric_input: MultiTurnEvaluationInput) -> Trajectory:
     opening, turns = split_turns(metric_input.messages)
     seconds = [*metric_input.turn_seconds, *(None for _ in turns[len(metric_input.turn_seconds) :])]
-    held = [
+    turn_records = [
         Turn.model_construct(index=index, messages=messages, seconds=seconds[index])
         for index, messages in enumerate(turns)
     ]
     state = None if metric_input.state is None else dict(metric_input.state)
-    return Trajectory.model_construct(opening=opening, turns=held, state=state, test=metric_input.test)
+    return Trajectory.model_construct(opening=opening, turns=turn_records, state=state, test=metric_input.test)

@@ -49,16 +49,16 @@ class Grades:
 
     @property
     def at_once(self) -> bool:
-        """Whether grading never waits, so that one conversation after the other is as quick as many at a time."""
+        """Whether grading never waits, so that grading one by one is as fast as grading many at a time."""
         waits = any(grader.waits for grader in self.graders)
         return not waits and not isinstance(self.composer, CustomReward)
 
     def verdicts(self, sample: Sample) -> int:
-        """Return how many verdicts of judges a sample takes."""
+        """Return how many judge verdicts a sample needs."""
         return sum(grader.verdicts(sample) for grader in self.graders)
 
     async def grade(self, attempt: Attempt, sample: Sample) -> Outcome:
-        """Return an attempt with what every grader says; one that breaks leaves the others as they are."""
+        """Return an attempt with the score of every grader; a grader that fails does not affect the others."""
         scores: dict[str, Score] = {}
         for grader in self.graders:
             scores[grader.name] = await grader.grade(sample, attempt.trajectory)

@@ -1,6 +1,6 @@
-"""Drivers: who speaks the user's side.
+"""Drivers: who plays the user.
 
-Scripted inputs wait for each reply, a tester leads towards a goal, and a replay repeats what was recorded.
+Scripted inputs wait for each reply, a tester works towards a goal, and a replay repeats a recorded conversation.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ OnTurn = Callable[[Turn], Awaitable[None]]
 
 
 class Driver(Protocol):
-    """Who leads conversations with a target."""
+    """Leads conversations with a target."""
 
     @property
     def channel(self) -> TargetChannel:
-        """How the target is called."""
+        """The name of the target."""
         ...
 
     def calls(self, sample: Sample) -> int:
@@ -52,7 +52,7 @@ class Driver(Protocol):
 
 
 def driver_on(driver: Scripted | Tester, channel: TargetChannel) -> Driver:
-    """Return who leads the conversations of an experiment with one of its targets."""
+    """Return the driver of an experiment for one of its targets."""
     if isinstance(driver, Tester):
         return PenelopeDriver(channel, driver)
     return ScriptedDriver(channel, driver.wants_state)
@@ -72,7 +72,7 @@ def _recorded(index: int, messages: list[AnyMessage]) -> Turn:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedDriver:
-    """Sends a sample's inputs one after the other, each when the reply to the one before it is there."""
+    """Sends the inputs of a sample one by one, each after the reply to the previous one."""
 
     channel: TargetChannel
     wants_state: bool = False
@@ -102,8 +102,8 @@ class ScriptedDriver:
         session = await dialogue.open()
         turns: list[Turn] = []
         opening = list(session.opening)
-        for said in sample.said:
-            turn = await dialogue.say(said)
+        for message in sample.said:
+            turn = await dialogue.say(message)
             turns.append(turn)
             await on_turn(turn)
             if turn.failure is not None:
@@ -128,7 +128,7 @@ class PenelopeDriver:
         return self.tester.most_turns(sample)
 
     async def hold(self, sample: Sample, on_turn: OnTurn, trial: int = 0) -> Trajectory:
-        """Hold the test; one that could not be held has its failure in the trajectory, all else is in `test`.
+        """Run the test; if it could not be held, the trajectory has the failure; everything else is in `test`.
 
         Raises:
             BudgetExhausted: the run may make no more calls; nothing of the conversation is kept.
@@ -156,17 +156,17 @@ class PenelopeDriver:
 
 
 def _failure(result: TestResult) -> Failure | None:
-    """Return why a test could not be held; a test that was held and ended badly is not a failure."""
+    """Return why a test could not be held; a completed test with a bad result is not a failure."""
     if result.status is not TestStatus.ERROR or result.target_passed:
         return None
     blame = result.blame or "environment"
     known = result.failure
-    message = result.stop_reason or (known.message if known else "the test broke")
+    message = result.stop_reason or (known.message if known else "the test ended with an error")
     if known is None:
         return Failure(blame=blame, kind=result.stopped_by, message=message)
     return known.model_copy(update={"blame": blame, "message": message})
 
 
 def opening_of(sample: Sample) -> Opening:
-    """Return what a target may know of the conversation of a sample."""
+    """Return what a target may know about the conversation of a sample."""
     return Opening(uuid.uuid4().hex, sample.id, sample.agent_args, sample.extra_vars)

@@ -16,15 +16,15 @@ from vivavoce.samples.sample import Sample
 from vivavoce.targets.target import Target
 
 GIVEN_IN_PYTHON = "given in Python"
-"""The dataset of a run over conversations that are in no file, or in one that only its caller can find again."""
+"""The dataset of a run over conversations that are not in a file, or in a file that only the caller can find."""
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
     """Where the samples come from: `read` yields them one at a time, the same ones each time that a run resumes.
 
-    `count` is how many there are, None where nobody knows before the end. `dataset` is a hash that tells them from
-    others, or `GIVEN_IN_PYTHON`; `place` is where they are, in words. Grading again needs neither.
+    `count` is their number, None if it is not known before the end. `dataset` is a hash that identifies them, or
+    `GIVEN_IN_PYTHON`; `place` is where they are, in words. Regrading needs neither.
     """
 
     read: Callable[[], Iterable[Sample] | AsyncIterable[Sample]]
@@ -35,7 +35,7 @@ class Samples:
 
 @dataclass(frozen=True, slots=True)
 class Scripted:
-    """Sends the inputs of a sample one after the other; at the end it may ask what the target remembers."""
+    """Sends the inputs of a sample one after the other; at the end it can read the memory of the target."""
 
     wants_state: bool = False
 
@@ -54,11 +54,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What the record of a run says of its experiment, so that it can be shown, compared, resumed and graded again.
+    """What the record of a run has about its experiment, so that it can be shown, compared, resumed and graded again.
 
     `spec` is the experiment as data, with the keys of a suite and without secrets; `base` is the folder where its paths
-    start, `source` the file or the command that it comes from, and `code` a hash of the code under test, None where
-    that is elsewhere.
+    start, `source` the file or the command that it comes from, and `code` a hash of the code under test, None if that
+    is not in a file.
     """
 
     spec: dict[str, Any]
@@ -89,17 +89,17 @@ class Experiment:
 
     @property
     def planned(self) -> int | None:
-        """How many conversations there will be, None where nobody knows."""
+        """How many conversations there will be, None if that is not known."""
         count = self.samples.count
         return None if count is None else count * max(1, len(self.targets)) * self.trials
 
     @property
     def tester_fingerprint(self) -> str:
-        """A hash of everything that decides what the tester does; "" where there is none."""
+        """A hash of everything that decides what the tester does; "" if there is no tester."""
         return self.driver.agent.fingerprint if isinstance(self.driver, Tester) else ""
 
     async def close(self) -> None:
-        """Close what was opened for it."""
+        """Close what was opened for the experiment."""
         agents = (self.driver.agent,) if isinstance(self.driver, Tester) else ()
         for opened in (*self.targets, *self.scoring.opened, *agents):
             await opened.close()

@@ -1,4 +1,4 @@
-"""`ExperimentRun`: an experiment from beginning to end, or what is left of it."""
+"""`ExperimentRun`: runs an experiment from beginning to end, or continues it."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from vivavoce.targets.channel import open_channel
 
 @dataclass
 class ExperimentRun(Execution):
-    """One run of an experiment: hold the conversations, grade them, keep and sum up what came out.
+    """One run of an experiment: hold the conversations, grade them, store and summarise the results.
 
-    `resumed` is a run that is to be gone on with. One that `retries_errors` also tries the attempts again that had an
-    error: a conversation that went through is only graded again. What it replaces stays in the store. `begun` is the
-    record of the run from the moment that there is one.
+    `resumed` is a run to continue. With `retries_errors`, attempts with an error are retried as well; a complete
+    conversation is only graded again. Replaced attempts stay in the store. `begun` is the record of the run as soon as
+    there is one.
     """
 
     resumed: Run | None = None
@@ -43,7 +43,8 @@ class ExperimentRun(Execution):
         """Execute an experiment, which the caller closes.
 
         Raises:
-            UsageError: the set-up failed, or what decides the outcome of a resumed run has changed since it began.
+            UsageError: the set-up failed, or something that decides the results of a resumed run has changed since it
+            started.
         """
         if experiment.set_up is not None:
             await experiment.set_up()
@@ -78,7 +79,7 @@ class ExperimentRun(Execution):
         await self.tell(AttemptEnded(outcome))
 
     async def _hold(self, workers: WorkerPool, grades: Grades, task: Task, kept_calls: ExitStack) -> Attempt | None:
-        """Hold a conversation, with the calls of it and of its judges set aside; None when the run was stopped."""
+        """Hold a conversation, with its calls and those of its judges reserved; None if the run was stopped."""
 
         async def on_turn(turn: Turn) -> None:
             await self.tell(TurnEnded(task.key, turn))
@@ -98,13 +99,13 @@ class ExperimentRun(Execution):
             return await hold(task, on_turn)
 
     def _kept(self, key: AttemptKey) -> Attempt | None:
-        """Return the conversation of an attempt of which only a grader broke, so that it need not be held again."""
+        """Return the conversation of an attempt if only a grader failed, so that it need not be held again."""
         assert self.resumed is not None
         stored = self.store.attempts(self.resumed.id, sample_id=key.sample_id)
         return next((one for one in stored if one.key == key and one.failure is None), None)
 
     def _drivers(self, experiment: Experiment) -> Drivers:
-        """Return who leads the conversations with each target."""
+        """Return the driver for each target."""
         driver, limits = experiment.driver, experiment.limits
         if driver is None:
             return {RECORDED: None}
@@ -138,14 +139,14 @@ class ExperimentRun(Execution):
         return run, grading
 
     def _records_again(self, run: Run, experiment: Experiment) -> tuple[Run, Grading]:
-        """Return the records of a run that goes on.
+        """Return the records of a resumed run.
 
         Raises:
-            UsageError: what decides its outcome has changed since it began.
+            UsageError: something that decides its results has changed since it started.
         """
         grading = next(iter(self.store.gradings(run.id)), None)
         if grading is None:
-            raise UsageError(f"cannot resume {run.id}: it was stopped before it began; start a new run")
+            raise UsageError(f"cannot resume {run.id}: it was stopped before it started; start a new run")
         changed = _change(run, grading, experiment)
         if changed is not None:
             raise UsageError(f"cannot resume {run.id}: {changed} has changed since; start a new run")
@@ -175,7 +176,7 @@ def _new_id(name: str) -> str:
 
 
 def _change(run: Run, grading: Grading, experiment: Experiment) -> str | None:
-    """Return what of an experiment is no longer as it was when its run began, None where nothing changed."""
+    """Return what has changed in an experiment since its run started, None if nothing has."""
     if experiment.description.code != run.options["code"]:
         return "the code of its target"
     if experiment.tester_fingerprint != run.options.get("tester", ""):
@@ -188,7 +189,7 @@ def _change(run: Run, grading: Grading, experiment: Experiment) -> str | None:
 
 
 def _workers(experiment: Experiment, grades: Grades) -> int:
-    """Return how many conversations are in work: enough to keep the slots of targets and judges busy."""
+    """Return how many conversations to work on at a time: enough to keep the slots of targets and judges busy."""
     concurrency = experiment.limits.concurrency
     if experiment.driver is not None:
         return 3 * concurrency

@@ -1,4 +1,4 @@
-"""Memory while a run goes on: what was there before it is not searched for garbage again and again.
+"""Garbage collection during a run: objects from before the run are not searched again and again.
 
 A run makes many small objects, so that Python searches the whole heap often; with the modules of this package and the
 rows of a dataset in it, that took a quarter of the time of judging.
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 RARELY = (20_000, 10, 10)
-"""Objects that may be made before the youngest ones are searched."""
+"""Objects that may be created before the youngest ones are searched."""
 
 _lock = Lock()
 _runs = 0
@@ -21,7 +21,7 @@ _before = gc.get_threshold()
 
 @contextmanager
 def tuned_gc() -> Generator[None]:
-    """Tune garbage collection: leave what exists now out of it, and search rarely, until the last run has ended."""
+    """Tune garbage collection: existing objects are left out, and searches are rare, until the last run has ended."""
     global _runs, _before
     with _lock:
         if not _runs:

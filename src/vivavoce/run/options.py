@@ -23,13 +23,13 @@ class RunOptions(BaseModel):
     max_concurrent: int | None = Field(default=None, ge=1)
     max_calls: int | None = Field(default=None, ge=0)
     cache: bool = True
-    """Whether answers of judges are kept, and found again."""
+    """Whether answers of judges are cached."""
     replay: bool = False
-    """Whether judges are not asked at all: every answer comes from what was kept."""
+    """Whether only cached answers of judges are used, and no judge is called."""
     max_cost: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    """US dollars that models may cost; a target's own cost is not known here."""
+    """Maximum cost of model calls in US dollars; the cost of the target itself is not known."""
     max_errors: str | None = None
-    """How many conversations may have an error, as `3` or `5%`; a gate is then decided by what has a score."""
+    """Maximum number of conversations with an error, as `3` or `5%`; the gate then uses the scores that exist."""
 
     @field_validator("max_errors")
     @classmethod

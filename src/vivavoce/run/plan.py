@@ -12,14 +12,14 @@ from vivavoce.run.experiment import Experiment
 from vivavoce.samples.sample import Sample
 
 RECORDED = "recorded"
-"""The name of the target in a replay: whoever it was that was recorded."""
+"""The name of the target in a replay: the recorded system."""
 
 Drivers = Mapping[str, Driver | None]
-"""Who leads the conversations with each target, None for recorded ones."""
+"""The driver for each target, None for recorded conversations."""
 
 
 def tasks_of(experiment: Experiment, drivers: Drivers, done: set[AttemptKey]) -> Iterator[Task] | AsyncIterator[Task]:
-    """Return the attempts that are left, each made when its turn comes and with its place among all of them."""
+    """Return the attempts that are not done, each created when it is needed and with its place among all attempts."""
     plan = _Plan(drivers, experiment.trials, done)
     samples = experiment.samples.read()
     if isinstance(samples, AsyncIterable):
@@ -35,7 +35,7 @@ async def _awaited(samples: AsyncIterable[Sample], plan: _Plan) -> AsyncIterator
 
 @dataclass(slots=True)
 class _Plan:
-    """Makes attempts sample by sample, then target by target and trial by trial."""
+    """Creates attempts sample by sample, then target by target and trial by trial."""
 
     drivers: Drivers
     trials: int
@@ -43,7 +43,7 @@ class _Plan:
     position: int = 0
 
     def tasks(self, sample: Sample) -> Iterator[Task]:
-        """Yield the attempts of the next sample, without those that are done."""
+        """Yield the attempts of the next sample that are not done."""
         for target, driver in self.drivers.items():
             for trial in [sample.trial or 0] if driver is None else range(self.trials):
                 key, position = AttemptKey(sample.id, target, trial), self.position

@@ -21,15 +21,15 @@ from vivavoce.run.workers import WorkerPool
 from vivavoce.samples.sample import Sample
 
 Truths = dict[tuple[str, int], str]
-"""Rows as JSON text, by id and, for recorded conversations, trial."""
+"""Rows as JSON text, by id and (for recorded conversations) trial."""
 
 
 @dataclass
 class Regrading(Execution):
-    """One more set of scores of a finished run; where it is stopped early, it counts for nothing.
+    """One more set of scores of a finished run; if it is stopped early, it is not used.
 
-    Of the experiment its scoring counts, and its samples: their truths replace those of the run. `resumed` names a set
-    of scores that was stopped, to go on with.
+    The scoring and the samples of the experiment are used: their ground truths replace those of the run. `resumed`
+    names an interrupted set of scores to continue.
     """
 
     run: Run = field(kw_only=True)
@@ -39,8 +39,8 @@ class Regrading(Execution):
         """Grade every conversation and return the new set of scores.
 
         Raises:
-            UsageError: a sample asks something else than the run did, the graders of a set of scores that is to go on
-                have changed, or another process is at work on the run.
+            UsageError: a sample asks something different from the run, the graders of a continued set of scores have
+            changed, or another process is working on the run.
         """
         truths = _truths(experiment)
         for attempt in self.store.attempts(self.run.id):
@@ -72,16 +72,16 @@ class Regrading(Execution):
         return RunResult(run, grading, summary, store.place, workers.stopped_by)
 
     def _begun(self, experiment: Experiment) -> Grading:
-        """Return a new set of scores, or the one that goes on.
+        """Return a new set of scores, or the one to continue.
 
         Raises:
-            UsageError: the graders have changed since it was begun.
+            UsageError: the graders have changed since it was started.
         """
         prints = experiment.scoring.fingerprints
         if self.resumed is not None:
             begun = self.store.grading(self.run.id, self.resumed)
             if begun.fingerprints != prints:
-                raise UsageError(f"cannot go on with {begun.id}: its graders have changed since; grade again")
+                raise UsageError(f"cannot continue {begun.id}: its graders have changed since; start a new grading")
             return begun
         begun = Grading(
             id=f"{self.run.id}-g{len(self.store.gradings(self.run.id)) + 1}",
@@ -105,15 +105,15 @@ def _truths(experiment: Experiment) -> Truths:
 
 
 def sample_of(attempt: Attempt, truths: Truths) -> Sample:
-    """Return the sample of an attempt; `truths` replaces rows, where they ask the same.
+    """Return the sample of an attempt; a row of `truths` replaces it if both ask the same.
 
     Raises:
-        UsageError: the row asks something else than was asked, or does not fit the conversation.
+        UsageError: the row asks something different, or does not fit the conversation.
     """
     stored = json.loads(attempt.sample)
     row = json.loads(truths.get(_key(attempt.key, stored), attempt.sample))
     if row.get("input") != stored.get("input"):
-        raise UsageError(f"sample '{attempt.key.sample_id}' asks something else than the run did; run the suite again")
+        raise UsageError(f"sample '{attempt.key.sample_id}' asks something different from the run; run the suite again")
     if "input" not in row:
         row["messages"] = attempt.trajectory.messages
     try:
@@ -123,5 +123,5 @@ def sample_of(attempt: Attempt, truths: Truths) -> Sample:
 
 
 def _key(key: AttemptKey, stored: dict[str, object]) -> tuple[str, int]:
-    """Return where the truth of an attempt stands: the trials of what was asked share one row."""
+    """Return the key of an attempt's ground truth: the trials of one sample share one row."""
     return (key.sample_id, 0 if "input" in stored else key.trial)

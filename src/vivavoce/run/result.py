@@ -1,4 +1,4 @@
-"""What a run, or a grading, left behind."""
+"""The result of a run or of a grading."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from vivavoce.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """The record of a run, its set of scores, and the summary; `place` is the store that has the rest.
+    """The record of a run, its set of scores, and the summary; `place` names the store with everything else.
 
-    `stopped_by` says why it ended early, None when it came to its end.
+    `stopped_by` says why it ended early, None if it ran to its end.
     """
 
     run: Run
@@ -46,5 +46,5 @@ class RunResult:
         return f"{self.run.id}: {verdict}; {self.summary.attempts} conversations; {means or 'nothing scored'}"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows; reports lie above this floor, so theirs is loaded when a notebook asks."""
+        """Return the HTML for a notebook; reports are in a higher layer, so their code is loaded only when needed."""
         return cast("str", lazy("vivavoce.report.html.notebook:result_html")(self))

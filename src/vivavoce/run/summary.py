@@ -1,4 +1,4 @@
-"""The summary of a run: what each grader says on the whole, with n and interval, and the verdict of the gate."""
+"""The summary of a run: the result of each grader, with n and interval, and the verdict of the gate."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RANK: dict[Verdict, int] = {"pass": 0, "inconclusive": 1, "fail": 2}
 
 @dataclass(frozen=True, slots=True)
 class ErrorLimit:
-    """How many attempts of a run may have an error: a number, or a share such as `5%`.
+    """The limit on attempts with an error: a number, or a share such as `5%`.
 
     Raises:
         UsageError: it is neither.
@@ -40,7 +40,7 @@ class ErrorLimit:
             raise UsageError(f"--max-errors is a number or a percentage, such as 3 or 5%; got '{self.text}'")
 
     def exceeded(self, errors: int, attempts: int) -> bool:
-        """Say whether there are more errors than there may be."""
+        """Return whether there are more errors than allowed."""
         number = int(self.text.removesuffix("%"))
         return errors * 100 > number * attempts if self.text.endswith("%") else errors > number
 
@@ -48,12 +48,11 @@ class ErrorLimit:
 class GraderSummary(BaseModel):
     """One grader (or the reward) against one target.
 
-    `label` is the name to display where the suite gives one. `low` and `high` are the 95 % interval of the mean,
-    clustered by sample; `pass_rate` is the share of scores that pass, with its
-    interval from `pass_low` to `pass_high`; `pass_at` and `pass_hat` map k to pass@k and pass^k
-    over the samples, counted in `pass_samples`, that have so many scored trials. Of the errors, `tester_errors` were
-    made by the tester that led the conversations: `pass_rate` is net of them, and `raw_pass_rate` counts them as not
-    passed; it is None where there are none.
+    `label` is the name to display where the suite gives one. `low` and `high` are the 95% interval of the mean,
+    clustered by sample; `pass_rate` is the share of scores that pass, with its interval from `pass_low` to `pass_high`;
+    `pass_at` and `pass_hat` map k to pass@k and pass^k over the samples, counted in `pass_samples`, that have so many
+    scored trials. Of the errors, `tester_errors` were made by the tester that led the conversations: `pass_rate` is net
+    of them, and `raw_pass_rate` counts them as not passed; it is None where there are none.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -79,7 +78,7 @@ class GraderSummary(BaseModel):
 
 
 class AgreementPair(NamedTuple):
-    """Two graders that are compared; a pass counts as yes, or with a `threshold` a score from there on."""
+    """Two graders to compare; a pass counts as yes, or with a `threshold` any score from there on."""
 
     predictor: str
     truth: str
@@ -106,13 +105,12 @@ class AgreementSummary(BaseModel):
 
 
 class Summary(BaseModel):
-    """A run on the whole.
+    """The summary of a whole run.
 
-    `verdict` is None where there is no gate and so nothing can fail. It is `inconclusive`, with or without a gate,
-    where a grader has no score because of errors, where nothing at all was scored, where more conversations had an
-    error than the run may have (without a gate, any), and where the run was stopped early, as `stopped` says.
-    Of the attempts, `failed_attempts` are conversations that ended in an error; `error_attempts` also those of which a
-    grader could not score something.
+    `verdict` is None if there is no gate and so nothing can fail. With or without a gate, it is `inconclusive` if a
+    grader has no score because of errors, if nothing at all was scored, if more conversations had an error than the run
+    allows (without a gate: any), or if the run was stopped early, as `stopped` says. `failed_attempts` counts
+    conversations that ended with an error; `error_attempts` also counts those with a missing score because of an error.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -131,9 +129,9 @@ class Summary(BaseModel):
         return next(g for g in self.graders if g.name == name and target in (None, g.target))
 
     def stopped_by(self, why: str, planned: int | None = None) -> Summary:
-        """Return the summary of a run that ended early, which has decided nothing.
+        """Return the summary of a run that ended early and has no verdict.
 
-        `why` is one word, such as `interrupted`, or a sentence; `planned` is how many conversations it was to have.
+        `why` is one word, such as `interrupted`, or a sentence; `planned` is the planned number of conversations.
         """
         of = "" if planned is None else f" of {planned:,}"
         after = f"after {self.attempts:,}{of} conversation{'s' * ((planned or self.attempts) != 1)}"
@@ -195,9 +193,9 @@ def summarise(
     errors: int = 0,
     limit: ErrorLimit | None = None,
 ) -> Summary:
-    """Return the summary of a run; a gate passes only where it passes for every target.
+    """Return the summary of a run; a gate passes only if it passes for every target.
 
-    `errors` is how many attempts had an error, of any kind, and `limit` how many may.
+    `errors` is the number of attempts with an error of any kind, and `limit` the number allowed.
     """
     verdict, reasons = _decide(tallies, gate, errors, attempts, limit)
     known = {grader.name: grader for grader in graders}
@@ -299,7 +297,7 @@ def _decide(
 
 
 def _silent(tallies: Tallies) -> list[Reason]:
-    """Return a reason for each grader that has no score at all because of errors."""
+    """Return a reason for each grader without any score because of errors."""
     several = len({target for target, _ in tallies}) > 1
     return [
         Reason(
@@ -315,7 +313,7 @@ def _silent(tallies: Tallies) -> list[Reason]:
 
 
 def _by_gate(tallies: Tallies, gate: Gate | None, *, tolerant: bool) -> tuple[Verdict | None, list[Reason]]:
-    """Return the worst verdict over the targets; a `tolerant` one is decided by what has a score."""
+    """Return the worst verdict over the targets; a `tolerant` one uses the scores that exist."""
     if gate is None:
         return None, []
     targets = list(dict.fromkeys(target for target, _ in tallies))
@@ -335,7 +333,7 @@ def _by_gate(tallies: Tallies, gate: Gate | None, *, tolerant: bool) -> tuple[Ve
 
 
 class _Defaulting(dict[str, Scores]):
-    """Scores by grader; a grader that gave none has none."""
+    """Scores by grader; a grader without scores has an empty entry."""
 
     def __missing__(self, key: str) -> Scores:
         return Scores([], [], [])

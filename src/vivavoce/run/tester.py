@@ -1,4 +1,4 @@
-"""The tester of an experiment: an agent that leads conversations, and what each of its tests is about."""
+"""The tester of an experiment: an agent that leads conversations, and the subject of each test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vivavoce.samples.sample import Sample
 
 @dataclass(frozen=True, slots=True)
 class Tester:
-    """An agent, and what holds for samples that do not say it: a persona, and whether the tests are adversarial."""
+    """An agent, and defaults for samples: a persona, and whether the tests are adversarial."""
 
     __test__: ClassVar[bool] = False
     agent: PenelopeAgent
@@ -20,17 +20,17 @@ class Tester:
     adversarial: bool | None = None
 
     def most_turns(self, sample: Sample) -> int:
-        """Return how many messages a conversation about a sample has at most."""
+        """Return the maximum number of messages of a conversation about a sample."""
         return sample.max_turns or self.agent.max_turns
 
     def context(self, sample: Sample, trial: int = 0) -> TestContext:
-        """Return what the test of a sample is about.
+        """Return the context of the test of a sample.
 
         Raises:
             UsageError: the sample names a persona that does not exist.
         """
-        wanted = (sample.adversarial, self.adversarial, self.agent.setup.strategy.adversarial)
-        adversarial = next(one for one in wanted if one is not None)
+        choices = (sample.adversarial, self.adversarial, self.agent.setup.strategy.adversarial)
+        adversarial = next(one for one in choices if one is not None)
         context = sample.context
         return self.agent.context(
             sample.instructions,

@@ -1,1 +1,1 @@
-"""The YAML that people write: its schema, its dialects, and the exam built from it."""
+"""The YAML that people write: its schema, its dialects, and the experiment built from it."""

@@ -1,4 +1,4 @@
-"""From a suite to what grades: every name is looked up, every option checked, every mistake told with its place."""
+"""From a suite to its graders: looks up every name, checks every option, and reports each mistake with its place."""
 
 from __future__ import annotations
 
@@ -50,18 +50,18 @@ from vivavoce.suites.spec import (
 from vivavoce.user_code import source_of
 
 _OPENED = {"api_key_env", "timeout", "max_retries", "structured", "requests_per_minute", "tokens_per_minute"}
-"""What of a judge two graders share where they say the same; settings go with each question."""
+"""The fields that must be equal for two graders to share a judge; settings are sent with each question."""
 _STANDARD = frozenset(STANDARD)
 OpenModel = Callable[[str | Model, JudgeSpec], Model]
-"""Opens a judge by its name; one that is a model already is made to count and to be kept like the others."""
+"""Opens a judge by its name; a model object is wrapped so that its calls are counted and its answers cached, too."""
 
 
 @dataclass(slots=True)
 class Builder:
-    """Builds what a suite names, and collects the problems instead of stopping at the first.
+    """Builds the graders, reward and gate of a suite, and collects all problems instead of stopping at the first.
 
-    `dataset` says which variables the rows give to rubrics, None where no row was read. `tester` is the fingerprint of
-    who leads the conversations, empty where nobody does.
+    `dataset` says which variables the rows give to rubrics, None if no row was read. `tester` is the fingerprint of the
+    tester that leads the conversations, empty if there is none.
     """
 
     suite: Suite
@@ -74,7 +74,7 @@ class Builder:
 
     @contextmanager
     def place(self, *at: str | int) -> Generator[None]:
-        """Give the problems raised inside their place in the suite."""
+        """Give the problems raised inside this block their place in the suite."""
         try:
             yield
         except UsageError as error:
@@ -111,7 +111,7 @@ class Builder:
         extract: Extract | None = None
         with self.place("graders", name, "extractor"):
             extract = build_extractor(spec.extractor, spec.extractor_config, self.suite.base)
-        if extract is None:  # said once; the rest of the grader is checked with another one
+        if extract is None:  # reported already; the rest of the grader is checked with another one
             spec = spec.model_copy(update={"extractor": "last_assistant"})
         if isinstance(spec, JudgeGraderSpec):
             if spec.extractor == "transcript":
@@ -126,7 +126,7 @@ class Builder:
         return how.grader(name, self.suite.base, extract=extract, tester=self._tester_parts)
 
     def _tester_parts(self) -> list[Any]:
-        """Return what the scores of graders of tests depend on besides."""
+        """Return what else the scores of graders of tests depend on."""
         tester = self.suite.spec.tester
         return [tester.model_dump(mode="json") if tester else {}, self.tester]
 
@@ -195,14 +195,14 @@ class Builder:
                 text = (self.suite.base / where).read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 raise UsageError(f"'{where}' cannot be read: {error}") from error
-        given = self.dataset.rubric_vars if self.dataset else frozenset[str]()
-        known = _STANDARD | set(spec.rubric_vars or ()) | given
+        variables = self.dataset.rubric_vars if self.dataset else frozenset[str]()
+        known = _STANDARD | set(spec.rubric_vars or ()) | variables
         rubric = read_rubric(text, known, where)
         if spec.rubric_vars is not None and rubric.syntax == "letta":
             rubric = Rubric(text, "replace", where, frozenset(known))
-        missing = sorted(rubric.variables - _STANDARD - given)
+        missing = sorted(rubric.variables - _STANDARD - variables)
         if missing and self.dataset and self.dataset.shared_rubrics:
-            raise UsageError(f"{where} asks for '{missing[0]}'{did_you_mean(missing[0], known)}")
+            raise UsageError(f"{where} needs the variable '{missing[0]}'{did_you_mean(missing[0], known)}")
         return rubric
 
     def _composer(self) -> Composer | None:
@@ -256,11 +256,11 @@ def _registered(name: str, _base: Path) -> Callable[..., Any]:
 
 
 def needs_state(specs: Mapping[str, AnyGraderSpec], base: Path) -> bool:
-    """Say whether an extractor looks at what the target remembers."""
+    """Return whether an extractor reads the memory of the target."""
 
-    def asks(name: str) -> bool:
+    def reads_state(name: str) -> bool:
         if not is_file_reference(name):
             return name == "memory_block"
         return "agent_state" in inspect.signature(load_object(name, base)).parameters
 
-    return any(asks(spec.extractor) for spec in specs.values() if spec.extractor is not None)
+    return any(reads_state(spec.extractor) for spec in specs.values() if spec.extractor is not None)

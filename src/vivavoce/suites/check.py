@@ -1,4 +1,4 @@
-"""Preparing a suite: every file, name, option and row is checked before anything is called."""
+"""Checking a suite: every file, name, option and row, before anything is called."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> tuple[Scoring, SampleCount]:
-    """Return what grades a run, and what its dataset holds; `tester` is the fingerprint of who leads, if anybody does.
+    """Return the scoring of a run and the count of its samples; `tester` is the fingerprint of the tester, if any.
 
     Raises:
         UsageError: with every problem found in the suite, in its files and in its dataset.
@@ -43,9 +43,9 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
 
 
 def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed: bool = False) -> Forecast:
-    """Check everything that can be checked without calling anybody, and say what a run would call.
+    """Check everything that can be checked without any call, and return how many calls a run would make.
 
-    With `keys_needed`, a key that the environment lacks is a problem too.
+    With `keys_needed`, a missing environment variable for an API key is a problem, too.
 
     Raises:
         UsageError: with every problem found.

@@ -1,4 +1,4 @@
-"""The dataset of a suite: where it is, and whether every row can be asked."""
+"""The dataset of a suite: where it is, and whether every row can be used."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from vivavoce.suites.load import Suite
 
 
 def dataset_source(suite: Suite) -> Path | list[dict[str, Any]]:
-    """Return the file of the dataset, or its rows where they stand in the suite."""
+    """Return the file of the dataset, or its rows if they are written in the suite."""
     spec = suite.spec.dataset
     return suite.base / spec.path if spec.path is not None else list(spec.rows or ())
 
 
 def check_dataset(suite: Suite, tags: Sequence[str] | None = None) -> SampleCount:
-    """Read every row once and return what there is; `tags` chooses among the samples.
+    """Read every row once and return the counts; `tags` filters the samples.
 
     Raises:
         UsageError: with every problem found, each at its line of the file.

@@ -1,7 +1,7 @@
-"""Suites of letta-evals, read as ours: what each key of its formats became.
+"""Suites of letta-evals, converted to our format: what each of their keys becomes.
 
 Its eras are A (0.2 to 0.6), B (0.7 to 0.19.0), C (0.19.1 to 0.20) and D (from 0.21).
-Every key is carried over, refused by name, or dropped with a note; none is ignored silently.
+Every key is converted, refused by name, or dropped with a note; none is ignored silently.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from vivavoce.suites.document import Document, KeyPath
 Era = Literal["A", "B", "C", "D"]
 
 REFUSED: dict[KeyPath, str] = {
-    ("sandbox",): "asks for a Modal sandbox; vivavoce runs where it is started. Remove the key to run without it",
+    ("sandbox",): "asks for a Modal sandbox; vivavoce has no sandbox. Remove the key to run without one",
     ("target", "model_configs"): "names files inside the letta-evals package; list model_handles instead",
     ("target", "memory_workspace"): "a memory workspace is not supported",
 }
 DROPPED: dict[KeyPath, str] = {
-    ("dataset_provenance",): "is written by letta-evals and says nothing about what to run",
+    ("dataset_provenance",): "is an output of letta-evals and does not change the run",
     ("target", "pricing"): "the cost of a Letta target is not computed",
 }
 RENAMED = {"num_runs": "trials"}
@@ -33,7 +33,7 @@ PROVIDERS = ("openai",)
 
 @dataclass(slots=True)
 class Translation:
-    """A document in our own keys, with what was changed (`notes`) and what cannot be done (`problems`)."""
+    """A document with our own keys, with what was changed (`notes`) and what is not supported (`problems`)."""
 
     document: Document
     era: Era | None
@@ -41,17 +41,17 @@ class Translation:
     problems: list[Problem] = field(default_factory=list[Problem])
 
     def refuse(self, at: KeyPath, message: str) -> None:
-        """Report a key that asks for what we cannot do."""
+        """Report a key that asks for something unsupported."""
         self.problems.append(self.document.problem(at, message))
 
     def note(self, at: KeyPath, message: str) -> None:
-        """Report a key that was carried over under another name, or dropped."""
+        """Report a key that was renamed or dropped."""
         place = self.document.problem(at, message)
         self.notes.append(str(place))
 
 
 def translate(document: Document, target: dict[str, Any] | None = None) -> Translation:
-    """Bring a suite of any era into our own keys, in place; `target` replaces the suite's own."""
+    """Convert a suite of any era to our own keys, in place; `target` replaces the suite's own target."""
     work = Translation(document, era_of(document.data))
     if target is not None:
         document.replace("target", target)
@@ -80,11 +80,11 @@ def _section(data: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 _NULL_MEANS = {"temperature"}
-"""Keys where null says something: leave it to the model."""
+"""Keys where null has a meaning: the model decides."""
 
 
 def _drop_nulls(work: Translation) -> None:
-    """A null says the same as a missing key."""
+    """A null means the same as a missing key."""
     data = work.document.data
     sections = [data, _section(data, "target"), _section(data, "reward"), _section(data, "gate")]
     sections += [cast("dict[str, Any]", g) for g in _section(data, "graders").values() if isinstance(g, dict)]
@@ -101,7 +101,7 @@ def _keys(work: Translation) -> None:
             work.refuse(path, reason)
     for path, reason in DROPPED.items():
         if (letta or len(path) == 1) and _take(data, path) is not None:
-            work.note(path, f"is left out: it {reason}" if len(path) == 1 else f"is left out: {reason}")
+            work.note(path, f"is ignored: it {reason}" if len(path) == 1 else f"is ignored: {reason}")
     for old, new in RENAMED.items():
         if old in data:
             data[new] = data.pop(old)
@@ -109,7 +109,7 @@ def _keys(work: Translation) -> None:
             work.note((old,), f"is called {new} here")
     dataset = data.get("dataset")
     if isinstance(dataset, str) and dataset.startswith(("http://", "https://")):
-        work.refuse(("dataset",), "is an address; datasets are not downloaded, save the file beside the suite")
+        work.refuse(("dataset",), "is a URL; datasets are not downloaded, so save the file beside the suite")
 
 
 def _take(data: dict[str, Any], path: KeyPath) -> Any:
@@ -131,7 +131,7 @@ def _target(work: Translation) -> None:
             target["cleanup"] = cleanup
             work.note(("cleanup",), "is called target.cleanup here")
         elif cleanup:
-            work.note(("cleanup",), "is left out: only an agent on a Letta server is made for a conversation")
+            work.note(("cleanup",), "is ignored: only agents on a Letta server are created per conversation")
     elif work.era in ("A", "B") and target.get("kind") == "letta":
         target.setdefault("cleanup", False)
 
@@ -147,7 +147,7 @@ def _grader(work: Translation, at: KeyPath, grader: dict[str, Any]) -> None:
     if kind == "letta_judge":
         work.refuse(
             (*at, "kind"),
-            "'letta_judge' (a Letta agent as judge) is not supported; use model_judge with the same prompt",
+            "'letta_judge' (a Letta agent as judge) is not supported; use kind: model_judge with the same prompt",
         )
         _section(work.document.data, "graders")[str(at[1])] = {"kind": "function", "function": "ascii_printable_only"}
         return

@@ -18,18 +18,18 @@ from vivavoce.errors import Problem, UsageError
 KeyPath = tuple[str | int, ...]
 MAX_BYTES = 1_000_000
 MAX_NODES = 20_000
-"""A suite of more values is a mistake, or an alias that multiplies itself."""
+"""A suite with more values is a mistake, or has an alias that multiplies itself."""
 _HINTS = {
     "'\\t'": "; indent with spaces, not with tabs",
-    "cannot start any token": "; put a text that begins with it in quotes",
+    "cannot start any token": "; put a text that begins with this character in quotes",
     "chomping": "; put a text that begins with > or | in quotes",
-    "mapping values are not allowed": "; check the indentation, and put a text that holds ': ' in quotes",
+    "mapping values are not allowed": "; check the indentation, and put a text that contains ': ' in quotes",
 }
 _OTHER_FILES = {".py": "a Python file", **dict.fromkeys((".jsonl", ".ndjson", ".csv", ".parquet"), "a dataset")}
 
 
 class _Constructor(RoundTripConstructor):
-    """Takes a date, and a lone `=`, for the texts that they are, as YAML 1.2 does."""
+    """Reads a date, and a lone `=`, as text, as YAML 1.2 does."""
 
 
 def _as_written(constructor: Any, node: Any) -> object:
@@ -42,7 +42,7 @@ for _tag in ("timestamp", "value", "str"):
 
 @dataclass(slots=True)
 class Described:
-    """Something described as data; where that is in no file, a problem says which value it is about, and no line."""
+    """Something described as data; if it is in no file, a problem names the value and no line."""
 
     data: dict[str, Any]
 
@@ -54,22 +54,23 @@ class Described:
     def placed(self, at: KeyPath, error: UsageError) -> list[Problem]:
         """Return the problems of an error as those of a value.
 
-        One that has a file of its own, such as a Python file that raises, stays there and says who asked for it.
+        A problem with a file of its own, such as a Python file that raises, keeps its place and names the value that
+        uses it.
         """
         return [self._placed(at, problem) for problem in error.problems]
 
     def _placed(self, at: KeyPath, problem: Problem) -> Problem:
         if problem.file is None:
             return self.problem(at, problem.message)
-        asked = str(self.problem(at, "")).rstrip(": ")
-        return Problem(f"{problem.message} (asked for by {asked})", problem.file, problem.line, problem.column)
+        place = str(self.problem(at, "")).rstrip(": ")
+        return Problem(f"{problem.message} (used by {place})", problem.file, problem.line, problem.column)
 
 
 @dataclass(slots=True)
 class Document(Described):
     """The data of a file; `places` maps the path of a value to its line and column, both from 1.
 
-    The sections in `replaced` stand in no file: the caller gave them in place of the file's own.
+    The sections in `replaced` are in no file: the caller replaced those of the file.
     """
 
     path: Path
@@ -77,7 +78,7 @@ class Document(Described):
     replaced: set[str] = field(default_factory=set[str])
 
     def replace(self, section: str, data: Mapping[str, Any]) -> None:
-        """Put a section in the place of the file's own."""
+        """Replace a section of the file."""
         self.data[section] = dict(data)
         self.replaced.add(section)
 
@@ -94,10 +95,10 @@ class Document(Described):
 
 
 def read_document(path: Path, kind: str = "suite", keys: str = "name, dataset, target and graders") -> Document:
-    """Read a YAML file whose top is a mapping; `kind` is what errors call it, `keys` some that it has.
+    """Read a YAML file whose top is a mapping; `kind` is its name in errors, `keys` are examples of its keys.
 
     Raises:
-        UsageError: it is missing, of another kind, unreadable, not UTF-8, not YAML, too large, or not a mapping.
+        UsageError: the file is missing, of another kind, unreadable, not UTF-8, not YAML, too large, or not a mapping.
     """
     text = _read_text(path, kind)
     reader = YAML(typ="rt")
@@ -121,17 +122,17 @@ def read_document(path: Path, kind: str = "suite", keys: str = "name, dataset, t
 
 def _unprintable(path: Path, text: str, error: Any) -> Problem:
     line = text.count("\n", 0, error.position) + 1
-    return Problem(f"holds an unprintable character (number {error.character})", path, line)
+    return Problem(f"contains an unprintable character (number {error.character})", path, line)
 
 
 def _unreadable(path: Path, error: Any) -> Problem:
     mark = error.problem_mark
     line, column = (mark.line + 1, mark.column + 1) if mark else (None, None)
-    said = str(error.problem or error.context).partition(" with value ")[0]
-    if said.startswith("but "):
-        said = f"{error.context}, {said}"
-    hint = next((hint for sign, hint in _HINTS.items() if sign in said), "")
-    return Problem(f"is not YAML: {said}{hint}", path, line, column)
+    message = str(error.problem or error.context).partition(" with value ")[0]
+    if message.startswith("but "):
+        message = f"{error.context}, {message}"
+    hint = next((hint for sign, hint in _HINTS.items() if sign in message), "")
+    return Problem(f"is not YAML: {message}{hint}", path, line, column)
 
 
 def _read_text(path: Path, kind: str) -> str:
@@ -161,7 +162,7 @@ class _Plain:
     def convert(self, node: object, at: KeyPath) -> object:
         self.nodes += 1
         if self.nodes > MAX_NODES or len(at) > 60:
-            raise UsageError(Problem(f"holds more than {MAX_NODES} values once its aliases are followed", self.path))
+            raise UsageError(Problem(f"has more than {MAX_NODES} values after its aliases are expanded", self.path))
         if isinstance(node, Mapping):
             return self._mapping(cast("Mapping[Any, object]", node), at)
         if isinstance(node, Sequence) and not isinstance(node, str | bytes):
@@ -174,9 +175,9 @@ class _Plain:
             here = (*at, str(key))
             self._note(node, "key", key, here)
             if isinstance(key, bool | ScalarBoolean) or not isinstance(key, str | int):
-                raise self._refused(at, "a key is a text; put it in quotes, and a text that begins with {{ as well")
+                raise self._refused(at, "a key must be text; put it in quotes, and also a text that begins with {{")
             if str(key) in result:
-                raise self._refused(here, "this key stands here twice")
+                raise self._refused(here, "this key is here twice")
             result[str(key)] = self.convert(value, here)
         return result
 
@@ -186,7 +187,7 @@ class _Plain:
         return self.convert(value, here)
 
     def _note(self, node: Any, method: str, key: Any, here: KeyPath) -> None:
-        """Note the place of a value; one that was merged in from elsewhere has none here."""
+        """Record the place of a value; a value merged in from elsewhere has no place here."""
         try:
             line, column = getattr(node.lc, method)(key)
         except (AttributeError, KeyError, TypeError):
@@ -194,7 +195,7 @@ class _Plain:
         self.places[here] = (line + 1, column + 1)
 
     def _scalar(self, node: object, at: KeyPath) -> object:
-        """Return a plain value for the loader's own scalar classes."""
+        """Return a plain value for a scalar class of the loader."""
         if isinstance(node, ScalarBoolean):
             return bool(node)
         for kind in (bool, int, float, str):
@@ -202,7 +203,7 @@ class _Plain:
                 return kind(node)
         if node is None:
             return None
-        raise self._refused(at, "is not text, a number, a list or a mapping; leave the tag (!) out")
+        raise self._refused(at, "is not text, a number, a list or a mapping; remove the tag (!)")
 
     def _refused(self, at: KeyPath, message: str) -> UsageError:
         return UsageError(Document({}, self.path, self.places).problem(at, message))

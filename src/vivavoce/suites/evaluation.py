@@ -1,4 +1,4 @@
-"""Evaluating recorded conversations in Python: from a list, a dataset, a file or a stream, with metrics of any kind."""
+"""Evaluating recorded conversations in Python: a list, a dataset, a file or a stream, with any metrics."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.spec import JudgeSpec, MetricGraderSpec
 
 Conversations = str | Path | Iterable[GivenRow] | AsyncIterable[GivenRow]
-"""A file of conversations, or the conversations one after the other."""
+"""A file of conversations, or an iterable of conversations."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Evaluation:
-    """Recorded conversations and metrics, as they were given; `judge` is for the metrics that have none."""
+    """Recorded conversations, and metrics as the caller `named` them; `judge` is for the metrics without one."""
 
     name: str
     data: Conversations
-    given: Sequence[Named]
+    named: Sequence[Named]
     metrics: Sequence[BaseMultiTurnMetric]
     judge: ModelLike | None
     concurrency: int
@@ -67,7 +67,7 @@ class _Evaluation:
         )
 
     def _samples(self) -> Samples:
-        rows = _read(self.data) if isinstance(self.data, str | Path) else self.data
+        rows = _file_rows(self.data) if isinstance(self.data, str | Path) else self.data
         count = len(rows) if isinstance(rows, Sized) else None
         return Samples(partial(given_samples, rows), count, GIVEN_IN_PYTHON)
 
@@ -79,8 +79,8 @@ class _Evaluation:
             "dataset": {"path": place, "fields": {}},
             "driver": "replay",
             "graders": {
-                metric.name: _grader_spec(given, metric, self.judge)
-                for given, metric in zip(self.given, self.metrics, strict=True)
+                metric.name: _grader_spec(name, metric, self.judge)
+                for name, metric in zip(self.named, self.metrics, strict=True)
             },
             "agreement": [],
             "trials": 1,
@@ -90,14 +90,14 @@ class _Evaluation:
 
 @dataclass(slots=True)
 class _Judges:
-    """The judges of a run, each opened once and only when a metric asks it."""
+    """The judges of a run, each opened once and only when a metric needs it."""
 
     opener: JudgeOpener
     judge: ModelLike | None
     opened: dict[str | int, Model] = field(default_factory=dict[str | int, Model])
 
     def choose(self, own: Model | None) -> Model | None:
-        """Return what a metric asks that has this judge, or none of its own."""
+        """Return the judge of a metric: this one, or the default if it has none."""
         judge = self.judge if own is None else own
         if judge is None:
             return None
@@ -131,7 +131,7 @@ async def aevaluate(
         except Exception as error:
             if run.begun is None:
                 raise
-            kept = f"what was measured before is kept; go on with resume='{run.begun.id}'"
+            kept = f"finished conversations are stored; continue with resume='{run.begun.id}'"
             if isinstance(error, UsageError):
                 raise UsageError(*error.problems, kept) from error
             error.add_note(kept)
@@ -184,20 +184,24 @@ def _checked(options: RunOptions) -> RunOptions:
     """Return options of an evaluation.
 
     Raises:
-        UsageError: they choose among conversations, which the caller does.
+        UsageError: they filter conversations, which is for the caller to do.
     """
     for name in ("trials", "max_samples", "tags", "samples", "max_concurrent"):
         if getattr(options, name) is not None:
-            where = "an argument of evaluate" if name == "max_concurrent" else "for the caller, who gives the rows"
-            raise UsageError(f"options: {name} is for suites; here it is {where}")
+            where = (
+                "an argument of `evaluate`"
+                if name == "max_concurrent"
+                else "not needed, because the caller chooses the rows"
+            )
+            raise UsageError(f"RunOptions.{name} is for suites; here it is {where}")
     return options
 
 
 def _chosen(metrics: Sequence[Named]) -> list[BaseMultiTurnMetric]:
-    """Return the metrics, those that are given by name without a judge.
+    """Return the metrics; those named by the caller have no judge yet.
 
     Raises:
-        UsageError: there is none, one is not a metric, or two have one name.
+        UsageError: there is no metric, one is not a metric, or two have the same name.
     """
     if not metrics:
         raise UsageError("evaluate needs at least one metric; see: viva list metrics")
@@ -211,26 +215,26 @@ def _read(path: str | Path) -> Iterator[GivenRow]:
 
 
 def _resumed(run: Run) -> Run:
-    """Return a run that can go on here.
+    """Return a run that can be resumed here.
 
     Raises:
-        UsageError: it is that of a suite, or nothing is left of it.
+        UsageError: it is the run of a suite, or it is finished.
     """
     if run.options["dataset"] != GIVEN_IN_PYTHON:
-        raise UsageError(f"run {run.id} is that of a suite; go on with: viva run --resume {run.id}")
+        raise UsageError(f"run {run.id} is the run of a suite; continue with: viva run --resume {run.id}")
     if run.status == "finished":
-        raise UsageError(f"run {run.id} is finished; nothing is left to resume")
+        raise UsageError(f"run {run.id} is finished; there is nothing to resume")
     return run
 
 
 _RECORDED = ("threshold", "scope", "config", "extractor", "extractor_config", "temperature", "settings")
-"""What the record says of a metric that was given by name with options."""
+"""The options of a named metric that the record keeps."""
 
 
-def _grader_spec(given: Named, metric: BaseMultiTurnMetric, judge: ModelLike | None) -> dict[str, Any]:
-    """Return a metric as data; one that was given made cannot be made again from it, and its name says so."""
-    how: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
-    name = given if isinstance(given, str) else how.get("metric", f"({GIVEN_IN_PYTHON}: {type(metric).__name__})")
+def _grader_spec(named: Named, metric: BaseMultiTurnMetric, judge: ModelLike | None) -> dict[str, Any]:
+    """Return a metric as data; a metric object cannot be created again from it, and its name says so."""
+    how: Mapping[str, Any] = named if isinstance(named, Mapping) else {}
+    name = named if isinstance(named, str) else how.get("metric", f"({GIVEN_IN_PYTHON}: {type(metric).__name__})")
     own = (metric.model if metric.model is not None else judge) if metric.judged else None
     model = own if isinstance(own, str) or own is None else as_model(own).name
     options: dict[str, Any] = {option: value for option, value in how.items() if option in _RECORDED}

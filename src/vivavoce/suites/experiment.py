@@ -1,4 +1,4 @@
-"""From a suite to the experiment that it describes, and to a run of that."""
+"""From a suite to the experiment that it describes, and to a run of that experiment."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def suite_run(
     resumed: Run | None = None,
     retries_errors: bool = False,
 ) -> ExperimentRun:
-    """Return a run of a suite, ready to execute; `targets` are there already and take the place of its own."""
+    """Return a run of a suite, ready to execute; `targets` replace those of the suite."""
     build = partial(build_experiment, suite, options, targets=targets)
     return ExperimentRun(build, store, options, listeners, resumed=resumed, retries_errors=retries_errors)
 
@@ -47,7 +47,7 @@ def suite_run(
 def build_experiment(
     suite: Suite, options: RunOptions, budget: Budget, answers: ReplyStore | None, targets: Sequence[Target] = ()
 ) -> Experiment:
-    """Return the experiment that a suite describes; `targets` are there already and take the place of its own.
+    """Return the experiment that a suite describes; `targets` replace those of the suite.
 
     Raises:
         UsageError: the suite, its files or its dataset are wrong.
@@ -59,7 +59,7 @@ def build_experiment(
     if tester is not None:
         check_tests(suite, tester)
     samples = Samples(plan.samples, plan.count(dataset.samples), plan.dataset, spec.dataset.place)
-    asked = tuple(targets or build_targets(suite, plan.concurrency))
+    systems = tuple(targets or build_targets(suite, plan.concurrency))
     return Experiment(
         name=spec.name,
         samples=samples,
@@ -67,15 +67,15 @@ def build_experiment(
         limits=_limits(suite, plan.concurrency),
         description=Description(dump_spec(spec), suite.base, suite.source, None if targets else _code(suite)),
         driver=tester or _scripted(suite),
-        targets=asked,
+        targets=systems,
         trials=plan.trials,
-        set_up=_set_up(suite, asked),
+        set_up=_set_up(suite, systems),
         notes=suite.notes,
     )
 
 
 def _scripted(suite: Suite) -> Scripted | None:
-    """Return the driver of samples that are asked, None for recorded ones."""
+    """Return the driver of the conversations, None for recorded ones."""
     if suite.spec.driver == "replay":
         return None
     return Scripted(needs_state(suite.spec.graders, suite.base))
@@ -90,7 +90,7 @@ def _limits(suite: Suite, concurrency: int) -> Limits:
 
 
 def _code(suite: Suite) -> str | None:
-    """Return a hash of the code under test, where it is in a file; other targets are elsewhere."""
+    """Return a hash of the code under test if it is in a file, else None."""
     spec = suite.spec.target
     if not isinstance(spec, FunctionTargetSpec):
         return None
@@ -98,16 +98,16 @@ def _code(suite: Suite) -> str | None:
 
 
 def _set_up(suite: Suite, targets: Sequence[Target]) -> Callable[[], Awaitable[None]] | None:
-    """Return what is to be called once before the first conversation, where the suite names something."""
+    """Return the set-up to call once before the first conversation, if the suite names one."""
     reference = suite.spec.setup_script
     if reference is None:
         return None
     function = load_object(reference, suite.base)
-    asked = check_setup(function, reference, has_client=isinstance(suite.spec.target, LettaTargetSpec))
+    parameters = check_setup(function, reference, has_client=isinstance(suite.spec.target, LettaTargetSpec))
     clients = [(getattr(target, "client", None), target.name) for target in targets] or [(None, RECORDED)]
 
     async def set_up() -> None:
-        for client, name in clients if "model_handle" in asked else clients[:1]:
-            await run_setup(function, asked, client, name)
+        for client, name in clients if "model_handle" in parameters else clients[:1]:
+            await run_setup(function, parameters, client, name)
 
     return set_up

@@ -1,4 +1,4 @@
-"""What a run of a suite would call, counted before anything is called."""
+"""The forecast of a run of a suite: how many calls it would make, counted before anything is called."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from vivavoce.suites.spec import TesterSpec
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a run would call: `messages` to targets and `verdicts` of judges, retries aside.
+    """How many calls a run would make: `messages` to targets and `verdicts` of judges, without retries.
 
-    Of conversations that a tester leads they are the most there can be, and it is asked at least once for each message.
+    For conversations led by a tester both are upper limits, and the tester is called at least once for each message.
     """
 
     samples: int
@@ -30,7 +30,7 @@ class Forecast:
 
 
 def forecast(suite: Suite, plan: Plan, verdicts_on: Callable[[Sample, int], int]) -> Forecast:
-    """Return what a run would call; `verdicts_on` says how many verdicts a sample of so many turns takes."""
+    """Return how many calls a run would make; `verdicts_on` gives the number of verdicts for a number of turns."""
     samples = turns = verdicts = 0
     tester = (suite.spec.tester or TesterSpec()) if suite.spec.driver == "penelope" else None
     for sample in plan.samples():

@@ -1,4 +1,4 @@
-"""Opening the judges that a suite names: each call counts against the budget of the run, each answer is kept."""
+"""Opening the judges that a suite names: each call counts against the budget of the run, each answer is cached."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from vivavoce.wire.http import Limits
 
 @dataclass(frozen=True, slots=True)
 class JudgeOpener:
-    """Opens judges by name; a check opens them without keys, for nothing is asked.
+    """Opens judges by name; a check opens them without API keys, because it calls nothing.
 
-    `replies` is where answers are kept and found again, None for nowhere. Offline, nothing else is asked.
+    `replies` is the cache of answers, None for no cache. Offline, only cached answers are used.
     """
 
     budget: Budget
@@ -33,28 +33,29 @@ class JudgeOpener:
     )
 
     def open(self, judge: str | Model, spec: JudgeSpec) -> Model:
-        """Return the judge of a grader, ready to be asked; one that was given made has its own pace.
+        """Return the judge of a grader, ready to use; a model object keeps its own rate limits.
 
         Raises:
-            UsageError: the name has no known form, a key is missing, or calls are limited that cannot be counted here.
+            UsageError: the name has no known form, an API key is missing, or a limit is set on calls that cannot be
+            counted.
         """
-        return self._named(judge, spec) if isinstance(judge, str) else self._given(judge)
+        return self._named(judge, spec) if isinstance(judge, str) else self._prebuilt(judge)
 
     def made(self, model: Model) -> Model:
-        """Return a model of somebody's own file as it is: what it answers is not kept, for the file may change.
+        """Return a model from a user's file as it is: its answers are not cached, because the file may change.
 
         Raises:
-            UsageError: calls are limited that cannot be counted here.
+            UsageError: a limit is set on calls that cannot be counted.
         """
         if self.offline or self.budget.limits_calls or self.budget.limits_cost:
-            return self._given(model)
+            return self._prebuilt(model)
         return model
 
-    def _given(self, judge: Model) -> Model:
+    def _prebuilt(self, judge: Model) -> Model:
         if self.offline and self.replies is not None:
             return CachedModel(judge, self.replies, offline=True)
         if self.budget.limits_calls or self.budget.limits_cost:
-            raise UsageError(f"a limit on calls or cost needs the judge by its name; {judge.name} has its own budget")
+            raise UsageError(f"a limit on calls or cost needs a judge given by name; {judge.name} has its own budget")
         return judge if self.replies is None else CachedModel(judge, self.replies)
 
     def _named(self, name: str, spec: JudgeSpec) -> Model:
@@ -75,7 +76,7 @@ class JudgeOpener:
         return model if self.replies is None else CachedModel(model, self.replies)
 
     def _rate(self, name: str, spec: JudgeSpec) -> RateLimit | None:
-        """Return what the provider of a model takes in a minute, one for all that state the same numbers."""
+        """Return the rate limits of the provider of a model; models with equal numbers share one limiter."""
         numbers = (spec.requests_per_minute, spec.tokens_per_minute)
         if numbers == (None, None):
             return None

@@ -32,13 +32,13 @@ def judging_suite(
     fields: Mapping[str, str] | None = None,
     max_concurrent: int = 64,
 ) -> Suite:
-    """Return the suite that measures the conversations of a file; `fields` says where its rows keep what is needed.
+    """Return the suite that measures the conversations of a file; `fields` says where its rows have the needed values.
 
     Raises:
-        UsageError: a metric is unknown or named twice, or is judged and nobody names a judge.
+        UsageError: a metric is unknown or named twice, or needs a judge and none is named.
     """
     if not metrics:
-        raise UsageError("--metrics names different metrics, at least one; got none")
+        raise UsageError("--metrics needs at least one metric")
     graders = metric_graders(metrics, **({"scope": scope} if scope else {}))
     data: dict[str, Any] = {
         "name": name or f"judge {path.stem}",
@@ -73,7 +73,7 @@ def _judges(suite: SuiteSpec, model: str | None, base: Path) -> dict[str, str | 
 
 
 def _judge(name: str, spec: MetricGraderSpec, model: str | None, base: Path) -> str | None:
-    """Return the judge of a metric; one that brings its own keeps it, unless that stands in a file."""
+    """Return the judge of a metric; a metric with its own judge keeps it, unless the judge is in a file."""
     metric = metric_of(name, spec, base, _unopened)
     metric_grader(name, metric, by_threshold=spec.threshold is not None)
     if spec.model is not None:
@@ -83,7 +83,7 @@ def _judge(name: str, spec: MetricGraderSpec, model: str | None, base: Path) -> 
         return model if own and spec.metric.endswith((".yaml", ".yml")) else None
     judge = model or settings().judge
     if judge is None:
-        raise UsageError(f"the metric '{name}' asks a judge: name one with --judge, or in VIVAVOCE_JUDGE")
+        raise UsageError(f"the metric '{name}' needs a judge: use --judge, or set VIVAVOCE_JUDGE")
     return judge
 
 

@@ -1,4 +1,4 @@
-"""From a file, or from data, to a checked spec with the place of every mistake."""
+"""From a file, or from data, to a checked suite; every mistake has its place."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from vivavoce.suites.spec import SuiteSpec
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """A suite as it was described; `problems` is what it asks that we cannot do, `notes` what it calls by another name.
+    """A suite as it was described; `problems` are unsupported requests in it, `notes` are keys that were renamed.
 
-    `base` is the folder where its paths start, `source` its file in there or the command that describes it.
+    `base` is the folder where its paths start, `source` its file in that folder or the command that describes it.
     """
 
     spec: SuiteSpec
@@ -33,9 +33,9 @@ class Suite:
 
 
 def load_suite(path: Path, target: dict[str, Any] | None = None) -> Suite:
-    """Read a suite; `target` replaces its own.
+    """Read a suite; `target` replaces the suite's own.
 
-    What the file asks that we cannot do is collected in `problems`, so that a check can name everything at once.
+    Unsupported requests are collected in `problems`, so that a check can name all of them at once.
 
     Raises:
         UsageError: the file does not describe a suite.

@@ -1,4 +1,4 @@
-"""From what a suite says of a metric to the metric: its name, `file.py:name`, or a `.yaml` that holds a prompt."""
+"""From a grader of a suite to its metric: by name, as `file.py:name`, or from a `.yaml` file with a prompt."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from vivavoce.suites.spec import MetricGraderSpec
 from vivavoce.user_code import text_of
 
 Opening = Callable[[str | Model], Model]
-"""Opens a judge by its name, and makes one that is a model already ready to be asked."""
+"""Opens a judge by its name, or prepares a model object."""
 _MADE_WITH = ("config", "settings", "temperature")
-"""What one who has made a metric has decided already."""
+"""Options that are already decided for a metric object."""
 _CHOSEN = ("metric", "config", "scope", "threshold", "extractor", "extractor_config", "temperature", "settings")
 
 
 def metric_of(
     name: str, spec: MetricGraderSpec, base: Path, opening: Opening, default: str | None = None
 ) -> BaseMultiTurnMetric:
-    """Return the metric of a grader; one that is made here bears the name of the grader.
+    """Return the metric of a grader; a metric created here has the name of the grader.
 
-    Its judge is the one that the suite names, else its own, else the `default`.
+    Its judge is the one that the suite names, else the metric's own, else the `default`.
 
     Raises:
-        UsageError: there is none of that name, it takes no such option, or the file has no metric of that name.
+        UsageError: there is no such metric or option, or the file has no metric of that name.
     """
     named = spec.model or default
 
@@ -51,20 +51,20 @@ def metric_of(
     if spec.metric.endswith((".yaml", ".yml")):
         _check_made(spec)
         loaded = load_metric(base / spec.metric, spec.model and opening(spec.model), opening=opening)
-        made = _as_said(loaded, spec, base)
+        made = _configured(loaded, spec, base)
         return made if loaded.model is not None else with_judges(made, choose)
     made = _made(name, spec, base)
     own = [one.model is not None for one in asking(made)]
     if spec.model is not None and own and all(own):
-        raise UsageError(f"'{spec.metric}' has its judge already; leave model out")
+        raise UsageError(f"'{spec.metric}' already has a judge; remove model")
     return with_judges(made, choose)
 
 
 def grading_of(spec: MetricGraderSpec, base: Path) -> FunctionGrading | None:
-    """Return how the grading function grades that a suite names as a metric, None where it names a metric.
+    """Return the grading function that a suite uses as a metric, None if it names a metric.
 
     Raises:
-        UsageError: there is none of that name, or it is asked for windows.
+        UsageError: there is none of that name, or the scope is a window.
     """
     if is_file_reference(spec.metric):
         found: object = load_object(spec.metric, base)
@@ -73,7 +73,9 @@ def grading_of(spec: MetricGraderSpec, base: Path) -> FunctionGrading | None:
     elif spec.metric.endswith((".yaml", ".yml")) or not issubclass(named_metric(spec.metric), FunctionGrader):
         return None
     if spec.scope == "window":
-        raise UsageError(f"'{spec.metric}' is a grading function, which has no windows; scope is turn or conversation")
+        raise UsageError(
+            f"'{spec.metric}' is a grading function, which cannot grade windows; scope must be turn or conversation"
+        )
     return FunctionGrading(
         function=spec.metric,
         config=spec.config,
@@ -87,7 +89,7 @@ def grading_of(spec: MetricGraderSpec, base: Path) -> FunctionGrading | None:
 
 
 def written_in(spec: MetricGraderSpec, base: Path) -> str:
-    """Return the code of a metric of the user and the options that it gets, as text; "" for all other metrics."""
+    """Return the code and options of a user-defined metric as text; "" for all other metrics."""
     if not is_file_reference(spec.metric):
         return ""
     code = text_of((base / spec.metric.rpartition(":")[0]).resolve())
@@ -101,18 +103,18 @@ def _made(name: str, spec: MetricGraderSpec, base: Path) -> BaseMultiTurnMetric:
     kind: object = load_object(spec.metric, base)
     if isinstance(kind, BaseMultiTurnMetric):
         _check_made(spec)
-        return _as_said(kind, spec, base)
+        return _configured(kind, spec, base)
     if inspect.isclass(kind) and issubclass(kind, BaseMultiTurnMetric):
         return make_chosen(kind, how, base)
     if not inspect.isfunction(kind):
         raise UsageError(f"'{spec.metric}' is not a metric, a metric class or a function")
     options: dict[str, Any] = {"name": name, **spec.config} | ({"scope": "window"} if spec.scope == "window" else {})
     made = function_metric(kind, **options)
-    return _as_said(made, spec, base)
+    return _configured(made, spec, base)
 
 
-def _as_said(metric: BaseMultiTurnMetric, spec: MetricGraderSpec, base: Path) -> BaseMultiTurnMetric:
-    """Return a metric that somebody has made with the threshold and the extractor of a suite, where it has these."""
+def _configured(metric: BaseMultiTurnMetric, spec: MetricGraderSpec, base: Path) -> BaseMultiTurnMetric:
+    """Return a metric object with the threshold and extractor of a suite, if the suite has these."""
     if spec.threshold is not None:
         config, metric = passing_from(metric, spec.threshold), copy_of(metric)
         metric.config = config
@@ -124,8 +126,8 @@ def _as_said(metric: BaseMultiTurnMetric, spec: MetricGraderSpec, base: Path) ->
 
 def _check_made(spec: MetricGraderSpec) -> None:
     fields = MetricGraderSpec.model_fields
-    given = [one for one in _MADE_WITH if getattr(spec, one) != fields[one].get_default(call_default_factory=True)]
+    options = [one for one in _MADE_WITH if getattr(spec, one) != fields[one].get_default(call_default_factory=True)]
     if spec.extractor is None and spec.scope in ("turn", "window"):
-        given.append("scope")
-    if given:
-        raise UsageError(f"'{spec.metric}' has its options already; leave {given[0]} out")
+        options.append("scope")
+    if options:
+        raise UsageError(f"'{spec.metric}' already has its options; remove {options[0]}")

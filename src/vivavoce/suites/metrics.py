@@ -1,4 +1,4 @@
-"""Metrics of your own in YAML: a name, a prompt, the kind of score. No Python needed."""
+"""User-defined metrics in YAML: a name, a prompt, and the kind of score. No Python needed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from vivavoce.suites.mistakes import mistakes_in
 from vivavoce.suites.spec import Address, SettingsOfModel, Spec
 
 _OPTIONS = ("settings", "scope", "window", "tokens", "overlap")
-"""What every judged metric takes too, in the same form."""
+"""Fields that every judged metric has, in the same form."""
 
 
 class ShownSpec(Spec):
-    """What of the conversation the judge sees."""
+    """Which parts of the conversation the judge sees."""
 
     policy: bool = True
     tools: bool = True
@@ -32,7 +32,7 @@ class ShownSpec(Spec):
 
 
 class MetricSpec(Spec):
-    """A metric made of a prompt; `prompt_path` is a file beside this one, `model` the judge unless another is given."""
+    """A metric defined by a prompt; `prompt_path` is a file beside this one, `model` the default judge."""
 
     name: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
     description: str = ""
@@ -57,7 +57,7 @@ class MetricSpec(Spec):
 def load_metric(
     path: str | Path, model: ModelLike | None = None, *, opening: Callable[[str], Model] = open_model
 ) -> PromptMetric:
-    """Read a metric from a YAML file; `model` is its judge in place of the file's own, which `opening` opens.
+    """Read a metric from a YAML file; `model` replaces the file's own judge, which `opening` opens.
 
     Raises:
         UsageError: the file does not describe a metric, its prompt cannot be used, or its model cannot be opened; each

@@ -1,4 +1,4 @@
-"""What validation found wrong with a suite, each mistake at its place and in the words of who wrote it."""
+"""The mistakes that validation finds in a suite, each with its place and in the terms of the suite."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _EMPTY = ("too_short", "string_too_short")
 
 
 def mistakes_in(document: Described, error: ValidationError, schema: type[BaseModel] = SuiteSpec) -> list[Problem]:
-    """Return the mistakes that validation found, each at its place in data that must match `schema`."""
+    """Return the mistakes that validation found, each with its place in data that must match `schema`."""
     return [_problem(document, details, schema) for details in error.errors(include_url=False)]
 
 
@@ -58,7 +58,7 @@ def _problem(document: Described, details: ErrorDetails, schema: type[BaseModel]
 
 
 def _rule(at: KeyPath, details: ErrorDetails) -> str:
-    """Say what is needed, what stands there instead, and how to write it where that can be guessed."""
+    """Say what is needed, what was found instead, and how to write it if that can be guessed."""
     kind, value = details["type"], details["input"]
     got = "" if _SECRET & {*at} else _got(value)
     if kind == "value_error":
@@ -70,7 +70,7 @@ def _rule(at: KeyPath, details: ErrorDetails) -> str:
     if kind == "literal_error":
         known = re.findall(r"'([^']*)'", str(details.get("ctx", {}).get("expected")))
         close = _SIGNS.get(str(value)) or next(iter(difflib.get_close_matches(str(value), known, n=1)), None)
-        return f"needs one of {', '.join(known)}{got}" + (f"; write {close}" if close else "")
+        return f"needs one of {', '.join(known)}{got}" + (f"; did you mean {close}?" if close else "")
     if kind in _NEEDS:
         return f"needs {_NEEDS[kind]}{got}{_spelling(kind, value)}"
     return f"{details['msg'].removeprefix('Input ')}{got}"
@@ -92,7 +92,7 @@ def _such_as(at: KeyPath, value: object) -> str:
 
 
 def _spelling(kind: str, value: object) -> str:
-    """Return how a value is written that the reader of YAML took for something else."""
+    """Return a hint for a value that YAML read as another type."""
     if kind == "string_type" and isinstance(value, bool | int | float):
         return "; put it in quotes"
     if kind.startswith("float") and isinstance(value, str) and (number := re.fullmatch(r"\s*([\d.]+)\s*%\s*", value)):
@@ -103,7 +103,7 @@ def _spelling(kind: str, value: object) -> str:
 
 
 def _got(value: object) -> str:
-    """Return the value as it was read, short; nothing of a structure, and nothing that may hold a password."""
+    """Return the value as it was read, shortened; empty for a structure or for a value that may contain a password."""
     if value is None:
         return ", got nothing"
     if isinstance(value, dict | list) or (isinstance(value, str) and holds_user(value)):
@@ -113,7 +113,7 @@ def _got(value: object) -> str:
 
 
 def _in_file(data: Any, loc: Sequence[str | int]) -> KeyPath:
-    """Return the path in the file: the tags of unions are steps of the schema and not of the file."""
+    """Return the path in the file: the tags of unions are steps of the schema, not of the file."""
     at: list[str | int] = []
     tagged = False
     for part in loc:
@@ -131,7 +131,7 @@ def _in_file(data: Any, loc: Sequence[str | int]) -> KeyPath:
 
 
 def _known_keys(loc: Sequence[str | int], schema: type[BaseModel]) -> list[str]:
-    """Return the keys that the schema knows where an unknown one stood."""
+    """Return the keys that the schema allows at the place of an unknown one."""
     models = [schema]
     for part in loc[:-1]:
         models = _step(models, part)

@@ -1,4 +1,4 @@
-"""Where a run of a suite begins: from its file, from an interrupted run, from Python."""
+"""Starting a run of a suite: from its file, from an interrupted run, or from Python."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from vivavoce.suites.target_names import read_target
 from vivavoce.targets.function import FunctionTarget
 
 GivenTarget = str | Mapping[str, Any] | Callable[..., Any]
-"""A target in place of the suite's own: as the command line names it, as a suite spells it, or a Python function."""
+"""A target that replaces the suite's own: a name as on the command line, a mapping as in a suite, or a Python
+function."""
 
 
 def open_run(
@@ -34,7 +35,7 @@ def open_run(
     store: Store,
     listeners: Sequence[Listener] = (),
 ) -> ExperimentRun:
-    """Return a run of a suite, ready to execute; `target` replaces the suite's own.
+    """Return a run of a suite, ready to execute; `target` replaces the suite's own target.
 
     Raises:
         UsageError: the file does not describe a suite.
@@ -57,24 +58,26 @@ def reopen_run(
     listeners: Sequence[Listener] = (),
     errors: bool = False,
 ) -> ExperimentRun:
-    """Return an interrupted run, ready to do what is left; with `errors` also what ended in an error, of any run.
+    """Return an interrupted run, ready to continue; with `errors`, any run, and what ended with an error is retried.
 
-    Of `limits` three count: it may make `max_calls` more calls, of models for `max_cost` more US dollars, None for no
-    limit; `max_errors` takes the place of what it began with.
+    Three of the `limits` are used: `max_calls` and `max_cost` (in US dollars) limit further calls of models, None for
+    no limit; `max_errors` replaces the limit the run was started with.
 
     Raises:
-        UsageError: there is no such run, or nothing is left of it.
+        UsageError: there is no such run, or it is finished.
     """
     run = store.run(name)
     if run.status == "finished" and not errors:
         retry = _with_errors(store, run)
-        raise UsageError(f"run {run.id} is finished; nothing is left to resume. {retry}See it with: viva show {run.id}")
+        raise UsageError(
+            f"run {run.id} is finished; there is nothing to resume. {retry}See it with: viva show {run.id}"
+        )
     if run.options["dataset"] == GIVEN_IN_PYTHON:
-        raise UsageError(f"run {run.id} was begun in Python; go on there: evaluate(…, resume='{run.id}')")
+        raise UsageError(f"run {run.id} was started in Python; continue it there: evaluate(…, resume='{run.id}')")
     if lacks_key(run):
         raise UsageError(
-            f"cannot resume {run.id}: its target held a key, which is not stored; put it in a header as ${{NAME}}, set "
-            "NAME outside, and start a new run"
+            f"cannot resume {run.id}: its target contained a key, which is not stored; put it in a header as "
+            f"${{NAME}}, set NAME in the environment, and start a new run"
         )
     limits = limits or RunOptions()
     kept = {key: value for key, value in run.options.items() if key in RunOptions.model_fields}
@@ -86,12 +89,12 @@ def reopen_run(
 
 
 def _with_errors(store: Store, run: Run) -> str:
-    """Return how to try again what had an error, empty where nothing had."""
+    """Return how to retry what had an error, empty if nothing had one."""
     number = store.error_count(store.grading(run.id).id)
     if not number:
         return ""
     had = "1 conversation" if number == 1 else f"{number:,} conversations"
-    return f"{had} had an error; try again with: viva run --resume {run.id} --errors. "
+    return f"{had} had an error; retry with: viva run --resume {run.id} --errors. "
 
 
 async def arun_suite(

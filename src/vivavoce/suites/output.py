@@ -1,4 +1,4 @@
-"""The folder for the files of a run: which it is, and whether it can be written, found out before anything runs."""
+"""The output folder of a run: which it is, and whether it can be written; checked before anything runs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from vivavoce.suites.load import Suite
 
 
 def output_of(suite: Suite) -> Path | None:
-    """Return the folder that a suite names, None where it names none."""
+    """Return the output folder that a suite names, None if it names none."""
     named = suite.spec.output
     return suite.base / named if named else None
 
 
 def check_output(suite: Suite, instead: Path | None = None) -> None:
-    """Check that the folder that a suite names can be written, or another one that is named `instead`.
+    """Check that the output folder of a suite, or the one named `instead`, can be written.
 
     Raises:
-        UsageError: it cannot; with its place in the suite.
+        UsageError: it cannot be written; the problem has its place in the suite.
     """
     if instead is not None:
         return check_folder(instead)
@@ -32,10 +32,10 @@ def check_output(suite: Suite, instead: Path | None = None) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Check that a folder, which may not exist yet, can be made and written; nothing is left behind.
+    """Check that a folder, which may not exist yet, can be created and written; nothing is left behind.
 
     Raises:
-        UsageError: it cannot, or a file stands in its place.
+        UsageError: it cannot be written, or a file has its name.
     """
     place = folder.resolve()
     existing = next(one for one in (place, *place.parents) if one.exists())

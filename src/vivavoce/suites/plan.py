@@ -1,4 +1,4 @@
-"""Which samples of its dataset a suite asks, how often, and how many at a time."""
+"""The plan of a suite: which samples of its dataset run, how often, and how many at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vivavoce.suites.load import Suite
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run of a suite asks."""
+    """The samples and trials of a run of a suite."""
 
     source: Path | list[dict[str, Any]]
     base: Path
@@ -44,17 +44,17 @@ class Plan:
 
     @property
     def dataset(self) -> str:
-        """What tells this dataset from another: a hash of its file, or of its rows."""
+        """What identifies this dataset: a hash of its file, or of its rows."""
         if isinstance(self.source, Path):
             return hash_file(self.source)
         rows = json.dumps(self.source, sort_keys=True, default=str)
         return hashlib.blake2b(rows.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def count(self, rows: int) -> int:
-        """Return how many of the dataset's rows are chosen.
+        """Return how many rows of the dataset are chosen.
 
         Raises:
-            UsageError: an id is in no row.
+            UsageError: no row has one of the ids.
         """
         if self.ids is None:
             return min(rows, self.max_samples or rows)
@@ -70,13 +70,13 @@ def plan_of(suite: Suite, options: RunOptions) -> Plan:
     """Return the plan of a run.
 
     Raises:
-        UsageError: the options do not go with the suite.
+        UsageError: the options do not fit the suite.
     """
     spec = suite.spec
     replays = spec.driver == "replay"
     trials = options.trials or spec.trials
     if replays and trials > 1:
-        raise UsageError("a replay has the trials that were recorded; map them with dataset.fields.trial instead")
+        raise UsageError("a replay has only the recorded trials; map them with dataset.fields.trial instead")
     return Plan(
         source=dataset_source(suite),
         base=suite.base,

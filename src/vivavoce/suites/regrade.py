@@ -1,4 +1,4 @@
-"""Grading a stored run again, with the graders of its own suite or of another one."""
+"""Grading a stored run again, with the graders of its own suite or of another suite."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ def open_regrading(
     listeners: Sequence[Listener] = (),
     resumed: str | None = None,
 ) -> Regrading:
-    """Return the work of grading a run again, ready to execute.
+    """Return the regrading of a run, ready to execute.
 
-    `suite` brings other graders, and other truths for samples of the same id; without it the run's own is used, with
-    its grading functions as they are now. Of the options, those about judges count. `resumed` names a set of scores
-    that was stopped, to go on with.
+    `suite` has other graders, and other ground truths for samples of the same id; without it, the run's own suite is
+    used, with its grading functions as they are now. Only the options about judges are used. `resumed` names an
+    interrupted set of scores to continue.
 
     Raises:
         UsageError: there is no such run, or it is not finished.
     """
     run, options = store.run(name), options or RunOptions()
     if run.status != "finished":
-        raise UsageError(f"run {run.id} is not finished; first go on with: viva run --resume {run.id}")
+        raise UsageError(f"run {run.id} is not finished; first continue it with: viva run --resume {run.id}")
     build = partial(_build, run, suite, options)
     return Regrading(build, store, options, listeners, run=run, resumed=resumed)
 
@@ -52,7 +52,7 @@ def open_regrading(
 def _build(
     run: Run, other: Suite | None, options: RunOptions, budget: Budget, answers: ReplyStore | None
 ) -> Experiment:
-    """Return the experiment whose scoring, and whose truths, a run is graded with."""
+    """Return the experiment that provides the scoring and the ground truths."""
     suite = other or stored_suite(run)
     spec = suite.spec
     judges = JudgeOpener(budget, answers, options.replay, spec.max_concurrent)

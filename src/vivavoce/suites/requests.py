@@ -1,4 +1,4 @@
-"""Writing down what judges would be asked, so that the answers can be bought in bulk or given by somebody else."""
+"""Exporting the requests to judges, so that a batch API or somebody else can answer them."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from vivavoce.suites.plan import plan_of
 from vivavoce.suites.spec import JudgeSpec
 
 EXPORTED = "exported"
-"""The kind of failure of a verdict whose question was written down."""
+"""The kind of failure of a verdict whose request was exported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What was written: `asked` questions, in `files`.
+    """What was written: the number of `questions`, and the `files` that have them.
 
-    `answered` verdicts needed none, because their answers are there or nothing has to be asked. `broken` says of the
-    others, a line for each, why they cannot be had from an answer.
+    `answered` verdicts needed no request, because their answers are cached or no judge is needed. `broken` has a line
+    for each verdict that no answer can provide, and why.
     """
 
-    asked: int
+    questions: int
     files: tuple[Path, ...]
     answered: int
     broken: tuple[str, ...]
@@ -44,12 +44,12 @@ class Export:
 
 @dataclass(frozen=True, slots=True)
 class RequestOpener(JudgeOpener):
-    """Opens, in place of a judge, the file of the questions to it; what was answered before is not asked again."""
+    """Opens a request file in place of each judge; questions with cached answers are not exported."""
 
     requests: RequestFile | None = None
 
     def open(self, judge: str | Model, spec: JudgeSpec) -> Model:
-        """Return the file of the questions as a model."""
+        """Return the request file as a model."""
         del judge, spec
         assert self.requests is not None
         assert self.replies is not None
@@ -57,10 +57,10 @@ class RequestOpener(JudgeOpener):
 
 
 async def export_requests(suite: Suite, model: str, path: Path, store: Store, options: RunOptions) -> Export:
-    """Write the questions about recorded conversations to files, in the line format of OpenAI's Batch API.
+    """Export the requests about recorded conversations to files, in the line format of OpenAI's Batch API.
 
     Raises:
-        UsageError: the suite is wrong, a file is there already, or the model does not speak OpenAI's wire.
+        UsageError: the suite is wrong, a file already exists, or the model has no OpenAI-compatible API.
     """
     plan = plan_of(suite, options)
     requests = RequestFile(path, open_model(model, api_key="unused"))
@@ -74,7 +74,7 @@ async def export_requests(suite: Suite, model: str, path: Path, store: Store, op
 
 
 async def _ask(graders: Sequence[Grader], samples: Iterable[Sample]) -> tuple[int, tuple[str, ...]]:
-    """Grade everything; return how many verdicts came out, and what broke those that no answer can fix."""
+    """Grade everything; return the number of verdicts, and the errors that no answer can fix."""
     answered = 0
     broken: list[str] = []
     for sample in samples:

@@ -28,15 +28,18 @@ from vivavoce.wire.http import USER_IN_ADDRESS, holds_user
 _SECRET = re.compile(
     r"(proxy-)?authorization|cookie|(x[-_])?(api[-_]?key|token|auth[-_]token|access[-_]token|secret)|password", re.I
 )
-"""Names of headers and settings that hold keys."""
+"""Names of headers and settings that contain keys."""
 _FROM_OUTSIDE = re.compile(r"([\w.-]+[ =])?\$\{\w+\}")
-"""A value that is a variable of the environment, after a word such as `Bearer` at most."""
+"""A value that is an environment variable, optionally after a word such as `Bearer`."""
 
 
 def _without_keys(settings: dict[str, Any]) -> dict[str, Any]:
     for name in settings:
         if _SECRET.fullmatch(name):
-            raise ValueError(f"{name} is a key, which would be stored; name its variable with api_key_env")
+            raise ValueError(
+                f"{name} is an API key, which would be stored; set it in the environment and name "
+                "the variable with api_key_env"
+            )
     return settings
 
 
@@ -50,19 +53,19 @@ def _without_user(address: str) -> str:
 
 
 Address = Annotated[str, AfterValidator(_without_user)]
-"""A web address that holds no secret, for a suite is stored with its run."""
+"""A web address without a secret, because a suite is stored with its run."""
 
 
 class Spec(BaseModel):
-    """Immutable, and no unknown keys."""
+    """A part of a suite: immutable, without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class DatasetSpec(Spec):
-    """Where the samples are, in a file or right here as `rows`.
+    """Where the samples are: in a file, or here as `rows`.
 
-    `fields` maps what a sample needs to the dotted path of a row where it stands.
+    `fields` maps a field of a sample to the dotted path of its value in a row.
     """
 
     path: str | None = None
@@ -72,7 +75,7 @@ class DatasetSpec(Spec):
     @model_validator(mode="after")
     def _one_place(self) -> Self:
         if (self.path is None) == (self.rows is None):
-            raise ValueError("needs a path, or rows, and not both")
+            raise ValueError("needs either path or rows")
         return self
 
     @property
@@ -82,7 +85,7 @@ class DatasetSpec(Spec):
 
 
 class TargetSpec(Spec):
-    """What every kind of target shares: seconds a reply may take, and how often a failed call is asked again."""
+    """Fields of every kind of target: the timeout of a reply in seconds, and how often a failed call is retried."""
 
     timeout: float = Field(default=300.0, gt=0)
     max_retries: int = Field(default=2, ge=0, le=20)
@@ -109,7 +112,7 @@ class OpenAITargetSpec(TargetSpec):
 
 
 class HttpTargetSpec(TargetSpec):
-    """Any HTTP service: a request template, and where the reply stands in the response."""
+    """Any HTTP service: a request template, and where the reply is in the response."""
 
     kind: Literal["http"]
     url: Address
@@ -125,7 +128,9 @@ class HttpTargetSpec(TargetSpec):
     def _no_keys(cls, headers: dict[str, str]) -> dict[str, str]:
         for name, value in headers.items():
             if _SECRET.fullmatch(name) and not _FROM_OUTSIDE.fullmatch(value):
-                raise ValueError(f"{name} holds a key, which would be stored; write ${{NAME}} and set NAME outside")
+                raise ValueError(
+                    f"{name} contains a key, which would be stored; write ${{NAME}} and set NAME in the environment"
+                )
         return headers
 
 
@@ -144,9 +149,9 @@ class LettaTargetSpec(TargetSpec):
 
     @model_validator(mode="after")
     def _one_agent(self) -> Self:
-        given = [name for name in ("agent_id", "agent_file", "agent_script") if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise ValueError(f"needs exactly one of agent_id, agent_file and agent_script, got {given or 'none'}")
+        sources = [name for name in ("agent_id", "agent_file", "agent_script") if getattr(self, name) is not None]
+        if len(sources) != 1:
+            raise ValueError(f"needs exactly one of agent_id, agent_file and agent_script, got {sources or 'none'}")
         return self
 
 
@@ -173,11 +178,11 @@ AnyTargetSpec = Annotated[
 
 
 class GraderSpec(Spec):
-    """What every kind of grader shares: which part is graded, and how it is called in reports.
+    """Fields of every kind of grader: which part is graded, and its name in reports.
 
-    `scope` decides whether each turn is graded or the whole conversation; without it, a sample with a truth for each
-    turn is graded turn by turn. A score passes from `threshold` on, 1 unless it is given; it decides nothing else. One
-    that `scores_errors` scores what there is of a conversation that ended with an error.
+    `scope` decides whether each turn or the whole conversation is graded; without it, a sample with a ground truth for
+    each turn is graded turn by turn. A score passes if it is at least `threshold`, 1 by default. With `scores_errors`,
+    the finished part of a conversation that ended with an error is scored, too.
     """
 
     scope: Scope | None = None
@@ -189,9 +194,9 @@ class GraderSpec(Spec):
 
 
 class FunctionGraderSpec(GraderSpec):
-    """A grading function: built in or `file.py:name`; `config` holds its options, `timeout` is in seconds.
+    """A grading function: built in or `file.py:name`; `config` has its options, `timeout` is in seconds.
 
-    `kind: tool`, the word of letta-evals, means the same.
+    `kind: tool`, the name in letta-evals, means the same.
     """
 
     kind: Literal["function", "tool"]
@@ -201,10 +206,10 @@ class FunctionGraderSpec(GraderSpec):
 
 
 class JudgeSpec(Spec):
-    """How a judge is asked: its settings, seconds one answer may take, how often a failed call is repeated.
+    """How a judge is called: its settings, the timeout of an answer in seconds, and how often a failed call is retried.
 
-    `structured` is the way to ask for JSON, found out unless it is given. What a provider takes in a minute is shared
-    by all of its models that state the same numbers.
+    `structured` is the way to ask for JSON, detected by default. The limits per minute are shared by all models of a
+    provider with the same numbers.
     """
 
     temperature: float | None = 0.0
@@ -217,13 +222,13 @@ class JudgeSpec(Spec):
     tokens_per_minute: float | None = Field(default=None, gt=0)
 
     @property
-    def asked_with(self) -> dict[str, Any]:
-        """The settings with the temperature among them."""
+    def all_settings(self) -> dict[str, Any]:
+        """The settings, including the temperature."""
         return self.settings if self.temperature is None else {"temperature": self.temperature, **self.settings}
 
 
 class JudgeGraderSpec(GraderSpec, JudgeSpec):
-    """A model that follows a rubric, given as text or as a file."""
+    """A model that follows a rubric, which is text or a file."""
 
     kind: Literal["model_judge"]
     prompt: str | None = None
@@ -240,13 +245,13 @@ class JudgeGraderSpec(GraderSpec, JudgeSpec):
 
 
 class MetricGraderSpec(JudgeSpec):
-    """A metric or a grading function by its name, or one of your own as `file.py:name`; `config` holds its options.
+    """A metric or a grading function by its name, or your own as `file.py:name`; `config` has its options.
 
-    A metric looks at the whole conversation; with a `scope` it judges each turn, or each window of turns, within it.
-    With an `extractor` it looks at the conversation as if what this picks were the answer, turn by turn where the
-    sample has a truth for each. Its score passes on the right side of `threshold`, in the metric's own terms. A judged
-    metric asks `model`, or the judge that VIVAVOCE_JUDGE names. One that `scores_errors` scores what there is of a
-    conversation that ended with an error.
+    A metric judges the whole conversation; with a `scope`, it judges each turn or each window of turns in it. With an
+    `extractor`, it judges the extracted text as if that were the answer, turn by turn if the sample has a ground truth
+    for each turn. Its score passes on the right side of `threshold`, in the metric's own scale. A judged metric calls
+    `model`, or the judge in VIVAVOCE_JUDGE. With `scores_errors`, the finished part of a conversation that ended with
+    an error is scored, too.
     """
 
     kind: Literal["metric"]
@@ -265,9 +270,9 @@ AnyGraderSpec = Annotated[FunctionGraderSpec | JudgeGraderSpec | MetricGraderSpe
 
 
 class RewardSpec(Spec):
-    """What every kind of reward shares: the value from which it passes.
+    """Fields of every kind of reward: the lowest value that passes.
 
-    Without a `threshold` the reward of one grader passes as its score does, and any other with 1.
+    Without a `threshold`, the reward of one grader passes if its score passes, and any other reward passes at 1.
     """
 
     threshold: float | None = Field(default=None, ge=0, le=1)
@@ -293,7 +298,7 @@ class WeightedRewardSpec(RewardSpec):
 
 
 class CustomRewardSpec(RewardSpec):
-    """The reward is what a function says: `file.py:name`, or a registered name."""
+    """The reward is computed by a function: `file.py:name`, or a registered name."""
 
     kind: Literal["custom"]
     function: str
@@ -319,7 +324,7 @@ def _reachable(value: float, found: ValidationInfo) -> float:
 
 
 GateValue = Annotated[float, AfterValidator(_reachable)]
-"""What an aggregate is compared with; on one side of it a run passes, on the other it fails."""
+"""The value an aggregate is compared with: a run passes on one side of it and fails on the other."""
 
 
 class ConditionSpec(Spec):
@@ -371,7 +376,7 @@ AnyGateSpec = Annotated[SimpleGateSpec | WeightedGateSpec | LogicalGateSpec, Fie
 
 
 class TesterMetricSpec(Spec):
-    """A metric of the tester by its `name` with options, as a grader has them; the judge of the tester judges."""
+    """A metric of the tester by its `name`, with the options of a grader; the judge of the tester judges."""
 
     metric: str
     name: str | None = None
@@ -389,19 +394,19 @@ def _form(value: Any) -> str:
 
 
 WITH_OPTIONS = "(options)"
-"""A step of the schema, not of the file: a metric that is named with options."""
+"""A step of the schema, not of the file: a metric named with options."""
 TesterMetric = Annotated[
     Annotated[str, Tag("name")] | Annotated[TesterMetricSpec, Tag(WITH_OPTIONS)], Discriminator(_form)
 ]
 
 
 class TesterSpec(JudgeSpec):
-    """Who leads the conversations of `driver: penelope`, and how; a row's own persona and turns go before these.
+    """The tester that leads the conversations of `driver: penelope`; a row's own persona and turn limits override it.
 
-    `model` is the tester, the one that VIVAVOCE_TESTER names unless it is given, as `file.py:name` for one of your own;
-    what is said of a judge here holds for it. `judge` judges the goal. `test_timeout` is in seconds for a whole test,
-    `max_test_cost` in US dollars. `guards` are metrics that end a test when one does not pass; these and the
-    `goal_metric` are names, or names with options. `tools` are `file.py:name`.
+    `model` is the tester model, by default that of VIVAVOCE_TESTER, or `file.py:name` for your own; it has the same
+    settings as a judge. `judge` judges the goal. `test_timeout` is in seconds for a whole test, `max_test_cost` in US
+    dollars. `guards` are metrics that end a test when one does not pass; these and the `goal_metric` are names, or
+    names with options. `tools` are `file.py:name`.
     """
 
     __test__: ClassVar[bool] = False
@@ -429,12 +434,12 @@ class TesterSpec(JudgeSpec):
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         if self.graph is not None and self.strategy != "improvise":
-            raise ValueError("a graph says how the tester leads the conversation; leave the strategy out")
+            raise ValueError("use either a graph or a strategy, not both")
         return self
 
 
 class AgreementSpec(Spec):
-    """How well one grader predicts another; a pass counts as yes, or with a `threshold` a score from there on."""
+    """How well one grader predicts another; a pass counts as yes, or with a `threshold` any score from there on."""
 
     predictor: str
     truth: str
@@ -442,7 +447,7 @@ class AgreementSpec(Spec):
 
 
 class SuiteSpec(Spec):
-    """A suite: what to ask, whom, how to grade, and when the run passes."""
+    """A suite: what to ask, which target, how to grade, and when the run passes."""
 
     name: str = Field(min_length=1)
     description: str | None = None
@@ -471,18 +476,18 @@ class SuiteSpec(Spec):
         if self.driver != "replay" and self.target is None:
             raise ValueError("needs a target: the system under test (or driver: replay, for recorded conversations)")
         if self.driver == "replay" and self.target is not None:
-            raise ValueError("driver: replay reads recorded conversations and talks to no target; leave the target out")
+            raise ValueError("driver: replay reads recorded conversations and calls no target; remove the target")
         if self.driver != "penelope" and self.tester is not None:
-            raise ValueError("a tester leads the conversations of driver: penelope; name that driver, or leave it out")
+            raise ValueError("a tester is only for driver: penelope; name that driver, or remove the tester")
         if "reward" in self.graders:
-            raise ValueError("'reward' names the reward of a sample; call the grader something else")
+            raise ValueError("'reward' is the name of the reward of a sample; give the grader another name")
         return self
 
 
 def check_weights(weights: dict[str, float]) -> dict[str, float]:
-    """Return weights that are finite numbers, not negative and not all 0, as their sum is too."""
+    """Return weights that are finite numbers, not negative and not all 0, with a finite sum."""
     if not math.isfinite(sum(weights.values())):
-        raise ValueError("weights are finite numbers; got " + ", ".join(f"{k}: {v:g}" for k, v in weights.items()))
+        raise ValueError("weights must be finite numbers; got " + ", ".join(f"{k}: {v:g}" for k, v in weights.items()))
     if any(weight < 0 for weight in weights.values()) or not sum(weights.values()):
-        raise ValueError("weights are 0 or more, and not all 0")
+        raise ValueError("weights must be 0 or more, and not all 0")
     return weights

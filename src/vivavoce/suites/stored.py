@@ -1,4 +1,4 @@
-"""A suite as it is kept with its run, and back."""
+"""A suite as it is stored with its run, and back."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from vivavoce.suites.load import Suite
 from vivavoce.suites.spec import SuiteSpec
 
 REQUEST = ("url", "headers", "body")
-"""The parts of a target that make a request, where somebody may have written a key."""
+"""The parts of a target that form a request, where a user may have written a key."""
 
 
 def dump_spec(spec: SuiteSpec) -> dict[str, Any]:
-    """Return a suite as data, keys of ours and no secrets: what has the shape of one is cut out of a request."""
+    """Return a suite as data with our keys; whatever looks like a secret is cut out of a request."""
     data = spec.model_dump(mode="json", exclude_none=True, exclude={"target": {"api_key"}})
     target: dict[str, Any] = data.get("target", {})
     target |= {part: json.loads(without_keys(json.dumps(target[part]))) for part in REQUEST if part in target}
@@ -26,7 +26,7 @@ def dump_spec(spec: SuiteSpec) -> dict[str, Any]:
 
 
 def lacks_key(run: Run) -> bool:
-    """Say whether the target of a run held a key, which was not stored."""
+    """Return whether the target of a run contained a key, which was not stored."""
     target: Mapping[str, Any] = run.spec.get("target") or {}
     return any(MARK in str(target.get(part)) for part in REQUEST)
 

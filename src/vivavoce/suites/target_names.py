@@ -11,10 +11,11 @@ from vivavoce.wire.http import checked_url
 
 
 def read_target(name: str) -> dict[str, Any]:
-    """Return the target of a suite for `file.py:function` or `http://host/v1#MODEL`; paths start where we run.
+    """Return the target of a suite for `file.py:function` or `http://host/v1#MODEL`; paths start at the current folder.
 
     Raises:
-        UsageError: the name has neither form, or there is no such file, function or address; it names the option.
+        UsageError: the name has neither form, or there is no such file, function or address; the message names the
+        option.
     """
     if is_file_reference(name):
         return {"kind": "function", "function": _function(name)}
@@ -24,7 +25,7 @@ def read_target(name: str) -> dict[str, Any]:
         if not model:
             raise UsageError(f"--target: the model is missing; write {base_url}#MODEL")
         return {"kind": "openai", "base_url": base_url, "model_handles": [model]}
-    raise UsageError(f"--target: '{name}' has neither of the forms file.py:function and http://host/v1#MODEL")
+    raise UsageError(f"--target: '{name}' must be file.py:function or http://host/v1#MODEL")
 
 
 def _function(name: str) -> str:

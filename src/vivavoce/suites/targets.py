@@ -31,13 +31,13 @@ from vivavoce.wire.http import Limits, is_loopback
 
 
 @dataclass(frozen=True, slots=True)
-class _Surroundings:
+class _Context:
     suite: Suite
     limits: Limits
     keys_needed: bool
 
     def key(self, variable: str, base_url: str) -> str | None:
-        """Return a key of the environment; an address of this machine needs none."""
+        """Return an API key from the environment; a local address needs none."""
         found = os.environ.get(variable) or None
         if found is None and self.keys_needed and not is_loopback(base_url):
             raise UsageError(f"{base_url} needs a key: set the environment variable {variable}")
@@ -51,7 +51,7 @@ class _Surroundings:
 
 
 def build_targets(suite: Suite, concurrency: int, *, keys_needed: bool = True) -> list[Target]:
-    """Return the systems under test of a suite; nothing is sent yet. A check does without their keys.
+    """Return the systems under test of a suite; nothing is sent yet. A check does not need their API keys.
 
     Raises:
         UsageError: a file, a key or a name is missing; the problem names its place in the suite.
@@ -59,13 +59,13 @@ def build_targets(suite: Suite, concurrency: int, *, keys_needed: bool = True) -
     spec = suite.spec.target
     if spec is None:
         return []
-    around = _Surroundings(suite, Limits(concurrency=concurrency, timeout=spec.timeout), keys_needed)
+    context = _Context(suite, Limits(concurrency=concurrency, timeout=spec.timeout), keys_needed)
     for field, value in spec:
         if field not in (*_FROM_ENVIRONMENT, *_AS_THEY_ARE) and (found := NAME.search(str(value))):
-            rule = f"${{{found[1]}}} is not read here; it is in {', '.join(_FROM_ENVIRONMENT)}"
+            rule = f"${{{found[1]}}} is not read from the environment here, only in {', '.join(_FROM_ENVIRONMENT)}"
             raise UsageError(suite.document.problem(("target", field), rule))
     try:
-        targets = _BUILDERS[type(spec)](spec, around)
+        targets = _BUILDERS[type(spec)](spec, context)
     except UsageError as error:
         raise UsageError(*suite.document.placed(("target",), error)) from error
     names = [target.name for target in targets]
@@ -74,12 +74,12 @@ def build_targets(suite: Suite, concurrency: int, *, keys_needed: bool = True) -
     return targets
 
 
-def _function(spec: FunctionTargetSpec, around: _Surroundings) -> list[Target]:
+def _function(spec: FunctionTargetSpec, context: _Context) -> list[Target]:
     path, _, function = spec.function.rpartition(":")
-    return [FunctionTarget(around.load(spec.function), spec.name or f"{Path(path).stem}.{function}")]
+    return [FunctionTarget(context.load(spec.function), spec.name or f"{Path(path).stem}.{function}")]
 
 
-def _openai(spec: OpenAITargetSpec, around: _Surroundings) -> list[Target]:
+def _openai(spec: OpenAITargetSpec, context: _Context) -> list[Target]:
     base_url = from_environment(spec.base_url, "base_url")
     settings = from_environment(spec.settings, "settings")
     return [
@@ -87,17 +87,17 @@ def _openai(spec: OpenAITargetSpec, around: _Surroundings) -> list[Target]:
             handle,
             base_url,
             handle,
-            api_key=around.key(spec.api_key_env, base_url),
+            api_key=context.key(spec.api_key_env, base_url),
             system_prompt=spec.system_prompt,
             settings=settings,
             tools=spec.tools or (),
-            limits=around.limits,
+            limits=context.limits,
         )
         for handle in spec.model_handles
     ]
 
 
-def _http(spec: HttpTargetSpec, around: _Surroundings) -> list[Target]:
+def _http(spec: HttpTargetSpec, context: _Context) -> list[Target]:
     return [
         HttpTarget(
             spec.name or "http",
@@ -107,34 +107,34 @@ def _http(spec: HttpTargetSpec, around: _Surroundings) -> list[Target]:
             method=spec.method,
             headers=spec.headers,
             session=spec.session,
-            limits=around.limits,
+            limits=context.limits,
         )
     ]
 
 
-def _letta(spec: LettaTargetSpec, around: _Surroundings) -> list[Target]:
-    source = AgentSource(spec.agent_id, around.file(spec.agent_file), around.load(spec.agent_script))
+def _letta(spec: LettaTargetSpec, context: _Context) -> list[Target]:
+    source = AgentSource(spec.agent_id, context.file(spec.agent_file), context.load(spec.agent_script))
     access = _access(spec)
     if not access.api_key:
-        around.key("LETTA_API_KEY", access.base_url)
+        context.key("LETTA_API_KEY", access.base_url)
     return [LettaTarget(source, access, model=handle, cleanup=spec.cleanup) for handle in spec.model_handles or [None]]
 
 
-def _letta_code(spec: LettaCodeTargetSpec, around: _Surroundings) -> list[Target]:
+def _letta_code(spec: LettaCodeTargetSpec, context: _Context) -> list[Target]:
     options = LettaCodeOptions(
         command=spec.command,
         backend=spec.backend,
         flags=spec.flags,
         permission_mode=spec.permission_mode,
-        directory=around.suite.base,
-        memory_dir=around.file(spec.memory_dir),
+        directory=context.suite.base,
+        memory_dir=context.file(spec.memory_dir),
     )
     access = None
     if spec.backend != "local":
         access = _access(spec)
         if not access.api_key:
-            around.key("LETTA_API_KEY", access.base_url)
-    factory = around.load(spec.agent_script)
+            context.key("LETTA_API_KEY", access.base_url)
+    factory = context.load(spec.agent_script)
     return [
         LettaCodeTarget(options, model=handle, access=access, factory=factory)
         for handle in spec.model_handles or [None]
@@ -148,10 +148,10 @@ def _access(spec: LettaTargetSpec | LettaCodeTargetSpec) -> LettaAccess:
 
 _FROM_ENVIRONMENT = ("url", "base_url", "headers", "body", "settings", "api_key")
 _AS_THEY_ARE = ("system_prompt", "tools", "flags")
-"""Texts that may hold `${…}` for somebody else."""
+"""Texts in which `${…}` is left as it is."""
 
 
-_Build = Callable[[Any, _Surroundings], list[Target]]
+_Build = Callable[[Any, _Context], list[Target]]
 _BUILDERS: dict[type[TargetSpec], _Build] = {
     FunctionTargetSpec: _function,
     OpenAITargetSpec: _openai,

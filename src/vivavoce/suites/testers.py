@@ -27,10 +27,10 @@ from vivavoce.suites.spec import MetricGraderSpec, TesterMetricSpec, TesterSpec
 
 
 def build_tester(suite: Suite, judges: JudgeOpener) -> Tester | None:
-    """Return who leads the conversations of a suite, None where no tester does; nobody is asked yet.
+    """Return the tester that leads the conversations of a suite, None if there is none; nothing is called yet.
 
     Raises:
-        UsageError: a name, a file or a key is missing; the problem names its place in the suite.
+        UsageError: a name, a file or an API key is missing; the problem names its place in the suite.
     """
     if suite.spec.driver != "penelope":
         return None
@@ -42,10 +42,10 @@ def build_tester(suite: Suite, judges: JudgeOpener) -> Tester | None:
 
 
 def check_tests(suite: Suite, tester: Tester) -> None:
-    """Check that a test can be made of every row.
+    """Check that every row can become a test.
 
     Raises:
-        UsageError: with every row of which none can, such as one with a persona that does not exist.
+        UsageError: with every row that cannot, such as a row with a persona that does not exist.
     """
     rows = suite.spec.dataset
     problems: list[Problem | str] = []
@@ -72,7 +72,7 @@ class _Builder:
         spec = self.spec
         name = spec.model or settings().tester
         if name is None:
-            raise UsageError("name the tester's model: tester.model in the suite, --tester, or VIVAVOCE_TESTER")
+            raise UsageError("name the tester model: use tester.model in the suite, --tester, or VIVAVOCE_TESTER")
         model = self._model(name)
         named = spec.judge or settings().judge
         judge = model if named is None else self._model(named)
@@ -91,7 +91,7 @@ class _Builder:
             "timeout_seconds": spec.test_timeout,
             "max_cost": spec.max_test_cost,
             "review_tester": spec.review,
-            "settings": spec.asked_with,
+            "settings": spec.all_settings,
         }
         return PenelopeAgent(model, **options)
 
@@ -113,5 +113,5 @@ class _Builder:
         spec = self.spec
         if spec.graph is not None:
             return read_graph(spec.graph)
-        wanted: Any = load_object(spec.strategy, self.base) if is_file_reference(spec.strategy) else spec.strategy
-        return make_strategy(wanted, **spec.strategy_config)
+        strategy: Any = load_object(spec.strategy, self.base) if is_file_reference(spec.strategy) else spec.strategy
+        return make_strategy(strategy, **spec.strategy_config)

@@ -1,4 +1,4 @@
-"""The suite of `viva test`: one goal and one tester, named on the command line."""
+"""The suite of `viva test`: one goal and one tester, from the command line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ GRADERS = {
     "goal": {"kind": "function", "function": "goal_achieved"},
     "target": {"kind": "function", "function": "target_passed"},
 }
-"""What a test is graded by: whether the goal was reached, and whether that is well."""
+"""The graders of every test: whether the goal was reached, and whether the target passed."""
 
 
 def testing_suite(
@@ -22,7 +22,7 @@ def testing_suite(
     metrics: Mapping[str, Any],
     base: Path,
 ) -> Suite:
-    """Return the suite of one test; `metrics` are the graders that measure the conversation besides.
+    """Return the suite of one test; `metrics` are further graders of the conversation.
 
     Paths in it start at `base`.
 
