@@ -1,4 +1,4 @@
-"""`Store`: the place where records live; keeps runs and gradings, and streams what they left."""
+"""`Store`: stores runs and gradings, and streams their records."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ from vivavoce.store.search.search import Hit, Searcher
 class Store:
     """One store; any thread may read from it while a writer writes.
 
-    It holds runs: `run` finds one, and `outcomes`, `attempts`, `scores` and `errors` stream what it left. The rest is
-    in its parts: `browse`, `series`, `scenarios`, `labels`, `tokens`, `audit` and `maintenance`.
+    `run` finds a run, and `outcomes`, `attempts`, `scores` and `errors` stream its records. Everything else is in its
+    parts: `browse`, `series`, `scenarios`, `labels`, `tokens`, `audit` and `maintenance`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -53,13 +53,12 @@ class Store:
     def open(cls, address: str, *, create: bool = True) -> Self:
         """Open a store given as a path, as `sqlite:///path` or as `postgresql://user@host/database`.
 
-        It is brought to the newest schema. A file in a read-only folder can be read.
+        It is upgraded to the newest schema. A file in a read-only folder can be read.
 
         Raises:
-            UsageError: the address is of another kind, what is there is no store, or none is there and `create` is
-                False.
-            StoreError: it cannot be used, or a newer vivavoce has written it.
-            MissingExtra: PostgreSQL is asked for and psycopg is not installed.
+            UsageError: the address is of another kind, is not a store, or does not exist and `create` is False.
+            StoreError: it cannot be used, or was written by a newer vivavoce. MissingExtra: the address is of
+            PostgreSQL and psycopg is not installed.
         """
         place = Place(address)
         store = cls(Database(reach(place, create=create), place))
@@ -84,31 +83,31 @@ class Store:
 
     @property
     def scenarios(self) -> Scenarios:
-        """What a comparison needs of graded runs."""
+        """The data for comparisons of graded runs."""
         return Scenarios(self.database)
 
     @property
     def labels(self) -> Labels:
-        """What people say of conversations and turns."""
+        """Human labels of conversations and turns."""
         return Labels(self.database)
 
     @property
     def tokens(self) -> Tokens:
-        """Who may use a server of this store."""
+        """The tokens for a server of this store."""
         return Tokens(self.database)
 
     @property
     def audit(self) -> Audit:
-        """Who changed what, and when."""
+        """The audit log: who changed what, and when."""
         return Audit(self.database)
 
     @property
     def maintenance(self) -> Maintenance:
-        """What is in it, deleting runs, and copying it into another store."""
+        """The content of the store, deleting runs, and copying it into another store."""
         return Maintenance(self.database)
 
     def close(self) -> None:
-        """Close every connection; a writer is closed before."""
+        """Close every connection; close writers first."""
         self.database.engine.dispose()
 
     def __enter__(self) -> Self:
@@ -129,11 +128,11 @@ class Store:
         return claimed(self.database, run_id)
 
     def held(self, run_id: str) -> bool:
-        """Say whether a process works on a run."""
+        """Return whether a process is working on a run."""
         return held(self.database, run_id)
 
     def add_run(self, run: Run, grading: Grading | None = None) -> None:
-        """Keep a new run, and with it its first grading.
+        """Store a new run with its first grading.
 
         Raises:
             StoreError: there is a run or a grading of that id, or the store cannot be written.
@@ -144,7 +143,7 @@ class Store:
                 connection.execute(insert(gradings).values(_grading_values(grading)))
 
     def update_run(self, run: Run) -> None:
-        """Replace what is kept of a run.
+        """Replace the record of a run.
 
         Raises:
             StoreError: there is no run of that id, or the store cannot be written.
@@ -152,7 +151,7 @@ class Store:
         self._update(runs, _run_values(run))
 
     def run(self, name: str) -> Run:
-        """Return a run by its id, by a beginning of it that no other has, or as `latest`, `latest~1` and so on.
+        """Return a run by its id, by a unique beginning or end of it, or as `latest`, `latest~1` and so on.
 
         Raises:
             UsageError: no run, or more than one, has that name.
@@ -161,12 +160,12 @@ class Store:
             return run_of(find(connection, runs, runs.c.started_at, name))
 
     def runs(self, limit: int = 100) -> list[Run]:
-        """Return the newest runs, the newest first."""
+        """Return the newest runs, newest first."""
         query = select(runs).order_by(runs.c.started_at.desc(), runs.c.id.desc()).limit(limit)
-        return [run_of(row) for row in self._read(query)]
+        return [run_of(row) for row in self._rows(query)]
 
     def add_grading(self, grading: Grading) -> None:
-        """Keep a new grading.
+        """Store a new grading.
 
         Raises:
             StoreError: there is a grading of that id, or its run is not in the store.
@@ -175,7 +174,7 @@ class Store:
             connection.execute(insert(gradings).values(_grading_values(grading)))
 
     def update_grading(self, grading: Grading) -> None:
-        """Replace what is kept of a grading.
+        """Replace the record of a grading.
 
         Raises:
             StoreError: there is no grading of that id, or the store cannot be written.
@@ -183,12 +182,12 @@ class Store:
         self._update(gradings, _grading_values(grading))
 
     def gradings(self, run_id: str) -> list[Grading]:
-        """Return the gradings of a run, the oldest first."""
+        """Return the gradings of a run, oldest first."""
         query = select(gradings).where(gradings.c.run_id == run_id).order_by(gradings.c.created_at, gradings.c.id)
-        return [grading_of(row) for row in self._read(query)]
+        return [grading_of(row) for row in self._rows(query)]
 
     def grading(self, run_id: str, name: str | None = None) -> Grading:
-        """Return a grading of a run by the same kinds of names as `run`, the latest complete one when none is given.
+        """Return a grading of a run by the same kinds of names as `run`; by default the latest complete one.
 
         Raises:
             UsageError: no grading of the run, or more than one, has that name.
@@ -204,27 +203,27 @@ class Store:
     def writer(
         self, run_id: str, grading_id: str, fingerprints: Mapping[str, str], *, replaces: bool = False
     ) -> OutcomeWriter:
-        """Return what stores the outcomes of a run, with the scores of one grading; `fingerprints` are by grader.
+        """Return a writer for the outcomes of a run, with the scores of one grading; `fingerprints` are by grader.
 
-        With `replaces`, an outcome takes the place of the one that the store has, which `replaced` still yields.
+        With `replaces`, an outcome replaces the stored one, which `replaced` still yields.
         """
-        found = self._read(select(runs.c.spec).where(runs.c.id == run_id))
+        found = self._rows(select(runs.c.spec).where(runs.c.id == run_id))
         keys = keys_of_environment(found[0].spec if found else "")
         encoder = Encoder(run_id, grading_id, fingerprints, keys)
         return OutcomeWriter(self.database, encoder, replaces=replaces)
 
     def replies(self) -> ReplyStore:
-        """Return what keeps the replies of models; it is closed before the store."""
+        """Return the cache of model replies; close it before the store."""
         return ReplyStore(self.database)
 
     def done(self, run_id: str) -> set[AttemptKey]:
-        """Return which attempts of a run are stored, so that going on with it can leave them out."""
+        """Return which attempts of a run are stored, so that resuming it can skip them."""
         targets: dict[str, str] = {}
         keys = self._reader(run_id).keys()
         return {AttemptKey(key.sample_id, targets.setdefault(key.target, key.target), key.trial) for key in keys}
 
     def replaced(self, run_id: str) -> list[Replaced]:
-        """Return the attempts of a run that were tried again, the oldest first."""
+        """Return the retried attempts of a run, oldest first."""
         with self.database.connected() as connection:
             return list(replaced_attempts(connection, run_id))
 
@@ -232,7 +231,7 @@ class Store:
         """Return how many attempts of a run are stored, and how many of these failed."""
         a = attempts.c
         query = select(func.count().label("stored"), func.count(a.failure).label("failed")).where(a.run_id == run_id)
-        (found,) = self._read(query)
+        (found,) = self._rows(query)
         return found.stored, found.failed
 
     def named_conversation(self, run_id: str, name: str) -> tuple[str, int | None]:
@@ -253,9 +252,9 @@ class Store:
         return self._reader(run_id).attempts(sample_id)
 
     def outcomes(self, grading_id: str, *, sample_id: str | None = None) -> Iterator[Outcome]:
-        """Yield the attempts of a graded run with what this grading says, in the order of its plan.
+        """Yield the attempts of a graded run with the grades of this grading, in the order of its plan.
 
-        An attempt that this grading lacks comes without grades.
+        An attempt without grades in this grading is included, too.
 
         Raises:
             UsageError: there is no such grading.
@@ -271,7 +270,7 @@ class Store:
         return self._reader(self._graded_run(grading_id)).scores(grading_id)
 
     def errors(self, grading_id: str) -> Iterator[ErrorRow]:
-        """Yield the attempts that lack a score because something broke, each with what broke first.
+        """Yield the attempts without a score because of an error, each with its first error.
 
         Raises:
             UsageError: there is no such grading.
@@ -287,7 +286,7 @@ class Store:
         return self._reader(self._graded_run(grading_id)).error_count(grading_id)
 
     def turn_scores(self, grading_id: str, name: str) -> Iterator[tuple[AttemptKey, int, State, float | None]]:
-        """Yield attempt, turn, state and value of what one grader says of each turn.
+        """Yield attempt, turn, state and value of each score of one grader for a turn.
 
         Raises:
             UsageError: there is no such grading.
@@ -295,20 +294,20 @@ class Store:
         return self._reader(self._graded_run(grading_id)).turn_scores(grading_id, name)
 
     def search(self, text: str, *, run: str | None = None, limit: int = 20, before: int | None = None) -> list[Hit]:
-        """Return where every word of a text stands in what was said or in a rationale, the newest first.
+        """Return the messages and reasons with all words of a text, newest first.
 
-        The words are compared without regard to case and accents. `run` is the id of a run to search alone. What was
-        committed since the last search is read first. `before` is the number of the last hit of the page before.
+        Case and accents are ignored. `run` is the id of a single run to search. Records committed since the last search
+        are indexed first. `before` is the number of the last hit of the previous page.
 
         Raises:
-            UsageError: there is no word in the text, or there are too many; or that hit is gone.
+            UsageError: the text has no word or too many, or that hit no longer exists.
         """
         return Searcher(self.database).find(text, run, limit, before)
 
     def index_pending(self, until: Callable[[], bool] = lambda: False) -> int:
-        """Read what no search has read yet, and return how many attempts and gradings of attempts that was.
+        """Index what is pending, and return how many attempts and gradings of attempts that was.
 
-        It stops, between two batches, once `until` says that it is enough.
+        It stops between two batches once `until` returns True.
         """
         return Searcher(self.database).index_pending(until)
 
@@ -316,12 +315,12 @@ class Store:
         return Reader(self.database, run_id)
 
     def _graded_run(self, grading_id: str) -> str:
-        rows = self._read(select(gradings.c.run_id).where(gradings.c.id == grading_id))
+        rows = self._rows(select(gradings.c.run_id).where(gradings.c.id == grading_id))
         if not rows:
             raise NotFound("grading", grading_id)
         return rows[0].run_id
 
-    def _read(self, query: AnySelect) -> Sequence[AnyRow]:
+    def _rows(self, query: AnySelect) -> Sequence[AnyRow]:
         with self.database.connected() as connection:
             return connection.execute(query).all()
 

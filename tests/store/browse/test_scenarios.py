@@ -57,7 +57,7 @@ def test_what_has_no_score_keeps_its_state(store: Store) -> None:
 
 def test_what_is_said_comes_with_the_lowest_turn_alone(store: Store) -> None:
     put(store, [graded("a", 0.5, "why", turns=(1.0, 0.0, 0.0)), graded("b", 1.0)])
-    ((sample, said),) = store.scenarios.said_of(grading(), "bot", "goal", ["a"])
+    ((sample, said),) = store.scenarios.lowest_scores(grading(), "bot", "goal", ["a"])
     assert isinstance(said, Score)
     assert (sample, said.value, said.reason) == ("a", 0.5, "why")
     assert [(one.turn, one.reason) for one in said.turns or ()] == [(1, "turn 1")]
@@ -65,18 +65,18 @@ def test_what_is_said_comes_with_the_lowest_turn_alone(store: Store) -> None:
 
 def test_trials_of_a_sample_come_in_their_order(store: Store) -> None:
     put(store, [graded("a", 0.25, trial=1), graded("a", 0.75, trial=0)])
-    assert [said.value for _, said in store.scenarios.said_of(grading(), "bot", "goal", ["a"])] == [0.75, 0.25]
+    assert [said.value for _, said in store.scenarios.lowest_scores(grading(), "bot", "goal", ["a"])] == [0.75, 0.25]
 
 
 def test_the_reward_says_why_as_well(store: Store) -> None:
     put(store, [graded("a", 0.5)])
-    assert [said.reason for _, said in store.scenarios.said_of(grading(), "bot", "reward", ["a"])] == ["too slow"]
+    assert [said.reason for _, said in store.scenarios.lowest_scores(grading(), "bot", "reward", ["a"])] == ["too slow"]
 
 
 def test_more_samples_than_one_query_takes_are_all_found(store: Store) -> None:
     put(store, [graded(f"s{i}", 0.5) for i in range(AT_ONCE + 1)])
     names = [f"s{i}" for i in range(AT_ONCE + 1)]
-    assert {sample for sample, _ in store.scenarios.said_of(grading(), "bot", "goal", names)} == set(names)
+    assert {sample for sample, _ in store.scenarios.lowest_scores(grading(), "bot", "goal", names)} == set(names)
 
 
 def test_a_sample_without_a_goal_is_called_by_its_id(store: Store) -> None:

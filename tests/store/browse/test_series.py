@@ -71,7 +71,7 @@ def test_of_several_gradings_the_newest_complete_one_counts(ten: Store) -> None:
     [
         ({"suite": "shp"}, "no suite 'shp'; did you mean 'shop'?"),
         ({"suite": "shop", "first": "other-005"}, "no run 'other-005' in suite 'shop'"),
-        ({"suite": "shop", "first": "shop-004", "last": "shop-002"}, "'shop-004' began after 'shop-002'"),
+        ({"suite": "shop", "first": "shop-004", "last": "shop-002"}, "'shop-004' started after 'shop-002'"),
     ],
 )
 def test_what_is_not_there_is_said(ten: Store, asked: dict[str, Any], said: str) -> None:

@@ -39,8 +39,8 @@ def test_a_run_is_found_by(runs: Store, name: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("20261120-ab", "'20261120-ab' fits several runs: 20261120-abxy, 20261120-abcd"),
-        ("abcd", "'abcd' fits several runs: 20261120-abcd, 20261119-abcd"),
+        ("20261120-ab", "'20261120-ab' matches several runs: 20261120-abxy, 20261120-abcd"),
+        ("abcd", "'abcd' matches several runs: 20261120-abcd, 20261119-abcd"),
         ("bxy", "no run 'bxy'"),
         ("ABXY", "no run 'ABXY'"),
         ("20261120-abxz", "no run '20261120-abxz'; did you mean '20261120-abxy'"),

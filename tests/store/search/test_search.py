@@ -105,7 +105,7 @@ def test_where_there_is_no_word_there_is_nothing_to_look_for(store: Store, typed
 
 
 def test_too_many_words_are_refused(store: Store) -> None:
-    with pytest.raises(UsageError, match="look for at most 16 words at once, got 17"):
+    with pytest.raises(UsageError, match="search for at most 16 words at a time, got 17"):
         store.search(" ".join(f"w{number}" for number in range(17)))
 
 

@@ -1,1 +1,1 @@
-"""Who may use a store, and who changed what in it."""
+"""Users of a store, and the audit log of changes in it."""

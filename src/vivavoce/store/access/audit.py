@@ -1,4 +1,4 @@
-"""The audit log: who changed what, and when; written together with the change, read the newest first, never deleted."""
+"""The audit log: who changed what, and when; written together with the change, never deleted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from vivavoce.store.database.text import json_text
 
 
 class AuditEntry(Listed):
-    """What somebody did: `action` is such as `label.set`, `subject` what it was done to, `detail` the rest of it."""
+    """An action of a user: `action` such as `label.set`, `subject` its object, `detail` everything else."""
 
     id: int
     at: float
@@ -29,7 +29,7 @@ class AuditEntry(Listed):
 
 
 class AuditPage(Listed):
-    """Some entries, the newest first; `next` is where the next page begins, None where there is none."""
+    """Some entries, newest first; `next` is the cursor of the next page, None if there is none."""
 
     entries: list[AuditEntry]
     next: str | None = None
@@ -42,10 +42,10 @@ class Audit:
     database: Database
 
     def entries(self, after: str | None = None, limit: int = 50) -> AuditPage:
-        """Return some entries of the log, the newest first.
+        """Return some entries of the log, newest first.
 
         Raises:
-            UsageError: `after` is not a place of this list.
+            UsageError: `after` is not a cursor of this list.
         """
         query = select(audit).order_by(audit.c.id.desc()).limit(limit + 1)
         if after is not None:
@@ -62,7 +62,7 @@ class Audit:
 def note(
     connection: Connection, actor: str, action: str, subject: str, detail: Mapping[str, object] | None = None
 ) -> None:
-    """Note a change in the transaction that makes it, so that there is neither without the other.
+    """Record a change in the transaction that makes it, so that neither is stored without the other.
 
     `connection` is one that writes; `detail` becomes JSON.
     """

@@ -1,4 +1,4 @@
-"""Tokens: who may use a server of a store, and what they may do there. A token is shown once; its hash is kept."""
+"""Tokens: the users of a server of a store, and their roles. A token is shown once; only its hash is stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from vivavoce.store.database.database import AnyRow, Database, values_of
 from vivavoce.store.database.schema import tokens
 
 Role = Literal["read", "write", "admin"]
-"""To look; to label and to begin work; to delete and to let others in. Each may do what those before it may."""
+"""read: look; write: also label and start jobs; admin: also delete, and manage tokens."""
 
 ROLES: tuple[Role, ...] = ("read", "write", "admin")
 
@@ -41,18 +41,18 @@ class Token(Listed):
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens of the users of a store."""
+    """The tokens of a store."""
 
     database: Database
 
     def create(self, name: str, role: Role, *, expires_at: float | None = None, actor: str = "") -> tuple[Token, str]:
-        """Make a token and return what is kept of it, and its secret, which is nowhere else.
+        """Create a token and return its record and its secret, which is not stored.
 
         Raises:
             UsageError: the name is empty or too long, or not one line.
         """
         if not 0 < len(name.strip()) <= 100 or not name.isprintable():
-            raise UsageError("a token is named after who uses it, in one line of at most 100 characters")
+            raise UsageError("the name of a token is that of its user, on one line of at most 100 characters")
         secret = f"{PREFIX}{secrets.token_urlsafe(_BYTES)}"
         made = Token(
             id=secrets.token_hex(4), name=name.strip(), role=role, created_at=time.time(), expires_at=expires_at
@@ -65,16 +65,16 @@ class Tokens:
         return made, secret
 
     def all(self) -> list[Token]:
-        """Return all tokens, the oldest first, also those that are good no longer."""
+        """Return all tokens, oldest first, including invalid ones."""
         with self.database.connected() as connection:
             found = connection.execute(select(tokens).order_by(tokens.c.created_at, tokens.c.id)).all()
         return [_token(row) for row in found]
 
     def revoke(self, token_id: str, actor: str = "") -> Token:
-        """End a token at once; whoever comes with it is refused from the next request on.
+        """Revoke a token; it is refused from the next request on.
 
         Raises:
-            UsageError: there is none of that id, or it has been revoked before.
+            UsageError: there is no such token, or it is already revoked.
         """
         mine = tokens.c.id == token_id
         with self.database.writing() as connection:
@@ -82,16 +82,16 @@ class Tokens:
             if row is None:
                 raise NotFound("token", token_id, hint="; see: viva token list")
             if row.revoked_at is not None:
-                raise UsageError(f"token {token_id} has been revoked before")
+                raise UsageError(f"token {token_id} is already revoked")
             now = time.time()
             connection.execute(update(tokens).where(mine).values(revoked_at=now))
             note(connection, actor, "token.revoke", row.id, {"name": row.name})
         return _token(row).model_copy(update={"revoked_at": now})
 
     def holder(self, secret: str) -> Token | None:
-        """Return the token that has this secret and is good now, None where there is none.
+        """Return the valid token with this secret, None if there is none.
 
-        It is found by its hash, which tells nobody who measures the time how near a guess was.
+        It is found by its hash, so that timing does not reveal how close a guess is.
         """
         digest = digest_of(secret).hex()
         with self.database.connected() as connection:
@@ -99,18 +99,18 @@ class Tokens:
         return None if row is None or not hmac.compare_digest(row.digest, digest) else _token(row)
 
     def any_good(self) -> bool:
-        """Say whether there is a token with which somebody could come in."""
+        """Return whether there is a valid token."""
         with self.database.connected() as connection:
             return connection.execute(select(func.count()).select_from(tokens).where(_good())).scalar_one() > 0
 
 
 def made_here(secret: str) -> bool:
-    """Say whether a text looks like a token that was made here; nobody comes upon one of those by guessing."""
+    """Return whether a text has the form of our tokens, which cannot be guessed."""
     return _MADE_HERE.fullmatch(secret) is not None
 
 
 def digest_of(secret: str) -> bytes:
-    """Return the hash of a secret; of 32 random bytes a plain one is enough."""
+    """Return the hash of a secret; for 32 random bytes a plain hash is enough."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 

@@ -1,6 +1,6 @@
 """`Browse`: lists for people and pages of runs, of the samples of a graded run, of their scores and of their turns.
 
-A page goes on where the one before it ended, whatever was written meanwhile, and costs the same however far in it is.
+A page continues where the previous one ended, whatever was written in between, and costs the same at any depth.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Browse:
         status: Status | None = None,
         text: str | None = None,
     ) -> RunPage:
-        """Return some runs, the newest first; `text` is a part of the id or of the name of the suite.
+        """Return some runs, newest first; `text` is part of the id or of the name of the suite.
 
         Raises:
-            UsageError: `after` is not a place of this list.
+            UsageError: `after` is not a cursor of this list.
         """
         r = runs.c
         query = select(r.id, r.suite, r.status, r.started_at, r.finished_at, r.version)
@@ -73,7 +73,7 @@ class Browse:
         return RunPage(runs=[run_entry(row, shown.get(row.id)) for row in page], next=following)
 
     def runs_before(self, entries: Sequence[RunEntry], limit: int) -> dict[str, list[RunEntry]]:
-        """Return for each suite of some runs, the newest first, those that began before all of them, the newest first.
+        """Return for each suite of some runs the runs that started before all of them, newest first.
 
         Raises:
             StoreError: the store cannot be read.
@@ -100,21 +100,22 @@ class Browse:
     def samples(
         self,
         grading_id: str,
-        wanted: str | Sequence[Term] = (),
+        filter_terms: str | Sequence[Term] = (),
         *,
         sort: str = "position",
         after: str | None = None,
         limit: int = 50,
     ) -> SamplePage:
-        """Return some attempts that a grading has scored, each with the scores that it gives it.
+        """Return some attempts of a grading, each with its scores.
 
-        `wanted` is a filter as `parse_filter` reads it. `sort` is `position`, `worst` (errors, then the lowest score
-        first), `seconds`, `turns` or the name of a grader; with a leading `-` it goes down. What has no score is last.
+        `filter_terms` is a filter as text or as the result of `parse_filter`. `sort` is `position`, `worst` (errors,
+        then the lowest score first), `seconds`, `turns` or the name of a grader; a leading `-` sorts in descending
+        order. Attempts without a score come last.
 
         Raises:
-            UsageError: there is no such grading, the filter cannot be read, or `after` is not a place of this list.
+            UsageError: there is no such grading, the filter cannot be read, or `after` is not a cursor of this list.
         """
-        terms = self._terms(wanted)
+        terms = self._terms(filter_terms)
         with self.database.connected() as connection:
             within = _within(connection, grading_id)
             _check_graders(connection, within, terms)
@@ -128,13 +129,13 @@ class Browse:
         following = None if last is None else encode_cursor([getattr(last, name) for name in order.names])
         return SamplePage(samples=samples, next=following)
 
-    def count_samples(self, grading_id: str, wanted: str | Sequence[Term] = ()) -> int:
-        """Return how many attempts that a grading has scored a filter lets through.
+    def count_samples(self, grading_id: str, filter_terms: str | Sequence[Term] = ()) -> int:
+        """Return how many attempts of a grading match a filter.
 
         Raises:
             UsageError: there is no such grading, or the filter cannot be read.
         """
-        terms = self._terms(wanted)
+        terms = self._terms(filter_terms)
         with self.database.connected() as connection:
             within = _within(connection, grading_id)
             _check_graders(connection, within, terms)
@@ -153,7 +154,7 @@ class Browse:
         """Return some scores of a grading, in the order of the plan of its run.
 
         Raises:
-            UsageError: `after` is not a place of this list.
+            UsageError: `after` is not a cursor of this list.
         """
         a, s = attempts.c, scores.c
         query = select(a.sample_id, a.target, a.trial, a.position, a.id.label("attempt"), scores)
@@ -184,10 +185,10 @@ class Browse:
         after: str | None = None,
         limit: int = 50,
     ) -> TurnPage:
-        """Return some turns of a conversation of a graded run; of several targets the first, unless it is named.
+        """Return some turns of a conversation of a graded run; by default for the first target.
 
         Raises:
-            UsageError: there is no such conversation, or `after` is not a place of this list.
+            UsageError: there is no such conversation, or `after` is not a cursor of this list.
         """
         a, s, t = attempts.c, scores.c, turns.c
         (last,) = (-1,) if after is None else read_place(after, int)
@@ -203,16 +204,16 @@ class Browse:
             held = select(turns).where(t.attempt_id == attempt, t.idx > last).order_by(t.idx).limit(limit + 1)
             found = connection.execute(held).all()
             page = found[:limit]
-            said = select(scores).where(s.attempt_id == attempt, s.grading_id == grading.id, s.kind == "grade")
-            rows = connection.execute(said.where(s.turn.in_([row.idx for row in page])).order_by(s.id)).all()
+            score_rows = select(scores).where(s.attempt_id == attempt, s.grading_id == grading.id, s.kind == "grade")
+            rows = connection.execute(score_rows.where(s.turn.in_([row.idx for row in page])).order_by(s.id)).all()
         by_turn: dict[int, dict[str, Score]] = {row.idx: {} for row in page}
         for row in rows:
             by_turn[row.turn][row.name] = score_of(row)
         following = encode_cursor((page[-1].idx,)) if len(found) > limit else None
         return TurnPage(turns=[GradedTurn(turn=turn_of(row), scores=by_turn[row.idx]) for row in page], next=following)
 
-    def _terms(self, wanted: str | Sequence[Term]) -> Sequence[Term]:
-        terms = parse_filter(wanted) if isinstance(wanted, str) else wanted
+    def _terms(self, filter_terms: str | Sequence[Term]) -> Sequence[Term]:
+        terms = parse_filter(filter_terms) if isinstance(filter_terms, str) else filter_terms
         if any(isinstance(term, Has) and term.field == "text" for term in terms):
             Searcher(self.database).index_pending()
         return terms
@@ -226,7 +227,7 @@ def _within(connection: Connection, grading_id: str) -> Within:
 
 
 def _check_graders(connection: Connection, within: Within, terms: Sequence[Term]) -> None:
-    """Refuse a filter by a grader that this grading does not have: nothing would match, and seem so."""
+    """Refuse a filter by a grader that this grading does not have; otherwise it would silently match nothing."""
     names = dict.fromkeys(term.name for term in terms if isinstance(term, Compares) and term.grader)
     here = scores.c.grading_id == within.grading_id
     for name in names:
@@ -254,10 +255,10 @@ def _sample_entries(connection: Connection, page: Sequence[AnyRow], within: With
     ids = [row.attempt_id for row in page]
     held = select(a.id, a.sample_id, a.target, a.trial, a.sample, a.started_at, a.failure).where(a.id.in_(ids))
     attempt_of = {row.id: row for row in connection.execute(held)}
-    said = connection.execute(
+    score_rows = connection.execute(
         select(s.attempt_id, s.kind, s.name, s.turn, s.state, s.value, s.passed, s.reason, s.failure)
         .where(s.grading_id == within.grading_id, s.attempt_id.in_(ids))
         .order_by(s.attempt_id, s.id)
     )
-    by_attempt = {number: list(rows) for number, rows in groupby(said.all(), attrgetter("attempt_id"))}
+    by_attempt = {number: list(rows) for number, rows in groupby(score_rows.all(), attrgetter("attempt_id"))}
     return [sample_entry(row, attempt_of[row.attempt_id], by_attempt.get(row.attempt_id, ())) for row in page]

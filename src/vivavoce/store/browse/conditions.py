@@ -1,4 +1,4 @@
-"""The terms of a filter, and an order, for the database: what a person typed is always a bound parameter."""
+"""The terms of a filter, and an order, for the database: user input is always a bound parameter."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _COMPARISONS: Mapping[Operator, Callable[[Any, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The run and the grading that are looked at, and in which of the two databases."""
+    """The run and the grading of a query, and whether the database is PostgreSQL."""
 
     run_id: str
     grading_id: str
@@ -54,10 +54,10 @@ class Within:
 
 
 def conditions(terms: Sequence[Term], within: Within) -> list[Condition]:
-    """Return what holds for the samples in a grading that a filter lets through.
+    """Return the condition for the samples of a grading that match a filter.
 
     Raises:
-        UsageError: a text that is looked for has no word in it.
+        UsageError: a searched text has no word in it.
     """
     found = [sample_index.c.grading_id == within.grading_id]
     for term in terms:
@@ -68,9 +68,9 @@ def conditions(terms: Sequence[Term], within: Within) -> list[Condition]:
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """What samples are ordered by: the columns `names`, of the `kinds` that a place holds.
+    """A sort order of samples: the columns `names`, with the `kinds` of values in a cursor.
 
-    `extra` is selected besides the sample, from `table`.
+    `extra` is selected in addition to the sample, from `table`.
     """
 
     columns: Sequence[ColumnElement[Any]]
@@ -86,12 +86,12 @@ class Ordering:
         return [column.desc() if self.down else column for column in self.columns]
 
     def beyond(self, place: Sequence[Any]) -> Condition:
-        """Return what holds for everything after a place."""
+        """Return the condition for everything after a cursor."""
         return tuple_(*self.columns) < place if self.down else tuple_(*self.columns) > place
 
 
 def ordering(sort: str, within: Within) -> Ordering:
-    """Return what attempts are ordered by; see `Browse.samples`."""
+    """Return the sort order of attempts; see `Browse.samples`."""
     d = sample_index.c
     down = sort.startswith("-")
     name = sort[1:] if down else sort
@@ -131,22 +131,22 @@ def _has(term: Has, within: Within) -> Condition:
         case "target":
             return _attempts(within, a.target == value)
         case _:
-            return d.attempt_id.in_(_said(term.value, within))
+            return d.attempt_id.in_(_mentions(term.value, within))
 
 
 def _attempts(within: Within, *which: Condition) -> Condition:
     return sample_index.c.attempt_id.in_(select(attempts.c.id).where(attempts.c.run_id == within.run_id, *which))
 
 
-def _said(value: str, within: Within) -> Select[tuple[int]]:
+def _mentions(value: str, within: Within) -> Select[tuple[int]]:
     phrase = " ".join(folded(value).split())
     if not phrase:
-        raise UsageError(f"filter: there is no word in '{value[:40]}' to look for")
+        raise UsageError(f"filter: there is no word to search for in '{value[:40]}'")
     mark = mark_of(within.run_id)
     found = select(passages.c.attempt_id).where(passages.c.grading_id.in_(("", within.grading_id)))
     if within.postgresql:
-        wanted = func.phraseto_tsquery("simple", phrase).op("&&")(cast(f"'run:{mark}'", TSQUERY))
-        return found.where(literal_column("passages.words").op("@@")(wanted))
+        tsquery = func.phraseto_tsquery("simple", phrase).op("&&")(cast(f"'run:{mark}'", TSQUERY))
+        return found.where(literal_column("passages.words").op("@@")(tsquery))
     index = table("passage_words", column("rowid"))
     match = literal_column("passage_words").op("MATCH")(f'words : "{phrase}" AND run : "{mark}"')
     return found.join(index, index.c.rowid == passages.c.id).where(match)

@@ -1,4 +1,4 @@
-"""Rows as what lists are made of: short, and without what was said."""
+"""Rows as list entries: short, and without messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vivavoce.store.database.database import AnyRow, values_of
 from vivavoce.store.runs.decode import failure_of_text
 
 TITLE = 120
-"""Characters of a title, and of a reason three times as many."""
+"""Maximum characters of a title; a reason may have three times as many."""
 
 
 def run_entry(run: AnyRow, grading: AnyRow | None) -> RunEntry:
@@ -35,7 +35,7 @@ def _headline(graders: Sequence[dict[str, Any]], gate: str | None) -> Headline |
     return None if found is None else Headline(**{**found, "n": found["scored"]})
 
 
-def sample_entry(index: AnyRow, attempt: AnyRow, said: Sequence[AnyRow]) -> SampleEntry:
+def sample_entry(index: AnyRow, attempt: AnyRow, score_rows: Sequence[AnyRow]) -> SampleEntry:
     """Return an attempt by its rows of `standings`, `attempts` and `scores`."""
     sample: dict[str, Any] = json.loads(attempt.sample)
     return SampleEntry(
@@ -50,13 +50,13 @@ def sample_entry(index: AnyRow, attempt: AnyRow, said: Sequence[AnyRow]) -> Samp
         turns=index.turns,
         status=index.state,
         failure=failure_of_text(attempt.failure),
-        scores=_score_entries(said),
+        scores=_score_entries(score_rows),
     )
 
 
-def _score_entries(said: Sequence[AnyRow]) -> list[ScoreEntry]:
+def _score_entries(score_rows: Sequence[AnyRow]) -> list[ScoreEntry]:
     apart: dict[str, list[TurnScore]] = {}
-    for row in said:
+    for row in score_rows:
         if row.turn is not None:
             apart.setdefault(row.name, []).append(
                 TurnScore(turn=row.turn, state=row.state, value=row.value, passed=row.passed)
@@ -72,7 +72,7 @@ def _score_entries(said: Sequence[AnyRow]) -> list[ScoreEntry]:
             failure=failure_of_text(row.failure),
             turns=apart.get(row.name, []) if row.kind == "grade" else [],
         )
-        for row in said
+        for row in score_rows
         if row.turn is None
     ]
 
@@ -95,11 +95,11 @@ def listed_score(row: AnyRow) -> ListedScore:
 
 
 def title_of(sample: dict[str, Any]) -> str:
-    """Return the goal of a sample, or the beginning of what it asks, empty where it says neither."""
-    asked: Any = sample.get("goal") or sample.get("input")
-    if isinstance(asked, list):
-        asked = next(iter(typing.cast("list[Any]", asked)), None)
-    if isinstance(asked, dict):
-        asked = typing.cast("dict[str, Any]", asked).get("content")
-    words = " ".join(asked.split()) if isinstance(asked, str) else ""
+    """Return the goal of a sample, or the beginning of its input, empty if it has neither."""
+    opening: Any = sample.get("goal") or sample.get("input")
+    if isinstance(opening, list):
+        opening = next(iter(typing.cast("list[Any]", opening)), None)
+    if isinstance(opening, dict):
+        opening = typing.cast("dict[str, Any]", opening).get("content")
+    words = " ".join(opening.split()) if isinstance(opening, str) else ""
     return words if len(words) <= TITLE else words[: TITLE - 1] + "…"

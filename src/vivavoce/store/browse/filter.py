@@ -1,8 +1,8 @@
-"""Filters of samples as people type them: `state:error goal<0.5 text:"refund" target:bot -tag:slow`.
+"""Filters of samples, as text: `state:error goal<0.5 text:"refund" target:bot -tag:slow`.
 
-Terms stand next to each other and all must hold; a leading `-` turns one round. A term is `field:value`, a grader or a
-number compared, as in `goal<0.5` or `turns>=4`, or a word that is looked for in what was said. Quotation marks hold
-words together, and make a grader of a name that would mean something else: `"turns"<0.5`.
+All terms must match; a leading `-` negates a term. A term is `field:value`, a grader or a number compared, as in
+`goal<0.5` or `turns>=4`, or a word to search for in messages. Quotation marks keep words together, and turn a name with
+another meaning into that of a grader: `"turns"<0.5`.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ FIELDS: tuple[str, ...] = get_args(Field)
 NUMBERS: tuple[str, ...] = get_args(Number)
 STATES = ("pass", "fail", "error", "scored", "skipped")
 LONGEST = 2000
-"""Characters of a filter."""
+"""Maximum characters of a filter."""
 MOST = 20
-"""Terms of a filter."""
+"""Maximum terms of a filter."""
 
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _TERM = re.compile(
@@ -39,7 +39,7 @@ _TERM = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Has:
-    """Something is so: `state:error`; the value of a `sample` may end in `*`."""
+    """A term `field:value`, such as `state:error`; the value of `sample` may end in `*`."""
 
     field: Field
     value: str
@@ -48,7 +48,7 @@ class Has:
 
 @dataclass(frozen=True, slots=True)
 class Compares:
-    """A number is so: the score of a grader where `grader` is set, else one that every attempt has."""
+    """A comparison of a number: the score of a grader if `grader` is set, else a number that every attempt has."""
 
     name: str
     operator: Operator
@@ -61,7 +61,7 @@ Term: TypeAlias = Has | Compares
 
 
 def parse_filter(text: str) -> tuple[Term, ...]:
-    """Return the terms of a filter, none for a blank text.
+    """Return the terms of a filter, none for an empty text.
 
     Raises:
         UsageError: it cannot be read; the message says at which character, counted from 1.

@@ -1,4 +1,4 @@
-"""Places between two pages: what the last row of one page is ordered by, as a text that an address can hold."""
+"""Cursors: the sort values of the last row of a page, as text for an address."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ MOST = 2**63
 
 
 def encode_cursor(values: Sequence[Key]) -> str:
-    """Return the place after a row."""
+    """Return the cursor after a row."""
     return base64.urlsafe_b64encode(json.dumps(list(values)).encode()).decode().rstrip("=")
 
 
 def read_place(place: str, *kinds: type) -> tuple[Any, ...]:
-    """Return what a row is ordered by, one value of each kind; a whole number is a number, too.
+    """Return the sort values of a cursor, one of each kind; a whole number counts as a number.
 
     Raises:
-        NotFound: the text is not a place, or that of another order.
+        NotFound: the text is not a cursor, or is the cursor of another order.
     """
     try:
-        read = json.loads(base64.urlsafe_b64decode(place.encode() + b"=" * (-len(place) % 4)))
+        parsed = json.loads(base64.urlsafe_b64decode(place.encode() + b"=" * (-len(place) % 4)))
     except (binascii.Error, ValueError, RecursionError):
-        read = None
-    values = cast("list[Any]", read) if isinstance(read, list) else []
+        parsed = None
+    values = cast("list[Any]", parsed) if isinstance(parsed, list) else []
     if len(values) != len(kinds) or not all(map(_fits, values, kinds)):
         raise no_cursor(place)
     return tuple(values)
 
 
 def no_cursor(place: str) -> NotFound:
-    """Return what to raise for a place that is not one of a list."""
-    return NotFound("cursor", place, hint="; begin the list again without it")
+    """Return the error for an invalid cursor."""
+    return NotFound("cursor", place, hint="; start the list again without it")
 
 
 def _fits(value: object, kind: type) -> bool:

@@ -1,4 +1,4 @@
-"""What lists of runs and of samples are made of: plain data, without anything that grows with a conversation."""
+"""Entries of lists of runs and of samples: plain data of limited size."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Listed(BaseModel):
 
 
 class Headline(Listed):
-    """The grader that a run is known by: that of its gate, else the reward, else the first, against the first target.
+    """The headline of a run: the grader of its gate, else the reward, else the first grader, for the first target.
 
-    `low` and `high` are the 95 % interval of the mean over `n` scores, all of them as the summary has them.
+    `low` and `high` are the 95% interval of the mean over `n` scores, all of them as the summary has them.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Headline(Listed):
 
 
 class RunEntry(Listed):
-    """A run as a list shows it, with the figures of its newest complete grading, or of the newest where none is."""
+    """A run in a list, with the figures of its newest complete grading, or of the newest if none is complete."""
 
     id: str
     suite: str
@@ -53,14 +53,14 @@ class RunEntry(Listed):
 
 
 class RunPage(Listed):
-    """Some runs, the newest first; `next` is where the next page begins, None where there is none."""
+    """Some runs, newest first; `next` is the cursor of the next page, None if there is none."""
 
     runs: list[RunEntry]
     next: str | None = None
 
 
 class TurnScore(Listed):
-    """What a grader says of one turn, an index from 0."""
+    """The score of a grader for one turn, an index from 0."""
 
     turn: int
     state: State
@@ -69,7 +69,7 @@ class TurnScore(Listed):
 
 
 class ScoreEntry(Listed):
-    """What a grader, or the reward, says of an attempt; a reason is shortened."""
+    """The score of a grader, or the reward, for an attempt; a reason is shortened."""
 
     kind: Literal["grade", "reward"]
     name: str
@@ -82,9 +82,9 @@ class ScoreEntry(Listed):
 
 
 class SampleEntry(Listed):
-    """An attempt as a list shows it, without what was said; `title` is its goal, or the beginning of what is asked.
+    """An attempt in a list, without messages; `title` is its goal, or the beginning of its input.
 
-    `status` is what its scores amount to.
+    `status` summarises its scores.
     """
 
     sample_id: str
@@ -102,14 +102,14 @@ class SampleEntry(Listed):
 
 
 class SamplePage(Listed):
-    """Some attempts of a graded run; `next` is where the next page begins, None where there is none."""
+    """Some attempts of a graded run; `next` is the cursor of the next page, None if there is none."""
 
     samples: list[SampleEntry]
     next: str | None = None
 
 
 class ListedScore(Listed):
-    """What a grader, or the reward, says of an attempt, or of its `turn`; a reason is shortened."""
+    """The score of a grader, or the reward, for an attempt or for its `turn`; a reason is shortened."""
 
     sample_id: str
     target: str
@@ -125,28 +125,28 @@ class ListedScore(Listed):
 
 
 class ScorePage(Listed):
-    """Some scores of a graded run; `next` is where the next page begins, None where there is none."""
+    """Some scores of a graded run; `next` is the cursor of the next page, None if there is none."""
 
     scores: list[ListedScore]
     next: str | None = None
 
 
 class GradedTurn(Listed):
-    """A turn of a conversation, and what each grader says of it, by their names."""
+    """A turn of a conversation, and its scores by the names of the graders."""
 
     turn: Turn
     scores: dict[str, Score]
 
 
 class TurnPage(Listed):
-    """Some turns of a conversation; `next` is where the next page begins, None where there is none."""
+    """Some turns of a conversation; `next` is the cursor of the next page, None if there is none."""
 
     turns: list[GradedTurn]
     next: str | None = None
 
 
 class LabelPage(Listed):
-    """Some labels of a run; `next` is where the next page begins, None where there is none."""
+    """Some labels of a run; `next` is the cursor of the next page, None if there is none."""
 
     labels: list[Label]
     next: str | None = None

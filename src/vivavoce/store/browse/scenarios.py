@@ -1,6 +1,6 @@
-"""What a comparison needs of a graded run: scenarios and scores in one look, and the words behind a few of them.
+"""The data for a comparison of graded runs: scenarios and scores in one query, and the texts of a few of them.
 
-Whole runs are read, without what was said.
+Whole runs are read, without messages.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from vivavoce.store.database.schema import attempts, scores
 from vivavoce.store.runs.decode import failure_of_text
 
 AT_ONCE = 1000
-"""Rows that are held at a time, and samples that one query asks for."""
+"""Rows in memory at a time, and samples in one query."""
 
 
 Scored = tuple[float, bool]
@@ -41,9 +41,8 @@ class Planned(NamedTuple):
 class ScenarioScores:
     """The attempts of a graded run by their numbers, in the order of its plan, and its scores by the same numbers.
 
-    `graders` are in the order in which they wrote about
-    the attempts that came first, with `reward` among them; of each, `scores` are those of whole conversations, and
-    `unscored` the states of those that have none.
+    `graders` are in the order of their scores for the first attempts, including `reward`; for each, `scores` has the
+    scores of whole conversations, and `unscored` the states of those without a score.
     """
 
     attempts: Mapping[int, Planned]
@@ -54,7 +53,7 @@ class ScenarioScores:
 
 @dataclass(frozen=True, slots=True)
 class Scenarios:
-    """What a comparison needs of graded runs."""
+    """The data for comparisons of graded runs."""
 
     database: Database
 
@@ -82,11 +81,13 @@ class Scenarios:
                 firsts[name] = earliest.attempt_id, earliest.id
         return ScenarioScores(planned, sorted(firsts, key=firsts.__getitem__), scored, unscored)
 
-    def said_of(self, grading: Grading, target: str, name: str, samples: Sequence[str]) -> Iterator[tuple[str, Score]]:
-        """Yield the id of a sample and what a grader, or the reward, says of an attempt of it, of some samples.
+    def lowest_scores(
+        self, grading: Grading, target: str, name: str, samples: Sequence[str]
+    ) -> Iterator[tuple[str, Score]]:
+        """Yield the scores of a grader, or the rewards, of some samples, each with the id of its sample.
 
-        Those of a sample come together, in the order of the plan. They hold score, reason and failure; of the turns
-        there is only the lowest.
+        Scores of one sample are adjacent, in the order of the plan. They have value, reason and failure, and only the
+        lowest of their turns.
         """
         a, s = attempts.c, scores.c
         query = select(a.sample_id, a.id, s.turn, s.state, s.value, s.passed, s.reason, s.failure)
@@ -99,10 +100,10 @@ class Scenarios:
                 rows = connection.execute(query.where(a.sample_id.in_(some))).all()
                 for _, mine in groupby(rows, attrgetter("id")):
                     whole, *turns = mine
-                    yield whole.sample_id, _said(name, whole, turns)
+                    yield whole.sample_id, _with_lowest_turn(name, whole, turns)
 
     def titles(self, run_id: str, target: str, samples: Sequence[str]) -> dict[str, str]:
-        """Return what some samples are about, by their ids: the goal, or the beginning of what is asked, or the id."""
+        """Return the titles of some samples, by their ids: the goal, or the beginning of the input, or the id."""
         a = attempts.c
         query = select(a.sample_id, a.sample).where(a.run_id == run_id, a.target == target)
         with self.database.connected() as connection:
@@ -111,9 +112,9 @@ class Scenarios:
 
 
 def _graders(grading: Grading) -> AnySelect:
-    """Return a query for the names of the graders that wrote.
+    """Return a query for the names of the graders with scores.
 
-    It leaps from name to name in the index, so that it costs the same however many scores the store holds.
+    It jumps from name to name in the index, so that its cost does not depend on the number of scores.
     """
     s = scores.alias().c
     names = select(func.min(s.name).label("name")).where(s.turn.is_(None)).cte("names", recursive=True)
@@ -124,12 +125,12 @@ def _graders(grading: Grading) -> AnySelect:
 
 
 def _rows(connection: Connection, query: AnySelect) -> Iterator[AnyRow]:
-    """Yield rows some at a time: what holds all of them at once spends its time on their bookkeeping."""
+    """Yield rows in batches: holding all of them at once is slower."""
     for some in connection.execute(query).partitions(AT_ONCE):
         yield from some
 
 
-def _said(name: str, row: AnyRow, turns: Sequence[AnyRow]) -> Score:
+def _with_lowest_turn(name: str, row: AnyRow, turns: Sequence[AnyRow]) -> Score:
     scored = [(turn.value, place) for place, turn in enumerate(turns) if turn.value is not None]
     lowest = (turns[min(scored)[1]],) if scored else ()
     return _score(name, row, tuple(_score(name, turn) for turn in lowest) or None)

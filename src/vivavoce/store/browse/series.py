@@ -1,4 +1,4 @@
-"""The runs of a suite in the order of time, each with its newest scores summed up; no score is read one by one."""
+"""The runs of a suite in order of time, each with the summary of its newest scores; single scores are not read."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ OFFERED = 20
 
 
 class Graded(NamedTuple):
-    """A run with its newest complete grading, or with the newest where none is complete."""
+    """A run with its newest complete grading, or with the newest if none is complete."""
 
     run: Run
     grading: Grading | None
 
 
 class Series(NamedTuple):
-    """Some runs of a suite that follow one another, the oldest first.
+    """Some consecutive runs of a suite, oldest first.
 
-    `before` is the run before them and `after` the id of the run after them, None where there is none.
+    `before` is the run before them and `after` the id of the run after them, None if there is none.
     """
 
     runs: list[Graded]
@@ -38,7 +38,7 @@ class Series(NamedTuple):
 
 
 class Recent(NamedTuple):
-    """A suite: how many runs it has, and the newest of them, the oldest first."""
+    """A suite: how many runs it has, and the newest of them, oldest first."""
 
     suite: str
     total: int
@@ -47,7 +47,7 @@ class Recent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AllSeries:
-    """The runs of each suite in the order of time, with their newest scores."""
+    """The runs of each suite in order of time, with their newest scores."""
 
     database: Database
 
@@ -57,7 +57,7 @@ class AllSeries:
         With both, the newest of those from `first` to `last`.
 
         Raises:
-            UsageError: the suite has no run, or `first` or `last` is the id of none of them.
+            UsageError: the suite has no run, or `first` or `last` is not the id of one of them.
         """
         r = runs.c
         of_suite = select(runs).where(r.suite == suite)
@@ -73,7 +73,7 @@ class AllSeries:
                 chosen = query if ends[0] is None else query.where(place >= ends[0])
                 found = connection.execute(chosen.limit(limit)).all()[::-1]
             if not found:
-                raise _missing(connection, suite) if not any(ends) else UsageError(f"'{first}' began after '{last}'")
+                raise _missing(connection, suite) if not any(ends) else UsageError(f"'{first}' started after '{last}'")
             one, other = ((row.started_at, row.id) for row in (found[0], found[-1]))
             before = connection.execute(newest_first.where(place < one).limit(1)).all()
             after = connection.execute(oldest_first.with_only_columns(r.id).where(place > other).limit(1)).scalar()
@@ -81,7 +81,7 @@ class AllSeries:
         return Series(graded[len(before) :], graded[0] if before else None, after)
 
     def recent(self, after: str | None = None, limit: int = 20, *, length: int = 12) -> tuple[list[Recent], str | None]:
-        """Return some suites with their newest runs, at most `length` of each, and where to go on.
+        """Return some suites with their newest runs, at most `length` of each, and the next cursor.
 
         The suite that ran last comes first.
 
@@ -105,7 +105,7 @@ class AllSeries:
         ], following
 
     def graded_runs(self, ids: Sequence[str]) -> list[Graded]:
-        """Return some runs, each with its newest scores, in the order of the ids; one that is gone is left out."""
+        """Return some runs, each with its newest scores, in the order of the ids; deleted runs are left out."""
         with self.database.connected() as connection:
             rows = connection.execute(select(runs).where(runs.c.id.in_(ids))).all()
             found = {one.run.id: one for one in _graded(connection, rows)}
@@ -138,7 +138,7 @@ def _graded(connection: Connection, rows: Sequence[AnyRow]) -> list[Graded]:
 
 
 def _values(row: AnyRow, texts: Sequence[str], known: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a row; the runs of a suite mostly share their texts, which are read once."""
+    """Return the values of a row; runs of a suite mostly share their texts, which are parsed once."""
     values = values_of(row)
     for name in texts:
         text = values[name]

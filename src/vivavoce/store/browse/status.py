@@ -1,7 +1,7 @@
-"""The status of a sample in a grading: what its scores amount to, in the narrow row that lists look at.
+"""The status of a sample in a grading: a summary of its scores, in the narrow table that lists use.
 
-Whether a score passes was decided when it was made; here the worst of a sample's scores is found, once, so that a list,
-a filter and the page of a conversation cannot disagree.
+Whether a score passes is decided when the score is made; here the worst of a sample's scores is found once, so that a
+list, a filter and the page of a conversation always agree.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from vivavoce.records.score import State
 from vivavoce.store.runs.rows import AttemptCells, ScoreCells
 
 SampleStatus = Literal["error", "fail", "pass", "skip"]
-"""What a score amounts to, the worst first; one that was skipped counts only where there is nothing else."""
+"""The statuses of scores, worst first; a skipped score counts only if there is nothing else."""
 
 RANK: tuple[SampleStatus, ...] = get_args(SampleStatus)
 
 BROKEN, UNGRADED = -2.0, -1.0
-"""Where stand, worst first, a conversation that broke and one whose grader did: before every score."""
+"""The sort values of a conversation with an error and of one with a grader error: before every score."""
 LAST = 1e18
-"""Where stands what has no score: after everything that has one."""
+"""The sort value of a sample without a score: after all others."""
 BETWEEN = "\x1f"
-"""What stands before, between and after tags."""
+"""The separator before, between and after tags."""
 
 
-class Said(NamedTuple):
-    """What one grader, or the reward, says of a whole conversation."""
+class ScoreStatus(NamedTuple):
+    """The state of one score, or of the reward, for a whole conversation."""
 
     state: State
     value: float | None
@@ -35,7 +35,7 @@ class Said(NamedTuple):
 
 
 def status_of(state: State, passed: bool | int | None) -> SampleStatus:
-    """Return what a score amounts to; one without a value that nothing decides counts for nothing."""
+    """Return the status of a score; a score without a decision counts as skipped."""
     if state == "error":
         return "error"
     if state == "skipped" or passed is None:
@@ -44,12 +44,12 @@ def status_of(state: State, passed: bool | int | None) -> SampleStatus:
 
 
 def worst_of(statuses: Iterable[SampleStatus]) -> SampleStatus:
-    """Return the worst status, `skip` where there is none."""
+    """Return the worst status, `skip` if there is none."""
     return min([*statuses, RANK[-1]], key=RANK.index)
 
 
 class AttemptFacts(NamedTuple):
-    """What lists say of an attempt whatever its scores; `broken` says that it failed itself."""
+    """Facts of an attempt for lists, apart from its scores; `broken` means that the conversation has an error."""
 
     position: int
     turns: int
@@ -59,7 +59,7 @@ class AttemptFacts(NamedTuple):
 
 
 def facts_of(attempt: AttemptCells, turns: int) -> AttemptFacts:
-    """Return what lists say of an attempt, from its row without a number."""
+    """Return the facts of an attempt for lists, from its row without a number."""
     tags, broken = tags_of(attempt.sample), attempt.failure is not None
     return AttemptFacts(attempt.position, turns, attempt.seconds, tags, broken)
 
@@ -81,16 +81,16 @@ class StatusRow(NamedTuple):
 
 def status_rows(number: int, facts: AttemptFacts, scores: Iterable[ScoreCells]) -> list[StatusRow]:
     """Return the rows of `standings`, one for each grading, from the rows of scores."""
-    by_grading: dict[str, list[Said]] = {}
+    by_grading: dict[str, list[ScoreStatus]] = {}
     for row in scores:
         if row.turn is None:
-            by_grading.setdefault(row.grading_id, []).append(Said(row.state, row.value, row.passed))
-    return [_standing(number, facts, grading_id, said) for grading_id, said in by_grading.items()]
+            by_grading.setdefault(row.grading_id, []).append(ScoreStatus(row.state, row.value, row.passed))
+    return [_status_row(number, facts, grading_id, scores) for grading_id, scores in by_grading.items()]
 
 
-def _standing(number: int, facts: AttemptFacts, grading_id: str, said: Sequence[Said]) -> StatusRow:
-    found = "error" if facts.broken else worst_of(status_of(one.state, one.passed) for one in said)
-    lowest = min((one.value for one in said if one.value is not None), default=None)
+def _status_row(number: int, facts: AttemptFacts, grading_id: str, scores: Sequence[ScoreStatus]) -> StatusRow:
+    found = "error" if facts.broken else worst_of(status_of(one.state, one.passed) for one in scores)
+    lowest = min((one.value for one in scores if one.value is not None), default=None)
     return StatusRow(
         grading_id=grading_id,
         position=facts.position,
@@ -98,7 +98,7 @@ def _standing(number: int, facts: AttemptFacts, grading_id: str, said: Sequence[
         state=found,
         rank=BROKEN if facts.broken else UNGRADED if found == "error" else LAST if lowest is None else lowest,
         lowest=lowest,
-        skips=sum(one.state == "skipped" for one in said),
+        skips=sum(one.state == "skipped" for one in scores),
         turns=facts.turns,
         seconds=facts.seconds,
         tags=facts.tags,
@@ -106,15 +106,15 @@ def _standing(number: int, facts: AttemptFacts, grading_id: str, said: Sequence[
 
 
 def tags_of(sample: str) -> str | None:
-    """Return the tags of a sample, given as JSON, in one text in which `tagged` finds each; None where it has none."""
+    """Return the tags of a sample (JSON) as one text that `tagged` can search; None if it has none."""
     if '"tags"' not in sample:
         return None
-    read: Any = json.loads(sample)
-    tags: Any = cast("dict[str, Any]", read).get("tags") if isinstance(read, dict) else None
+    parsed: Any = json.loads(sample)
+    tags: Any = cast("dict[str, Any]", parsed).get("tags") if isinstance(parsed, dict) else None
     named = [one for one in cast("list[Any]", tags) if isinstance(one, str)] if isinstance(tags, list) else []
     return "".join(map(tagged, named)) or None
 
 
 def tagged(tag: str) -> str:
-    """Return what stands in the text of tags where one has this tag."""
+    """Return the pattern of a tag in the text of tags."""
     return BETWEEN + tag.replace(BETWEEN, "") + BETWEEN

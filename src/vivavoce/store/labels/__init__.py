@@ -1,1 +1,1 @@
-"""What people say of conversations, and how far judges agree with them."""
+"""Human labels of conversations, and the agreement of judges with them."""

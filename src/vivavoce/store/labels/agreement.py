@@ -1,4 +1,4 @@
-"""How far a judge agrees with people: each label beside the score that the judge gave in the same place."""
+"""The agreement of a judge with people: each label is compared with the score of the judge for the same place."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from vivavoce.store.database.database import AnyRow
 from vivavoce.store.labels.rows import label_of
 
 LISTED = 100
-"""Disagreements that are listed one by one."""
+"""Maximum number of listed disagreements."""
 
 
 class Paired(NamedTuple):
-    """A label, and what the grader that it is about says of the same; `passed` is None where that is not a score."""
+    """A label and the score of its grader for the same place; `passed` is None if there is no score."""
 
     label: Label
     state: State | None
@@ -25,12 +25,12 @@ class Paired(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether the person and the judge say the opposite."""
+        """Whether the person and the judge disagree."""
         return self.passed is not None and self.label.verdict == ("fail" if self.passed else "pass")
 
 
 def agreement_with(pairs: Sequence[Paired]) -> LabelAgreement:
-    """Return how far a judge agrees with labels; several labels of one conversation are as many pairs."""
+    """Return the agreement of a judge with labels; each label is a pair of its own."""
     sure = [one for one in pairs if one.label.verdict != "unsure"]
     decided = [(one, one.passed) for one in sure if one.passed is not None]
     table = agreement([passed for _, passed in decided], [one.label.verdict == "pass" for one, _ in decided])

@@ -1,7 +1,7 @@
-"""Labels: what people say of conversations and turns, kept beside the scores.
+"""Labels: human verdicts on conversations and turns, stored beside the scores.
 
-Each author has one label in a place: a conversation or a turn, and the question of one grader. A new one takes the
-place of the old one; the audit log keeps both.
+Each author has one label per place: a conversation or a turn, and the question of one grader. A new label replaces the
+old one; the audit log keeps both.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from vivavoce.store.labels.rows import (
     found_label,
     is_graded,
     label_of,
+    label_query,
     labelled_attempt,
     of_run,
     put_label,
-    said,
 )
 
 BATCH = 500
@@ -44,7 +44,7 @@ class Labels:
     database: Database
 
     def set(self, run_id: str, label: Label) -> Label | None:
-        """Keep a label, and return the one of the same author whose place it takes.
+        """Store a label, and return the earlier label of the same author that it replaces.
 
         Raises:
             UsageError: there is no such conversation, turn or grader.
@@ -60,10 +60,10 @@ class Labels:
         return before
 
     def remove(self, place: LabelPlace) -> Label:
-        """Take a label away, and return it.
+        """Remove a label, and return it.
 
         Raises:
-            UsageError: there is none.
+            UsageError: there is no such label.
             StoreError: the store cannot be written.
         """
         with self.database.writing() as connection:
@@ -76,14 +76,14 @@ class Labels:
         return label_of(found)
 
     def of(self, run_id: str, key: AttemptKey) -> list[Label]:
-        """Return what people say of a conversation and of its turns, the oldest first.
+        """Return the labels of a conversation and of its turns, oldest first.
 
         Raises:
             UsageError: there is no such conversation.
         """
         with self.database.connected() as connection:
             attempt_id = labelled_attempt(connection, LabelPlace(run_id, key, None, "", ""), hold=False)
-            query = said().where(labels.c.attempt_id == attempt_id).order_by(labels.c.created_at, labels.c.id)
+            query = label_query().where(labels.c.attempt_id == attempt_id).order_by(labels.c.created_at, labels.c.id)
             return list(map(label_of, connection.execute(query)))
 
     def page(
@@ -95,12 +95,12 @@ class Labels:
         after: str | None = None,
         limit: int = 50,
     ) -> LabelPage:
-        """Return some labels of a run in the order in which they were first given.
+        """Return some labels of a run in the order in which they were first set.
 
         Raises:
-            UsageError: `after` is not a place of this list.
+            UsageError: `after` is not a cursor of this list.
         """
-        query = said().add_columns(labels.c.id).limit(limit + 1)
+        query = label_query().add_columns(labels.c.id).limit(limit + 1)
         if after is not None:
             query = query.where(labels.c.id > read_place(after, int)[0])
         with self.database.connected() as connection:
@@ -120,7 +120,7 @@ class Labels:
                 return
 
     def labelled(self, author: str) -> dict[tuple[str, str], int]:
-        """Return how many conversations somebody has labelled, by run and grader."""
+        """Return how many conversations an author has labelled, by run and grader."""
         a, mine = attempts.c, labels.c
         query = select(a.run_id, mine.grader, func.count(mine.attempt_id.distinct()).label("number")).select_from(
             labels
@@ -131,7 +131,7 @@ class Labels:
             return {(row.run_id, row.grader): row.number for row in rows}
 
     def paired(self, grading: Grading, grader: str, *, author: str | None = None, turns: bool = False) -> list[Paired]:
-        """Return the labels about a grader, each with its score: those of whole conversations, or those of `turns`."""
+        """Return the labels for a grader, each with its score: of whole conversations, or of `turns`."""
         s, of_turn = scores.c, func.coalesce(labels.c.turn, -1)
         same = and_(
             s.attempt_id == labels.c.attempt_id,
@@ -140,31 +140,31 @@ class Labels:
             s.name == labels.c.grader,
             func.coalesce(s.turn, -1) == of_turn,
         )
-        query = said().add_columns(s.state, s.value, s.passed).outerjoin(scores, same)
+        query = label_query().add_columns(s.state, s.value, s.passed).outerjoin(scores, same)
         about = of_turn >= 0 if turns else of_turn < 0
         with self.database.connected() as connection:
             rows = connection.execute(of_run(query, grading.run_id, grader, author).where(about)).all()
         return [paired(row) for row in rows]
 
     def in_doubt(self, grading: Grading, grader: str, limit: int = MOST) -> list[AttemptKey]:
-        """Return conversations that a grader has scored, those that its judge is least sure of first.
+        """Return conversations that a grader has scored, uncertain ones first.
 
-        These are the ones where the votes of a panel were not unanimous, the closest votes first; then those whose
-        score is closest to where passing begins.
+        These are the ones with split votes of a panel, the closest votes first; then those whose score is closest to
+        the passing threshold.
         """
         with self.database.connected() as connection:
             return GraderScores(connection, grading, grader).in_doubt(limit)
 
     def at_random(self, grading: Grading, grader: str, seed: int, limit: int = MOST) -> list[AttemptKey]:
-        """Return conversations that a grader has scored, in an order that the seed decides; any where none is named."""
+        """Return conversations that a grader has scored, in the order of the seed; without a grader, any."""
         with self.database.connected() as connection:
             return GraderScores(connection, grading, grader).at_random(seed, limit)
 
 
 def copy_labels(source: Connection, target: Connection) -> int:
-    """Copy the labels of conversations that another store has too, and return how many; of two the newer stays."""
+    """Copy the labels of conversations that the other store has, too, and return how many; the newer one stays."""
     copied = 0
-    for row in source.execute(said().add_columns(attempts.c.run_id).order_by(labels.c.id)).all():
+    for row in source.execute(label_query().add_columns(attempts.c.run_id).order_by(labels.c.id)).all():
         label = label_of(row)
         place = LabelPlace.of(row.run_id, label)
         attempt_id = attempt_number(target, place, hold=True)

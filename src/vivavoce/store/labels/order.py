@@ -1,4 +1,4 @@
-"""Which conversations people should label first: those where a judge is in doubt, or some drawn at random."""
+"""The order in which people should label conversations: uncertain first, or random."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from vivavoce.records.run import AttemptKey, Grading
 from vivavoce.store.database.schema import attempts, scores
 
 MOST = 500
-"""Conversations that are put in order at once."""
+"""Maximum number of conversations in an order."""
 _SPLIT = 5000
-"""Votes that are looked through for those that were not unanimous."""
+"""Maximum number of votes that are searched for split ones."""
 
 _KEY = (attempts.c.sample_id, attempts.c.target, attempts.c.trial)
 
@@ -31,7 +31,7 @@ class GraderScores:
     grader: str
 
     def in_doubt(self, limit: int) -> list[AttemptKey]:
-        """Return the conversations whose scores the judge is least sure of first."""
+        """Return the conversations, those with the most uncertain scores first."""
         values = self.values()
         if not values:
             return []
@@ -52,19 +52,19 @@ class GraderScores:
         return self.keys(drawn[:limit])
 
     def values(self) -> list[float]:
-        """Return every score that was given, upwards."""
+        """Return every distinct score, in ascending order."""
         s = scores.c
-        query = select(s.value).where(*self._given(), s.value.is_not(None)).group_by(s.value).order_by(s.value)
+        query = select(s.value).where(*self._graded_here(), s.value.is_not(None)).group_by(s.value).order_by(s.value)
         return list(self.connection.execute(query).scalars())
 
     def extra(self, value: float) -> dict[str, Any]:
-        """Return what only the grader knows of one of the scores with a value."""
-        query = select(scores.c.extra).where(*self._given(), scores.c.value == value).limit(1)
-        return _read(self.connection.execute(query).scalar())
+        """Return the extra data of one of the scores with a value."""
+        query = select(scores.c.extra).where(*self._graded_here(), scores.c.value == value).limit(1)
+        return _object(self.connection.execute(query).scalar())
 
     def passes(self, value: float) -> bool:
-        """Say whether a score passes, as one of the grades with it says."""
-        query = select(scores.c.passed).where(*self._given(), scores.c.value == value).limit(1)
+        """Return whether a score value passes, as recorded in one of the scores with it."""
+        query = select(scores.c.passed).where(*self._graded_here(), scores.c.value == value).limit(1)
         return bool(self.connection.execute(query).scalar_one())
 
     def pass_mark(self, values: Sequence[float]) -> float:
@@ -75,25 +75,27 @@ class GraderScores:
         return (values[max(first - 1, 0)] + values[first]) / 2
 
     def split(self) -> list[int]:
-        """Return the attempts about which a panel was not unanimous, the closest votes first."""
+        """Return the attempts with split votes of a panel, the closest votes first."""
         s = scores.c
         unanimous = s.extra.contains('"agreement":1.0')
-        query = select(s.attempt_id, s.extra).where(*self._given(), s.value.is_not(None), ~unanimous).limit(_SPLIT)
-        shares = [(_read(row.extra).get("agreement"), row.attempt_id) for row in self.connection.execute(query)]
+        query = (
+            select(s.attempt_id, s.extra).where(*self._graded_here(), s.value.is_not(None), ~unanimous).limit(_SPLIT)
+        )
+        shares = [(_object(row.extra).get("agreement"), row.attempt_id) for row in self.connection.execute(query)]
         split = [(share, number) for share, number in shares if isinstance(share, float) and share < 1]
         return [number for _, number in sorted(split)]
 
     def nearest(self, mark: float, limit: int) -> list[int]:
-        """Return the attempts whose scores are closest to a mark."""
+        """Return the attempts whose scores are closest to a value."""
         s = scores.c
-        query = select(s.attempt_id).where(*self._given(), s.value.is_not(None))
+        query = select(s.attempt_id).where(*self._graded_here(), s.value.is_not(None))
         query = query.order_by(func.abs(s.value - mark), s.attempt_id).limit(limit)
         return list(self.connection.execute(query).scalars())
 
     def scored(self, ids: Sequence[int]) -> list[int]:
         """Return which of some attempts have a score, in the same order."""
         s = scores.c
-        query = select(s.attempt_id).where(s.attempt_id.in_(ids), *self._given(), s.value.is_not(None))
+        query = select(s.attempt_id).where(s.attempt_id.in_(ids), *self._graded_here(), s.value.is_not(None))
         found = set(self.connection.execute(query).scalars())
         return [number for number in ids if number in found]
 
@@ -103,11 +105,11 @@ class GraderScores:
         found = {row.id: AttemptKey(row.sample_id, row.target, row.trial) for row in rows}
         return [found[number] for number in ids]
 
-    def _given(self) -> tuple[ColumnElement[bool], ...]:
+    def _graded_here(self) -> tuple[ColumnElement[bool], ...]:
         s = scores.c
         return s.name == self.grader, s.grading_id == self.grading.id, s.turn.is_(None)
 
 
-def _read(text: str | None) -> dict[str, Any]:
-    read = json.loads(text) if text else None
-    return cast("dict[str, Any]", read) if isinstance(read, dict) else {}
+def _object(text: str | None) -> dict[str, Any]:
+    parsed = json.loads(text) if text else None
+    return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}

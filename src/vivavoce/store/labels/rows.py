@@ -1,4 +1,4 @@
-"""Labels as rows of the store, and where in it they stand."""
+"""Labels as rows of the store, and their places."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SAID = (*_KEY, *(labels.c[name] for name in ("turn", "grader", "author", "verdi
 
 @dataclass(frozen=True, slots=True)
 class LabelPlace:
-    """Where a label of an author stands; see `Label`."""
+    """The place of a label of an author; see `Label`."""
 
     run_id: str
     key: AttemptKey
@@ -32,20 +32,20 @@ class LabelPlace:
 
     @classmethod
     def of(cls, run_id: str, label: Label) -> Self:
-        """Return where a label of a run stands."""
+        """Return the place of a label of a run."""
         return cls(run_id, label.key, label.turn, label.grader, label.author)
 
     @property
     def subject(self) -> str:
-        """What the audit log calls the conversation."""
+        """The name of the conversation in the audit log."""
         return f"{self.run_id}/{conversation_name(self.key.sample_id, self.key.trial)}"
 
 
 def now_label(place: LabelPlace, verdict: str, remark: str | None = None, *, blind: bool = False) -> Label:
-    """Return the label that an author gives now.
+    """Return a new label of an author.
 
     Raises:
-        ValueError: the verdict is none, or the note is too long.
+        ValueError: the verdict is unknown, or the note is too long.
     """
     return Label.model_validate(
         {
@@ -61,13 +61,13 @@ def now_label(place: LabelPlace, verdict: str, remark: str | None = None, *, bli
     )
 
 
-def said() -> Select[Any]:
-    """Return the question for labels, each with the key of its conversation."""
+def label_query() -> Select[Any]:
+    """Return a query for labels, each with the key of its conversation."""
     return select(*_SAID).select_from(labels).join(attempts, attempts.c.id == labels.c.attempt_id)
 
 
 def of_run(query: Select[Any], run_id: str, grader: str | None, author: str | None) -> Select[Any]:
-    """Return a question for the labels of a run alone, in the order in which they were first given."""
+    """Return a query for the labels of a single run, in the order in which they were first set."""
     # Labels are few and attempts many: a run that is looked for by no index makes SQLite begin with the labels.
     query = query.where(func.coalesce(attempts.c.run_id, "") == run_id).order_by(labels.c.id)
     if grader is not None:
@@ -92,7 +92,7 @@ def label_of(row: AnyRow) -> Label:
 
 
 def put_label(connection: Connection, attempt_id: int, place: LabelPlace, label: Label) -> Label | None:
-    """Keep a label of an attempt in place of the author's own; the caller notes it and commits."""
+    """Store a label of an attempt, replacing the author's earlier one; the caller writes the audit log and commits."""
     before = found_label(connection, attempt_id, place)
     values: dict[str, Any] = {
         "verdict": label.verdict,
@@ -109,7 +109,7 @@ def put_label(connection: Connection, attempt_id: int, place: LabelPlace, label:
 
 
 def attempt_number(connection: Connection, place: LabelPlace, *, hold: bool) -> int | None:
-    """Return the number of an attempt; to `hold` it keeps others from it, on PostgreSQL, until the transaction ends."""
+    """Return the number of an attempt; with `hold`, PostgreSQL locks its row until the transaction ends."""
     a, key = attempts.c, place.key
     query = select(a.id).where(
         a.run_id == place.run_id,
@@ -121,7 +121,7 @@ def attempt_number(connection: Connection, place: LabelPlace, *, hold: bool) -> 
 
 
 def labelled_attempt(connection: Connection, place: LabelPlace, *, hold: bool = True) -> int:
-    """Return the number of the attempt that a label is about, and check that it has such a turn."""
+    """Return the number of the attempt of a label, and check that it has such a turn."""
     found, key = attempt_number(connection, place, hold=hold), place.key
     if found is None:
         raise no_conversation(
@@ -138,16 +138,16 @@ def _has_turn(connection: Connection, attempt_id: int, turn: int) -> bool:
 
 
 def is_graded(connection: Connection, attempt_id: int, grader: str) -> bool:
-    """Say whether a grader has scored an attempt."""
+    """Return whether a grader has scored an attempt."""
     s = scores.c
     query = select(s.id).where(s.attempt_id == attempt_id, s.kind == "grade", s.name == grader)
     return connection.execute(query.limit(1)).first() is not None
 
 
 def found_label(connection: Connection, attempt_id: int, place: LabelPlace) -> AnyRow | None:
-    """Return the label that stands in a place, with its number."""
+    """Return the label at a place, with its number."""
     query = (
-        said()
+        label_query()
         .add_columns(labels.c.id)
         .where(
             labels.c.attempt_id == attempt_id,
@@ -160,8 +160,8 @@ def found_label(connection: Connection, attempt_id: int, place: LabelPlace) -> A
 
 
 def change_of(label: Label, before: Label | None = None) -> dict[str, object]:
-    """Return what the audit log keeps of a change: where the label stands, what it says, and what it said before."""
-    said = {"verdict", "note", "blind", "created_at"}
+    """Return the details of a change for the audit log: the place of the label, and its new and earlier content."""
+    label_query = {"verdict", "note", "blind", "created_at"}
     where = label.model_dump(include={"target", "turn", "grader"})
-    told: dict[str, object] = {**where, **label.model_dump(include=said)}
-    return told if before is None else {**told, "before": before.model_dump(include=said)}
+    told: dict[str, object] = {**where, **label.model_dump(include=label_query)}
+    return told if before is None else {**told, "before": before.model_dump(include=label_query)}

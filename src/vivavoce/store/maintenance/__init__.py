@@ -1,1 +1,1 @@
-"""Looking after a store: what is in it, deleting what is old, copying it into another."""
+"""Maintenance of a store: its content, deleting old runs, and copying it into another store."""

@@ -1,4 +1,4 @@
-"""One store into another: rows as they are, a run after the other, without what is there already."""
+"""Copying one store into another: unchanged rows, run by run, without those that already exist there."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ COMMIT = 128
 
 T = TypeVar("T")
 Listener = Callable[[str, int, int], None]
-"""Hears which run is being copied, how many of its attempts have been gone through, and how many there are."""
+"""Called with the run being copied, the number of its attempts that are done, and their total."""
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What was copied: new runs, runs that were there and lacked something, attempts, replies, labels."""
+    """What was copied: new runs, existing runs that were completed, attempts, replies, labels."""
 
     runs: int
     completed: int
@@ -37,13 +37,13 @@ class Copied:
     labels: int = 0
 
 
-def copy_run(source: Database, target: Database, run_id: str, tell: Listener) -> tuple[bool, int]:
-    """Copy a run and its gradings; return whether it is new there, and how many attempts got there.
+def copy_run(source: Database, target: Database, run_id: str, progress: Listener) -> tuple[bool, int]:
+    """Copy a run and its gradings; return whether it is new there, and how many attempts were copied.
 
-    An attempt that is there gets the scores that it lacks. Broken off, it goes on where it was.
+    An existing attempt gets its missing scores. After an interruption it continues where it was.
 
     Raises:
-        UsageError: another run has that id there.
+        UsageError: a different run has that id there.
     """
     with source.connected() as connection:
         run = connection.execute(select(runs).where(runs.c.id == run_id)).one()
@@ -63,25 +63,25 @@ def copy_run(source: Database, target: Database, run_id: str, tell: Listener) ->
             if missing:
                 committer.store(connection, missing)
             done += len(batch)
-            tell(run_id, done, count)
+            progress(run_id, done, count)
     return new, committer.stored
 
 
 def _put(connection: Connection, place: str, table: Table, row: AnyRow, born: str) -> bool:
-    """Keep a row that is new; one that is there and not finished is replaced."""
+    """Insert a new row; replace an existing one that is not finished."""
     found = connection.execute(select(table).where(table.c.id == row.id)).first()
     if found is None:
         connection.execute(insert(table).values(values_of(row)))
         return True
     if getattr(found, born) != getattr(row, born):
-        raise UsageError(f"another {table.name.removesuffix('s')} in {place} is called {row.id}")
+        raise UsageError(f"a different {table.name.removesuffix('s')} in {place} has the id {row.id}")
     if found.finished_at is None:
         connection.execute(update(table).where(table.c.id == row.id).values(values_of(row)))
     return False
 
 
 def _missing(connection: Connection, run_id: str, batch: Sequence[Entry]) -> Iterator[Entry]:
-    """Yield of each entry what is not there yet."""
+    """Yield the part of each entry that is not there yet."""
     text = text_for(connection.dialect)
     a, s = attempts.c, scores.c
     mine = select(a.id, a.sample_id, a.target, a.trial).where(

@@ -1,4 +1,4 @@
-"""`Maintenance`: what is in a store, deleting runs, and copying all of it into another store."""
+"""`Maintenance`: the content of a store, deleting runs, and copying everything into another store."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Maintenance:
-    """Looking after a store."""
+    """Maintenance of a store."""
 
     database: Database
 
     def contents(self) -> Contents:
-        """Return what is in it, and how large it is."""
+        """Return its content and its size."""
         return contents(self.database)
 
     def delete_run(self, run_id: str, actor: str) -> None:
-        """Delete a run with everything that belongs to it, and note that `actor` did; its room is used again.
+        """Delete a run with everything that belongs to it, and log the `actor`; its space is reused.
 
         Raises:
-            Claimed: a process works on it.
+            Claimed: a process is working on it.
             UsageError: there is no run of that id.
             StoreError: the store cannot be written.
         """
         with self.database.connected() as connection:
             found = find(connection, runs, runs.c.started_at, run_id)
         if found.id != run_id:
-            raise NotFound("run", run_id, hint="; name in full what is to be deleted")
+            raise NotFound("run", run_id, hint="; a deletion needs the full id")
         with claimed(self.database, run_id), self.database.writing() as connection:
             delete_run(connection, run_id, actor)
             read_again(connection)
@@ -51,10 +51,10 @@ class Maintenance:
     def collect(
         self, *, keep_last: int | None = None, before: float | None = None, dry_run: bool = False, actor: str = ""
     ) -> Collected:
-        """Delete finished runs but the newest `keep_last`, or those that ended `before` a time, all or none.
+        """Delete finished runs except the newest `keep_last`, or those that ended `before` a time; all or none.
 
-        A run that a process works on stays. Replies that were kept before any run that is left began are deleted as
-        well; a file gets smaller. That `actor` did it is noted for each run.
+        A run in use is never deleted. Cached replies older than every remaining run are deleted as well; a file becomes
+        smaller. The `actor` is logged for each run.
 
         Raises:
             StoreError: the store cannot be written.
@@ -70,21 +70,21 @@ class Maintenance:
                 connection.connection.cursor().execute("VACUUM")
         return gone
 
-    def copy_to(self, target: Store, tell: Listener) -> Copied:
-        """Copy every run, label and reply that another store lacks; `tell` hears how far it is.
+    def copy_to(self, target: Store, progress: Listener) -> Copied:
+        """Copy every run, label and reply that another store does not have; `progress` is called on the way.
 
-        A copy that was stopped, or is older, is completed by another. Attempts get new numbers and nothing else.
+        A further copy completes an interrupted or older one. Only the numbers of attempts change.
 
         Raises:
-            UsageError: another run has the id of one of ours.
-            StoreError: one of them cannot be read, or the other one not be written.
+            UsageError: a different run has the id of one of ours. StoreError: one store cannot be read, or the other
+            cannot be written.
         """
         there = target.database
         with self.database.connected() as connection:
             ids = connection.execute(select(runs.c.id).order_by(runs.c.started_at, runs.c.id)).scalars().all()
-        copies = [copy_run(self.database, there, run_id, tell) for run_id in ids]
-        with self.database.connected() as read, there.writing() as written:
-            labelled = copy_labels(read, written)
+        copies = [copy_run(self.database, there, run_id, progress) for run_id in ids]
+        with self.database.connected() as source, there.writing() as destination:
+            labelled = copy_labels(source, destination)
         return Copied(
             runs=sum(new for new, _ in copies),
             completed=sum(bool(number) and not new for new, number in copies),

@@ -1,4 +1,4 @@
-"""What a store holds, and letting go of what is old: whole runs that are finished, with all that belongs to them."""
+"""The content of a store, and deleting old finished runs with everything that belongs to them."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def contents(database: Database) -> Contents:
 
 
 def finished_before(connection: Connection, *, keep_last: int | None, before: float | None) -> list[str]:
-    """Return the finished runs that are not among the newest, or that ended before a time; the oldest first.
+    """Return the finished runs that are not among the newest, or that ended before a time; oldest first.
 
-    Runs that are going on, or were interrupted and may be resumed, are never among them.
+    Running or interrupted runs are never among them.
     """
     r = runs.c
     query = select(r.id).where(r.status == "finished").order_by(r.started_at.desc(), r.id.desc())
@@ -74,7 +74,7 @@ def finished_before(connection: Connection, *, keep_last: int | None, before: fl
 
 
 def delete_run(connection: Connection, run_id: str, actor: str) -> None:
-    """Delete a run with everything that belongs to it, and note who did; the caller commits."""
+    """Delete a run with everything that belongs to it, and log the actor; the caller commits."""
     mine = select(attempts.c.id).where(attempts.c.run_id == run_id)
     suite = connection.execute(select(runs.c.suite).where(runs.c.id == run_id)).scalar()
     count = connection.execute(select(func.count()).select_from(mine.subquery())).scalar_one()
@@ -90,7 +90,7 @@ def delete_run(connection: Connection, run_id: str, actor: str) -> None:
 
 
 def old_replies(run_ids: Sequence[str], before: float | None) -> ColumnElement[bool]:
-    """Return which replies were kept before a time, and before any run began but these."""
+    """Return the replies stored before a time and before the start of every run except these."""
     oldest = select(func.min(runs.c.started_at)).where(runs.c.id.not_in(run_ids)).scalar_subquery()
     kept = replies.c.created_at < oldest
     return kept if before is None else kept & (replies.c.created_at < before)
@@ -105,9 +105,9 @@ def collect(
     dry_run: bool,
     actor: str,
 ) -> Collected:
-    """Delete the runs of `finished_before` and the replies that are older than all others; the caller commits.
+    """Delete the runs of `finished_before` and the replies older than all other runs; the caller commits.
 
-    A run that is `held`, as while it is graded again, stays.
+    A run that is `held`, for example while it is graded again, is not deleted.
     """
     found = finished_before(connection, keep_last=keep_last, before=before)
     run_ids = [run_id for run_id in found if not held(run_id)]

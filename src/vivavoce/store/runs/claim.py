@@ -20,13 +20,13 @@ except ImportError:  # Windows has no such locks; two resumes of one run are fou
     fcntl = None
 
 LOOKS = 5
-"""Times that a lock is asked for: one who only looks whether a run is held has it for a moment."""
+"""Attempts to get a lock: a process that only checks whether a run is held has it for a moment."""
 
 _KEY = "hashtextextended('vivavoce ' || :run, 0)"
 
 
 class Claimed(UsageError):
-    """A run is being worked on by another process."""
+    """Another process is working on a run."""
 
 
 def claimed(database: Database, run_id: str) -> AbstractContextManager[None]:
@@ -42,7 +42,7 @@ def claimed(database: Database, run_id: str) -> AbstractContextManager[None]:
 
 
 def held(database: Database, run_id: str) -> bool:
-    """Say whether a process works on a run."""
+    """Return whether a process is working on a run."""
     if is_postgresql(database.place):
         return held_in_database(database.engine, database.place, run_id)
     return held_in_file(database.place, run_id)
@@ -91,7 +91,7 @@ def claimed_in_database(engine: Engine, place: str, run_id: str) -> Generator[No
 
 
 def held_in_file(place: str, run_id: str) -> bool:
-    """Say whether a process works on a run of an SQLite file; where nobody can tell, it does."""
+    """Return whether a process is working on a run of an SQLite file; True if unknown."""
     if fcntl is None:
         return True
     try:
@@ -110,7 +110,7 @@ def held_in_file(place: str, run_id: str) -> bool:
 
 
 def held_in_database(engine: Engine, place: str, run_id: str) -> bool:
-    """Say whether a process works on a run of a PostgreSQL database."""
+    """Return whether a process is working on a run of a PostgreSQL database."""
     query = f"""
         SELECT EXISTS (
             SELECT 1 FROM pg_locks, (SELECT {_KEY} AS key) AS wanted
@@ -125,7 +125,7 @@ def held_in_database(engine: Engine, place: str, run_id: str) -> bool:
 def _lock(path: Path, place: str, run_id: str) -> int:
     """Return a file that is locked for this process alone.
 
-    Who had it before takes the file away in the end; whoever waited must not go on with one that nobody else finds.
+    The previous owner deletes the file at the end; a waiting process must not use a file that others cannot find.
     """
     for _ in range(LOOKS):
         try:
@@ -140,7 +140,7 @@ def _lock(path: Path, place: str, run_id: str) -> int:
 
 
 def _is_mine(descriptor: int, path: Path) -> bool:
-    """Say whether an open file could be locked for this process, and is still the one at its path."""
+    """Return whether an open file could be locked for this process, and is still the one at its path."""
     assert fcntl is not None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -150,4 +150,4 @@ def _is_mine(descriptor: int, path: Path) -> bool:
 
 
 def _held(run_id: str) -> Claimed:
-    return Claimed(f"run {run_id} is being worked on by another process; wait for it, or stop it")
+    return Claimed(f"another process is working on run {run_id}; wait for it, or stop it")

@@ -1,4 +1,4 @@
-"""Entries into the tables: all of a batch in one transaction, and where one of them is refused, the others."""
+"""Entries into the tables: all of a batch in one transaction, and if one of them is refused, the others alone."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Committer:
             self._store_one_by_one(connection, batch)
 
     def _store_one_by_one(self, connection: Connection, batch: Sequence[Entry]) -> None:
-        """Keep the others when some entries of a batch are refused; raise the first refusal."""
+        """Store the others if some entries of a batch are refused; raise the first refusal."""
         refusals: list[StoreError] = []
         for entry in batch:
             try:
@@ -96,7 +96,7 @@ class Committer:
         self.stored += len(batch)
 
     def _known(self, connection: Connection, key: AttemptKey) -> tuple[int, AttemptFacts]:
-        """Return the number of an attempt that is in the store, and what lists say of it."""
+        """Return the number of an attempt in the store, and its facts for lists."""
         a, t = schema.attempts.c, schema.turns.c
         length = select(func.count()).select_from(schema.turns).where(t.attempt_id == a.id).scalar_subquery()
         found = select(a.id, a.position, a.seconds, a.failure, a.sample, length.label("length")).where(
@@ -114,4 +114,6 @@ class Committer:
 def _why(error: IntegrityError | StoreError) -> str:
     if isinstance(error, StoreError):
         return str(error)
-    return "it is in the store already; is another process at this run?" if is_duplicate(error) else meaning(error)
+    return (
+        "it is already in the store; is another process working on this run?" if is_duplicate(error) else meaning(error)
+    )

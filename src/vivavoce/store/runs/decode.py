@@ -1,4 +1,4 @@
-"""Rows as records: what `encode` wrote, read back."""
+"""Rows as records: the reverse of `encode`."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _json(text: str | None) -> Any:
 
 
 def failure_of_text(text: str | None) -> Failure | None:
-    """Return the JSON text of a failure as a record, None where there was none."""
+    """Return the JSON text of a failure as a record, None if there was none."""
     return None if text is None else Failure.model_validate(json.loads(text))
 
 

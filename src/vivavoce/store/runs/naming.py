@@ -1,4 +1,4 @@
-"""Finding a run or a grading by what a person types: an id, its beginning or its end, or `latest`."""
+"""Finding a run or a grading by an id, the beginning or end of an id, or `latest`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from vivavoce.store.database.schema import attempts
 from vivavoce.store.database.text import Name
 
 OFFERED = 20
-"""Names that an error considers or lists."""
+"""Maximum number of names that an error considers or lists."""
 
 
 def find(connection: Connection, table: Table, time: Column[float], name: str, *among: ColumnElement[bool]) -> AnyRow:
-    """Return the row whose id is `name`, or alone begins with it or ends with it after a hyphen.
+    """Return the row whose id is `name`, or is the only one that begins with it or ends with it after a hyphen.
 
-    `latest` is the newest, `latest~1` the one before.
+    `latest` is the newest, `latest~1` the previous one.
 
     Raises:
         NotFound: no row has that name.
@@ -43,16 +43,16 @@ def find(connection: Connection, table: Table, time: Column[float], name: str, *
         return (exact or fitting)[0]
     ids = [row.id for row in fitting or connection.execute(newest.limit(OFFERED)).all()]
     if fitting:
-        raise UsageError(f"'{name}' fits several {table.name}: {', '.join(ids)}")
+        raise UsageError(f"'{name}' matches several {table.name}: {', '.join(ids)}")
     raise NotFound(word, name, known=ids, hint="" if ids else f": there {_are(0, word)}")
 
 
 def no_conversation(
     run_id: str, sample_id: str, target: str | None, trial: int | None, there: Iterable[AttemptKey]
 ) -> NotFound:
-    """Return what to raise for a conversation that a run lacks; `there` are those of the sample that it has.
+    """Return the error for an unknown conversation; `there` are the conversations of its sample.
 
-    A target or a trial that is None was left open.
+    A target or a trial that is None was not named.
     """
     keys = list(there)
     if not keys:

@@ -1,7 +1,7 @@
-"""Streams over the attempts of a run: page by page, each page one short look, so that no reader holds up the writer.
+"""Streams over the attempts of a run: page by page, each page one short query, so that no reader blocks the writer.
 
-They come in the order of the plan of the run, whichever was finished first. A page holds the attempts that follow the
-last one read; of what is written meanwhile, that which still has its place ahead comes in a later page.
+They are in the order of the plan of the run, not of completion. A page has the attempts after the last one read;
+attempts written in the meantime appear if their place is still ahead.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from vivavoce.store.runs.decode import attempt_of, failure_of_text, scores_of
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells, cells_of
 
 PAGE = 32
-"""Whole conversations that are held at a time."""
+"""Whole conversations in memory at a time."""
 KEY_PAGE = 2000
 """Attempts at a time where only keys and scores are read."""
 
@@ -50,8 +50,8 @@ class Reader:
 
         def read(connection: Connection, page: Page) -> list[Entry]:
             talks = _turns(connection, page)
-            said = _scores(connection, page, select(scores))
-            return [_entry(row, talks.get(row.id, ()), said.get(row.id, ())) for row in page]
+            score_rows = _scores(connection, page, select(scores))
+            return [_entry(row, talks.get(row.id, ()), score_rows.get(row.id, ())) for row in page]
 
         return self._whole(None, read)
 
@@ -65,12 +65,12 @@ class Reader:
         return self._whole(sample_id, read)
 
     def outcomes(self, grading_id: str, sample_id: str | None) -> Iterator[Outcome]:
-        """Yield attempts with what a grading says; one that it has not graded comes without grades."""
+        """Yield attempts with the grades of a grading; an ungraded attempt has none."""
 
         def read(connection: Connection, page: Page) -> list[Outcome]:
             talks = _turns(connection, page)
-            said = _scores(connection, page, select(scores), scores.c.grading_id == grading_id)
-            return [_outcome(attempt_of(row, talks.get(row.id, ())), said.get(row.id, ())) for row in page]
+            score_rows = _scores(connection, page, select(scores), scores.c.grading_id == grading_id)
+            return [_outcome(attempt_of(row, talks.get(row.id, ())), score_rows.get(row.id, ())) for row in page]
 
         return self._whole(sample_id, read)
 
@@ -93,7 +93,7 @@ class Reader:
         return self._stream(select(*_KEY), KEY_PAGE, read)
 
     def errors(self, grading_id: str) -> Iterator[ErrorRow]:
-        """Yield what left an attempt without all its scores: the conversation's own failure, or the first grader's."""
+        """Yield the errors of attempts: the failure of the conversation, or of the first grader with one."""
         s = scores.c
         query = select(s.attempt_id, s.name, s.failure, s.reason)
 
@@ -113,7 +113,7 @@ class Reader:
             return connection.execute(query).scalar_one()
 
     def turn_scores(self, grading_id: str, name: str) -> Iterator[tuple[AttemptKey, int, State, float | None]]:
-        """Yield what one grader says of each turn."""
+        """Yield the scores of one grader for each turn."""
         s = scores.c
         query = select(s.attempt_id, s.turn, s.state, s.value)
 
@@ -176,9 +176,11 @@ def _key(row: AnyRow) -> AttemptKey:
     return AttemptKey(row.sample_id, row.target, row.trial)
 
 
-def _entry(attempt: AnyRow, talk: Sequence[AnyRow], said: Sequence[AnyRow]) -> Entry:
+def _entry(attempt: AnyRow, talk: Sequence[AnyRow], score_rows: Sequence[AnyRow]) -> Entry:
     (row,) = cells_of(AttemptCells, [attempt])
-    return Entry(key=_key(attempt), attempt=row, turns=cells_of(TurnCells, talk), scores=cells_of(ScoreCells, said))
+    return Entry(
+        key=_key(attempt), attempt=row, turns=cells_of(TurnCells, talk), scores=cells_of(ScoreCells, score_rows)
+    )
 
 
 def _outcome(attempt: Attempt, rows: Sequence[AnyRow]) -> Outcome:

@@ -1,4 +1,4 @@
-"""Attempts that were tried again: the new one takes the place of the old one, which is kept whole."""
+"""Retried attempts: the new one replaces the old one, which is kept completely."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vivavoce.store.database.schema import attempts, labels, passages, replaced,
 
 
 class Replaced(NamedTuple):
-    """An attempt that another one took the place of; `rows` are those of the store, by the names of its tables."""
+    """A replaced attempt; `rows` are its rows in the store, by the names of the tables."""
 
     key: AttemptKey
     replaced_at: float
@@ -22,9 +22,9 @@ class Replaced(NamedTuple):
 
 
 def replace_attempt(connection: Connection, run_id: str, key: AttemptKey, number: int) -> None:
-    """Make room for an attempt with this `number`: put aside what the store has under its key, if anything.
+    """Make room for an attempt with this `number`: move an existing attempt with its key aside.
 
-    Labels stay with the conversation's place in the run. The caller holds the transaction.
+    Labels stay with the place of the conversation in the run. The caller has the transaction.
     """
     a = attempts.c
     found = select(a.id).where(
@@ -43,7 +43,7 @@ def replace_attempt(connection: Connection, run_id: str, key: AttemptKey, number
 
 
 def replaced_attempts(connection: Connection, run_id: str) -> Iterator[Replaced]:
-    """Yield the attempts of a run that others took the place of, the oldest first."""
+    """Yield the replaced attempts of a run, oldest first."""
     r = replaced.c
     for row in connection.execute(select(replaced).where(r.run_id == run_id).order_by(r.id)):
         yield Replaced(AttemptKey(row.sample_id, row.target, row.trial), row.replaced_at, json.loads(row.rows))

@@ -1,4 +1,4 @@
-"""The rows that an attempt leaves in the tables, by the names of their columns."""
+"""The rows of an attempt in the tables, by the names of their columns."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ Cells = TypeVar("Cells", AttemptCells, TurnCells, ScoreCells)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is written in one transaction; the rows lack the attempt's id, which stands first in each.
+    """The content of one transaction; the rows are without the id of the attempt, which comes first in each.
 
-    `attempt` is None when the attempt is in the store already and its id has to be looked up.
+    `attempt` is None if the attempt is already in the store and its id has to be looked up.
     """
 
     key: AttemptKey
@@ -87,11 +87,11 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """What a person calls it."""
+        """Its name for people."""
         return f"sample '{conversation_label(self.key.sample_id, self.key.trial)}' ({self.key.target})"
 
     def with_texts(self, change: Callable[[str], str]) -> Entry:
-        """Return it with every text of its rows changed in this way."""
+        """Return it with this change applied to every text of its rows."""
 
         def of(row: Cells) -> Cells:
             return row._make(change(value) if isinstance(value, str) else value for value in row)
@@ -106,11 +106,11 @@ class Entry:
 
 
 def cells_of(kind: type[Cells], rows: Iterable[AnyRow]) -> list[Cells]:
-    """Return rows of a table without the numbers that the database gave them."""
+    """Return rows of a table without their database ids."""
     return [kind._make(_taking(kind, columns_of(row))(row)) for row in rows]
 
 
 @cache
 def _taking(kind: type[NamedTuple], columns: tuple[str, ...]) -> Callable[[AnyRow], Iterable[object]]:
-    """Return what takes the values of such cells out of a row of these columns, twice as fast as name by name."""
+    """Return a function that reads such cells from a row of these columns, twice as fast as by name."""
     return itemgetter(*(columns.index(name) for name in kind._fields))

@@ -1,7 +1,7 @@
-"""Full-text search over what was said and over the rationales of scores.
+"""Full-text search in messages and in the reasons of scores.
 
-The index is kept up by reading, not by writing: an attempt notes with its rows that it is unread, which costs a writer
-nearly nothing, and a search first reads what is unread, so that it finds all that was committed before it began.
+The index is updated by readers, not by writers: an attempt is marked as unindexed with its rows, which costs a writer
+almost nothing, and a search first indexes what is pending, so that it finds everything committed before it started.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from vivavoce.store.database.schema import attempts, passages, scores, turns, un
 from vivavoce.store.search.words import Snippet, phrases, snippet, stretches
 
 BATCH = 500
-"""Attempts, or gradings of attempts, that are read in one transaction; other writers get their turn in between."""
+"""Attempts, or gradings of attempts, indexed in one transaction; other writers get their turn in between."""
 
 MOST_WORDS = 16
-"""Words that may be looked for at once."""
+"""Maximum number of words in a search."""
 
 LAST = 2**63 - 1
 """No passage has a number above it."""
@@ -43,9 +43,9 @@ WHERE p.words @@ ({wanted}) AND p.id < :before {of_run} ORDER BY p.id DESC LIMIT
 
 
 class Hit(NamedTuple):
-    """Where the words stand; `grading_id` is None where they were said, else names the scores whose rationale has them.
+    """A search hit; `grading_id` is None for a message, else the scores whose reason has the words.
 
-    `turn` is the turn, None for a rationale about the whole conversation. `number` is the place in the index, lower for
+    `turn` is the turn, None for a reason about the whole conversation. `number` is the place in the index, lower for
     older hits.
     """
 
@@ -63,29 +63,29 @@ class Searcher:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def find(self, wanted: str, run_id: str | None, limit: int, before: int | None) -> list[Hit]:
-        """Return where every one of the words stands, the newest first; those `before` a number, where one is given."""
-        looked_for = phrases(wanted)
-        if not looked_for:
-            raise UsageError(f"there is no word in '{wanted}' to look for")
-        if len(looked_for) > MOST_WORDS:
-            raise UsageError(f"look for at most {MOST_WORDS} words at once, got {len(looked_for)}")
+    def find(self, query: str, run_id: str | None, limit: int, before: int | None) -> list[Hit]:
+        """Return the hits with all of the words, newest first; only those `before` a number, if there is one."""
+        wanted_phrases = phrases(query)
+        if not wanted_phrases:
+            raise UsageError(f"there is no word to search for in '{query}'")
+        if len(wanted_phrases) > MOST_WORDS:
+            raise UsageError(f"search for at most {MOST_WORDS} words at a time, got {len(wanted_phrases)}")
         self.index_pending()
-        query = _postgresql_query if on_postgresql(self._database.engine) else _sqlite_query
-        statement, values = query(looked_for, run_id)
+        make_statement = _postgresql_query if on_postgresql(self._database.engine) else _sqlite_query
+        statement, values = make_statement(wanted_phrases, run_id)
         with self._database.connected() as connection:
             if (
                 before is not None
                 and not connection.execute(select(passages.c.id).where(passages.c.id == before)).first()
             ):
                 raise no_cursor(str(before))
-            given = {**values, "limit": limit, "before": LAST if before is None else before}
-            rows = connection.execute(text(statement), given).all()
+            parameters = {**values, "limit": limit, "before": LAST if before is None else before}
+            rows = connection.execute(text(statement), parameters).all()
             pieces = _pieces(connection, [(row.id, row.grading_id) for row in rows])
-        return [_hit(row, pieces[row.id, row.grading_id], looked_for) for row in rows]
+        return [_hit(row, pieces[row.id, row.grading_id], wanted_phrases) for row in rows]
 
     def index_pending(self, until: Callable[[], bool] = lambda: False) -> int:
-        """Read what is unread, `until` somebody says that it is enough, and return how much that was."""
+        """Index what is pending, or stop when `until` returns True; return how many were indexed."""
         number = 0
         with self._database.connected() as connection:
             while not until() and connection.execute(select(unread.c.attempt_id).limit(1)).first():
@@ -101,14 +101,14 @@ class Searcher:
 
 
 def forget(connection: Connection, run_id: str) -> None:
-    """Delete what search knows of a run; the caller holds the transaction."""
+    """Delete the index of a run; the caller has the transaction."""
     mine = select(attempts.c.id).where(attempts.c.run_id == run_id)
     connection.execute(delete(passages).where(passages.c.attempt_id.in_(mine)))
     connection.execute(delete(unread).where(unread.c.attempt_id.in_(mine)))
 
 
 def read_again(connection: Connection) -> None:
-    """Have everything read again where most of what the index of SQLite knows is not there any more."""
+    """Rebuild the SQLite index if most of its entries belong to deleted passages."""
     if on_postgresql(connection):
         return
     p = passages.c
@@ -127,22 +127,22 @@ def _read_some(connection: Connection) -> int:
     pieces = _pieces(connection, rows)
     numbers = list({number for number, _ in rows})
     run_of = dict(connection.execute(select(attempts.c.id, attempts.c.run_id).where(attempts.c.id.in_(numbers))).all())
-    read = [
+    passages_read = [
         (number, grading_id, words, mark_of(run_of[number]))
         for number, grading_id in rows
         if number in run_of
         for words in stretches(piece for _, piece in pieces[number, grading_id])
         if words.strip()
     ]
-    if read:
-        (_into_postgresql if on_postgresql(connection) else _into_sqlite)(connection, read)
+    if passages_read:
+        (_into_postgresql if on_postgresql(connection) else _into_sqlite)(connection, passages_read)
     connection.execute(delete(unread).where(tuple_(*unread.primary_key).in_(rows)))
     return len(rows)
 
 
-def _into_sqlite(connection: Connection, read: Sequence[tuple[int, str, str, str]]) -> None:
+def _into_sqlite(connection: Connection, passages_read: Sequence[tuple[int, str, str, str]]) -> None:
     last = connection.execute(text("SELECT seq FROM sqlite_sequence WHERE name = 'passages'")).scalar() or 0
-    numbered = list(enumerate(read, last + 1))
+    numbered = list(enumerate(passages_read, last + 1))
     connection.exec_driver_sql(
         "INSERT INTO passages (id, attempt_id, grading_id) VALUES (?, ?, ?)",
         [(number, attempt, grading) for number, (attempt, grading, _, _) in numbered],
@@ -153,47 +153,49 @@ def _into_sqlite(connection: Connection, read: Sequence[tuple[int, str, str, str
     )
 
 
-def _into_postgresql(connection: Connection, read: Sequence[tuple[int, str, str, str]]) -> None:
+def _into_postgresql(connection: Connection, passages_read: Sequence[tuple[int, str, str, str]]) -> None:
     connection.exec_driver_sql(
         "INSERT INTO passages (attempt_id, grading_id, words) "
         "VALUES (%s, %s, to_tsvector('simple', %s) || array_to_tsvector(ARRAY[%s]))",
-        [(attempt, grading, words, f"run:{run}") for attempt, grading, words, run in read],
+        [(attempt, grading, words, f"run:{run}") for attempt, grading, words, run in passages_read],
     )
 
 
-def _sqlite_query(wanted: Sequence[str], run_id: str | None) -> tuple[str, dict[str, Any]]:
-    match = "words : (" + " AND ".join(f'"{phrase}"' for phrase in wanted) + ")"
+def _sqlite_query(query_phrases: Sequence[str], run_id: str | None) -> tuple[str, dict[str, Any]]:
+    match = "words : (" + " AND ".join(f'"{phrase}"' for phrase in query_phrases) + ")"
     if run_id is not None:
         match += f' AND run : "{mark_of(run_id)}"'
     return _IN_SQLITE, {"wanted": match, "run": run_id}
 
 
-def _postgresql_query(wanted: Sequence[str], run_id: str | None) -> tuple[str, dict[str, Any]]:
-    words = {f"word_{number}": phrase for number, phrase in enumerate(wanted)}
-    asked = " && ".join(f"phraseto_tsquery('simple', :{name})" for name in words)
+def _postgresql_query(query_phrases: Sequence[str], run_id: str | None) -> tuple[str, dict[str, Any]]:
+    words = {f"word_{number}": phrase for number, phrase in enumerate(query_phrases)}
+    tsquery = " && ".join(f"phraseto_tsquery('simple', :{name})" for name in words)
     if run_id is None:
-        return _IN_POSTGRESQL.format(wanted=asked, of_run=""), words
-    asked += " && CAST(:mark AS tsquery)"
-    statement = _IN_POSTGRESQL.format(wanted=asked, of_run="AND a.run_id = :run")
+        return _IN_POSTGRESQL.format(query_phrases=tsquery, of_run=""), words
+    tsquery += " && CAST(:mark AS tsquery)"
+    statement = _IN_POSTGRESQL.format(query_phrases=tsquery, of_run="AND a.run_id = :run")
     return statement, {**words, "mark": f"'run:{mark_of(run_id)}'", "run": run_id}
 
 
 def mark_of(run_id: str) -> str:
-    """Return what stands for a run in the index, so that a search within it looks at nothing else."""
+    """Return the token of a run in the index, so that a search in one run reads nothing else."""
     return hashlib.sha256(run_id.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 Pieces = dict[tuple[int, str], list[tuple[int | None, str]]]
-"""By attempt and grading, the turns and what there is to read in them."""
+"""By attempt and grading: the turns and their texts."""
 
 
 def _pieces(connection: Connection, which: Sequence[tuple[int, str]]) -> Pieces:
     found: Pieces = {one: [] for one in which}
-    said = [number for number, grading_id in which if not grading_id]
+    conversation_ids = [number for number, grading_id in which if not grading_id]
     t = turns.c
-    query = select(t.attempt_id, t.idx, t.messages).where(t.attempt_id.in_(said)).order_by(t.attempt_id, t.idx)
+    query = (
+        select(t.attempt_id, t.idx, t.messages).where(t.attempt_id.in_(conversation_ids)).order_by(t.attempt_id, t.idx)
+    )
     for row in connection.execute(query):
-        found[row.attempt_id, ""] += [(row.idx, piece) for piece in _said(row.messages)]
+        found[row.attempt_id, ""] += [(row.idx, piece) for piece in _message_texts(row.messages)]
     s = scores.c
     judged = {number for number, grading_id in which if grading_id}
     query = select(s.attempt_id, s.grading_id, s.turn, s.reason).order_by(s.id)
@@ -204,7 +206,7 @@ def _pieces(connection: Connection, which: Sequence[tuple[int, str]]) -> Pieces:
     return found
 
 
-def _said(messages: str) -> Iterator[str]:
+def _message_texts(messages: str) -> Iterator[str]:
     held: list[dict[str, Any]] = json.loads(messages)
     for message in held:
         content: str | list[dict[str, Any]] | None = message.get("content")
@@ -212,9 +214,9 @@ def _said(messages: str) -> Iterator[str]:
         yield from (part["text"] for part in parts if part.get("text"))
 
 
-def _hit(row: AnyRow, pieces: Iterable[tuple[int | None, str]], wanted: list[str]) -> Hit:
+def _hit(row: AnyRow, pieces: Iterable[tuple[int | None, str]], query_phrases: list[str]) -> Hit:
     key = AttemptKey(row.sample_id, row.target, row.trial)
     for turn, piece in pieces:
-        if (shown := snippet(piece, wanted)) is not None:
+        if (shown := snippet(piece, query_phrases)) is not None:
             return Hit(row.run_id, key, row.grading_id or None, turn, shown, row.number)
     return Hit(row.run_id, key, row.grading_id or None, None, Snippet("", 0, 0), row.number)

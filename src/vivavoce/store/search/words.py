@@ -1,7 +1,7 @@
-"""The words of a text: what a search compares, the same in both databases, and where they stand.
+"""The words of a text: what a search compares, the same in both databases, and their positions.
 
-A word is a run of letters and digits without regard to case and accents. Scripts that put no spaces between words are
-read character by character, and a word that is looked for there is a row of them.
+A word is a run of letters and digits without regard to case and accents. Scripts without spaces between words are split
+into characters, and a search word there is a sequence of characters.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import NamedTuple
 import regex
 
 LONGEST = 30_000
-"""Characters that are searched as one; PostgreSQL numbers no more than 16,383 words of a text."""
+"""Maximum characters of a passage; PostgreSQL numbers no more than 16,383 words of a text."""
 
 BEFORE, AFTER = 40, 120
-"""Characters that a snippet shows before and after the place where the first word begins."""
+"""Characters of a snippet before and after the first word."""
 
 _SPACELESS = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _WORD = regex.compile(
@@ -31,7 +31,7 @@ _ASCII = str.maketrans(
 
 
 class Snippet(NamedTuple):
-    """A piece of a text, and from where to where in it stands the word that was looked for."""
+    """An excerpt of a text, with the position of the searched word."""
 
     text: str
     start: int
@@ -39,14 +39,14 @@ class Snippet(NamedTuple):
 
 
 def folded(text: str) -> str:
-    """Return the words of a text, apart from each other by spaces and in the form in which they are compared."""
+    """Return the words of a text, separated by spaces, in the form used for comparison."""
     if text.isascii():
         return text.translate(_ASCII)
     return " ".join(_fold(found) for found in _WORD.findall(text))
 
 
 def stretches(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the words of texts, as many at once as are searched as one."""
+    """Yield the words of texts, passage by passage."""
     held: list[str] = []
     size = 0
     for text in texts:
@@ -62,13 +62,13 @@ def stretches(texts: Iterable[str]) -> Iterator[str]:
 
 
 def phrases(text: str) -> list[str]:
-    """Return what a person looks for: for each word as typed the words in it, which stand side by side."""
+    """Return the phrases of a query: for each typed word its parts, which must be adjacent."""
     return list(dict.fromkeys(phrase for word in text.split() if (phrase := " ".join(folded(word).split()))))
 
 
-def snippet(text: str, wanted: list[str]) -> Snippet | None:
-    """Return the piece of a text around the first of the words, None where none is in it."""
-    first = {phrase.partition(" ")[0] for phrase in wanted}
+def snippet(text: str, query_words: list[str]) -> Snippet | None:
+    """Return the excerpt of a text around the first of the words, None if it has none of them."""
+    first = {phrase.partition(" ")[0] for phrase in query_words}
     for found in _WORD.finditer(text):
         if _fold(found[0]) in first:
             start, end = found.span()
