@@ -1,7 +1,7 @@
 """The bot under test: put your own in its place.
 
 A target is a function. It takes `messages`, the conversation so far as a list of dicts with `role` and `content`, and
-returns what the bot says: a text, or a list of messages where it calls tools.
+returns the answer of the bot: a text, or a list of messages if it calls tools.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def reply(messages: list[dict[str, Any]]) -> str:
     said = messages[-1]["content"].lower()
     if "what is my name" in said:
         # A mistake for your first run to find: only the last message is searched for the name.
-        # With `messages` in place of `messages[-1:]` the exam passes.
+        # With `messages` in place of `messages[-1:]` the suite passes.
         return f"Your name is {name_in(messages[-1:])}."
     if "my name is" in said:
         return f"Nice to meet you, {name_in(messages)}."
