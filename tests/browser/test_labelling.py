@@ -75,12 +75,12 @@ def test_without_a_script_a_form_does_the_same(browser: Browser, queue: str, sto
 
 def test_a_turn_is_marked_on_the_page_of_its_conversation(queue: str, page: Page) -> None:
     page.goto(f"{queue.partition('/label')[0]}/runs/run-1/samples/one")
-    page.get_by_role("link", name="Mark this turn").click()
+    page.get_by_role("link", name="Label this turn").click()
     expect(page.get_by_label("Where")).to_have_value("1")
     page.get_by_label("Fail").check()
     page.get_by_label("Why").fill("curt")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_label("Marks for turn 1")).to_contain_text("curt")
+    expect(page.get_by_label("Scores for turn 1")).to_contain_text("curt")
     assert re.search(r"#t1$", page.url)
 
 

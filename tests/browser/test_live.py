@@ -143,8 +143,8 @@ def test_without_a_script_a_job_shows_how_it_stands(browser: Browser, stage: Sta
     start(page, stage)
     stage.bot.let.release(4)
     for _ in range(100):
-        page.get_by_role("link", name="Load it again").click()
-        if page.get_by_role("link", name="Load it again").count() == 0:
+        page.get_by_role("link", name="reload").click()
+        if page.get_by_role("link", name="reload").count() == 0:
             break
     expect(page.locator(".talk .now").first).to_have_text("Pass")
     context.close()
@@ -163,7 +163,7 @@ def test_a_run_of_a_shell_is_seen_to_go_on(stage: Stage, page: Page) -> None:
         stage.bot.let.release(2)
         expect(page.locator(".lede")).to_contain_text("2 conversations", timeout=15_000)
         expect(page.locator(".samples .row")).to_have_count(1)
-        page.get_by_role("button", name="Show what has been graded since").click()
+        page.get_by_role("button", name="Show new results").click()
         expect(page.locator(".samples .row")).to_have_count(2)
         stage.bot.let.release(2)
         expect(page.locator("[data-ending]")).to_have_text("This run is over: Gate passed.", timeout=15_000)

@@ -16,7 +16,7 @@ def test_from_the_list_to_the_turn_that_went_wrong(page: Page, url: str) -> None
     assert "filter=asks_first%3C1" in page.url
     page.locator(".samples .row").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("question-before-yes")
-    expect(page.get_by_label("Marks for turn 2")).to_contain_text("which is not a yes")
+    expect(page.get_by_label("Scores for turn 2")).to_contain_text("which is not a yes")
     page.get_by_label("Verdict").first.get_by_role("link", name="Turn 2").click()
     assert page.url.endswith("#t2")
     page.get_by_role("link", name="Next failing").click()
@@ -62,25 +62,25 @@ def test_the_paper_is_light_or_dark_as_it_was_chosen(page: Page, url: str) -> No
     page.goto(url)
     paper = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(paper)
-    page.get_by_role("button", name="Dark paper").click()
+    page.get_by_role("button", name="Dark mode").click()
     dark = page.evaluate(paper)
     assert light != dark
     page.reload()
     assert page.evaluate(paper) == dark
-    expect(page.get_by_role("button", name="Light paper")).to_be_visible()
+    expect(page.get_by_role("button", name="Light mode")).to_be_visible()
 
 
 def test_without_a_script_everything_reads_and_links_work(browser: Browser, url: str) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(url)
-    expect(page.get_by_role("button", name="Dark paper")).to_be_hidden()
+    expect(page.get_by_role("button", name="Dark mode")).to_be_hidden()
     page.locator(".row").first.click()
     page.get_by_label("Filter samples").fill("state:error")
     page.get_by_label("Filter samples").press("Enter")
     expect(page.locator(".samples .row")).to_have_count(1)
     page.locator(".samples .row").click()
-    expect(page.get_by_label("Marks for turn 2")).to_contain_text("TypeError")
+    expect(page.get_by_label("Scores for turn 2")).to_contain_text("TypeError")
     context.close()
 
 

@@ -143,7 +143,7 @@ def test_a_sample_as_json_holds_no_json_in_a_string(viva: Viva) -> None:
 
 def test_scores_of_an_upgraded_store_say_where_their_passing_comes_from(viva: Viva, tmp_path: Path) -> None:
     viva("run", "suite.yaml")
-    said = "Whether the scores passed was added when the store was upgraded"
+    said = "Pass or fail was added to these scores when the store was upgraded"
     assert said not in viva("show").stdout
     with Store.open(str(tmp_path / ".vivavoce" / "vivavoce.db")) as store:
         store.update_grading(store.grading(store.run("latest").id).model_copy(update={"passed_added": True}))

@@ -23,8 +23,8 @@ from vivavoce.report.csv_file import write_csv
 from vivavoce.report.github import write_github
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html.conversation import conversation
-from vivavoce.report.html.marks import Mark
 from vivavoce.report.html.samples import line
+from vivavoce.report.html.score_notes import ScoreNote
 from vivavoce.report.json_file import write_jsonl
 from vivavoce.report.junit import write_junit
 from vivavoce.report.letta_layout import sample_result
@@ -274,8 +274,8 @@ def test_the_page_of_a_conversation_says_the_same(run: RunResult, truth: Answers
     for outcome in run.outcomes():
         key = outcome.attempt.key
         page: dict[str, Any] = conversation(outcome, lambda turn: None)
-        marks: list[Mark] = page["marks"]
-        assert {mark.name: states[mark.state] for mark in marks} == {
+        notes: list[ScoreNote] = page["notes"]
+        assert {note.name: states[note.state] for note in notes} == {
             name: truth[key.sample_id, key.trial, name] for name, _ in _named(outcome)
         }
 

@@ -129,7 +129,7 @@ async def test_a_grader_that_changed_is_told_in_words(store: Store) -> None:
     }
     assert graders["exact"].note is None
     assert (graders["judge"].note or "").startswith("changed between the two gradings")
-    assert graders["plain"].note == "nothing tells whether it measured the same on both sides"
+    assert graders["plain"].note == "it is unknown whether the grader was the same on both sides"
 
 
 async def test_the_reward_is_compared_as_a_grader_is(store: Store) -> None:
@@ -182,7 +182,7 @@ async def test_two_targets_of_one_run_are_no_more_the_same_than_those_of_two(sto
     [
         ({"target_a": "v9"}, "no target 'v9' in run run-a; known: v1, v2"),
         ({"target_a": "v1"}, "no target 'v1' in run run-b; known: v3, v4"),
-        ({}, "share no target \\(they have v1, v2 and v3, v4\\); name the two to compare"),
+        ({}, "have no common target \\(they have v1, v2 and v3, v4\\); name the two targets to compare"),
     ],
 )
 async def test_a_target_that_is_not_there_is_an_error_that_names_those_that_are(

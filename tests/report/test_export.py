@@ -52,7 +52,7 @@ async def test_an_unknown_format_is_told_with_those_that_are_known(store: Store,
 @pytest.mark.parametrize("format_", sorted(set(FORMATS) - set(TEXT_FORMATS)))
 async def test_what_is_not_text_does_not_go_to_a_stream_of_text(store: Store, format_: str) -> None:
     graded = await some(store)
-    with pytest.raises(UsageError, match=r"name (a file|it) with --output"):
+    with pytest.raises(UsageError, match=r"name (a file|one) with --output"):
         export(store, graded.run, graded.grading, format_, io.StringIO())
 
 
@@ -80,7 +80,7 @@ def test_the_format_is_the_one_named_or_that_of_the_files_ending(
 
 @pytest.mark.parametrize("file", ["x", "x.txt", "csv"])
 def test_an_ending_that_tells_no_format_is_an_error(file: str) -> None:
-    with pytest.raises(UsageError, match=f"{file}: its ending tells no format; name one with --format: json, "):
+    with pytest.raises(UsageError, match=f"{file}: unknown file extension; name the format with --format: json, "):
         format_of(None, Path(file))
 
 

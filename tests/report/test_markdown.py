@@ -60,7 +60,7 @@ async def test_it_begins_with_the_verdict_and_shows_the_numbers_of_each_grader(s
     text = markdown(await keep(store, outcomes))
     assert text.startswith("**`support` passed**\n\n- `pass · exact: mean must be ≥ 0.5; it is 0.75`\n")
     heads, exact, judge = cells(text)[:3]
-    assert heads == ["grader", "target", "scored", "error", "skipped", "mean", "95 % interval", "pass rate"]
+    assert heads == ["grader", "target", "scored", "error", "skipped", "mean", "95% interval", "pass rate"]
     assert (exact[:6], exact[7]) == (["exact", "bot", "2", "0", "0", "0.750"], "50.0%")
     assert (judge[:6], judge[7]) == (["judge", "bot", "1", "1", "0", "1.000"], "100.0%")
 

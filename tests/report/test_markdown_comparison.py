@@ -43,12 +43,12 @@ async def test_a_gain_is_no_loss_and_an_interval_that_holds_zero_is_neither(
 
 
 async def test_a_difference_without_an_interval_decides_nothing(store: Store) -> None:
-    assert cells(await written(store, some(1, 1.0), some(1, 0.0)))[1][6] == "cannot be told"
+    assert cells(await written(store, some(1, 1.0), some(1, 0.0)))[1][6] == "unknown"
 
 
 async def test_the_samples_behind_it_are_folded_and_the_rest_is_counted(store: Store) -> None:
     text = await written(store, some(12, 1.0), some(12, 0.5))
-    assert "<summary>12 scores passed before, not any more</summary>" in text
+    assert "<summary>12 scores passed before and fail now</summary>" in text
     assert cells(text)[3] == ["exact", "sample-0", "1.000", "0.500", "exact: said Rome"]
     assert len(cells(text)) == 2 + 1 + 10
     assert "and 2 more" in text
@@ -66,7 +66,7 @@ async def test_what_cannot_be_compared_is_told(store: Store) -> None:
 async def test_scores_compared_with_themselves_say_so(store: Store) -> None:
     kept = await keep(store, some(2, 1.0))
     text = markdown_comparison(compare(store, kept.grading, kept.grading))
-    assert text.endswith("\n\nBoth sides are the same scores, so nothing can differ.\n\n")
+    assert text.endswith("\n\nBoth sides are the same scores, so there is no difference.\n\n")
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -62,7 +62,7 @@ def test_equal_errors_are_one_line_and_what_is_left_out_is_counted() -> None:
 @pytest.mark.parametrize(
     ("verdict", "said"),
     [
-        (None, ["no gate: nothing can fail"]),
+        (None, ["no gate: the run cannot fail"]),
         ("pass", ["PASS", "  pass · because"]),
         ("inconclusive", ["INCONCLUSIVE", "  inconclusive · because"]),
     ],

@@ -50,7 +50,7 @@ def test_two_runs_of_the_same_differ_in_nothing() -> None:
         ),
         (graded(with_target(system_prompt="x" * (LONGEST + 1))), "Target changed: system_prompt rewritten"),
         (graded(with_target(settings={"top_p": 0.5})), "Target changed: settings.top_p 0.5 added"),
-        (graded(with_target(system_prompt=None)), "Target changed: system_prompt Be kind. left out"),
+        (graded(with_target(system_prompt=None)), "Target changed: system_prompt Be kind. removed"),
         (graded({**SPEC, "tester": {"model": "user-2"}}), "Tester changed: model user-2 added"),
         (graded({**SPEC, "dataset": {"path": "more.jsonl"}}), "Dataset changed: path rows.jsonl → more.jsonl"),
         (graded({**SPEC, "trials": 3}), "Dataset changed: trials 3 added"),
@@ -99,10 +99,10 @@ def test_many_differences_are_counted() -> None:
         (
             SPEC["graders"],
             {"goal": "g2"},
-            "Metric changed: its prompt, code or judge; the suite says the same",
+            "Metric changed: its prompt, code or judge; the suite has not changed",
             "metric",
         ),
-        (SPEC["graders"], {}, "Nothing tells whether the metric measured the same before", "metric"),
+        (SPEC["graders"], {}, "It is unknown whether the metric was the same before", "metric"),
     ],
 )
 def test_other_rules_are_told_by_the_fingerprint(spec: Any, prints: dict[str, str], said: str, brief: str) -> None:

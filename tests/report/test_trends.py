@@ -69,7 +69,7 @@ def test_scores_of_other_rules_are_not_joined(store: Store) -> None:
     assert [change.sentence for change in points[2].changes] == ["Metric changed: judge judge-1 → judge-2"]
     assert finding(store) == (
         "goal shows no clear change over 3 runs, with no known change: 0.50 before, 0.50 now. "
-        "Scores before run shop-002 were marked by other rules and are not compared."
+        "Scores before run shop-002 were graded in a different way and are not compared."
     )
     assert not any(one.breaks for one in trend(store, "shop", "tone").points)
 
@@ -86,7 +86,7 @@ def test_a_change_while_a_run_broke_is_not_lost(store: Store) -> None:
     ]
     assert points[1].why_unscored == "error, no score"
     assert "1 run of 3 has no score." in finding(store)
-    assert "were marked by other rules" in finding(store)
+    assert "were graded in a different way" in finding(store)
 
 
 def test_runs_that_do_not_tell_their_rules_are_not_joined(store: Store) -> None:
@@ -94,7 +94,7 @@ def test_runs_that_do_not_tell_their_rules_are_not_joined(store: Store) -> None:
         keep(store, number, says("goal", 0.5), prints={})
     points = trend(store, "shop").points
     assert ([one.breaks for one in points], [one.changes for one in points]) == ([False, True], [[], []])
-    assert "may have been marked by other rules" in finding(store)
+    assert "may have been graded in a different way" in finding(store)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_runs_that_do_not_tell_their_rules_are_not_joined(store: Store) -> None:
         ),
         (
             [0.6, 0.61, 0.9],
-            "goal rose from 0.60 to 0.90 over 3 runs, with no known change, most of it with run shop-002.",
+            "goal rose from 0.60 to 0.90 over 3 runs, with no known change, mostly in run shop-002.",
         ),
         ([0.8, 0.82, 0.81], "goal shows no clear change over 3 runs, with no known change: 0.80 before, 0.81 now."),
         ([None], "No run here has a score of goal."),
@@ -123,7 +123,7 @@ def test_the_finding_says_what_is_known_and_what_is_not(store: Store, means: lis
 def test_a_mean_without_an_interval_decides_nothing(store: Store) -> None:
     for number in range(3):
         keep(store, number, says("goal", number / 2, half=None))
-    assert finding(store).endswith("without intervals nothing tells how sure that is.")
+    assert finding(store).endswith("without intervals it is unknown how certain that is.")
 
 
 def test_one_run_since_a_change_is_called_too_few(store: Store) -> None:

@@ -55,9 +55,9 @@ def test_a_role_may_do_what_those_before_it_may(door: Door) -> None:
 def test_whoever_may_not_is_told_what_it_takes(door: Door) -> None:
     token = door.token("read", "bo")
     told = send("POST", f"{door.url}/api/v1/evaluations", TALK, token).json()["detail"]
-    assert told == "bo may look at what is here; to label and begin work takes a token with the role write"
+    assert told == "bo may look at what is here; to label and start jobs you need a token with the role write"
     page = get(f"{door.url}/runs/latest/delete", token)
-    assert (page.status, "takes a token with the role admin" in page.text) == (403, True)
+    assert (page.status, "you need a token with the role admin" in page.text) == (403, True)
 
 
 def test_a_token_that_is_revoked_is_refused_at_once(door: Door) -> None:
@@ -97,10 +97,10 @@ def asked(headers: dict[str, str], method: str = "GET") -> Scope:
     }
 
 
-async def answered(admission: Authenticator, headers: dict[str, str], method: str = "GET") -> tuple[int, str]:
+async def answered(authenticator: Authenticator, headers: dict[str, str], method: str = "GET") -> tuple[int, str]:
     """Return how a request is answered, and when it may be made again; 200 where it is let in."""
     scope = asked(headers, method)
-    found = await admission.admit(scope, Headers(scope=scope), writes=method != "GET")
+    found = await authenticator.admit(scope, Headers(scope=scope), writes=method != "GET")
     return (200, "") if isinstance(found, User) else (found.status_code, found.headers.get("retry-after", ""))
 
 
@@ -110,46 +110,46 @@ def bearer(secret: str, **more: str) -> dict[str, str]:
 
 async def test_after_ten_wrong_guesses_an_address_waits(store: Store) -> None:
     clock = [0.0]
-    admission = Authenticator(store, digest_of("opensesame"), clock=lambda: clock[0])
-    found = [await answered(admission, bearer(f"guess {number}")) for number in range(11)]
+    authenticator = Authenticator(store, digest_of("opensesame"), clock=lambda: clock[0])
+    found = [await answered(authenticator, bearer(f"guess {number}")) for number in range(11)]
     assert found == [(401, "")] * 9 + [(429, "6")] * 2
-    assert await answered(admission, bearer("opensesame")) == (429, "6")
+    assert await answered(authenticator, bearer("opensesame")) == (429, "6")
     clock[0] += 6.5
-    assert await answered(admission, bearer("opensesame")) == (200, "")
+    assert await answered(authenticator, bearer("opensesame")) == (200, "")
 
 
 @pytest.mark.parametrize(("proxied", "statuses"), [(False, {401, 429}), (True, {401})])
 async def test_only_a_proxy_that_was_announced_says_whom_a_guess_is_from(
     store: Store, proxied: bool, statuses: set[int]
 ) -> None:
-    admission = Authenticator(store, digest_of("opensesame"), proxied=proxied, clock=lambda: 0.0)
+    authenticator = Authenticator(store, digest_of("opensesame"), proxied=proxied, clock=lambda: 0.0)
     found = {
-        (await answered(admission, bearer("guess", **{"x-forwarded-for": f"192.0.2.1, 198.51.100.{number}"})))[0]
+        (await answered(authenticator, bearer("guess", **{"x-forwarded-for": f"192.0.2.1, 198.51.100.{number}"})))[0]
         for number in range(50)
     }
     assert found == statuses
 
 
 async def test_nobody_is_shut_out_by_the_guesses_of_others_at_the_same_address(store: Store) -> None:
-    admission = Authenticator(store, clock=lambda: 0.0)
+    authenticator = Authenticator(store, clock=lambda: 0.0)
     for number in range(20):
-        await answered(admission, bearer(f"guess {number}"))
-    assert await answered(admission, bearer(store.tokens.create("ida", "read")[1])) == (200, "")
+        await answered(authenticator, bearer(f"guess {number}"))
+    assert await answered(authenticator, bearer(store.tokens.create("ida", "read")[1])) == (200, "")
 
 
 async def test_coming_without_a_token_is_no_guess(store: Store) -> None:
-    admission = Authenticator(store, clock=lambda: 0.0)
-    assert {await answered(admission, {}) for _ in range(200)} == {(401, "")}
-    assert await answered(admission, {}) == (429, "1")
+    authenticator = Authenticator(store, clock=lambda: 0.0)
+    assert {await answered(authenticator, {}) for _ in range(200)} == {(401, "")}
+    assert await answered(authenticator, {}) == (429, "1")
 
 
 @pytest.mark.parametrize(("method", "burst"), [("GET", 200), ("POST", 100)])
 async def test_one_token_may_not_ask_without_end_and_others_still_may(store: Store, method: str, burst: int) -> None:
-    admission = Authenticator(store, clock=lambda: 0.0)
+    authenticator = Authenticator(store, clock=lambda: 0.0)
     busy, calm = (bearer(store.tokens.create("ida", "write")[1]) for _ in "ab")
-    assert {await answered(admission, busy, method) for _ in range(burst)} == {(200, "")}
-    assert await answered(admission, busy, method) == (429, "1")
-    assert await answered(admission, calm, method) == (200, "")
+    assert {await answered(authenticator, busy, method) for _ in range(burst)} == {(200, "")}
+    assert await answered(authenticator, busy, method) == (429, "1")
+    assert await answered(authenticator, calm, method) == (200, "")
 
 
 def test_what_others_at_this_address_keep_in_the_browser_hides_no_token(door: Door) -> None:

@@ -62,7 +62,7 @@ def test_more_jobs_than_can_wait_are_refused(store: Store, workspace: Path, monk
 def test_a_job_that_cannot_be_kept_is_not_begun(store: Store, workspace: Path) -> None:
     (workspace / ".vivavoce" / "jobs").write_text("in the way")
     jobs = Jobs(store, ServerPolicy(workspace))
-    with pytest.raises(StoreError, match="cannot be kept"):
+    with pytest.raises(StoreError, match="cannot be saved"):
         jobs.submit(SuiteJob(suite="suites/refunds.yaml"))
     assert jobs.list() == []
     assert len(store.runs()) == 1
@@ -78,7 +78,7 @@ def test_a_file_that_is_none_of_a_job_is_named(store: Store, workspace: Path) ->
 
 def test_only_runs_of_jobs_are_resumed(store: Store, workspace: Path) -> None:
     jobs = Jobs(store, ServerPolicy(workspace))
-    with pytest.raises(UsageError, match="was not begun by a job"):
+    with pytest.raises(UsageError, match="was not started by a job"):
         jobs.submit(ResumeJob(resume="latest"))
     with pytest.raises(UsageError, match="no run"):
         jobs.submit(ResumeJob(resume="nothing"))

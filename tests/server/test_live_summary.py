@@ -38,8 +38,8 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_all_who_look_at_a_moment_share_what_one_counted(running: GradedRun, counted: list[str]) -> None:
-    provisional = LiveSummary()
-    found = {id(provisional.summary(running)) for _ in range(50)}
+    live = LiveSummary()
+    found = {id(live.summary(running)) for _ in range(50)}
     assert (len(found), len(counted)) == (1, 1)
 
 
@@ -48,16 +48,16 @@ def test_it_is_counted_again_when_it_is_old(
 ) -> None:
     monkeypatch.setattr(module, "AGE", 0.0)
     monkeypatch.setattr(module, "REST", 0.0)
-    provisional = LiveSummary()
-    provisional.summary(running)
-    provisional.summary(running)
+    live = LiveSummary()
+    live.summary(running)
+    live.summary(running)
     assert len(counted) == 2
 
 
 def test_a_run_that_is_over_has_its_own(over: GradedRun, running: GradedRun) -> None:
-    provisional = LiveSummary()
-    assert provisional.summary(running).stopped is not None
-    assert provisional.summary(over).stopped is None
+    live = LiveSummary()
+    assert live.summary(running).stopped is not None
+    assert live.summary(over).stopped is None
 
 
 def test_what_was_looked_at_long_ago_is_forgotten(
@@ -66,7 +66,7 @@ def test_what_was_looked_at_long_ago_is_forgotten(
     monkeypatch.setattr(module, "KEPT", 1)
     again = running.grading.model_copy(update={"id": "again"})
     running.store.add_grading(again)
-    provisional = LiveSummary()
+    live = LiveSummary()
     for graded in (running, replace(running, grading=again), running):
-        provisional.summary(graded)
+        live.summary(graded)
     assert counted == [running.grading.id, "again", running.grading.id]

@@ -11,12 +11,12 @@ from .live import send
 
 NOT_ALLOWED: list[tuple[dict[str, Any], str]] = [
     ({"metric": "own.py:bad"}, "no metric 'own.py:bad'"),
-    ({"metric": "safety", "config": {"prompt_path": "/etc/passwd"}}, "may not name a file"),
-    ({"metric": "topic_drift", "config": {"embedder": "http://inside/v1#m"}}, "may name no embedder but 'local'"),
+    ({"metric": "safety", "config": {"prompt_path": "/etc/passwd"}}, "cannot name a file"),
+    ({"metric": "topic_drift", "config": {"embedder": "http://inside/v1#m"}}, "can use only the embedder 'local'"),
     ({"metric": "safety", "extractor": "own.py:all"}, "no extractor 'own.py:all'"),
     ({"metric": "safety", "config": {"model": "openai:x"}}, "model stands beside config, not in it"),
     ({"metric": "safety", "model": "openai:x"}, "model"),
-    ({"metric": "safety", "settings": {"api_key": "sk-1"}}, "api_key is a key"),
+    ({"metric": "safety", "settings": {"api_key": "sk-1"}}, "api_key is an API key"),
     ({"metric": "turn_count"}, "turn_count has no highest score and needs a threshold"),
     ({"metric": "refusal", "config": {"treshold": 1}}, "no option 'treshold'"),
 ]

@@ -61,7 +61,7 @@ def test_each_route_takes_the_role_that_it_should(door: str, store: Store, route
         for role in ROLES:
             headers = {"authorization": f"Bearer {store.tokens.create(role, role)[1]}"}
             reply = ask(door, method, path, headers)
-            refused = reply.status == 403 and "takes a token with the role" in reply.text
+            refused = reply.status == 403 and "you need a token with the role" in reply.text
             lacks = ROLES.index(role) < ROLES.index(needed) and (method, path) not in FOR_NOBODY
             if refused != lacks:
                 wrong.append(f"{method} {path} as {role}")

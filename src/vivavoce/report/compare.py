@@ -1,4 +1,4 @@
-"""Two gradings side by side: the same scenarios, paired, with what changed and how sure that is."""
+"""Two gradings compared: the same scenarios, paired, with what changed and how certain that is."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Compared(BaseModel):
 
 
 class Flip(Compared):
-    """A scenario that passed on one side and not on the other; `why` is what the side that failed says.
+    """A scenario that passed on one side and not on the other; `why` is the reason on the failing side.
 
-    Scores are the means of the trials; the two ids may differ. `why` is empty where nobody asked for it.
+    Scores are the means of the trials; the two ids may differ. `why` is empty if reasons were not requested.
     """
 
     sample_a: str
@@ -51,11 +51,10 @@ class Side(Compared):
 class GraderComparison(Compared):
     """One grader (or the reward) on both sides, over the `n` scenarios that both have scored.
 
-    `difference` is b - a with its 95 % interval; `p_value` is that of the sign test on wins and losses, counted from
-    b's view. What cannot be told is None. `passed` passed on both, `worsened` on a only, `improved` on b only; a
-    scenario passes when every trial with a score does. `broke` names the samples that only a could
-    score, because of errors on b, and `fixed` those that only b could. `note` says why the two may not measure the
-    same.
+    `difference` is b - a with its 95% interval; `p_value` is that of the sign test on wins and losses, from b's view.
+    Unknown values are None. `passed` passed on both, `worsened` on a only, `improved` on b only; a scenario passes when
+    every trial with a score does. `broke` names the samples that only a could score, because of errors on b, and
+    `fixed` those that only b could. `note` says why the two sides may not be comparable.
     """
 
     name: str
@@ -81,7 +80,7 @@ class GraderComparison(Compared):
 
 
 class TargetComparison(Compared):
-    """Two targets: how many scenarios both were asked, the ids that only one was, and each grader."""
+    """Two targets: how many scenarios both have, the ids that only one has, and each grader."""
 
     target_a: str
     target_b: str
@@ -123,14 +122,14 @@ def compare(
 ) -> Comparison:
     """Compare two gradings, scenario by scenario.
 
-    Samples are paired by what they ask and know (see `pair`), and the trials of one are averaged first. Targets are
-    compared by name; a single one on each side is compared whatever the names, and so are those that are named here.
-    What was said is not read. Without `reasons` no flip says why; see `reasons_of`.
+    Samples are paired by their content (see `pair`), and the trials of one are averaged first. Targets are compared by
+    name; a single target on each side is compared whatever the names, and so are the targets named here. Conversations
+    are not read. Without `reasons` no flip has a `why`; see `reasons_of`.
 
     Raises:
         UsageError: a named target does not exist, or no target is on both sides.
     """
-    a, b = _read(store, grading_a), _read(store, grading_b)
+    a, b = _side(store, grading_a), _side(store, grading_b)
     pairs = _targets(a, b, target_a, target_b)
     others_a, others_b = ([], []) if target_a or target_b else (list(a.targets), list(b.targets))
     return Comparison(
@@ -149,13 +148,13 @@ def compare(
 
 
 def reasons_of(store: Store, grading: Grading, target: str, name: str, samples: Sequence[str]) -> dict[str, str]:
-    """Return by sample what a grader, or the reward, says of the lowest trial, in one line each."""
+    """Return by sample the reason of a grader, or of the reward, for the lowest trial, in one line each."""
     lowest: dict[str, Score] = {}
-    for sample, said in store.scenarios.said_of(grading, target, name, samples):
+    for sample, score in store.scenarios.lowest_scores(grading, target, name, samples):
         known = lowest.get(sample)
-        if said.value is not None and (known is None or known.value is None or said.value < known.value):
-            lowest[sample] = said
-    return {sample: why(name, said) for sample, said in lowest.items()}
+        if score.value is not None and (known is None or known.value is None or score.value < known.value):
+            lowest[sample] = score
+    return {sample: why(name, score) for sample, score in lowest.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,12 +203,12 @@ class _GradedSide:
     targets: Mapping[str, _GradedTarget]
 
     def print_of(self, grader: str) -> object:
-        """Return what decides a grader's scores, or those of the reward; None when that is unknown."""
+        """Return the fingerprint of a grader or of the reward; None if it is unknown."""
         prints = self.grading.fingerprints
         return (self.grading.spec.get("reward"), prints) if grader == "reward" else prints.get(grader)
 
 
-def _read(store: Store, grading: Grading) -> _GradedSide:
+def _side(store: Store, grading: Grading) -> _GradedSide:
     found = store.scenarios.scores(grading)
     samples = scenarios_of(found.attempts.values())
     numbers: dict[str, dict[str, tuple[int, ...]]] = {target: {} for target in samples}
@@ -234,7 +233,7 @@ def _targets(a: _GradedSide, b: _GradedSide, target_a: str | None, target_b: str
     both = [(name, name) for name in ones if name in others]
     if not both:
         known = f"{', '.join(ones) or 'none'} and {', '.join(others) or 'none'}"
-        raise UsageError(f"the runs share no target (they have {known}); name the two to compare")
+        raise UsageError(f"the runs have no common target (they have {known}); name the two targets to compare")
     return both
 
 
@@ -309,9 +308,9 @@ class _Both:
     def _note(self, name: str) -> str | None:
         one, other = self.a.print_of(name), self.b.print_of(name)
         if one is None or other is None:
-            return "nothing tells whether it measured the same on both sides"
+            return "it is unknown whether the grader was the same on both sides"
         if one != other:
-            return "changed between the two gradings; part of the difference may be the grader's"
+            return "changed between the two gradings; part of the difference may come from the grader"
         return None
 
 

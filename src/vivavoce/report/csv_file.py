@@ -17,7 +17,7 @@ Source: OWASP, CSV Injection.
 
 
 def write_csv(graded: GradedRun, out: TextIO) -> None:
-    """Write a header and the flat rows; a value that is not there is an empty cell.
+    """Write a header and the flat rows; a missing value is an empty cell.
 
     Models and targets write the texts, and a spreadsheet runs a cell such as `=HYPERLINK(…)` when the file is opened.
     So a text that starts like a formula gets an apostrophe in front, in CSV only: JSONL and Parquet hold it unchanged.

@@ -24,7 +24,7 @@ TEXT_FORMATS: Mapping[str, str] = {
     "markdown": "vivavoce.report.markdown:write_markdown",
     "github": "vivavoce.report.github:write_github",
 }
-"""What writes each format; only the one that is asked for is loaded."""
+"""The module that writes each format; only the requested one is loaded."""
 FORMATS = (*TEXT_FORMATS, "parquet", "letta")
 SUFFIXES: Mapping[str, str] = {
     ".json": "json",
@@ -38,13 +38,13 @@ SUFFIXES: Mapping[str, str] = {
 
 
 def format_of(named: str | None, out: Path | None) -> str:
-    """Return the format that is meant: the one named, else that of the file's suffix, else JSON.
+    """Return the format: the named one, else that of the file extension, else JSON.
 
     Raises:
-        UsageError: there is no such format, or the suffix is that of none.
+        UsageError: there is no such format, or the file extension is unknown.
     """
     if named is None and out is not None and out.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"{out}: its ending tells no format; name one with --format: {', '.join(FORMATS)}")
+        raise UsageError(f"{out}: unknown file extension; name the format with --format: {', '.join(FORMATS)}")
     found = named or ("json" if out is None else SUFFIXES[out.suffix.lower()])
     if found not in FORMATS:
         raise UsageError(f"no export format '{found}'; known: {', '.join(FORMATS)}")
@@ -70,7 +70,7 @@ def export(store: Store, run: Run, grading: Grading, format: str, out: Path | Te
         with whole_file(out) as path, path.open("w", encoding="utf-8", newline="") as file:
             write(graded, file)
     elif not isinstance(out, Path):
-        what = "parquet is not text; name a file" if format == "parquet" else "letta writes a folder; name it"
+        what = "parquet is not text; name a file" if format == "parquet" else "letta writes a folder; name one"
         raise UsageError(f"{what} with --output")
     elif format == "parquet":
         with whole_file(out) as path:
@@ -81,7 +81,7 @@ def export(store: Store, run: Run, grading: Grading, format: str, out: Path | Te
 
 @contextmanager
 def whole_file(path: Path) -> Generator[Path]:
-    """Lend a path beside `path`, and put the file written there in its place when nothing went wrong.
+    """Provide a temporary path beside `path`, and move the written file into place if there was no error.
 
     A pipe or a device is written to as it is.
 

@@ -11,14 +11,15 @@ from hashlib import blake2b
 from vivavoce.report.strict_json import encodable
 
 LONGEST = 50
-"""Characters that are kept of a name; in UTF-8, with a mark and an ending, they fit in the 255 bytes of a file name."""
+"""Characters that are kept of a name; in UTF-8, with a suffix and an extension, they fit in the 255 bytes of a file
+name."""
 
 
 def file_names(targets: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
-    """Return a file name for each target: the name itself, but for characters that may not stand in one.
+    """Return a file name for each target: its name without characters that are not allowed in file names.
 
-    Where two would be the same, be it where upper and lower case are one, or where a name is one of the `taken`, each
-    gets a mark of its own. No name leaves the folder it is put in.
+    If two names would be the same, also when case is ignored, or if a name is among the `taken`, each gets its own
+    suffix. No name can leave its folder.
     """
     plain = {target: _plain(target) for target in targets}
     claims = Counter(name.casefold() for name in [*plain.values(), *taken])

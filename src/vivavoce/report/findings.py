@@ -1,4 +1,4 @@
-"""What a metric found in a conversation: each finding, and the evidence with where it stands."""
+"""The findings of a metric in a conversation, each with its evidence and the place of that evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STYLES: Mapping[FindingState, str] = {"pass": "green", "partial": "yellow", "fa
 
 
 def findings(score: Score) -> Iterator[Labelled]:
-    """Yield a line for each finding of a score, each followed by its evidence; then what the score rests on besides."""
+    """Yield a line for each finding of a score, each followed by its evidence; then the other evidence of the score."""
     for one in score.findings[:SHOWN]:
         word = one_line(one.verdict or one.kind, _WIDTH).replace("_", " ")
         yield Labelled(Text(f"      {word:>14}  ", style=_STYLES[one.state]), Text(one_line(one.what, _WIDTH)))

@@ -1,4 +1,4 @@
-"""The grader that a run is known by."""
+"""The headline grader of a run."""
 
 from __future__ import annotations
 

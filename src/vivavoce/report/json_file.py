@@ -40,5 +40,5 @@ def sample_data(outcome: Outcome) -> dict[str, Any]:
 
 
 def _plain(outcome: Outcome) -> dict[str, Any]:
-    """Return it as data; what was never given is left out, so that messages keep the shape they had on the wire."""
+    """Return it as data; unset fields are left out, so that messages keep their original shape."""
     return outcome.model_dump(exclude_unset=True)

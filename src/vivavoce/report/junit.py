@@ -1,4 +1,4 @@
-"""A graded run as JUnit XML, which CI servers read: failures, errors and skips told apart.
+"""A graded run as JUnit XML, which CI servers read: failures, errors and skips are separate.
 
 Source of the format: the schema of Jenkins' xUnit plugin, https://github.com/jenkinsci/xunit-plugin (junit-10.xsd).
 """
@@ -28,7 +28,7 @@ from vivavoce.report.text import one_line
 from vivavoce.run.summary import Summary
 
 IN_MEMORY = 1 << 20
-"""Characters of one target's test cases that are held before they go to a temporary file."""
+"""Characters of one target's test cases that are kept in memory before they go to a temporary file."""
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -36,9 +36,9 @@ _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def write_junit(graded: GradedRun, out: TextIO) -> None:
     """Write a test suite for each target, with a test case for each attempt and grader, and one for the gate.
 
-    A test case is a `failure` where the score did not pass, an `error` where there is no score because something broke,
-    and `skipped` where the grader does not apply. The gate's fails or, when the run is inconclusive, is an error.
-    Characters that XML cannot hold become U+FFFD.
+    A test case is a `failure` where the score did not pass, an `error` where there is no score because of an error, and
+    `skipped` where the grader does not apply. The gate's fails or, when the run is inconclusive, is an error.
+    Characters that are not allowed in XML become U+FFFD.
     """
     name = graded.run.suite
     with ExitStack() as open_files:
@@ -66,7 +66,7 @@ def _aside() -> SpooledTemporaryFile[str]:
 
 @dataclass(slots=True)
 class _Suite:
-    """The test cases of one target, kept aside until their number is known."""
+    """The test cases of one target, buffered until their number is known."""
 
     name: str
     cases: SpooledTemporaryFile[str]
@@ -74,16 +74,16 @@ class _Suite:
     seconds: float = 0.0
 
     def add(self, outcome: Outcome, classname: str) -> None:
-        """Add the test cases of one attempt; its time is told once, so that sums are right."""
+        """Add the test cases of one attempt; its time is included once, so that sums are right."""
         attempt = outcome.attempt
         seconds = attempt.trajectory.seconds or 0.0
         self.seconds += seconds
-        said = dict(outcome.scores)
+        scores = dict(outcome.scores)
         if outcome.reward is not None:
-            said["reward"] = outcome.reward
-        if not said:
+            scores["reward"] = outcome.reward
+        if not scores:
             self.write(_ungraded(attempt, classname, seconds))
-        for i, (grader, grade) in enumerate(said.items()):
+        for i, (grader, grade) in enumerate(scores.items()):
             case = _case(f"{_title(attempt)} · {grader}", classname, 0.0 if i else seconds)
             self.write(_graded(case, attempt, grade))
 
@@ -102,22 +102,22 @@ class _Suite:
         out.write("</testsuite>\n")
 
 
-def _graded(case: Element, attempt: Attempt, said: Score) -> Element:
+def _graded(case: Element, attempt: Attempt, score: Score) -> Element:
     properties = SubElement(case, "properties")
     sample, trial = attempt.key.sample_id, to_number(attempt.key.trial)
-    known = {"sample_id": sample, "trial": trial, "state": said.state, "score": said.value}
+    known = {"sample_id": sample, "trial": trial, "state": score.state, "score": score.value}
     for name, value in known.items():
         if value is not None:
             SubElement(properties, "property", name=name, value=_legal(str(value)))
-    if said.passed is False:
-        _result(case, "failure", "score", f"scored {said.value:g}, which does not pass", _evidence(said))
-    elif said.state == "error":
-        failure = said.failure
+    if score.passed is False:
+        _result(case, "failure", "score", f"scored {score.value:g}, which does not pass", _evidence(score))
+    elif score.state == "error":
+        failure = score.failure
         kind = f"{failure.blame}.{failure.kind}" if failure else "unknown"
-        message = str(failure) if failure else said.reason or "no reason was given"
+        message = str(failure) if failure else score.reason or "no reason"
         _result(case, "error", kind, message, failure.evidence if failure else None)
-    elif said.state == "skipped":
-        SubElement(case, "skipped", message=_line(said.reason or "does not apply"))
+    elif score.state == "skipped":
+        SubElement(case, "skipped", message=_line(score.reason or "does not apply"))
     return case
 
 
@@ -127,7 +127,7 @@ def _ungraded(attempt: Attempt, classname: str, seconds: float) -> Element:
         kind = f"{attempt.failure.blame}.{attempt.failure.kind}"
         _result(case, "error", kind, str(attempt.failure), attempt.failure.evidence)
     else:
-        SubElement(case, "skipped", message="this grading has not come to it")
+        SubElement(case, "skipped", message="not graded yet")
     return case
 
 
@@ -151,12 +151,12 @@ def _title(attempt: Attempt) -> str:
     return conversation_label(attempt.key.sample_id, attempt.key.trial)
 
 
-def _evidence(said: Score) -> str:
-    lines = [said.reason]
-    if said.submission:
-        lines.append(f"submission: {shorten(said.submission)}")
-    if said.ground_truth is not None:
-        lines.append(f"ground truth: {shorten(truth_text(said.ground_truth))}")
+def _evidence(score: Score) -> str:
+    lines = [score.reason]
+    if score.submission:
+        lines.append(f"submission: {shorten(score.submission)}")
+    if score.ground_truth is not None:
+        lines.append(f"ground truth: {shorten(truth_text(score.ground_truth))}")
     return "\n".join(line for line in lines if line)
 
 

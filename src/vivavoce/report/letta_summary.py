@@ -16,7 +16,7 @@ Category = Literal["target", "extraction", "grading", "reward", "unknown"]
 
 
 def error_of(outcome: Outcome) -> dict[str, str] | None:
-    """Return what went wrong first in an attempt, None where nothing did."""
+    """Return the first error of an attempt, None if there is none."""
     found = _first_failure(outcome)
     if found is None:
         return None
@@ -30,10 +30,10 @@ def _first_failure(outcome: Outcome) -> tuple[Category, Failure | None, str] | N
         return "target" if failure.blame in ("target", "environment") else "unknown", failure, failure.message
     for name, score in outcome.scores.items():
         if score.state == "error":
-            return "grading", score.failure, f"{name}: {score.reason or 'no reason was given'}"
+            return "grading", score.failure, f"{name}: {score.reason or 'no reason'}"
     reward = outcome.reward
     if reward is not None and reward.state == "error":
-        return "reward", reward.failure, reward.reason or "no reason was given"
+        return "reward", reward.failure, reward.reason or "no reason"
     return None
 
 
@@ -50,7 +50,7 @@ def usage_data(usage: Usage) -> dict[str, int | float]:
 
 @dataclass(slots=True)
 class _Scores:
-    """What one trial of all samples scored: the rewards, and by grader the scores and the states."""
+    """The results of one trial of all samples: the rewards, and by grader the scores and the states."""
 
     rewards: list[float] = field(default_factory=list[float])
     scores: dict[str, list[float]] = field(default_factory=lambda: defaultdict[str, list[float]](list))
@@ -79,7 +79,7 @@ class _Scores:
 
 @dataclass(slots=True)
 class Model:
-    """One target's numbers, as its conversations come in; it keeps numbers, no texts."""
+    """One target's numbers, as its conversations come in; it keeps numbers only."""
 
     name: str
     number: int

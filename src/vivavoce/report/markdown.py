@@ -1,7 +1,7 @@
-"""A graded run as Markdown, for a pull request: the verdict, what each grader says, and the worst samples.
+"""A graded run as Markdown, for a pull request: the verdict, the result of each grader, and the worst samples.
 
 What models, targets and suites wrote stands in code spans. Inside them nothing is HTML, a link, an image or a mention;
-the characters that could end a span or a table cell, the backtick and the bar, are replaced by some that look alike.
+characters that could end a span or a table cell, the backtick and the bar, are replaced by similar ones.
 
 Source of the format: the GitHub Flavored Markdown Spec, tables and HTML blocks.
 """
@@ -33,7 +33,7 @@ def write_markdown(graded: GradedRun, out: TextIO) -> None:
 
 
 def code(text: str, width: int = _WIDTH) -> str:
-    """Return a text as a code span of one line that nothing in it can leave, a dash for an empty one."""
+    """Return a text as a code span on one line that its content cannot end; a dash if it is empty."""
     line = inert(one_line(text, width)).translate(_LOOKALIKES)
     return f"`{line}`" if line else "–"
 
@@ -48,7 +48,7 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
     yield f"- {held} · run {code(graded.run.id)}, grading {code(graded.grading.id)}"
     yield ""
     yield from table(
-        ["grader", "target", "scored", "error", "skipped", "mean", "95 % interval", "pass rate"],
+        ["grader", "target", "scored", "error", "skipped", "mean", "95% interval", "pass rate"],
         "llrrrrrr",
         (_grader(grader) for grader in summary.graders),
     )
@@ -70,7 +70,7 @@ def _worst(found: WorstSamples) -> Iterator[str]:
 
 
 def folded(title: str, lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines that are shown when a reader asks for them; the empty lines make them Markdown again."""
+    """Yield lines inside a folded section; the empty lines switch back to Markdown."""
     yield from ("", "<details>", f"<summary>{title}</summary>", "")
     yield from lines
     yield "</details>"
@@ -102,5 +102,5 @@ def number(value: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Return a 95 % interval, or a dash where there is none."""
+    """Return a 95% interval, or a dash where there is none."""
     return "–" if low is None or high is None else f"{low:.3f} … {high:.3f}"

@@ -1,4 +1,4 @@
-"""A comparison of two runs as Markdown, for a pull request: what each grader lost or gained, and the samples behind it.
+"""A comparison of two runs as Markdown, for a pull request: the change of each grader, and the samples behind it.
 
 What models, targets and suites wrote stands in code spans, as in the summary of a run.
 """
@@ -14,18 +14,18 @@ from vivavoce.report.text import count
 SHOWN = 10
 """Samples of one kind that are shown of a target."""
 
-_HEADS = ["grader", "n", "before", "after", "difference", "95 % interval", "change", "errors before", "errors after"]
+_HEADS = ["grader", "n", "before", "after", "difference", "95% interval", "change", "errors before", "errors after"]
 
 
 def markdown_comparison(found: Comparison) -> str:
-    """Return what changed from run a, the one before, to run b; an empty line ends it, so that more can follow."""
+    """Return what changed from run a, the earlier one, to run b; an empty line ends it, so that more can follow."""
     return "\n".join([*_lines(found), "", ""])
 
 
 def _lines(found: Comparison) -> Iterator[str]:
     yield f"**{code(found.suite_b)}: run {code(found.run_b)} after run {code(found.run_a)}**"
     if found.same:
-        yield from ("", "Both sides are the same scores, so nothing can differ.")
+        yield from ("", "Both sides are the same scores, so there is no difference.")
         return
     for target in found.targets:
         yield from _target(target)
@@ -51,7 +51,7 @@ def _target(found: TargetComparison) -> Iterator[str]:
     yield from (["", *notes] if notes else [])
     worse = [(one.name, flip) for one in found.graders for flip in one.worsened]
     better = [(one.name, flip) for one in found.graders for flip in one.improved]
-    for title, flips in (("passed before, not any more", worse), ("did not pass before", better)):
+    for title, flips in (("passed before and fail now", worse), ("failed before and pass now", better)):
         if flips:
             yield from folded(f"{count(len(flips), 'score')} {title}", _flips(flips))
     broke = dict.fromkeys(name for one in found.graders for name in one.broke)
@@ -67,9 +67,9 @@ def _grader(one: GraderComparison) -> list[str]:
 
 
 def _word(one: GraderComparison) -> str:
-    """Return what the difference amounts to; an interval that holds zero decides nothing."""
+    """Return the reading of the difference; an interval that contains zero shows no clear change."""
     if one.low is None or one.high is None:
-        return "cannot be told"
+        return "unknown"
     return "**worse**" if one.high < 0 else "better" if one.low > 0 else "no clear change"
 
 

@@ -1,4 +1,4 @@
-"""Which samples of two runs are the same scenario, and which have no partner."""
+"""Pairing the samples of two runs: which are the same scenario, and which have no match."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 Scenario: TypeAlias = str | frozenset[str]
-"""What a sample asks and knows; several together where every recorded trial is a conversation of its own."""
+"""The content of a sample; several if every recorded trial is a conversation of its own."""
 
 Scenarios: TypeAlias = Mapping[str, Scenario]
 """The scenario of each sample."""
@@ -16,7 +16,7 @@ Scenarios: TypeAlias = Mapping[str, Scenario]
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """Pairs of sample ids, first side and second, and the ids that have no partner."""
+    """Pairs of sample ids, first side and second, and the ids without a match."""
 
     pairs: tuple[tuple[str, str], ...]
     only_a: tuple[str, ...]
@@ -34,9 +34,9 @@ def scenarios_of(attempts: Iterable[tuple[str, str, str]]) -> dict[str, dict[str
 
 
 def pair(a: Scenarios, b: Scenarios) -> Pairing:
-    """Pair the samples of two sides that ask and know the same, whatever their ids.
+    """Pair the samples of two sides with the same content, whatever their ids.
 
-    Where several samples of a side share a scenario, those with the same id belong together.
+    If several samples of a side share a scenario, samples with the same id are paired.
     """
     (firsts_a, shared_a), (firsts_b, shared_b) = _by_scenario(a), _by_scenario(b)
     pairs: list[tuple[str, str]] = []

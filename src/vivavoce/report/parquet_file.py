@@ -15,7 +15,7 @@ TYPES = {"trial": "int32", "turn": "int32", "score": "double", "passed": "bool",
 
 
 def write_parquet_file(graded: GradedRun, path: Path) -> None:
-    """Write the flat rows, some at a time; a value that is not there is null.
+    """Write the flat rows in batches; a missing value is null.
 
     Raises:
         MissingExtra: pyarrow is not installed.

@@ -22,7 +22,7 @@ _NAMES: Mapping[Aggregation, str] = {
 
 
 def explained(summary: Summary) -> list[str]:
-    """Return why the verdict is what it is, a line for each reason; after an early stop they hold only so far."""
+    """Return why the verdict is what it is, a line for each reason; after an early stop they are provisional."""
     lines = [f"{one.verdict} · {reason_text(one)}" for one in summary.reasons]
     return lines if summary.stopped is None else [summary.stopped, *(f"so far: {line}" for line in lines)]
 
@@ -43,8 +43,8 @@ def _what(reason: Reason) -> str:
         case "nothing_scored":
             return f"nothing was scored ({errors})" if reason.errors else "nothing was scored"
         case "min_scored":
-            asked = reason.scored + reason.errors
-            return f"{reason.scored:,} of {asked:,} scored; min_scored is {reason.min_scored:g}"
+            expected = reason.scored + reason.errors
+            return f"{reason.scored:,} of {expected:,} scored; min_scored is {reason.min_scored:g}"
         case "errors":
             limit = "none may" if reason.limit in (None, "0") else f"at most {reason.limit} may"
             return f"{count(reason.errors, 'conversation')} ended with an error or a missing score; {limit}"

@@ -14,11 +14,11 @@ from vivavoce.store.store import Store
 
 
 class FlatRow(NamedTuple):
-    """One score with everything that says what it is about; the fields are the columns of tables.
+    """One score with all its context; the fields are the columns of tables.
 
-    `trial` and `turn` count from 1, for people read tables; `turn` is None for the whole conversation. The grader
+    `trial` and `turn` count from 1, because people read tables; `turn` is None for the whole conversation. The grader
     `reward` is the reward of the sample.
-    `ground_truth` is text as it is, and JSON text where it is anything else. `seconds` is how long the target took for
+    `ground_truth` is text, or JSON text if it is anything else. `seconds` is how long the target took for
     the conversation, or for the turn. `blame`, `failure_kind` and `failure_message` are None unless something failed.
     """
 
@@ -60,8 +60,8 @@ def _rows(run: Run, grading: Grading, outcome: Outcome) -> Iterator[FlatRow]:
         yield _row(run, grading, attempt, "reward", outcome.reward, attempt.trajectory.seconds)
 
 
-def _row(run: Run, grading: Grading, attempt: Attempt, name: str, said: Score, seconds: float | None) -> FlatRow:
-    blame, kind, message = _failure(said.failure)
+def _row(run: Run, grading: Grading, attempt: Attempt, name: str, score: Score, seconds: float | None) -> FlatRow:
+    blame, kind, message = _failure(score.failure)
     return FlatRow(
         run=run.id,
         grading=grading.id,
@@ -69,13 +69,13 @@ def _row(run: Run, grading: Grading, attempt: Attempt, name: str, said: Score, s
         target=attempt.key.target,
         trial=to_number(attempt.key.trial),
         grader=name,
-        turn=None if said.turn is None else to_number(said.turn),
-        state=said.state,
-        score=said.value,
-        passed=said.passed,
-        rationale=said.reason,
-        submission=None if name == "reward" else said.submission,
-        ground_truth=truth_text(said.ground_truth),
+        turn=None if score.turn is None else to_number(score.turn),
+        state=score.state,
+        score=score.value,
+        passed=score.passed,
+        rationale=score.reason,
+        submission=None if name == "reward" else score.submission,
+        ground_truth=truth_text(score.ground_truth),
         blame=blame,
         failure_kind=kind,
         failure_message=message,

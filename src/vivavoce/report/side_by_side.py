@@ -22,7 +22,7 @@ _GRADERS = (
     Column("mean a", "right", rank=4),
     Column("mean b", "right", rank=4),
     Column("b − a", "right"),
-    Column("95 % interval", rank=1),
+    Column("95% interval", rank=1),
     Column("p", "right", rank=2),
     Column("better", "right"),
     Column("worse", "right"),
@@ -31,10 +31,10 @@ _GRADERS = (
 
 
 def comparison(found: Comparison) -> Group:
-    """Return what changed from run a to run b, and how sure that is."""
+    """Return what changed from run a to run b, and how certain that is."""
     parts: list[RenderableType] = [*_heads(found), Text()]
     if found.same:
-        return Group(*parts, Text("both sides are the same scores, so nothing can differ", style="yellow"))
+        return Group(*parts, Text("both sides are the same scores, so there is no difference", style="yellow"))
     for target in found.targets:
         parts += _target(target, named=len(found.targets) > 1)
     only = [("a", found.graders_only_a), ("b", found.graders_only_b)]
@@ -45,7 +45,7 @@ def comparison(found: Comparison) -> Group:
 
 
 def _heads(found: Comparison) -> Iterator[Labelled]:
-    """Yield what each side is: its scores, its suite, and the targets that are compared."""
+    """Yield a line for each side: its scores, its suite, and the compared targets."""
     targets_a = dict.fromkeys(safe(one.target_a) for one in found.targets)
     targets_b = dict.fromkeys(safe(one.target_b) for one in found.targets)
     for side, grading, suite, targets in (
@@ -89,8 +89,8 @@ def _cells(grader: GraderComparison) -> list[Text]:
 
 def _flips(grader: GraderComparison) -> Iterator[RenderableType]:
     for title, style, flips in (
-        ("passed on a, not on b", "red", grader.worsened),
-        ("passed on b, not on a", "green", grader.improved),
+        ("pass on a, fail on b", "red", grader.worsened),
+        ("fail on a, pass on b", "green", grader.improved),
     ):
         if flips:
             yield Text(f"\n{safe(grader.name)}: {title} ({len(flips)})", style=style)

@@ -1,4 +1,4 @@
-"""JSON that every reader takes: no NaN, no Infinity, no half characters."""
+"""JSON that every reader accepts: no NaN, no Infinity, no lone surrogates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def strict_json(value: object) -> str:
     r"""Return a value as one line of JSON.
 
     NaN and the infinities become the strings "NaN", "Infinity" and "-Infinity", a lone surrogate the six characters
-    `\ud800`, and an object that JSON does not know its `str`.
+    `\ud800`, and an object unknown to JSON its `str`.
     """
     try:
         return _write(value).decode()

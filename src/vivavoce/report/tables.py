@@ -1,4 +1,4 @@
-"""Tables and indented text that stay readable in a narrow window and leave no blanks at the ends of lines."""
+"""Tables and indented text that stay readable in a narrow window, without trailing spaces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rich.text import Text
 GAP = 2
 """Blanks between two columns."""
 ENOUGH = 20
-"""Characters that a column of sentences needs at least."""
+"""Minimum width of a column of sentences, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class FittingTable:
-    """A table that leaves out columns until it fits; what still does not fit is folded, never cut."""
+    """A table that drops columns until it fits; a text that still does not fit is wrapped, never cut."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Text]]

@@ -17,10 +17,9 @@ from vivavoce.run.summary import AgreementSummary, GraderSummary, Summary
 from vivavoce.safe_text import safe
 
 PASSED_ADDED = (
-    "Whether the scores passed was added when the store was upgraded: "
-    "from a score of 1, unless the metric said otherwise."
+    "Pass or fail was added to these scores when the store was upgraded: 1 passes, unless the metric has its own rule."
 )
-"""What is said of scores that were made before each of them said whether it passes."""
+"""The note for scores from before each score recorded whether it passes."""
 
 STYLES: dict[str, str] = {"pass": "bold green", "fail": "bold red", "inconclusive": "bold yellow"}
 
@@ -31,7 +30,7 @@ _GRADERS = (
     Column("error", "right"),
     Column("skipped", "right", rank=2),
     Column("mean", "right"),
-    Column("95 % interval", rank=3),
+    Column("95% interval", rank=3),
     Column("pass rate", "right", rank=4),
 )
 _WORST = (Column("sample"), Column("score", "right"), Column("why", flows=True))
@@ -43,17 +42,17 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Return a 95 % interval as text."""
+    """Return a 95% interval as text."""
     return "" if low is None or high is None else f"{low:.3f} … {high:.3f}"
 
 
 def run_report(
     summary: Summary, worst: WorstSamples, run_id: str, options: Sequence[str] = (), *, passed_added: bool = False
 ) -> Group:
-    """Return everything the end of a run says, and with which command to see a conversation.
+    """Return the report at the end of a run, with the command that shows a conversation.
 
-    `options` are what that command needs to find the same scores, such as `--store` and its value; `passed_added` is
-    that of the grading.
+    `options` are the options that this command needs to find the same scores, such as `--store` and its value;
+    `passed_added` is that of the grading.
     """
     parts: list[RenderableType] = [summary_table(summary), *trial_lines(summary), *tester_lines(summary)]
     parts += [agreement_line(found) for found in summary.agreement]
@@ -67,7 +66,7 @@ def run_report(
 
 
 def summary_table(summary: Summary) -> FittingTable:
-    """Return a row for each grader: how many scores of each state, the mean with its interval, how many pass."""
+    """Return a row for each grader: scores in each state, the mean with its interval, and the pass rate."""
     several = len({grader.target for grader in summary.graders}) > 1
     return FittingTable(
         [*([_TARGET] if several else []), *_GRADERS],
@@ -100,7 +99,7 @@ def trial_lines(summary: Summary) -> Iterator[Text]:
 
 
 def tester_lines(summary: Summary) -> Iterator[Text]:
-    """Yield the pass rate with and without the conversations that the tester spoilt, where it spoilt any."""
+    """Yield the pass rate with and without conversations that failed because of the tester, if there are any."""
     for grader in summary.graders:
         if grader.tester_errors:
             net = "–" if grader.pass_rate is None else f"{grader.pass_rate:.1%}"
@@ -135,14 +134,14 @@ def _worst_cells(one: Worst) -> list[Text]:
 
 
 def label(key: tuple[str, str, int]) -> str:
-    """Return how an attempt is called: its sample, and its trial where it is not the first."""
+    """Return the name of an attempt: its sample, and its trial if that is not the first."""
     return safe(conversation_label(key[0], key[2]))
 
 
 def verdict_lines(summary: Summary) -> Iterator[RenderableType]:
     """Yield the verdict, and the reason of each condition."""
     if summary.verdict is None:
-        yield Text("no gate: nothing can fail", style="dim")
+        yield Text("no gate: the run cannot fail", style="dim")
         return
     verdict, reasons = summary.verdict.upper(), explained(summary)
     if summary.stopped is not None:
@@ -153,7 +152,7 @@ def verdict_lines(summary: Summary) -> Iterator[RenderableType]:
 
 
 def _hint(worst: WorstSamples, run_id: str, options: Sequence[str]) -> Text:
-    """Return the command that shows the worst sample, or any where nothing went badly."""
+    """Return the command that shows the worst sample, or any sample if none failed."""
     first = worst.shown[0].key if worst.shown else None
     sample = first and conversation_label(first.sample_id, first.trial)
     words = [run_id, *(["--"] if sample is not None and sample.startswith("-") else []), sample or "SAMPLE"]

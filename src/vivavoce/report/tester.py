@@ -1,4 +1,4 @@
-"""What a tester leaves of a conversation that it led, in the terminal: its thoughts, and how the test ended."""
+"""The record of a tester in the terminal: its reasoning, and how the test ended."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vivavoce.report.text import count, one_line
 
 
 def thoughts(test: Test | None, index: int) -> Iterator[Labelled]:
-    """Yield why the tester said what it said in a turn, counted from 0, and the steps that it took before."""
+    """Yield the reasoning of the tester for its message in a turn, counted from 0, and the steps before it."""
     if test is None or index >= len(test.history):
         return
     turn = test.history[index]
@@ -23,7 +23,7 @@ def thoughts(test: Test | None, index: int) -> Iterator[Labelled]:
 
 
 def ending(test: Test) -> Iterator[Labelled]:
-    """Yield how a test ended: its status, why it stopped, whose fault it is, what had to happen and did not."""
+    """Yield how a test ended: its status, why it stopped, who caused it, and which requirements were not met."""
     for step in test.unfinished:
         yield _step(step)
     passed = {True: "target passed", False: "target failed", None: "undecided"}[test.target_passed]

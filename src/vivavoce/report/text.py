@@ -7,7 +7,7 @@ import re
 from vivavoce.safe_text import safe
 
 _COMMAND = re.compile(r"(?<![^\r\n])((?:\x1b\[[0-9;]*m|[^\S\r\n])*)::(?=\w)|##(?=\w*\[)")
-"""What the log of a CI server takes for a command: `::error` after blanks, `##[error]` and `##vso[…]` anywhere.
+"""What the log of a CI server reads as a command: `::error` after spaces, `##[error]` and `##vso[…]` anywhere.
 
 Source: `ActionCommand.TryParseV2` and `TryParse` of GitHub's runner; "Logging commands" of Azure Pipelines.
 """
@@ -15,20 +15,20 @@ _IN_JSON = re.compile(r"[\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]|(?<=#)
 
 
 def inert(lines: str) -> str:
-    """Return printed lines in which a CI server finds no command: `::` begins a line as `: :`, `##[` is `# #[`.
+    """Return printed lines without CI commands: `::` at the start of a line becomes `: :`, `##[` becomes `# #[`.
 
-    It is for whole lines as they are printed, for only there it shows what begins one.
+    It needs whole printed lines, because only these show what begins a line.
     """
     return _COMMAND.sub(lambda found: "# #" if found[1] is None else f"{found[1]}: :", lines)
 
 
 def printable(lines: str) -> str:
-    """Return lines that neither a terminal nor the log of a CI server obeys."""
+    """Return lines that control neither a terminal nor the log of a CI server."""
     return inert(safe(lines))
 
 
 def printable_json(text: str) -> str:
-    r"""Return JSON of the same value that may be printed: what would be obeyed stands as `\u…`."""
+    r"""Return JSON of the same value that is safe to print: control characters and CI commands are escaped as `\u…`."""
     return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

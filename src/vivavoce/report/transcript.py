@@ -1,4 +1,4 @@
-"""One conversation in the terminal: what was said and done, the grades of each turn, and every failure once."""
+"""One conversation in the terminal: its messages and tool calls, the grades of each turn, and every failure once."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _INDENT = Text(" " * 11)
 
 
 def conversation(outcome: Outcome) -> Group:
-    """Return a conversation as it went, turn by turn, with the grades of each turn below it.
+    """Return a conversation turn by turn, with the grades of each turn below it.
 
-    Each failure is told in full, with whose fault it was and what was seen, where it is met first, and only there.
+    Each failure is shown in full once, at its first place, with its cause and its details.
     """
     return Group(*_Transcript(outcome).parts())
 
 
 def exchange(turn: Turn) -> Group:
-    """Return one turn as it went, for somebody who watches."""
+    """Return one turn, for a live view."""
     parts: list[RenderableType] = [part for message in turn.messages for part in _message(message)]
     if turn.failure is not None:
         parts.append(Text(f"  ! {safe(str(turn.failure))}", style="bold yellow"))
@@ -45,7 +45,7 @@ def exchange(turn: Turn) -> Group:
 class _Transcript:
     def __init__(self, outcome: Outcome) -> None:
         self._outcome = outcome
-        self._told: set[Failure] = set()
+        self._shown_failures: set[Failure] = set()
 
     def parts(self) -> Iterator[RenderableType]:
         talk = self._outcome.attempt.trajectory
@@ -76,8 +76,8 @@ class _Transcript:
                     yield from self._grade(name, turn)
 
     def _failure(self, failure: Failure | None) -> Iterator[RenderableType]:
-        if failure is not None and failure not in self._told:
-            self._told.add(failure)
+        if failure is not None and failure not in self._shown_failures:
+            self._shown_failures.add(failure)
             yield Labelled(Text("  ! ", style="bold yellow"), Text(safe(str(failure)), style="bold yellow"))
             yield from _evidence(failure)
 
@@ -86,16 +86,16 @@ class _Transcript:
         if failure is None:
             yield _line(name, grade, grade.reason or "")
             yield from findings(grade)
-        elif failure in self._told:
+        elif failure in self._shown_failures:
             yield _line(name, grade, _again(grade))
         else:
-            self._told.add(failure)
+            self._shown_failures.add(failure)
             yield _line(name, grade, str(failure))
             yield from _evidence(failure)
 
 
 def _again(grade: Score) -> str:
-    """Return why there is no score, where what broke stands above."""
+    """Return why there is no score if the error is shown above."""
     counted = [turn for turn in grade.turns or () if turn.state != "skipped"]
     if not counted:
         return "see the error above"
@@ -111,7 +111,7 @@ def _line(name: str, grade: Score, why: str) -> Labelled:
 
 
 def _shown(grade: Score) -> str:
-    """Return a score as it is read: its value, of one without a value the score in the metric's own terms."""
+    """Return a score as text: its value, or if it has none, the score in the metric's own scale."""
     if grade.value is not None:
         return f"{grade.value:.2f}"
     return grade.state if grade.raw is None else f"{grade.raw:g}" if isinstance(grade.raw, float) else str(grade.raw)
@@ -130,7 +130,7 @@ def _message(message: AnyMessage) -> Iterator[RenderableType]:
 
 
 def words_of(message: AnyMessage) -> str:
-    """Return the text of a message, and a word for each part of it that is none."""
+    """Return the text of a message, with a word for each part that is not text."""
     content = message.content or ""
     parts = [content] if isinstance(content, str) else [_part(part) for part in content]
     if isinstance(message, AIMessage) and message.refusal:
@@ -155,7 +155,7 @@ def _part(part: ContentPart) -> str:
 
 
 def _evidence(failure: Failure) -> Iterator[Labelled]:
-    """Yield some lines of what was seen: of a crash the last ones, which say what broke, else the first ones."""
+    """Yield some lines of the details: for a crash the last ones, which name the error, else the first ones."""
     lines = [line.rstrip() for line in safe(failure.evidence or "").splitlines() if line.strip(" ^~")]
     shown = lines[-EVIDENCE_LINES:] if failure.kind == "crash" else lines[:EVIDENCE_LINES]
     cut = [f"… ({len(lines) - len(shown)} more lines)"] if len(shown) < len(lines) else []

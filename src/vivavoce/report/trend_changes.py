@@ -1,6 +1,6 @@
 """What changed from one run of a suite to the next: a grader, the target, the tester, the samples, vivavoce.
 
-It is found out from what is kept of the runs alone: their suites as data, the fingerprints of graders and hashes.
+It uses only the stored records of the runs: their suites as data, the fingerprints of graders, and hashes.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ SUBJECTS: Mapping[Kind, str] = {
     "dataset": "the dataset",
     "version": "vivavoce",
 }
-"""What each kind of change is about, in words."""
+"""The subject of each kind of change, in words."""
 
 LONGEST = 60
-"""Characters of a value that is told; of a longer one it is told that it is another."""
+"""Characters of a value that is shown; a longer value is only reported as changed."""
 SHOWN = 4
-"""Differences of a change that are told."""
+"""Differences of a change that are shown."""
 BRIEF = 18
-"""Characters of a change told in a word or two."""
+"""Characters of the brief text of a change."""
 
 _CHOICE = ("driver", "trials", "max_samples", "sample_tags")
-"""What decides besides the dataset which conversations are held."""
+"""What else, besides the dataset, decides which conversations are held."""
 _MEASURED = ("called", "code", "contents", "conversations", "prompts", "version")
-"""What no suite says, but a run: it differs only where it is known of both."""
+"""Values of a run that are not in its suite: a difference counts only if both values are known."""
 _UNKNOWN = "fingerprint"
 _WORDS = {"called": "", "model_handles": "model", "version": ""}
 
@@ -52,7 +52,7 @@ class Difference(BaseModel):
 
 
 class Change(BaseModel):
-    """Something that changed, with the settings that differ; none where only a hash tells that it is another."""
+    """A change, with the settings that differ; none if only a hash differs."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -65,12 +65,12 @@ class Change(BaseModel):
         subject = SUBJECTS[self.kind].removeprefix("the ")
         subject = subject if self.kind == "version" else subject.capitalize()
         if any(one.name == _UNKNOWN for one in self.differences):
-            return "Nothing tells whether the metric measured the same before"
-        told = [_told(one, self.kind) for one in self.differences[:SHOWN]] or [
-            "its prompt, code or judge; the suite says the same"
+            return "It is unknown whether the metric was the same before"
+        phrases = [_phrase(one, self.kind) for one in self.differences[:SHOWN]] or [
+            "its prompt, code or judge; the suite has not changed"
         ]
         more = len(self.differences) - SHOWN
-        return f"{subject} changed: {', '.join(told)}{f' and {more} more' if more > 0 else ''}"
+        return f"{subject} changed: {', '.join(phrases)}{f' and {more} more' if more > 0 else ''}"
 
     @property
     def brief(self) -> str:
@@ -86,7 +86,7 @@ class Change(BaseModel):
 def changes_between(
     before: Graded, after: Graded, targets: tuple[str | None, str | None] = (None, None)
 ) -> list[Change]:
-    """Return what changed besides the graders; `targets` are the names of those that the two runs tested."""
+    """Return what changed apart from the graders; `targets` are the names of the targets that the two runs tested."""
     versions = ({"version": side.run.version or None} for side in (before, after))
     found: list[tuple[Kind, list[Difference]]] = [
         ("target", _target(before, after, targets)),
@@ -94,11 +94,11 @@ def changes_between(
         ("dataset", _dataset(before, after)),
         ("version", list(_compared(*versions))),
     ]
-    return [Change(kind=kind, differences=told) for kind, told in found if told]
+    return [Change(kind=kind, differences=differences) for kind, differences in found if differences]
 
 
 def metric_change(before: Grading | None, after: Grading | None, grader: str) -> Change | None:
-    """Return how the rules of a grader changed, None where they are the same or where nothing tells on either side."""
+    """Return how a grader changed, None if it is the same or unknown on both sides."""
     if before is None or after is None:
         return None
     one, other = rules_of(before, grader), rules_of(after, grader)
@@ -110,7 +110,7 @@ def metric_change(before: Grading | None, after: Grading | None, grader: str) ->
 
 
 def rules_of(grading: Grading | None, grader: str) -> str | None:
-    """Return what tells the rules of a grader from others, None where nothing tells; a reward rests on all graders."""
+    """Return what identifies the rules of a grader, None if unknown; a reward depends on all graders."""
     if grading is None or not grading.fingerprints:
         return None
     if grader == "reward":
@@ -133,10 +133,10 @@ def _target(before: Graded, after: Graded, names: tuple[str | None, str | None])
 
 
 def _tester(before: Graded, after: Graded) -> list[Difference]:
-    """Return what differs in its settings; in its prompts alone where only its hash differs."""
-    spelled = list(_compared(_part(before.run.spec, "tester"), _part(after.run.spec, "tester")))
+    """Return the differences in its settings, or the hash if only that differs."""
+    settings = list(_compared(_part(before.run.spec, "tester"), _part(after.run.spec, "tester")))
     hashes = ({"prompts": _hash(side.run.options.get("tester"))} for side in (before, after))
-    return spelled or list(_compared(*hashes))
+    return settings or list(_compared(*hashes))
 
 
 def _dataset(before: Graded, after: Graded) -> list[Difference]:
@@ -144,7 +144,7 @@ def _dataset(before: Graded, after: Graded) -> list[Difference]:
 
 
 def _chosen(side: Graded) -> dict[str, Any]:
-    """Return what decides which conversations are held; how many there were tells only of a run that ended."""
+    """Return what decides which conversations are held; their number is known only for a finished run."""
     spec, options = side.run.spec, side.run.options
     summary = (side.grading and side.grading.summary) or {}
     ended = side.run.status == "finished" and summary.get("stopped") is None
@@ -159,7 +159,7 @@ def _chosen(side: Graded) -> dict[str, Any]:
 
 
 def _compared(one: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[Difference]:
-    """Yield what differs in two parts of suites, in the order of the second; what is measured must be known on both."""
+    """Yield the differences of two parts of suites, in the order of the second."""
     if one == other:
         return
     before, after = dict(_leaves(one)), dict(_leaves(other))
@@ -195,10 +195,10 @@ def _shown(value: Any) -> str | None:
     return one_line(text, LONGEST + 1)
 
 
-def _told(one: Difference, kind: Kind) -> str:
+def _phrase(one: Difference, kind: Kind) -> str:
     name = "judge" if (kind, one.name) == ("metric", "model") else _WORDS.get(one.name, one.name)
     if any(value is not None and len(value) > LONGEST for value in (one.before, one.after)):
         return f"{name} rewritten"
     if one.before is None or one.after is None:
-        return f"{name} {one.before} left out" if one.after is None else f"{name} {one.after} added"
+        return f"{name} {one.before} removed" if one.after is None else f"{name} {one.after} added"
     return f"{name} {one.before} → {one.after}".strip()

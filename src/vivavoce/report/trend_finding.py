@@ -1,4 +1,4 @@
-"""`finding`: what a trend shows, as sentences, and what it cannot show."""
+"""`finding`: a trend in sentences, including what it cannot show."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from vivavoce.report.trend_changes import SUBJECTS
 from vivavoce.report.trend_point import Point, step_between
 
 ENOUGH = 3
-"""Runs below which nothing is called a trend."""
+"""The minimum number of runs of a trend."""
 MOST = 0.6
-"""The share of a movement that is most of it."""
+"""The share of a change that counts as most of it."""
 
 
 def finding(name: str, points: Sequence[Point]) -> str:
-    """Return what the means of a grader say, the oldest first; `name` is what it is called."""
+    """Return a summary of the means of a grader, oldest first; `name` is its display name."""
     name = one_line(name, 60)
     scored = [place for place, point in enumerate(points) if point.mean is not None]
     if not scored:
@@ -24,18 +24,18 @@ def finding(name: str, points: Sequence[Point]) -> str:
         )
     begins = max((at for at, place in enumerate(scored) if points[place].breaks), default=0)
     stretch = scored[begins:]
-    told = _moved(name, points, stretch) if len(stretch) > 1 else _alone(name, points[stretch[0]])
-    return " ".join([*told, *_left_out(points, scored, begins)])
+    sentence = _moved(name, points, stretch) if len(stretch) > 1 else _alone(name, points[stretch[0]])
+    return " ".join([*sentence, *_left_out(points, scored, begins)])
 
 
 def _alone(name: str, point: Point) -> Iterator[str]:
-    """Tell of a run that no other can be compared with."""
+    """Describe a run that cannot be compared with any other."""
     known = "no interval" if point.low is None else f"{point.low:.2f} to {point.high:.2f}"
     yield f"{name} is {point.mean:.2f} ({known}) in run {one_line(point.run, 60)}. One run is too few for a trend."
 
 
 def _moved(name: str, points: Sequence[Point], stretch: Sequence[int]) -> Iterator[str]:
-    """Tell how the newest mean stands to the one before the last change, or to the first."""
+    """Compare the newest mean with the one before the last change, or with the first."""
     newest = points[stretch[-1]]
     changed = [at for at in range(stretch[0] + 1, stretch[-1] + 1) if points[at].changes]
     before = points[max(place for place in stretch if place < changed[-1])] if changed else points[stretch[0]]
@@ -58,11 +58,11 @@ def _step(name: str, before: Point, after: Point, since: str, turning: Point | N
     step = step_between(before, after)
     means = f"{before.mean:.2f} to {after.mean:.2f}"
     if step is None or step.low is None:
-        return f"{name} went from {means} {since}; without intervals nothing tells how sure that is."
+        return f"{name} went from {means} {since}; without intervals it is unknown how certain that is."
     if not step.sure:
         return f"{name} shows no clear change {since}: {before.mean:.2f} before, {after.mean:.2f} now."
-    told = f"{name} {'fell' if step.difference < 0 else 'rose'} from {means} {since}"
-    return f"{told}, most of it with run {one_line(turning.run, 60)}." if turning else f"{told}."
+    sentence = f"{name} {'fell' if step.difference < 0 else 'rose'} from {means} {since}"
+    return f"{sentence}, mostly in run {one_line(turning.run, 60)}." if turning else f"{sentence}."
 
 
 def _turning(points: Sequence[Point], stretch: Sequence[int], before: Point) -> Point | None:
@@ -77,7 +77,7 @@ def _left_out(points: Sequence[Point], scored: Sequence[int], begins: int) -> It
     if begins:
         between = points[scored[begins - 1] + 1 : scored[begins] + 1]
         known = any(change.kind == "metric" for point in between for change in point.changes)
-        why = "were marked by other rules" if known else "may have been marked by other rules"
+        why = "were graded in a different way" if known else "may have been graded in a different way"
         yield f"Scores before run {one_line(points[scored[begins]].run, 60)} {why} and are not compared."
     unscored = sum(point.mean is None and point.status != "running" for point in points)
     if unscored:

@@ -11,7 +11,7 @@ from vivavoce.report.trend_changes import Change
 
 
 class Step(BaseModel):
-    """A mean minus that of the run `since`, with the 95 % interval, None where one of the two has none."""
+    """A mean minus that of the run `since`, with the 95% interval, None where one of the two has none."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -22,17 +22,17 @@ class Step(BaseModel):
 
     @property
     def sure(self) -> bool:
-        """Whether the interval leaves out zero."""
+        """Whether the interval excludes zero."""
         return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
 
 
 class Point(BaseModel):
     """A run as a trend shows it; without a `mean` it has no score, of which `stopped` may say why.
 
-    `low` and `high` are the 95 % interval of the mean, `gate` the mean from which on the gate lets it pass, where the
-    suite says so, and `failed` that the gate did not. `breaks` marks a run whose scores are not to be compared with
-    those before: they are marked by other rules, or nothing tells. `step` is that from the last run with a score.
-    `changes` are those since the run before.
+    `low` and `high` are the 95% interval of the mean, `gate` the mean from which on the gate lets it pass, where the
+    suite says so, and `failed` that the gate did not. `breaks` marks a run whose scores are not comparable with earlier
+    ones: the grader changed, or that is unknown. `step` is that from the last run with a score. `changes` are those
+    since the run before.
     """
 
     model_config = ConfigDict(frozen=True)

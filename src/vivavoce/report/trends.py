@@ -1,6 +1,6 @@
 """The trend of a grader over the runs of a suite: means with intervals, and what changed from run to run.
 
-Scores marked by different rules are never taken for one line: such a run `breaks` the trend. Only the summaries of runs
+Scores of different graders are never joined in one line: such a run `breaks` the trend. Only the summaries of runs
 are read, never their scores.
 """
 
@@ -24,7 +24,7 @@ from vivavoce.store.browse.series import Graded, Series
 from vivavoce.store.store import Store
 
 LIMIT = 60
-"""Runs of a trend unless it is told otherwise."""
+"""The default number of runs in a trend."""
 
 
 class Trend(BaseModel):
@@ -74,7 +74,7 @@ def trend(
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A run with its summary, and what that says of the grader against the target."""
+    """A run with its summary, and the summary of the grader for the target."""
 
     graded: Graded
     summary: Summary | None
@@ -83,7 +83,7 @@ class _Entry:
 
 @dataclass(frozen=True)
 class Trends:
-    """The trends of every grader over the same runs, which are read once."""
+    """The trends of all graders over the same runs, which are read once."""
 
     suite: str
     series: Series
@@ -121,7 +121,7 @@ class Trends:
     def graders(self) -> list[str]:
         """The graders of these runs, those of the newest first."""
         names: dict[str, None] = {}
-        for graded, summary in reversed(self._read):
+        for graded, summary in reversed(self._runs_read):
             names |= dict.fromkeys(one.name for one in summary.graders) if summary else {}
             names |= dict.fromkeys(graded.grading.fingerprints) if graded.grading else {}
         return list(names)
@@ -130,18 +130,18 @@ class Trends:
     def targets(self) -> list[str]:
         """The targets of these runs, those of the newest first."""
         return list(
-            dict.fromkeys(one.target for _, summary in reversed(self._read) if summary for one in summary.graders)
+            dict.fromkeys(one.target for _, summary in reversed(self._runs_read) if summary for one in summary.graders)
         )
 
     @property
     def headline(self) -> str | None:
         """The grader that the newest graded run is known by."""
-        newest = next((one for one, summary in reversed(self._read) if summary and summary.graders), None)
+        newest = next((one for one, summary in reversed(self._runs_read) if summary and summary.graders), None)
         gate = gate_of(newest.grading).get("metric_key") if newest and newest.grading else None
         return next((name for name in (gate, "reward") if name in self.graders), next(iter(self.graders), None))
 
     @cached_property
-    def _read(self) -> list[tuple[Graded, Summary | None]]:
+    def _runs_read(self) -> list[tuple[Graded, Summary | None]]:
         before = [self.series.before] if self.series.before else []
         return [(one, _summary(one)) for one in (*before, *self.series.runs)]
 
@@ -153,16 +153,16 @@ class Trends:
         for entry in entries:
             grading = entry.graded.grading
             point = _point(entry, grader)
-            told: dict[str, object] = {}
+            update: dict[str, object] = {}
             if before is not None:
                 metric = metric_change(known, grading, grader)
-                told["changes"] = [*([metric] if metric else []), *self._changes(before, entry)]
+                update["changes"] = [*([metric] if metric else []), *self._changes(before, entry)]
             if point.mean is not None:
                 mine = rules_of(grading, grader)
                 breaks = scored is not None and (mine is None or mine != rules)
-                told |= {"breaks": breaks, "step": None if scored is None or breaks else step_between(scored, point)}
+                update |= {"breaks": breaks, "step": None if scored is None or breaks else step_between(scored, point)}
                 scored, rules = point, mine
-            yield point.model_copy(update=told)
+            yield point.model_copy(update=update)
             before, known = entry, grading or known
 
     def _changes(self, before: _Entry, after: _Entry) -> list[Change]:
@@ -179,7 +179,7 @@ class Trends:
 
     def _several(self) -> str | None:
         """Return the first target of the newest run that has several, None where every run has one."""
-        for _, summary in reversed(self._read):
+        for _, summary in reversed(self._runs_read):
             names = dict.fromkeys(one.target for one in summary.graders) if summary else {}
             if len(names) > 1:
                 return next(iter(names))
@@ -187,7 +187,7 @@ class Trends:
 
     def _entries(self, grader: str | None, target: str | None) -> Iterator[_Entry]:
         """Yield the runs but for those that lack the grader or the target; one that broke lacks nothing."""
-        for graded, summary in self._read:
+        for graded, summary in self._runs_read:
             if summary is None or not summary.graders:
                 prints = graded.grading.fingerprints if graded.grading else {}
                 if grader in prints or not prints:

@@ -21,10 +21,10 @@ WIDTH = 200
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """An attempt that went badly, or all those of one target that broke in the same way, of which `key` is the first.
+    """A bad attempt, or all attempts of one target with the same error, of which `key` is the first.
 
-    `score` is the mean over the graders, None where something could not be scored. `group` is how those are called that
-    broke in the same way, such as `7 samples`, None for a single one.
+    `score` is the mean over the graders, None where something could not be scored. `group` is the name of several
+    attempts with the same error, such as `7 samples`, None for a single one.
     """
 
     key: AttemptKey
@@ -35,16 +35,16 @@ class Worst:
 
 @dataclass(frozen=True, slots=True)
 class WorstSamples:
-    """The worst samples, and how many more there are that went badly."""
+    """The worst samples, and how many more bad ones there are."""
 
     shown: Sequence[Worst]
     more: int
 
 
 def worst(store: Store, grading: Grading, limit: int = 5) -> WorstSamples:
-    """Return up to `limit` errors, equal ones in one, then up to `limit` of those not passed, the lowest first.
+    """Return up to `limit` errors, equal ones grouped, then up to `limit` failed samples, the lowest first.
 
-    Only the scores are read, and the conversations of those with a score that are returned. Among equals the earlier
+    Only the scores are read, and the conversations of the returned samples with a score. Among equals the earlier
     comes first.
     """
     seen = _Seen()
@@ -58,7 +58,7 @@ def worst(store: Store, grading: Grading, limit: int = 5) -> WorstSamples:
 
 @dataclass(slots=True)
 class _Seen:
-    """What a walk through the scores counts: all attempts by target, those with errors, those that did not pass."""
+    """The counts over all scores: attempts by target, attempts with errors, and failed attempts."""
 
     attempts: Counter[str] = field(default_factory=Counter[str])
     broken: int = 0
@@ -68,17 +68,17 @@ class _Seen:
     def low(self, rows: Iterable[ScoreRow]) -> Iterator[tuple[float, int, AttemptKey]]:
         """Yield mean, place and key of each attempt of which a score did not pass."""
         for place, (key, group) in enumerate(groupby(rows, lambda row: row.key)):
-            said = list(group)
+            message = list(group)
             self.attempts[key.target] += 1
             self.repeated |= key.trial > 0
-            if any(row.state == "error" for row in said):
+            if any(row.state == "error" for row in message):
                 self.broken += 1
-            elif any(row.passed is False for row in said) and (mean := _mean(said)) is not None:
+            elif any(row.passed is False for row in message) and (mean := _mean(message)) is not None:
                 self.below += 1
                 yield mean, place, key
 
     def groups(self, rows: Iterable[ErrorRow]) -> list[tuple[Worst, int]]:
-        """Return what broke in the same way, with how many attempts that are, in the order of the first of each."""
+        """Return equal errors, with the number of their attempts, in the order of the first of each."""
         firsts: dict[tuple[str, str], AttemptKey] = {}
         counts = Counter[tuple[str, str]]()
         for row in rows:
@@ -97,19 +97,19 @@ class _Seen:
         return f"{count:,} {'conversations' if self.repeated else 'samples'}"
 
 
-def why(name: str, said: Score) -> str:
-    """Return in one line why a grader gave what it gave, from the lowest of the turns where there are turns."""
-    if said.failure is not None:
-        return one_line(f"{name}: {said.failure}", WIDTH)
-    if scores := [(turn.value, turn) for turn in said.turns or () if turn.value is not None]:
+def why(name: str, score: Score) -> str:
+    """Return in one line the reason of a grader, for the lowest turn if there are turns."""
+    if score.failure is not None:
+        return one_line(f"{name}: {score.failure}", WIDTH)
+    if scores := [(turn.value, turn) for turn in score.turns or () if turn.value is not None]:
         value, lowest = min(scores, key=lambda one: one[0])
         return one_line(f"{name}, {turn_label(lowest.turn)}: {lowest.reason or f'scored {value:.3g}'}", WIDTH)
-    plain = said.state if said.value is None else f"scored {said.value:.3g}"
-    return one_line(f"{name}: {said.reason or plain}", WIDTH)
+    plain = score.state if score.value is None else f"scored {score.value:.3g}"
+    return one_line(f"{name}: {score.reason or plain}", WIDTH)
 
 
 def outcome_of(store: Store, grading: Grading, key: AttemptKey) -> Outcome:
-    """Return what came of one attempt."""
+    """Return the result of one attempt."""
     return next(found for found in store.outcomes(grading.id, sample_id=key.sample_id) if found.attempt.key == key)
 
 
@@ -119,8 +119,8 @@ def _mean(rows: Sequence[ScoreRow]) -> float | None:
 
 
 def _broken(row: ErrorRow) -> str:
-    said = str(row.failure) if row.failure is not None else row.rationale or "error"
-    return one_line(said if row.name is None else f"{row.name}: {said}", WIDTH)
+    message = str(row.failure) if row.failure is not None else row.rationale or "error"
+    return one_line(message if row.name is None else f"{row.name}: {message}", WIDTH)
 
 
 def _lowest(outcome: Outcome) -> str:

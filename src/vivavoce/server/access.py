@@ -1,7 +1,7 @@
-"""Who may ask what: hosts and origins, sizes, and the headers that keep a page from loading anything else.
+"""Request checks: hosts and origins, body sizes, and the headers that keep a page from loading anything else.
 
-A browser on this machine will send requests for any page it shows. So the name that it asked for must be one of ours
-(a page elsewhere may have its own name point here), and what changes something must come from our own pages.
+A browser on this machine sends requests for any page that it shows. So the requested host name must be one of ours (a
+foreign page may point its own name here), and requests that change something must come from our own pages.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from vivavoce.server.users import visitor, whoever_sits_here
 from vivavoce.store.access.tokens import digest_of
 
 MAX_BODY = 32_000_000
-"""Bytes that a request may have."""
+"""Maximum size of a request, in bytes."""
 
 READING = frozenset(("GET", "HEAD", "OPTIONS"))
-"""Methods that change nothing."""
+"""Methods that do not change anything."""
 
 _FROM_OURS = frozenset(("same-origin", "none"))
-"""What a browser says of a request that a page of ours makes, or the person before it (Sec-Fetch-Site)."""
+"""Values of Sec-Fetch-Site for a request from one of our pages or from the user."""
 _OF_FORMS = frozenset(("application/x-www-form-urlencoded", "multipart/form-data", "text/plain"))
-"""What a page elsewhere can have a browser send without asking us first."""
+"""Content types that a foreign page can send without a preflight request."""
 _HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -43,12 +43,12 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What is asked of a request: `hosts` are the names, with their port, that it may be for, `origins` our pages.
+    """The requirements on a request: `hosts` are the allowed host names with ports, `origins` are those of our pages.
 
-    `demanded` says that it must bring a token: one of the store, or the one whose hash is `digest`. None is needed on
-    a loopback address only. `secure` says that browsers reach us by TLS, so that a cookie need never go without,
-    `proxied` that there is a proxy in front of us. `everywhere` says that we listen on all addresses of this machine:
-    a request for any numeric address is for us then, which no name of a page elsewhere can stand for.
+    `demanded` means that a token is required: one of the store, or the one whose hash is `digest`. Only on a loopback
+    address none is needed. `secure` means that browsers use TLS, so that cookies are sent only with TLS; `proxied`
+    means that a proxy is in front of the server. `everywhere` means that the server listens on all addresses of this
+    machine: then any numeric host is allowed, because a foreign page cannot use a numeric address as its name.
     """
 
     hosts: frozenset[str]
@@ -69,7 +69,7 @@ class Access:
         public: str | None = None,
         everywhere: bool = False,
     ) -> Access:
-        """Return the access for these names; only the hash of the token is kept, and one that is given is demanded.
+        """Return the access rules for these names; a token is required if one is passed, and only its hash is kept.
 
         `public` is the address that a proxy in front of the server has, such as `https://viva.example.org`.
         """
@@ -85,34 +85,34 @@ class Access:
         )
 
     def refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return the answer to a request that nobody may make, None for one that somebody may."""
+        """Return the answer to a forbidden request, None for an allowed one."""
         host = headers.get("host", "")
         numeric = self.everywhere and _is_numeric(host)
         if host not in self.hosts and not numeric:
-            return refusal(scope, 421, "this server does not answer to that name; --public gives it one more")
+            return refusal(scope, 421, "this server does not accept that host name; add it with --public")
         if scope["method"] not in READING:
             origin, site = headers.get("origin"), headers.get("sec-fetch-site")
             ours = origin is None or origin in self.origins or (numeric and origin == f"http://{host}")
             if not ours or (site is not None and site not in _FROM_OURS):
-                return refusal(scope, 403, "what changes something must come from a page of this server")
+                return refusal(scope, 403, "a request that changes something must come from a page of this server")
         if "transfer-encoding" in headers:
-            return refusal(scope, 411, "say how long the body is, in Content-Length")
+            return refusal(scope, 411, "the Content-Length header is missing")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > MAX_BODY:
-            return refusal(scope, 413, f"a request may have {MAX_BODY:,} bytes")
+            return refusal(scope, 413, f"a request can have at most {MAX_BODY:,} bytes")
         if scope["method"] not in READING and for_program(scope) and not _is_json(headers, length):
             return refusal(scope, 415, "send JSON, with content-type: application/json")
         return None
 
 
 class AccessMiddleware:
-    """Refuses what may not be asked, and sends every answer with the headers that browsers heed."""
+    """Refuses forbidden requests, and adds the security headers to every answer."""
 
-    def __init__(self, app: ASGIApp, access: Access, admission: Authenticator | None) -> None:
-        self.app, self.access, self._admission = app, access, admission
+    def __init__(self, app: ASGIApp, access: Access, authenticator: Authenticator | None) -> None:
+        self.app, self.access, self._authenticator = app, access, authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or pass it on with the user whom it comes from."""
+        """Refuse a request, or pass it on with its user."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -133,9 +133,9 @@ class AccessMiddleware:
         headers = Headers(scope=scope)
         user = whoever_sits_here()
         refused = self.access.refusal(scope, headers)
-        if refused is None and self._admission is not None:
+        if refused is None and self._authenticator is not None:
             try:
-                found = await self._admission.admit(scope, headers, writes=scope["method"] not in READING)
+                found = await self._authenticator.admit(scope, headers, writes=scope["method"] not in READING)
             except StoreError as error:
                 found = refusal(scope, 503, str(error), {"retry-after": "5"})
             if isinstance(found, Response):
@@ -147,7 +147,7 @@ class AccessMiddleware:
 
 
 def _is_numeric(host: str) -> bool:
-    """Say whether a host is an address in numbers, with or without a port."""
+    """Return whether a host is a numeric address, with or without a port."""
     try:
         ipaddress.ip_address(urlsplit(f"//{host}").hostname or "")
     except ValueError:
@@ -156,6 +156,6 @@ def _is_numeric(host: str) -> bool:
 
 
 def _is_json(headers: Headers, length: str) -> bool:
-    """Say whether a body is JSON; a request without any need not say so, but must not say that it is a form."""
+    """Return whether a body is JSON; a request without a body needs no content type, but must not declare a form."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind == "application/json" or (int(length) == 0 and kind not in _OF_FORMS)

@@ -38,10 +38,10 @@ from vivavoce.server.refusals import on_http
 from vivavoce.store.store import Store
 
 EVALUATIONS = 32
-"""Conversations that requests have measured at a time; others wait."""
+"""Evaluations that run at a time; others wait."""
 
 EXPORTS = 4
-"""Files that are made at a time; others wait."""
+"""Export files that are created at a time; others wait."""
 
 API = (about, exports, labels, runs, deletion, audit, search, evaluations, jobs, trend_data)
 PAGES = (
@@ -52,7 +52,7 @@ PAGES = (
 
 @asynccontextmanager
 async def _serving(app: FastAPI) -> AsyncGenerator[None]:
-    """Go on with the jobs of earlier servers, and read ahead for searches as long as the application is served."""
+    """Continue the jobs of earlier servers, and index for search in the background while the application is served."""
     await to_thread.run_sync(app.state.jobs.go_on)
     async with reading_ahead(app):
         yield
@@ -61,7 +61,7 @@ async def _serving(app: FastAPI) -> AsyncGenerator[None]:
 def create_app(store: Store, access: Access, policy: ServerPolicy | None = None) -> FastAPI:
     """Return the application; it reads `store`, and the caller closes it.
 
-    `policy` is what requests may have run: the suites of the folder where this runs, unless it is given.
+    `policy` says what requests may run; by default, the suites of the current folder.
 
     The API is below `/api/v1`, described at `/openapi.json`; the pages are at `/`.
     """
@@ -83,9 +83,9 @@ def create_app(store: Store, access: Access, policy: ServerPolicy | None = None)
     app.state.evaluations = CapacityLimiter(EVALUATIONS)
     app.state.exports = CapacityLimiter(EXPORTS)
     app.state.access = access
-    app.state.admission = Authenticator(store, access.digest, proxied=access.proxied) if access.demanded else None
+    app.state.authenticator = Authenticator(store, access.digest, proxied=access.proxied) if access.demanded else None
     app.add_middleware(GZipMiddleware, minimum_size=1000, compresslevel=5)
-    app.add_middleware(AccessMiddleware, access=access, admission=app.state.admission)
+    app.add_middleware(AccessMiddleware, access=access, authenticator=app.state.authenticator)
     app.add_middleware(HeadMiddleware)
     app.add_exception_handler(UsageError, on_error)
     app.add_exception_handler(StoreError, on_error)

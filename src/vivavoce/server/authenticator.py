@@ -1,8 +1,8 @@
-"""Authenticator: whose token a request brings, whether it is good now, and how often its holder may ask.
+"""Authenticator: the user of a request's token, whether the token is valid now, and the rate limits.
 
-The store is asked anew for each request, so that a token which is revoked is refused at once. Wrong guesses are counted
-by the address they come from; what was made by `viva token` cannot be guessed and is looked up even where there were
-too many, so that nobody is shut out by whom they share an address with.
+The store is read for each request, so that a revoked token is refused at once. Wrong tokens are counted by client
+address; tokens from `viva token` cannot be guessed and are accepted even after too many wrong ones, so that nobody is
+locked out by others at the same address.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ SIGN_IN = "/sign-in"
 SIGN_OUT = "/sign-out"
 
 FORGOTTEN = f"{COOKIE}=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict"
-"""What a browser is told so that it lets go of a token."""
+"""The cookie that makes a browser forget a token."""
 
 LOOKUPS = 8
-"""Tokens that are looked up at a time; a page that waits for a thread never keeps others from being let in."""
+"""Tokens that are looked up at a time, so that waiting pages never block authentication."""
 
 
 class Authenticator:
-    """Lets requests in; `digest` is the hash of a token besides those of the store, whose holder may do everything.
+    """Authenticates requests; `digest` is the hash of an extra token, not in the store, whose holder may do everything.
 
-    `proxied` says that requests come by a proxy on this machine, which says whom each is from.
+    `proxied` means that requests come through a proxy on this machine, which names the client address of each.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Authenticator:
         self._guessing = RateLimiter(10 / 60, burst=10, clock=clock)
 
     async def admit(self, scope: Scope, headers: Headers, *, writes: bool) -> User | Response:
-        """Return whom a request comes from, or the answer that refuses it.
+        """Return the user of a request, or the answer that refuses it.
 
         Raises:
             StoreError: the store cannot be read now.
@@ -76,13 +76,13 @@ class Authenticator:
         if path in (SIGN_IN, SIGN_OUT):
             return user or NOBODY
         if user is None:
-            return self._unknown(scope, headers, at, given=bool(secret))
+            return self._unknown(scope, headers, at, has_token=bool(secret))
         if writes and not user.may("write"):
             return refusal(scope, 403, user.lacking("write"))
         return user
 
     async def user(self, secret: str, at: str) -> User | None:
-        """Return the holder of a token, None where it is none; a wrong one counts against whom it comes from.
+        """Return the holder of a token, None if it is invalid; a wrong token counts against its client address.
 
         Raises:
             StoreError: the store cannot be read now.
@@ -99,40 +99,40 @@ class Authenticator:
         return User(found.name, found.role, found.id)
 
     async def _holder(self, secret: str) -> Token | None:
-        """Look a token up: a file answers sooner than a thread could be woken, a database may be far away."""
+        """Look a token up: directly in a file, in a thread for a remote database."""
         if not is_postgresql(self._store.place):
             return self._store.tokens.holder(secret)
         return await to_thread.run_sync(self._store.tokens.holder, secret, limiter=self._lookups)
 
     def asker(self, scope: Scope, headers: Headers) -> str:
-        """Return who asks, by the address; behind a proxy of ours, by the one that it was asked from."""
+        """Return the client address of a request; behind a proxy, the one that the proxy reports."""
         client = scope.get("client")
         peer: str = client[0] if client else ""
-        told = headers.get("x-forwarded-for", "").rpartition(",")[2].strip() if self._proxied else ""
-        return asker_at(told if told and peer in ("127.0.0.1", "::1") else peer)
+        forwarded = headers.get("x-forwarded-for", "").rpartition(",")[2].strip() if self._proxied else ""
+        return asker_at(forwarded if forwarded and peer in ("127.0.0.1", "::1") else peer)
 
     def wait(self, at: str) -> float:
-        """Return the seconds until somebody who has guessed wrong too often may guess again, 0 for anybody else."""
+        """Return the seconds until a client with too many wrong tokens may try again, 0 for others."""
         return self._guessing.wait(at)
 
     def _limited(self, scope: Scope, who: str, *, writes: bool) -> Response | None:
         seconds = (self._writing if writes else self._reading).take(who)
         return too_many(scope, seconds) if seconds else None
 
-    def _unknown(self, scope: Scope, headers: Headers, at: str, *, given: bool) -> Response:
-        """Answer a request without a good token: a person is shown where to sign in."""
-        if given and (seconds := self.wait(at)):
+    def _unknown(self, scope: Scope, headers: Headers, at: str, *, has_token: bool) -> Response:
+        """Answer a request without a valid token: a browser is redirected to the sign-in page."""
+        if has_token and (seconds := self.wait(at)):
             return too_many(scope, seconds)
         if for_program(scope) or scope["method"] != "GET" or "authorization" in headers:
             challenge = {"www-authenticate": "Bearer"}
-            return refusal(scope, 401, "a token is needed: send it as Authorization: Bearer …, or sign in", challenge)
-        here = quote(_asked_for(scope), safe="/")
-        gone = {"set-cookie": FORGOTTEN} if given else {}
+            return refusal(scope, 401, "a token is required: send it as Authorization: Bearer …, or sign in", challenge)
+        here = quote(_requested_path(scope), safe="/")
+        gone = {"set-cookie": FORGOTTEN} if has_token else {}
         return Response(status_code=303, headers={"location": f"{SIGN_IN}?next={here}", **gone})
 
 
 def token_in(headers: Headers) -> str:
-    """Return the token that a request brings, empty where it brings none."""
+    """Return the token of a request, empty if it has none."""
     kind, _, token = headers.get("authorization", "").partition(" ")
     if kind.lower() == "bearer" and token:
         return token.strip()
@@ -140,12 +140,12 @@ def token_in(headers: Headers) -> str:
 
 
 def too_many(scope: Scope, seconds: float) -> Response:
-    """Return the answer to one request too many."""
+    """Return the answer to too many requests."""
     wait = math.ceil(seconds)
     return refusal(scope, 429, f"too many requests; try again in {wait} s", {"retry-after": str(wait)})
 
 
-def _asked_for(scope: Scope) -> str:
+def _requested_path(scope: Scope) -> str:
     path: bytes = scope.get("raw_path") or scope["path"].encode()
     query: bytes = scope["query_string"]
     return (path + b"?" + query if query else path).decode("latin-1")

@@ -1,7 +1,7 @@
-"""`Comparisons`: what two graded runs differ in, counted once for all who look at it.
+"""`Comparisons`: a cache of comparisons of two graded runs.
 
-To compare two long runs takes a good part of a second, and whoever reads one leafs through it. What is over does not
-change any more, so that the comparison is kept as long as both sides have as many scores as it was made from.
+Comparing two long runs takes a good part of a second, and readers open several pages of a comparison. Finished runs do
+not change, so a comparison is reused as long as both sides still have the same number of scores.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from vivavoce.report.compare import Comparison, compare
 from vivavoce.store.store import Store
 
 KEPT = 16
-"""Comparisons that are kept."""
+"""Comparisons that are cached."""
 
 
 class Comparisons:
-    """The comparisons of one server; any thread may ask."""
+    """The comparisons of one server; safe for use from any thread."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, Comparison] = OrderedDict()
@@ -34,7 +34,7 @@ class Comparisons:
         *,
         reasons: bool = True,
     ) -> Comparison:
-        """Return what `compare` does, where both gradings are over perhaps what it did before.
+        """Return the result of `compare`, from the cache if both gradings are finished.
 
         Raises:
             UsageError: a named target does not exist, or no target is on both sides.
@@ -42,14 +42,14 @@ class Comparisons:
         if a.finished_at is None or b.finished_at is None:
             return compare(store, a, b, *targets, reasons=reasons)
         sides = [(one.model_dump_json(), store.browse.count_samples(one.id)) for one in (a, b)]
-        asked = (*sides, targets, reasons)
+        key = (*sides, targets, reasons)
         with self._lock:
-            if (known := self._kept.get(asked)) is not None:
-                self._kept.move_to_end(asked)
+            if (known := self._kept.get(key)) is not None:
+                self._kept.move_to_end(key)
                 return known
         found = compare(store, a, b, *targets, reasons=reasons)
         with self._lock:
-            self._kept[asked] = found
+            self._kept[key] = found
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
         return found

@@ -1,4 +1,4 @@
-"""The graders that requests name: each must be one of the scores that are asked for."""
+"""Checks of grader names in requests: each must be in the requested scores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ORDERS = ("position", "worst", "seconds", "turns")
 
 
 def check_graders(grading: Grading, terms: Sequence[Term], sort: str) -> None:
-    """Check that a set of scores has the graders that a filter and an order name.
+    """Check that a set of scores has the graders in a filter and a sort order.
 
     Raises:
         NotFound: it has none of such a name.

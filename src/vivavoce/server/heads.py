@@ -1,4 +1,4 @@
-"""HEAD: every address that can be read answers it as it answers GET, without the body."""
+"""HEAD requests: every readable address answers as to GET, without the body."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class HeadMiddleware:
-    """Has HEAD answered by what answers GET, and sends no more than the headers of that."""
+    """Answers HEAD like GET, but sends only the headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

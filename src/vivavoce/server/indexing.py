@@ -1,4 +1,4 @@
-"""Indexer ahead for search: what runs leave goes into the index while a server serves, not when somebody searches."""
+"""Background indexing for search: new records are indexed while the server runs, not during a search."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from fastapi import FastAPI
 from vivavoce.errors import StoreError
 
 PAUSE = 10.0
-"""Seconds between two looks at what is unread."""
+"""Seconds between two checks for unindexed records."""
 
 
 class Indexer:
-    """A thread that indexes what search has not read yet, until it is stopped, with `index_pending` of a store."""
+    """A thread that indexes new records with `index_pending` of a store until it is stopped."""
 
     def __init__(self, index_pending: Callable[[Callable[[], bool]], int]) -> None:
         self._catch_up = index_pending
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._read, name="vivavoce-search")
+        self._thread = threading.Thread(target=self._index, name="vivavoce-search")
         self._thread.start()
 
     def stop(self) -> None:
-        """End it; what it is reading at this moment is read to the end of a batch."""
+        """Stop it after the current batch."""
         self._stopped.set()
         self._thread.join()
 
-    def _read(self) -> None:
+    def _index(self) -> None:
         while not self._stopped.is_set():
             with suppress(StoreError):  # it cannot be written now; a search says so, and this tries again
                 self._catch_up(self._stopped.is_set)
@@ -38,7 +38,7 @@ class Indexer:
 
 @asynccontextmanager
 async def reading_ahead(app: FastAPI) -> AsyncGenerator[None]:
-    """Read ahead as long as an application is served."""
+    """Index in the background while an application is served."""
     reading = Indexer(app.state.store.index_pending)
     try:
         yield

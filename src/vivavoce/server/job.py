@@ -1,4 +1,4 @@
-"""A job at work: it listens to its run, counts, and tells whoever follows it."""
+"""A running job: it listens to its run, counts, and sends events to its followers."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from vivavoce.records.failure import shorten
 from vivavoce.records.run import AttemptKey, Outcome
 from vivavoce.records.trajectory import Turn, tool_calls
 from vivavoce.run.execution import Execution
-from vivavoce.server.job_record import JobEvent, JobRecord, Said
+from vivavoce.server.job_record import JobEvent, JobRecord, MessageNews
 from vivavoce.store.browse.listing import ScoreEntry
 
 KEPT = 2000
-"""Events that are kept for those who come later; each says how far the job is, so that the older ones can go."""
+"""Events that are kept for later followers; each has the progress of the job, so older ones can be dropped."""
 
 NOTED = 1.0
-"""Seconds after which it is kept anew how far a job is."""
+"""Seconds between two saves of the progress of a job."""
 
 SHOWN = 4000
-"""Characters of a message, and of a reason, that an event holds."""
+"""Maximum characters of a message, or of a reason, in an event."""
 
 
 class Job:
-    """One job; its run tells it what happens in one thread, and others follow it from theirs.
+    """One job; its run reports events in one thread, and others follow it from their own threads.
 
-    `changed` is called when something about it is to be kept. `goes_on` says that it is to be taken up by the next
-    server where this one ends before it is over; `used` are the calls and the US dollars that it cost before.
+    `changed` is called when the job has to be saved. `goes_on` means that the next server continues the job if this one
+    stops before its end; `used` are the calls and the US dollars that it has used before.
     """
 
     def __init__(self, record: JobRecord, changed: Callable[[Job], None]) -> None:
@@ -57,11 +57,11 @@ class Job:
             case RunStarted():
                 named = {"run": event.run.id, "grading": event.grading.id, "planned": event.planned}
                 self.update(status="running", done=event.done, **named)
-                self._tell("started", job=self.record)
+                self._emit("started", job=self.record)
             case AttemptStarted():
-                self._tell("held", **_of(event.key))
+                self._emit("held", **_of(event.key))
             case TurnEnded():
-                self._tell("turn", **_of(event.key), turn=event.turn.index, messages=_said(event.turn))
+                self._emit("turn", **_of(event.key), turn=event.turn.index, messages=_message_news(event.turn))
             case AttemptEnded():
                 scores = _scores(event.outcome)
                 broken = any(score.state == "error" for score in scores)
@@ -70,24 +70,24 @@ class Job:
                 if time.monotonic() > self._noted + NOTED:
                     self._noted = time.monotonic()
                     self._changed(self)
-                self._tell("graded", **_of(event.outcome.attempt.key), scores=scores)
+                self._emit("graded", **_of(event.outcome.attempt.key), scores=scores)
             case RunEnded():
                 self._set(verdict=event.grading.verdict)
 
     def update(self, **values: Any) -> None:
-        """Change what is told of the job, and keep it."""
+        """Update the record of the job, and save it."""
         self._set(**values)
         self._changed(self)
 
     def end(self, **values: Any) -> None:
-        """Say that nothing more comes of it."""
+        """Close the job: no more events follow."""
         try:
             self.update(**values)
         finally:
-            self._tell("ended", job=self.record)
+            self._emit("ended", job=self.record)
 
     def cancel(self) -> None:
-        """Keep that nobody is to go on with it, unless it is over."""
+        """Record that no server is to continue it, unless it is over."""
         with self._lock:
             if self.record.over:
                 return
@@ -96,14 +96,14 @@ class Job:
         self._changed(self)
 
     def stop(self) -> None:
-        """Have it begin nothing more and finish what is in flight; a second time, drop that too."""
+        """Stop it after the conversations in progress; a second call stops these, too."""
         if self.run is not None and self.record.status == "running":
             self.run.stop()
         elif self.task is not None:
             self.task.cancel()
 
     async def follow(self, after: int = 0) -> AsyncGenerator[JobEvent]:
-        """Yield what happened since an event, and what happens, until the job is over."""
+        """Yield the events after a given one, past and future, until the job is over."""
         news = asyncio.Event()
         wake = partial(asyncio.get_running_loop().call_soon_threadsafe, news.set)
         self._followers.add(wake)
@@ -121,7 +121,7 @@ class Job:
             self._followers.discard(wake)
 
     def since(self, after: int) -> list[JobEvent]:
-        """Return the events after one, as far as they are kept; all of them for a number that none has had yet."""
+        """Return the kept events after an id; all of them for an id that does not exist yet."""
         with self._lock:
             missed = self._last - after if 0 <= after <= self._last else len(self._events)
             return list(islice(self._events, max(0, len(self._events) - missed), None))
@@ -130,7 +130,7 @@ class Job:
         with self._lock:
             self.record = self.record.model_copy(update=values)
 
-    def _tell(self, kind: str, **more: Any) -> None:
+    def _emit(self, kind: str, **more: Any) -> None:
         record = self.record
         with self._lock:
             self._last += 1
@@ -146,9 +146,9 @@ def _of(key: AttemptKey) -> dict[str, Any]:
     return key._asdict()
 
 
-def _said(turn: Turn) -> list[Said]:
+def _message_news(turn: Turn) -> list[MessageNews]:
     return [
-        Said(role=one.role, text=shorten(one.text, SHOWN) or "", calls=[call.name for call in tool_calls([one])])
+        MessageNews(role=one.role, text=shorten(one.text, SHOWN) or "", calls=[call.name for call in tool_calls([one])])
         for one in turn.messages
     ]
 

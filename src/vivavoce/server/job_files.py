@@ -1,4 +1,4 @@
-"""The files of jobs, below the served folder: what the store cannot know of a job, and what a restart needs of it."""
+"""The files of jobs in the served folder: data about a job that is not in the store and that a restart needs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from vivavoce.store.runs.claim import Claimed, claimed_in_file
 
 
 class KeptJob(BaseModel):
-    """What the file of a job holds.
+    """The content of the file of a job.
 
-    `request` is there as long as the job is to go on by itself after a restart: until it is over, or cancelled. Of the
-    key and of the whole request only hashes are kept, and the conversations of an evaluation are in a file beside it.
-    `store` is where its runs are. `starts` counts how often in a row work on it was begun and stopped without one
-    more conversation being kept; `calls` and `cost` are what it has used of its limits, to the second.
+    `request` is present while the job has to continue after a restart: until it is over or cancelled. Only hashes of
+    the key and of the whole request are stored, and the conversations of an evaluation are in a separate file. `store`
+    has its runs. `starts` counts how often in a row the job was started and stopped without storing one more
+    conversation; `calls` and `cost` are what it has used of its limits, up to date within a second.
     """
 
     record: JobRecord
@@ -37,17 +37,17 @@ class KeptJob(BaseModel):
 
 
 class JobFiles:
-    """The folder of the files of jobs, one file each."""
+    """The folder of job files, one file per job."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def conversations(self, job_id: str) -> Path:
-        """Return the file for the conversations that a request brings."""
+        """Return the file for the conversations of a request."""
         return self.folder / f"{job_id}.jsonl"
 
     def write(self, job: KeptJob) -> None:
-        """Write the file of a job, all of it or nothing, without the keys of the environment.
+        """Write the file of a job, completely or not at all, without the keys of the environment.
 
         Raises:
             StoreError: it cannot be written.
@@ -62,10 +62,10 @@ class JobFiles:
                 os.fsync(file.fileno())
             os.replace(new, path)
         except OSError as error:
-            raise StoreError(f"{self.folder}: the job cannot be kept: {error.strerror or error}") from error
+            raise StoreError(f"{self.folder}: the job cannot be saved: {error.strerror or error}") from error
 
     def read(self, job_id: str) -> KeptJob:
-        """Return what is kept of a job.
+        """Return the saved job.
 
         Raises:
             StoreError: its file cannot be read.
@@ -74,14 +74,14 @@ class JobFiles:
         try:
             return KeptJob.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
-            raise StoreError(f"{path}: this is not the file of a job; move it away ({error})") from error
+            raise StoreError(f"{path}: this is not a job file; move it away ({error})") from error
 
     def ids(self) -> Iterator[str]:
-        """Yield the ids of the jobs that are kept."""
+        """Yield the ids of the saved jobs."""
         yield from (path.stem for path in sorted(self.folder.glob("job-*.json")))
 
     def claim(self, job_id: str) -> ExitStack | None:
-        """Keep a job from the other servers of this folder until what is returned is closed; None where one has it.
+        """Lock a job against other servers of this folder until the result is closed; None if another server has it.
 
         Raises:
             StoreError: the folder cannot be written.
@@ -93,7 +93,7 @@ class JobFiles:
         except Claimed:
             return None
         except OSError as error:
-            raise StoreError(f"{self.folder}: the job cannot be kept: {error.strerror or error}") from error
+            raise StoreError(f"{self.folder}: the job cannot be saved: {error.strerror or error}") from error
         return claim
 
     def _path(self, job_id: str) -> Path:

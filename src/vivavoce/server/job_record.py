@@ -1,4 +1,4 @@
-"""What is told of a job, and of what happens in it: plain data, for the API and for its client."""
+"""The public record of a job and its events: plain data for the API and its client."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ JobStatus = Literal["waiting", "running", "finished", "interrupted", "failed"]
 
 
 class JobRecord(BaseModel):
-    """A job: work on one run, which the store keeps like any other.
+    """A job: work on one run, which is stored like any other.
 
-    Of `planned` conversations, None where nobody knows how many, `done` are kept, `errors` of them with a score that
-    broke. An `interrupted` job has left something, which another job can resume; `failed` says in `detail` why nothing
-    could be run. `suite` is the file of the served folder that it uses. Times are seconds since the epoch.
+    Of `planned` conversations (None if unknown), `done` are stored, `errors` of them with an error. An `interrupted`
+    job is not complete, and another job can resume it; for a `failed` job, `detail` says why nothing could be run.
+    `suite` is the file of the served folder that it uses. Times are seconds since the epoch.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -38,12 +38,12 @@ class JobRecord(BaseModel):
 
     @property
     def over(self) -> bool:
-        """Whether nothing more comes of it."""
+        """Whether the job is over."""
         return self.status not in ("waiting", "running")
 
 
-class Said(BaseModel):
-    """A message as news have it: who said it, how it begins, and which tools it calls."""
+class MessageNews(BaseModel):
+    """A message in an event: its role, the beginning of its text, and the tools it calls."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -53,16 +53,16 @@ class Said(BaseModel):
 
     @property
     def line(self) -> str:
-        """What a page shows of it."""
+        """Its text on a page."""
         return self.text or " ".join(f"→ {name}" for name in self.calls)
 
 
 class JobEvent(BaseModel):
-    """Something that happened in a job; ids count from 1.
+    """An event of a job; ids count from 1.
 
-    `started` and `ended` say so of the run, `held` that a conversation has begun, `turn` that the target has answered
-    in one, `graded` that it is over, with its scores. `done`, `errors` and `planned` are those of the job at that
-    moment. The job itself is told at the start and at the end.
+    `started` and `ended` are about the run, `held` means that a conversation has started, `turn` that the target has
+    answered in it, and `graded` that it is over, with its scores. `done`, `errors` and `planned` are the counts of the
+    job at that moment. The first and the last event have the job itself.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -76,6 +76,6 @@ class JobEvent(BaseModel):
     target: str | None = None
     trial: int | None = None
     turn: int | None = None
-    messages: list[Said] = Field(default_factory=lambda: list[Said]())
+    messages: list[MessageNews] = Field(default_factory=lambda: list[MessageNews]())
     scores: list[ScoreEntry] = Field(default_factory=lambda: list[ScoreEntry]())
     job: JobRecord | None = None

@@ -1,4 +1,4 @@
-"""What a job may be asked to do, and the run that it becomes; never code or a path that a request brings."""
+"""Job requests, and the runs they become; a request never brings code or a path."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from vivavoce.suites.testing import testing_suite
 
 _OF_ROW = {"goal", "instructions", "scenario", "persona", "facts", "restrictions", "must", "must_not", "input"}
 MOST_AT_ONCE = 1000
-"""Conversations at a time, and trials, that a request may ask for."""
+"""Maximum of concurrent conversations, and of trials, in a request."""
 
 
-class Asked(BaseModel):
-    """What all jobs may be told: how many calls may be made, and what models may cost in US dollars."""
+class LimitedRequest(BaseModel):
+    """Limits of every job request: the number of calls, and the cost of models in US dollars."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -50,8 +50,8 @@ class Asked(BaseModel):
         return RunOptions(max_calls=self.max_calls, max_cost=self.max_cost)
 
 
-class Measurement(Asked):
-    """Measure the conversations of a file that an evaluation has kept."""
+class Measurement(LimitedRequest):
+    """Measure the conversations in the saved file of an evaluation."""
 
     kind: Literal["evaluation"] = "evaluation"
     metrics: Metrics
@@ -60,13 +60,13 @@ class Measurement(Asked):
 
 
 class EvaluationJob(Measurement):
-    """Measure recorded conversations; each has `messages` and whatever the metrics need of it, such as `goal`."""
+    """Measure recorded conversations; each has `messages` and what the metrics need, such as `goal`."""
 
     conversations: list[dict[str, Any]] = Field(min_length=1, max_length=100_000)
 
 
-class SuiteJob(Asked):
-    """Run a suite of the served folder; `suite` is the path of its file in there."""
+class SuiteJob(LimitedRequest):
+    """Run a suite of the served folder; `suite` is the path of its file in that folder."""
 
     kind: Literal["suite"] = "suite"
     suite: str
@@ -83,14 +83,14 @@ class SuiteJob(Asked):
     def _bounded(cls, options: RunOptions) -> RunOptions:
         for name in ("max_concurrent", "trials"):
             if (getattr(options, name) or 1) > MOST_AT_ONCE:
-                raise ValueError(f"{name} is {MOST_AT_ONCE} at most")
+                raise ValueError(f"{name} must be at most {MOST_AT_ONCE}")
         return options
 
 
-class TestJob(Asked):
+class TestJob(LimitedRequest):
     """Have a tester lead a conversation towards a goal, against the target of a suite of the served folder.
 
-    The tester is that of the suite where it has one; what is given here goes before.
+    The tester is that of the suite, if it has one; values in the request override it.
     """
 
     __test__: ClassVar[bool] = False
@@ -114,10 +114,10 @@ class TestJob(Asked):
     trials: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
 
 
-class GradeJob(Asked):
+class GradeJob(LimitedRequest):
     """Grade the conversations of a stored run again, with the graders of a suite of the served folder.
 
-    The new scores stand beside the old ones; no target is called.
+    The new scores are stored beside the old ones; no target is called.
     """
 
     kind: Literal["grade"] = "grade"
@@ -125,8 +125,8 @@ class GradeJob(Asked):
     suite: str
 
 
-class ResumeJob(Asked):
-    """Do what is left of a run that a job began, or of grading it again; `resume` is the name of the run."""
+class ResumeJob(LimitedRequest):
+    """Continue a run that a job started, or its regrading; `resume` is the id of the run."""
 
     kind: Literal["resume"] = "resume"
     resume: str
@@ -135,8 +135,8 @@ class ResumeJob(Asked):
 def _kind_of(body: Any) -> str | None:
     if not isinstance(body, dict):
         return getattr(body, "kind", None)
-    given = cast("dict[str, Any]", body)
-    kind = given.get("kind", "resume" if "resume" in given else None)
+    limits = cast("dict[str, Any]", body)
+    kind = limits.get("kind", "resume" if "resume" in limits else None)
     return kind if isinstance(kind, str) else None
 
 
@@ -153,14 +153,14 @@ KeptRequest = Annotated[
     Measurement | SuiteJob | TestJob | GradeJob | ResumeJob,
     Field(discriminator="kind"),
 ]
-"""What is kept of a request until its job is over; the conversations of an evaluation are in a file of their own."""
+"""A request as it is saved until its job is over; the conversations of an evaluation are in their own file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What a run begins with: the store, what may be run, who listens, and the file for conversations that come in.
+    """What is needed to start a run: the store, the policy, the listeners, and the file for its conversations.
 
-    `before` is the last job on a run that goes on.
+    `before` is the last job on a resumed run.
     """
 
     store: Store
@@ -173,8 +173,8 @@ class Beginning:
         """Return the run of a request, ready to execute.
 
         Raises:
-            UsageError: something in the request is wrong, or may not be asked for.
-            StoreError: the conversations cannot be kept.
+            UsageError: the request is wrong or not allowed.
+            StoreError: the conversations cannot be saved.
         """
         match request:
             case Measurement():
@@ -189,8 +189,8 @@ class Beginning:
                 return self._rest(request)
 
     def _suite(self, request: SuiteJob) -> Execution:
-        given = request.limits.model_dump(exclude_none=True, include={"max_calls", "max_cost"})
-        options = request.options.model_copy(update=given)
+        limits = request.limits.model_dump(exclude_none=True, include={"max_calls", "max_cost"})
+        options = request.options.model_copy(update=limits)
         suite = load_suite(self.policy.suite(request.suite))
         if suite.spec.driver == "penelope" and (suite.spec.tester or TesterSpec()).model is None:
             self._tester_model(None)
@@ -229,7 +229,7 @@ class Beginning:
     def _test(self, request: TestJob) -> Execution:
         loaded = self._loaded(request.suite)
         if loaded.spec.target is None:
-            raise UsageError(f"suite '{request.suite}' names no target to test")
+            raise UsageError(f"suite '{request.suite}' has no target to test")
         check_metrics(request.metrics)
         if request.strategy is not None:
             strategies.get(request.strategy)
@@ -261,7 +261,9 @@ class Beginning:
     def _tester_model(self, name: str | None) -> str:
         model = self.policy.tester(name)
         if model is None:
-            raise UsageError("no model leads the test: name one as 'tester', or serve with VIVAVOCE_TESTER")
+            raise UsageError(
+                "the test needs a tester model: name one as 'tester', or set VIVAVOCE_TESTER on the server"
+            )
         return model
 
 
@@ -273,7 +275,7 @@ def _check_rows(rows: Sequence[dict[str, Any]]) -> None:
     """
     for number, row in enumerate(rows):
         if "rubric_path" in row:
-            raise UsageError(f"conversation {number}: a request may not name a file")
+            raise UsageError(f"conversation {number}: a request cannot name a file")
     if check_samples(rows).recorded < len(rows):
         raise UsageError("a conversation has no 'messages'")
 
@@ -286,4 +288,4 @@ def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise StoreError(f"{path.parent}: the conversations cannot be kept: {error.strerror or error}") from error
+        raise StoreError(f"{path.parent}: the conversations cannot be saved: {error.strerror or error}") from error

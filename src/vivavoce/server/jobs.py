@@ -1,8 +1,8 @@
-"""`Jobs`: work that outlasts a request, in a thread of its own; the files that say of it outlast the server.
+"""`Jobs`: background work in its own thread, with files that survive a restart of the server.
 
-A job is a run of the store. What the store cannot know, what was asked for and with which key, is in a small file for
-each job below the served folder, written before anybody hears of the job. After a restart the next server goes on with
-those that were waiting or at work, unless somebody had cancelled them.
+A job is a run of the store. The request and its key, which the store does not have, are in a small file per job in the
+served folder, written before the job is confirmed. After a restart, the next server continues the waiting and running
+jobs, unless they were cancelled.
 """
 
 from __future__ import annotations
@@ -33,31 +33,32 @@ from vivavoce.settings import WORKSPACE
 from vivavoce.store.store import Store
 
 AT_ONCE = 4
-"""Jobs that are at work; others wait."""
+"""Jobs that run at a time; others wait."""
 
 MOST_WAITING = 100
-"""Jobs that are not over, at most."""
+"""Maximum number of unfinished jobs."""
 
 MOST_STARTS = 10
-"""Times in a row that a job is begun which ends its server each time before a conversation of it is kept."""
+"""How often in a row a job is started although its server ended each time before one of its conversations was
+stored."""
 
 GRACE = 5.0
-"""Seconds that conversations in flight have when the server ends."""
+"""Seconds that conversations in progress have when the server stops."""
 
 
 _KEPT_REQUEST: TypeAdapter[KeptRequest] = TypeAdapter(KeptRequest)
 
 
 class TooManyJobs(UsageError):
-    """Enough jobs are waiting."""
+    """Too many jobs are waiting."""
 
 
 class OtherBody(UsageError):
-    """A key was used before, for another request."""
+    """The key was used before for another request."""
 
 
 class Jobs:
-    """The jobs of one server; any thread may ask."""
+    """The jobs of one server; safe for use from any thread."""
 
     def __init__(self, store: Store, policy: ServerPolicy) -> None:
         self._store, self._policy = store, policy
@@ -73,13 +74,11 @@ class Jobs:
         self._load()
 
     def submit(self, request: AnyJob, key: str | None = None) -> JobRecord:
-        """Begin a job, or return the one that the same key has begun with the same request.
+        """Start a job, or return the one that the same key has started with the same request.
 
         Raises:
-            UsageError: something in the request is wrong, or may not be asked for.
-            OtherBody: the key was there with another request.
-            TooManyJobs: enough are waiting.
-            StoreError: the job cannot be kept.
+            UsageError: something in the request is wrong, or may not be asked for. OtherBody: the key was used with
+            another request. TooManyJobs: too many are waiting. StoreError: the job cannot be saved.
         """
         body = _digest(f"{request.kind} {strict_json(request.model_dump())}")
         hidden = None if key is None else _digest(key)
@@ -87,14 +86,14 @@ class Jobs:
             if hidden is not None and hidden in self._keys:
                 before, known = self._keys[hidden]
                 if before != body:
-                    raise OtherBody("this Idempotency-Key was there before, with another request")
+                    raise OtherBody("this Idempotency-Key was already used with another request")
                 return self._jobs[known].record
             if self._closed or sum(not job.record.over for job in self._jobs.values()) >= MOST_WAITING:
-                raise TooManyJobs(f"{MOST_WAITING} jobs are waiting already; try again later")
+                raise TooManyJobs(f"{MOST_WAITING} jobs are already waiting; try again later")
             return self._begin(request, hidden, body).record
 
     def go_on(self) -> None:
-        """Take up what earlier servers left, the oldest first; one that another server has stays with that."""
+        """Continue the jobs of earlier servers, oldest first; a job that another server has stays there."""
         with self._lock:
             left = [kept.record for kept in self._kept.values() if kept.request is not None]
             for record in sorted(left, key=_age):
@@ -124,19 +123,19 @@ class Jobs:
         return job
 
     def is_last(self, record: JobRecord) -> bool:
-        """Say whether a job is the last one on its run, so that nobody has gone on with it."""
+        """Return whether a job is the last one on its run, so that no other job has continued it."""
         with self._lock:
             mine = [job.record for job in self._jobs.values() if job.record.run == record.run]
         return record.run is not None and max(mine, key=_age).id == record.id
 
     def at_work_on(self, run_id: str) -> JobRecord | None:
-        """Return the job that works on a run at this moment."""
+        """Return the job that is working on a run now."""
         with self._lock:
             records = [job.record for job in self._jobs.values()]
         return next((one for one in records if one.run == run_id and not one.over), None)
 
     def cancel(self, job_id: str) -> JobRecord:
-        """Have a job finish what is in flight and end; asked a second time, drop that too.
+        """Stop a job after the conversations in progress; a second request stops these, too.
 
         Raises:
             UsageError: there is none of that id.
@@ -149,7 +148,7 @@ class Jobs:
         return job.record
 
     def close(self) -> None:
-        """End every job in good order: what is in flight has a moment to finish, and what is finished is kept."""
+        """Stop every job cleanly: conversations in progress get a moment to finish, and finished ones are stored."""
         with self._lock:
             self._closed = True
             loop, self._loop = self._loop, None
@@ -171,7 +170,7 @@ class Jobs:
             request = request.model_copy(update={"resume": before.run})
         elif isinstance(request, GradeJob):  # by the time it is done, another run may be the latest
             request = request.model_copy(update={"run": self._store.run(request.run).id})
-        given = self._files.conversations(job_id)
+        conversations_file = self._files.conversations(job_id)
         try:
             job.run = Beginning(self._store, self._policy, [job], given, before).run(request)
             wait_for(job.run.check())
@@ -179,14 +178,16 @@ class Jobs:
             claim = self._files.claim(job_id)
             assert claim is not None  # nobody else knows its id
             self._claims[job_id] = claim
-            asked = _KEPT_REQUEST.validate_python(request.model_dump(exclude={"conversations"}))
-            self._kept[job_id] = KeptJob(record=job.record, key=key, body=body, store=self._store.place, request=asked)
+            kept_request = _KEPT_REQUEST.validate_python(request.model_dump(exclude={"conversations"}))
+            self._kept[job_id] = KeptJob(
+                record=job.record, key=key, body=body, store=self._store.place, request=kept_request
+            )
             self._keep(job)
         except Exception:  # there is no job, so nothing is to be left of one
             self._kept.pop(job_id, None)
             self._release(job_id)
             with suppress(OSError):  # it was never made
-                given.unlink()
+                conversations_file.unlink()
             raise
         self._add(job, key, body)
         return job
@@ -208,12 +209,12 @@ class Jobs:
         self._loop.begin(self._work(job))
 
     def _take_up(self, job: Job) -> None:
-        """Go on with a job of an earlier server, or say why not."""
+        """Continue a job of an earlier server, or record why not."""
         job_id = job.record.id
         try:
             claim = self._files.claim(job_id)
             if claim is None:
-                self._leave(job, "another server of this folder works on it")
+                self._leave(job, "another server of this folder is working on it")
                 return
             self._claims[job_id] = claim
             kept = self._kept[job_id] = self._files.read(job_id)  # whoever had it may have ended it since
@@ -233,7 +234,7 @@ class Jobs:
         if record.status != "interrupted":
             self._finish(job, **record.model_dump(include={"status", "detail", "verdict", "done"}))
         elif starts >= MOST_STARTS:
-            why = f"the server stopped {starts} times during this job; to try again, resume it or ask for it anew"
+            why = f"the server stopped {starts} times during this job; to try again, resume it or submit it again"
             self._finish(job, status="interrupted", detail=why, done=record.done)
         else:
             job.update(status="waiting", detail=None, done=record.done)
@@ -242,7 +243,7 @@ class Jobs:
         self._release(job.record.id)
 
     def _leave(self, job: Job, why: str | None, record: JobRecord | None = None) -> None:
-        """Show a job as one that this server does nothing about; its file stays as it is."""
+        """Show a job that this server does not continue; its file stays unchanged."""
         self._release(job.record.id)
         job.goes_on = False
         shown = record or job.record.model_copy(update={"status": "interrupted", "detail": why})
@@ -254,14 +255,14 @@ class Jobs:
             claim.close()
 
     def _last_on(self, name: str) -> JobRecord:
-        """Return the last job on a run that can go on."""
+        """Return the last job on a run that can be resumed."""
         run_id = self._store.run(name).id
         with self._lock:
             mine = sorted((job.record for job in self._jobs.values() if job.record.run == run_id), key=_age)
         if not mine:
-            raise UsageError(f"run {run_id} was not begun by a job; go on with: viva run --resume {run_id}")
+            raise UsageError(f"run {run_id} was not started by a job; continue with: viva run --resume {run_id}")
         if not all(record.over for record in mine):
-            raise UsageError(f"run {run_id} is being worked on already")
+            raise UsageError(f"run {run_id} is already in use")
         return mine[-1]
 
     async def _work(self, job: Job) -> None:
@@ -294,10 +295,10 @@ class Jobs:
         self._keep(job)
 
     def _rest_of(self, job: Job) -> Execution:
-        """Return the run of a job of an earlier server: what is left of its own, or what it was to begin.
+        """Return the run of a job of an earlier server: its own run to continue, or the one it had to start.
 
         Raises:
-            UsageError: it cannot go on, or may not be asked for any more.
+            UsageError: it cannot continue, or is not allowed any more.
         """
         kept, record = self._kept[job.record.id], job.record
         request, job.used = kept.request, (kept.calls, kept.cost)
@@ -313,17 +314,17 @@ class Jobs:
                     max_cost=None if cost is None else max(0.0, cost - kept.cost),
                 ),
             )
-        given = self._files.conversations(record.id)
-        return Beginning(self._store, self._policy, [job], given, before).run(request)
+        conversations_file = self._files.conversations(record.id)
+        return Beginning(self._store, self._policy, [job], conversations_file, before).run(request)
 
     def _stopped(self, job: Job, why: str) -> None:
-        """Take note that a job was stopped: by somebody, by a limit, or by the end of the server."""
+        """Record that a job was stopped: by a user, by a limit, or by the end of the server."""
         if not self._closed or not job.goes_on:
             self._finish(job, status="interrupted", detail=why)
             return
         kept = self._kept[job.record.id]
         self._kept[job.record.id] = kept.model_copy(update={"starts": 0})
-        job.end(status="interrupted", detail="the server ended; the job goes on when it is started again")
+        job.end(status="interrupted", detail="the server stopped; the job continues when the server is started again")
 
     def _finish(self, job: Job, **values: Any) -> None:
         job.goes_on = False
@@ -349,7 +350,7 @@ class Jobs:
             self._files.write(kept.model_copy(update={**now, **used}))
 
     def _load(self) -> None:
-        """Read what earlier servers left; nothing of it is begun before `go_on`."""
+        """Read the jobs of earlier servers; none is started before `go_on`."""
         for job_id in self._files.ids():
             kept = self._kept[job_id] = self._files.read(job_id)
             record = kept.record
@@ -362,8 +363,8 @@ class Jobs:
                 self._keys[kept.key] = (kept.body, job_id)
 
     def _left(self, record: JobRecord) -> JobRecord:
-        """Return how a job stands that an earlier server had not ended: interrupted, unless its run came to its end."""
-        ended: dict[str, Any] = {"status": "interrupted", "detail": record.detail or "the server ended"}
+        """Return the status of a job of an earlier server: interrupted, unless its run is finished."""
+        ended: dict[str, Any] = {"status": "interrupted", "detail": record.detail or "the server stopped"}
         if record.run is not None:
             try:
                 run = self._store.run(record.run)
@@ -379,12 +380,12 @@ class Jobs:
 
 
 def _after_error(job: Job) -> str:
-    """Return how a job stands that broke: a run that was begun can go on."""
+    """Return the status of a job with an error: a run that was started can be resumed."""
     return "failed" if job.record.run is None else "interrupted"
 
 
 def _used(job: Job, budget: Budget) -> dict[str, Any]:
-    """Return what a job has spent of its limits, also while earlier servers worked on it."""
+    """Return what a job has used of its limits, including under earlier servers."""
     calls, cost = job.used
     return {"calls": calls + budget.calls, "cost": cost + budget.cost}
 

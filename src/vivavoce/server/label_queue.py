@@ -1,6 +1,6 @@
-"""Queues of conversations to label, in the memory of the server: an address names a queue and a place in it, no run.
+"""Queues of conversations to label, in the memory of the server: an address has a queue and a place in it, not a run.
 
-A queue is lost when the server stops; what was said in it is in the store, and a new queue goes on from there.
+A queue is lost when the server stops; its labels are in the store, and a new queue continues from there.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from vivavoce.store.labels.order import MOST
 from vivavoce.store.store import Store
 
 HELD = 200
-"""Queues that are kept; of more, the one that was not used for longest goes."""
+"""Queues that are kept; beyond that, the least recently used one is dropped."""
 
 Order = Literal["disagreement", "random"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a queue is about: the question of one grader of a run, who answers it, and in which order.
+class LabelTask:
+    """The task of a queue: the question of one grader of a run, the author of the labels, and the order.
 
-    `blind` hides the run and what the judge says until the answer is given; `seed` decides a random order.
+    `blind` hides the run and the score of the judge until the answer is saved; `seed` decides a random order.
     """
 
     grading: Grading
@@ -44,25 +44,25 @@ class LabelQueue:
     """The conversations of a queue, those first that its author had labelled before it began."""
 
     id: str
-    asked: Asked
+    task: LabelTask
     items: Sequence[AttemptKey]
 
-    def following(self, place: int, said: dict[AttemptKey, Label]) -> int | None:
-        """Return the next place, counted from 1, where nothing is said yet; after the last one, from the beginning."""
+    def following(self, place: int, labels: dict[AttemptKey, Label]) -> int | None:
+        """Return the next unlabelled place, counted from 1; after the last one, search from the beginning."""
         places = [*range(place, len(self.items)), *range(min(place, len(self.items)))]
-        return next((at + 1 for at in places if self.items[at] not in said), None)
+        return next((at + 1 for at in places if self.items[at] not in labels), None)
 
 
 @dataclass(slots=True)
 class LabelQueues:
-    """The queues of a server; any thread may use them."""
+    """The queues of a server; safe for use from any thread."""
 
     _queues: OrderedDict[str, LabelQueue] = field(default_factory=OrderedDict[str, LabelQueue])
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def begin(self, store: Store, asked: Asked) -> LabelQueue:
+    def begin(self, store: Store, task: LabelTask) -> LabelQueue:
         """Put conversations in order, and keep the queue."""
-        queue = LabelQueue(secrets.token_urlsafe(9), asked, _items(store, asked))
+        queue = LabelQueue(secrets.token_urlsafe(9), task, _items(store, task))
         with self._lock:
             self._queues[queue.id] = queue
             while len(self._queues) > HELD:
@@ -77,29 +77,29 @@ class LabelQueues:
         """
         with self._lock:
             found = self._queues.get(queue_id)
-            if found is None or found.asked.author != author:
+            if found is None or found.task.author != author:
                 raise NotFound(
                     "queue",
                     queue_id,
-                    message="this queue is over, as the server was started again or it is another's; "
-                    "choose the run once more, and it goes on where it was",
+                    message="this queue no longer exists (the server was restarted, or it is another user's); "
+                    "choose the run again to continue",
                 )
             self._queues.move_to_end(queue_id)
         return found
 
 
-def said_in(store: Store, asked: Asked) -> dict[AttemptKey, Label]:
-    """Return what the author of a queue has said of whole conversations, in the order of time."""
-    said = store.labels.all(asked.grading.run_id, grader=asked.grader, author=asked.author)
-    return {one.key: one for one in sorted(said, key=lambda one: one.created_at) if one.turn is None}
+def labels_of_task(store: Store, task: LabelTask) -> dict[AttemptKey, Label]:
+    """Return the labels of the author for whole conversations, oldest first."""
+    labels = store.labels.all(task.grading.run_id, grader=task.grader, author=task.author)
+    return {one.key: one for one in sorted(labels, key=lambda one: one.created_at) if one.turn is None}
 
 
-def _items(store: Store, asked: Asked) -> list[AttemptKey]:
-    said = said_in(store, asked)
-    if asked.order == "random" or not asked.grader:
-        rest = store.labels.at_random(asked.grading, asked.grader, asked.seed, MOST + len(said))
-        return [*dict.fromkeys([*said, *rest])]
-    others = store.labels.paired(asked.grading, asked.grader)
-    doubted = store.labels.in_doubt(asked.grading, asked.grader, MOST + len(said))
+def _items(store: Store, task: LabelTask) -> list[AttemptKey]:
+    labels = labels_of_task(store, task)
+    if task.order == "random" or not task.grader:
+        rest = store.labels.at_random(task.grading, task.grader, task.seed, MOST + len(labels))
+        return [*dict.fromkeys([*labels, *rest])]
+    others = store.labels.paired(task.grading, task.grader)
+    doubted = store.labels.in_doubt(task.grading, task.grader, MOST + len(labels))
     disputed = [one.label.key for one in others if one.differs]
-    return [*dict.fromkeys([*said, *disputed, *doubted])]
+    return [*dict.fromkeys([*labels, *disputed, *doubted])]

@@ -1,4 +1,4 @@
-"""Limits: how often one token, or one address, may ask; counted in memory, and for so many askers at most."""
+"""Rate limits: how many requests a token or an address may send; counted in memory, for a limited number of clients."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Callable
 from functools import lru_cache
 
 MOST_ASKERS = 10_000
-"""Askers that are remembered; of more, the one that has not asked for longest is forgotten."""
+"""Clients that are remembered; beyond that, the least recent one is forgotten."""
 
 
 class RateLimiter:
-    """`burst` at once and `per_second` in the long run, for each asker: a token bucket. For one event loop."""
+    """`burst` at once and `per_second` in the long run, for each client: a token bucket. For one event loop."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class RateLimiter:
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, who: str) -> float:
-        """Take one and return 0; where none is left, return the seconds until there is."""
+        """Take one and return 0; if none is left, return the seconds until there is one."""
         now = self._clock()
         left = self._now_left(who, now)
         if left < 1:
@@ -39,7 +39,7 @@ class RateLimiter:
         return 0.0
 
     def wait(self, who: str) -> float:
-        """Return the seconds until there is one to take, 0 where there is; nothing is taken."""
+        """Return the seconds until one is available, 0 if one is; nothing is taken."""
         return max(0.0, 1 - self._now_left(who, self._clock())) / self._per_second
 
     def _now_left(self, who: str, now: float) -> float:
@@ -49,7 +49,7 @@ class RateLimiter:
 
 @lru_cache(maxsize=MOST_ASKERS)
 def asker_at(address: str) -> str:
-    """Return who an address counts as: in IPv6 the network of 64 bits, all of which one machine may have."""
+    """Return the client that an address belongs to: for IPv6 its 64-bit network, which one machine may own."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:

@@ -1,7 +1,7 @@
-"""`LiveSummary`: the summaries of runs that go on, counted once for all who look at them.
+"""`LiveSummary`: a cache of the summaries of running runs.
 
-To sum up a long run takes a second, and whoever watches it asks again every few. So one of them has it counted, and
-until that is a while ago the others get the same.
+Summarising a long run takes a second, and each viewer asks every few seconds. So the summary is computed once and
+shared for a while.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from vivavoce.report.graded_run import GradedRun
 from vivavoce.run.summary import Summary
 
 KEPT = 32
-"""Summaries that are kept."""
+"""Summaries that are cached."""
 
 AGE = 1.0
-"""Seconds that a summary is good for at least."""
+"""Minimum seconds for which a summary is reused."""
 
 REST = 5.0
-"""Times as long as it took to count that it is good for, so that counting never takes all of a processor."""
+"""A summary is reused for this multiple of its computing time, so that it never takes a whole processor."""
 
 
 @dataclass(slots=True)
 class _Counted:
-    """A summary and until when it is good; `lock` is held by whoever counts."""
+    """A summary and its expiry time; `lock` is held while it is computed."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
     summary: Summary | None = None
@@ -34,14 +34,14 @@ class _Counted:
 
 
 class LiveSummary:
-    """The summaries of one server; any thread may ask."""
+    """The summaries of one server; safe for use from any thread."""
 
     def __init__(self) -> None:
         self._counted: OrderedDict[str, _Counted] = OrderedDict()
         self._lock = threading.Lock()
 
     def summary(self, graded: GradedRun) -> Summary:
-        """Return the summary of a run: of one that is over its own, else one that was counted a moment ago."""
+        """Return the summary of a run: the final one if it is finished, else a recent one."""
         if graded.ended:
             return graded.summary()
         with self._lock:

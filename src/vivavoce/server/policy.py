@@ -1,4 +1,4 @@
-"""What requests may have run: the suites of one folder, and models of a list."""
+"""The policy of a server: requests may run the suites of one folder and use models of a list."""
 
 from __future__ import annotations
 
@@ -15,36 +15,37 @@ _KEYS = [re.compile(rb"(?:^|[{,])[ \t]*[\"']?%s[\"']?[ \t]*:" % key, re.MULTILIN
 
 @dataclass(frozen=True, slots=True)
 class ServerPolicy:
-    """The folder whose suites may be run, and the models that a request may name besides those of the settings.
+    """The folder whose suites requests may run, and the models that they may use besides those of the settings.
 
-    A request never brings code, and calls cost money: what is run and whom it asks was chosen by whoever serves.
+    A request never brings code, and calls cost money: the operator of the server decides what runs and which models are
+    called.
     """
 
     workspace: Path = field(default_factory=Path.cwd)
     models: frozenset[str] = frozenset()
 
     def judge(self, name: str | None) -> str | None:
-        """Return the judge that a request asks for, that of VIVAVOCE_JUDGE where it names none.
+        """Return the judge of a request, by default that of VIVAVOCE_JUDGE.
 
         Raises:
-            UsageError: it may not name that one.
+            UsageError: the model is not allowed.
         """
         return self._model(name, settings().judge, "judge", "VIVAVOCE_JUDGE")
 
     def tester(self, name: str | None) -> str | None:
-        """Return the tester that a request asks for, that of VIVAVOCE_TESTER where it names none.
+        """Return the tester of a request, by default that of VIVAVOCE_TESTER.
 
         Raises:
-            UsageError: it may not name that one.
+            UsageError: the model is not allowed.
         """
         return self._model(name, settings().tester, "tester", "VIVAVOCE_TESTER")
 
     def suite(self, name: str) -> Path:
-        """Return a suite file below the workspace, links followed.
+        """Return a suite file in the workspace, following links.
 
         Raises:
-            NotFound: there is none of that name, it leads elsewhere, or the file is something other than a suite,
-                of which nothing is said to whoever may begin work.
+            NotFound: there is none of that name, it leads outside, or the file is not a suite; the message does not say
+            which.
         """
         workspace = self.workspace.resolve()
         try:
@@ -58,7 +59,7 @@ class ServerPolicy:
         return path
 
     def shown(self, text: str) -> str:
-        """Return a message for whoever asks from elsewhere: paths begin at the served folder, not at the root."""
+        """Return a message for clients: paths start at the served folder, not at the root."""
         for folder in dict.fromkeys((str(self.workspace.resolve()), str(self.workspace.absolute()))):
             text = text.replace(folder.rstrip("/") + "/", "").replace(folder, ".")
         return text
@@ -67,12 +68,12 @@ class ServerPolicy:
         if name is None or name == default or name in self.models:
             return default if name is None else name
         raise UsageError(
-            f"a request may not name the {role} '{name}': serve with --judge {role.upper()}, or {variable}"
+            f"a request cannot use the {role} '{name}': start the server with --judge {role.upper()}, or {variable}"
         )
 
 
 def is_suite(path: Path) -> bool:
-    """Say whether a file has the keys of a suite; whether it is a good one is found out when it is read."""
+    """Return whether a file has the keys of a suite; it is validated when it is read."""
     try:
         if not path.is_file() or path.stat().st_size > MAX_BYTES:
             return False

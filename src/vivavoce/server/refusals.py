@@ -1,4 +1,4 @@
-"""How a request is refused: below `/api` with `{"detail": …}`, elsewhere on a page that says what to do."""
+"""Refused requests: under `/api` with `{"detail": …}`, elsewhere with a page that says what to do."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from vivavoce.server.api.answers import refused
 from vivavoce.server.pages.page import page
 
 _TITLES = {
-    401: "A token is needed",
-    403: "You may not do this",
+    401: "A token is required",
+    403: "Not allowed",
     404: "Not found",
-    405: "This cannot be done here",
-    413: "This is too large",
-    421: "This server has another name",
+    405: "Not possible here",
+    413: "Too large",
+    421: "Unknown host name",
     429: "Too many requests",
 }
 
 
 def refusal(scope: Scope, status: int, why: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Return the answer to a request that may not be made."""
+    """Return the answer to a forbidden request."""
     if for_program(scope):
         return refused(why, status, headers)
     answer = page("problem.html", {"title": _title(status), "why": safe(why), "section": ""}, status)
@@ -33,17 +33,17 @@ def refusal(scope: Scope, status: int, why: str, headers: Mapping[str, str] | No
 
 
 def for_program(scope: Scope) -> bool:
-    """Say whether a program asks, and not a person."""
+    """Return whether the client is a program, not a browser."""
     path: str = scope["path"]
     return path.startswith(("/api/", "/openapi.json"))
 
 
 def on_http(request: Request, error: Exception) -> Response:
-    """Answer what a route, or the framework, refuses itself, such as an address that is none."""
+    """Answer an error of a route or of the framework, such as an unknown address."""
     assert isinstance(error, HTTPException)
     status = 422 if error.status_code == 400 else error.status_code
     return refusal(request.scope, status, str(error.detail), error.headers)
 
 
 def _title(status: int) -> str:
-    return _TITLES.get(status, "This request is not right")
+    return _TITLES.get(status, "Invalid request")

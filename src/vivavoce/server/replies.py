@@ -1,4 +1,4 @@
-"""What the API answers besides the library's own records."""
+"""Answers of the API, apart from the records of the library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vivavoce.server.job_record import JobRecord
 from vivavoce.store.browse.listing import SamplePage
 
 ExportFormat = Literal["json", "html", "jsonl", "csv", "junit", "markdown", "github", "parquet"]
-"""What a run is exported as, in one file."""
+"""The export formats with a single file."""
 
 
 class Reply(BaseModel):
@@ -32,16 +32,16 @@ class RunReport(Reply):
 
 
 class CountedSamples(SamplePage):
-    """A page of samples; `matches` is how many the filter lets through in all, told on the first page."""
+    """A page of samples; `matches` is the number of all matching samples, on the first page only."""
 
     matches: int | None = None
 
 
 class SearchHit(Reply):
-    """Where words stand: in a rationale of the scores `grading`, or where that is None, in what was said.
+    """A search hit: in a reason of the scores `grading`, or in a message if that is None.
 
-    `turn` is None for a rationale about a whole conversation. `text` is a piece, and in it the first of the words
-    stands from `start` to `end`.
+    `turn` is None for a reason about a whole conversation. `text` is an excerpt in which the first word is from `start`
+    to `end`.
     """
 
     run: str
@@ -56,7 +56,7 @@ class SearchHit(Reply):
 
 
 class SearchPage(Reply):
-    """Some places, the newest first; `next` is where the next page begins, None where there is none."""
+    """Some hits, newest first; `next` is the cursor of the next page, None if there is none."""
 
     hits: list[SearchHit]
     next: str | None = None
@@ -71,21 +71,21 @@ class Evaluated(Reply):
 
 
 class JobPage(Reply):
-    """Some jobs, the newest first; `next` is where the next page begins, None where there is none."""
+    """Some jobs, newest first; `next` is the cursor of the next page, None if there is none."""
 
     jobs: list[JobRecord]
     next: str | None = None
 
 
 class Health(Reply):
-    """A server that works, and its store with it."""
+    """The health of the server and its store."""
 
     status: str = "ok"
     version: str
 
 
 class MetricLine(Reply):
-    """A metric by its name: what it measures, and whether it asks a judge."""
+    """A metric: its name, what it measures, and whether it needs a judge."""
 
     name: str
     line: str
@@ -93,9 +93,9 @@ class MetricLine(Reply):
 
 
 class Problem(Reply):
-    """What is wrong with a request; a program tests `code`.
+    """An error of a request; programs test `code`.
 
-    Of what is not found, `what` is its kind, such as `run`, and `name` the name that stands for nothing.
+    For a not-found error, `what` is the kind, such as `run`, and `name` the unknown name.
     """
 
     detail: str

@@ -1,4 +1,4 @@
-"""The metrics that a request names: registered ones, with options that are data, never a file or an address."""
+"""Metrics in requests: registered ones, with options that are data, never a file or an address."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOCAL = "local"
 
 
 class RequestedMetric(BaseModel):
-    """A metric by its name with options, in the words of a grader of a suite; `name` is what its scores are called."""
+    """A metric by name with options, with the keys of a grader of a suite; `name` is the name of its scores."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -58,6 +58,6 @@ def _check_options(one: RequestedMetric) -> None:
     if one.extractor is not None:
         extractors.get(one.extractor)
     if "prompt_path" in one.config:
-        raise UsageError(f"metric '{one.metric}': a request may not name a file; give the prompt itself")
+        raise UsageError(f"metric '{one.metric}': a request cannot name a file; send the prompt itself")
     if one.config.get("embedder", _LOCAL) != _LOCAL:
-        raise UsageError(f"metric '{one.metric}': a request may name no embedder but '{_LOCAL}'")
+        raise UsageError(f"metric '{one.metric}': a request can use only the embedder '{_LOCAL}'")

@@ -1,4 +1,4 @@
-"""Serving: on a loopback address to whoever sits here, elsewhere only to those who bring a token."""
+"""Serving: without a token on a loopback address, elsewhere only with a token."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from vivavoce.server.policy import ServerPolicy
 from vivavoce.store.store import Store
 
 EVERYWHERE = ("0.0.0.0", "::")
-"""What stands for all addresses of this machine; the server answers then to each of them, and to its name."""
+"""Hosts that mean all addresses of this machine; the server then accepts each of them, and its own name."""
 
 PATIENCE = 5
-"""Seconds that an answer under way has when the server ends."""
+"""Seconds that an answer in progress has when the server stops."""
 
 
 class Server(uvicorn.Server):
-    """Serves an application, and when it ends, first ends its jobs: what waits for their news can end then, too."""
+    """Serves an application and stops its jobs first when it stops, so that event streams can end, too."""
 
     def __init__(self, app: FastAPI) -> None:
         super().__init__(
@@ -48,7 +48,7 @@ class Server(uvicorn.Server):
         self._jobs = app.state.jobs
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End in good order; what jobs have finished is kept, and the rest can be resumed."""
+        """Stop cleanly; finished work of jobs is stored, and the rest can be resumed."""
         for server in self.servers:
             server.close()
         await asyncio.to_thread(self._jobs.close)
@@ -65,13 +65,13 @@ def serve(
     policy: ServerPolicy | None = None,
     started: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve a store until somebody ends it; port 0 takes a free one, and `started` is told the address.
+    """Serve a store until it is stopped; port 0 chooses a free one, and `started` is called with the address.
 
-    `public` is the address that a proxy in front of it has. Where others may come in, requests must bring `token` or
-    one of the tokens of the store; on a loopback address only where `token` is given.
+    `public` is the address of a proxy in front of the server. If other machines can reach it, requests need `token` or
+    one of the tokens of the store; on a loopback address only if `token` is set.
 
     Raises:
-        UsageError: others may come in and there is no token, an address is none, or it cannot be used.
+        UsageError: other machines can reach it and there is no token, an address is invalid, or it cannot be used.
     """
     public = None if public is None else public_address(public)
     others = public is not None or not is_loopback_name(host)
@@ -98,7 +98,7 @@ def serve(
 
 @contextmanager
 def _rarely_collecting() -> Generator[None]:
-    """Leave what every request needs out of the search for garbage, and search rarely, so that none waits for it."""
+    """Exclude long-lived objects from garbage collection, and collect rarely, so that no request waits for it."""
     before = gc.get_threshold()
     gc.collect()
     gc.freeze()
@@ -114,7 +114,7 @@ def public_address(url: str) -> str:
     """Return the address of a proxy as browsers send it: scheme and host, in lower case, without the usual port.
 
     Raises:
-        UsageError: it is no such address, or has a path.
+        UsageError: it is not such an address, or has a path.
     """
     try:
         parts = urlsplit(url.lower())
@@ -130,7 +130,7 @@ def public_address(url: str) -> str:
 
 
 def is_loopback_name(host: str) -> bool:
-    """Say whether an address is of this machine alone."""
+    """Return whether an address is a loopback address."""
     if host == "localhost":
         return True
     try:
@@ -140,7 +140,7 @@ def is_loopback_name(host: str) -> bool:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """Return a socket at an address, where requests wait from now on.
+    """Return a listening socket at an address.
 
     Raises:
         UsageError: the address cannot be used.
@@ -155,6 +155,10 @@ def listening(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         bound.close()
         why = getattr(error, "strerror", None) or error
-        hint = "; --port takes another one, 0 a free one" if getattr(error, "errno", 0) == errno.EADDRINUSE else ""
+        hint = (
+            "; choose another one with --port, or 0 for a free one"
+            if getattr(error, "errno", 0) == errno.EADDRINUSE
+            else ""
+        )
         raise UsageError(f"cannot listen on {host}:{port}: {why}{hint}") from error
     return bound

@@ -1,4 +1,4 @@
-"""Which status and which code an error is answered with, on every route and page."""
+"""The HTTP status and the code of each error, on every route and page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vivavoce.store.runs.claim import Claimed
 
 
 class Answered(NamedTuple):
-    """How an error is answered: `code` is one word a program can test, `wait` the seconds after which to try again."""
+    """The answer to an error: `code` is one word that programs can test, `wait` the seconds until a retry."""
 
     status: int
     code: str
@@ -20,7 +20,7 @@ class Answered(NamedTuple):
 
 
 INVALID = Answered(422, "invalid")
-"""How everything else is answered that is wrong with a request."""
+"""The answer to every other error of a request."""
 
 _ANSWERS: dict[type[VivavoceError], Answered] = {
     NotFound: Answered(404, "not_found"),
@@ -33,10 +33,10 @@ _ANSWERS: dict[type[VivavoceError], Answered] = {
 
 
 def answered(error: Exception) -> Answered:
-    """Return how an error is answered."""
+    """Return the answer to an error."""
     return next((answer for kind, answer in _ANSWERS.items() if isinstance(error, kind)), INVALID)
 
 
 def code_of(status: int) -> str:
-    """Return the code of a refusal that is known by its status only, such as `method_not_allowed` for 405."""
+    """Return the code of an error that has only a status, such as `method_not_allowed` for 405."""
     return INVALID.code if status == INVALID.status else HTTPStatus(status).name.lower()

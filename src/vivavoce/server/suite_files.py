@@ -1,4 +1,4 @@
-"""The suites below the served folder, and what can be said of one without running anything of it.
+"""The suites in the served folder, and what can be shown of one without running any of it.
 
 A page that shows a suite changes nothing: its Python files are imported when it is started, never before.
 """
@@ -26,22 +26,22 @@ MOST = 300
 """Suites that are listed."""
 
 LOOKED_AT = 20_000
-"""Files and folders that are looked at for them."""
+"""Files and folders that are searched for them."""
 
 COUNTED = 10_000_000
-"""Bytes of a dataset whose rows are counted before a run."""
+"""Maximum size of a dataset, in bytes, whose rows are counted before a run."""
 
-TOLD = 20
-"""Problems of a suite that are told."""
+PROBLEMS_SHOWN = 20
+"""Problems of a suite that are shown."""
 
 _OTHERS = frozenset(("node_modules", "__pycache__", "venv", "site-packages"))
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A suite as it is: the text of its file, what is wrong with it, and what a run of it would call.
+    """A suite as it is: the text of its file, its problems, and the forecast of a run.
 
-    `asking` are the graders that ask a judge. Nothing is forecast of one with problems, or with a very large dataset.
+    `asking` are the graders that call a judge. There is no forecast for a suite with problems or a very large dataset.
     """
 
     text: str
@@ -52,7 +52,7 @@ class Look:
 
 
 def suite_files(workspace: Path) -> list[str]:
-    """Return the suites below a folder, by their paths in there, hidden folders and those of packages left out."""
+    """Return the suites in a folder by their relative paths, without hidden folders and those of packages."""
     found: list[str] = []
     for path in _files(workspace):
         if not path.is_symlink() and is_suite(path):
@@ -63,10 +63,10 @@ def suite_files(workspace: Path) -> list[str]:
 
 
 def look_at(policy: ServerPolicy, name: str) -> Look:
-    """Return what can be said of a suite before it runs.
+    """Return what can be shown of a suite before it runs.
 
     Raises:
-        UsageError: there is no suite of that name below the served folder, or it cannot be read.
+        UsageError: there is no suite of that name in the served folder, or it cannot be read.
     """
     path = policy.suite(name)
     try:
@@ -80,7 +80,7 @@ def look_at(policy: ServerPolicy, name: str) -> Look:
             raise UsageError(*suite.problems)
         forecast = _forecast(suite)
     except UsageError as error:
-        return Look(text, [_told(problem, policy) for problem in error.problems[:TOLD]])
+        return Look(text, [_problem_line(problem, policy) for problem in error.problems[:PROBLEMS_SHOWN]])
     asking = tuple(one for one, grader in suite.spec.graders.items() if _asks(grader))
     return Look(text, [], suite.notes, forecast, asking)
 
@@ -106,7 +106,7 @@ def _forecast(suite: Suite) -> Forecast | None:
 
 
 def _asks(grader: AnyGraderSpec) -> bool:
-    """Say whether a grader asks a judge; one of a file is taken for one that does."""
+    """Return whether a grader calls a judge; a grader from a file is assumed to."""
     if isinstance(grader, FunctionGraderSpec):
         return False
     if not isinstance(grader, MetricGraderSpec) or is_file_reference(grader.metric):
@@ -114,8 +114,8 @@ def _asks(grader: AnyGraderSpec) -> bool:
     return named_metric(grader.metric).judged
 
 
-def _told(problem: Problem, policy: ServerPolicy) -> str:
-    """Return a problem with its file as it is called in the served folder, and its line."""
+def _problem_line(problem: Problem, policy: ServerPolicy) -> str:
+    """Return a problem with its file, relative to the served folder, and its line."""
     if problem.file is None:
         return policy.shown(problem.message)
     file = Path(problem.file).resolve()

@@ -1,4 +1,4 @@
-"""`User`: whom a request comes from, and what they may do."""
+"""`User`: the user of a request, and their permissions."""
 
 from __future__ import annotations
 
@@ -14,50 +14,50 @@ from vivavoce.store.access.tokens import ROLES, Role
 
 MAY: dict[Role, str] = {
     "read": "look at what is here",
-    "write": "label and begin work",
+    "write": "label and start jobs",
     "admin": "delete, and manage tokens",
 }
-"""What each role allows, besides what those before it do."""
+"""The additional permission of each role."""
 
 visitor: ContextVar[User | None] = ContextVar("visitor", default=None)
-"""Whom the request at hand comes from, for what has no request, such as the head of a page."""
+"""The user of the current request, for code without the request, such as the head of a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who uses a server; `id` is that of the token they came with, empty where none is needed."""
+    """A user of a server; `id` is that of their token, empty if no token is required."""
 
     name: str
     role: Role
     id: str = ""
 
     def may(self, role: Role) -> bool:
-        """Say whether they may do what a role allows."""
+        """Return whether they have the permission of a role."""
         return ROLES.index(self.role) >= ROLES.index(role)
 
     def lacking(self, role: Role) -> str:
-        """Say why they may not do what a role allows."""
-        return f"{self.name} may {MAY[self.role]}; to {MAY[role]} takes a token with the role {role}"
+        """Return why they do not have the permission of a role."""
+        return f"{self.name} may {MAY[self.role]}; to {MAY[role]} you need a token with the role {role}"
 
 
 NOBODY = User("nobody", "read")
-"""Somebody who has no token yet and is shown the way to sign in."""
+"""A user without a token, on the way to the sign-in page."""
 
 
 def whoever_sits_here() -> User:
-    """Return the user of a server that asks for no token: the one who runs it, who may do everything."""
+    """Return the user of a server without tokens: the one who runs it and may do everything."""
     return User(user_name(), "admin")
 
 
 def user_of(request: HTTPConnection) -> User:
-    """Return whom a request comes from."""
+    """Return the user of a request."""
     return request.state.user
 
 
 def needs(role: Role) -> Dependency:
-    """Return the dependency of a route that takes more than reading (GET) or writing (all others).
+    """Return the dependency of a route that needs more than read (GET) or write (all others).
 
-    `@router.get(path, dependencies=[needs("admin")])`; whoever may not is answered with 403.
+    `@router.get(path, dependencies=[needs("admin")])`; without the permission the answer is 403.
     """
 
     def check(request: Request) -> None:

@@ -43,7 +43,7 @@ def test_only_what_is_surely_worse_is_drawn_as_a_fault() -> None:
     assert [one.plot is not None and one.plot.bad for one in drawn] == [True, False, False]
     assert [one.word for one in drawn] == ["Worse", "No clear change", "Better"]
     assert drawn[0].plot is not None
-    assert drawn[0].plot.label == "Difference −0.067, 95 % interval −0.118 to −0.019"
+    assert drawn[0].plot.label == "Difference −0.067, 95% interval −0.118 to −0.019"
 
 
 def test_without_a_difference_nothing_is_drawn() -> None:
@@ -64,9 +64,9 @@ def test_the_sentence_names_what_is_sure_and_how_uneven_the_flips_are() -> None:
     worse = grader().model_copy(update={"worsened": flips(11), "improved": flips(3)})
     told = finding(target(worse, grader("tone", 0.004, -0.008, 0.016)), worse)
     assert told == (
-        "On the 90 samples that both runs scored, B is worse on goal by 0.067 (95 % interval 0.019 to 0.118). "
+        "On the 90 samples that both runs scored, B is worse on goal by 0.067 (95% interval 0.019 to 0.118). "
         "On goal 11 went from pass to fail and 3 the other way; "
-        "a split at least this uneven comes up by chance about one time in 17."
+        "by chance, a split at least this uneven occurs about one time in 17."
     )
 
 
@@ -74,7 +74,7 @@ def test_where_nothing_is_sure_the_sentence_says_so() -> None:
     unsure = grader("tone", 0.004, -0.008, 0.016, n=8)
     assert finding(target(unsure), unsure) == (
         "On the 8 samples that both runs scored, tone shows no clear change. "
-        "On tone no sample went from pass to fail or back. So few pairs show only a large change."
+        "On tone no sample went from pass to fail or back. With so few pairs, only a large change is visible."
     )
 
 

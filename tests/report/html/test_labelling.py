@@ -9,7 +9,7 @@ from vivavoce.records.failure import Failure
 from vivavoce.records.label import Label, LabelAgreement
 from vivavoce.records.run import AttemptKey, Grading
 from vivavoce.records.score import Score, failed
-from vivavoce.report.html.labelling import agreement_shown, hand_marks, progress, question, questions
+from vivavoce.report.html.labelling import agreement_shown, human_labels, progress, question, questions
 from vivavoce.stats.agreement import Agreement
 
 BROKEN = Failure(blame="judge", kind="timeout", message="no answer")
@@ -32,18 +32,18 @@ def label(**more: Any) -> Label:
     ],
 )
 def test_a_label_is_told_beside_what_the_judge_says(verdict: str, grade: Score, beside: str) -> None:
-    (mark,) = hand_marks([label(verdict=verdict)], outcome(grades={"goal": grade}))[None]
+    (mark,) = human_labels([label(verdict=verdict)], outcome(grades={"goal": grade}))[None]
     assert mark.beside == beside
 
 
 def test_a_label_of_a_turn_stands_beside_the_grade_of_that_turn() -> None:
-    found = hand_marks([label(turn=1), label(turn=7)], outcome(grades={"goal": per_turn(1.0, 0.0)}))
+    found = human_labels([label(turn=1), label(turn=7)], outcome(grades={"goal": per_turn(1.0, 0.0)}))
     assert found[1][0].beside == "the judge says Fail, 0.00: too strict"
-    assert found[7][0].beside == "the judge says nothing of this"
+    assert found[7][0].beside == "the judge has no score here"
 
 
 def test_a_label_to_no_grader_stands_alone() -> None:
-    assert hand_marks([label(grader="")], outcome())[None][0].beside == ""
+    assert human_labels([label(grader="")], outcome())[None][0].beside == ""
 
 
 def test_the_questions_of_judges_come_first_with_what_they_are_told() -> None:

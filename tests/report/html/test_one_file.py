@@ -121,7 +121,7 @@ def test_of_a_large_run_the_worst_are_in_it_and_what_is_left_out_is_told(
     monkeypatch.setattr(one_file, "HELD", 3)
     keep(empty, ladder(20))
     page = sound(written(empty))
-    assert "20 conversations; the 7 worst of them are listed here, and the 3 worst can be read in this" in page.text
+    assert "20 conversations; the worst 7 are listed here, and the worst 3 are included in this" in page.text
     assert "viva view run-1" in page.text
     rows = [found.get("href") for _, found in page.tags if found.get("class") == "row"]
     assert rows == ["#s1", "#s2", "#s3", *[None] * 4]
@@ -132,7 +132,7 @@ def test_of_a_large_run_the_worst_are_in_it_and_what_is_left_out_is_told(
 def test_large_conversations_end_the_file_sooner(empty: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(one_file, "LARGEST", 1)
     keep(empty, ladder(4))
-    assert "4 conversations, and the 1 worst can be read in this file" in sound(written(empty)).text
+    assert "4 conversations, and the worst 1 is included in this file" in sound(written(empty)).text
 
 
 def test_of_a_long_conversation_the_first_turns_are_in_it(empty: Store) -> None:
@@ -141,7 +141,7 @@ def test_of_a_long_conversation_the_first_turns_are_in_it(empty: Store) -> None:
     grades = {"goal": Score(value=0.0, other_evidence=(lost,)), "tone": per_turn(*[0.0] * 450)}
     keep(empty, [outcome("long", turns, grades)])
     page = sound(written(empty))
-    assert "Turns 1 to 200 of 450 are in this file. All of them: viva view run-1" in page.text
+    assert "Turns 1 to 200 of 450 are in this file. To see all turns: viva view run-1" in page.text
     assert "question 199" in page.text
     assert "question 200" not in page.text
     assert "turn 301 c300" in page.text

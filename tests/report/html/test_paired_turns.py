@@ -42,7 +42,7 @@ def test_what_the_user_says_alike_is_said_once() -> None:
     b = outcome("a", [turn(0, "hi", "good day"), turn(1, "two", "x")])
     first, second = paired_turns(a, b).turns
     assert [len(one.parts) for one in (first.a, first.b, second.a, second.b) if one] == [1, 1, 2, 2]
-    assert (len(first.asked), len(second.asked)) == (1, 0)
+    assert (len(first.user_parts), len(second.user_parts)) == (1, 0)
 
 
 def test_evidence_is_found_on_its_side_under_names_of_its_own() -> None:
@@ -56,8 +56,8 @@ def test_evidence_is_found_on_its_side_under_names_of_its_own() -> None:
     assert pair.a is not None
     assert pair.b is not None
     assert not pair.same, "the words of both sides stay on the page, as each is evidence"
-    assert (pair.a.marks[0].quotes[0].anchor, pair.b.marks[0].quotes[0].anchor) == ("a-ev-a", "b-ev-a")
-    assert (pair.a.state, pair.b.marks[0].id) == ("fail", "b-m0-t1")
+    assert (pair.a.notes[0].quotes[0].anchor, pair.b.notes[0].quotes[0].anchor) == ("a-ev-a", "b-ev-a")
+    assert (pair.a.state, pair.b.notes[0].id) == ("fail", "b-m0-t1")
 
 
 def test_of_a_long_conversation_a_part_is_shown() -> None:

@@ -22,7 +22,7 @@ def test_a_mean_stands_where_the_axis_says() -> None:
     plot = range_plot(Scale(0.5), 0.75, 0.6, 0.9, bad=True)
     assert plot is not None
     assert (plot.low, plot.mean, plot.high, plot.bad) == (20.0, 50.0, 80.0, True)
-    assert plot.label == "0.750, 95 % interval 0.60 to 0.90"
+    assert plot.label == "0.750, 95% interval 0.60 to 0.90"
 
 
 def test_without_a_mean_there_is_no_plot_and_without_an_interval_only_a_point() -> None:

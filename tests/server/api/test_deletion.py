@@ -39,5 +39,5 @@ def test_a_run_that_is_being_worked_on_is_not_deleted(server: str, store: Store)
     run = store.run("latest").id
     with store.claimed(run):
         reply = send("DELETE", f"{server}/api/v1/runs/{run}")
-        assert (reply.status, "being worked on" in reply.json()["detail"]) == (409, True)
+        assert (reply.status, "another process is working" in reply.json()["detail"]) == (409, True)
     assert send("DELETE", f"{server}/api/v1/runs/{run}").status == 204

@@ -84,7 +84,7 @@ def test_a_request_names_only_judges_that_are_allowed(store: Store) -> None:
         with serving(store) as url:
             refused = send("POST", f"{url}/api/v1/evaluations", body)
         assert (refused.status, judge.requests) == (422, [])
-        assert "may not name the judge" in refused.json()["detail"]
+        assert "cannot use the judge" in refused.json()["detail"]
         with serving(store, ServerPolicy(models=frozenset({name}))) as url:
             assert send("POST", f"{url}/api/v1/evaluations", body).json()["all_passed"]
 

@@ -42,7 +42,7 @@ def test_a_place_whose_run_was_deleted_is_said_to_be_gone(store: Store) -> None:
         page = found(url, "q=parcel&limit=1")
         store.maintenance.collect(keep_last=0)
         reply = get(f"{url}/api/v1/search?q=parcel&after={page.next}")
-        assert (reply.status, "begin the list again" in reply.json()["detail"]) == (404, True)
+        assert (reply.status, "start the list again" in reply.json()["detail"]) == (404, True)
 
 
 def test_what_is_wrong_is_told(server: str) -> None:

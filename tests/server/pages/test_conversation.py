@@ -93,11 +93,11 @@ def test_what_the_tester_thought_and_how_its_test_ended(empty: Store, url: str) 
     )
     keep(empty, [outcome("kind", [turn(0, "Hello", "Hi")], test=test)])
     text = read(url, "/runs/run-1/samples/kind").text
-    for said in ("Target failed impossible", "nothing was reached", "Blame: target: it refused", "must not: be rude"):
+    for said in ("Target failed impossible", "nothing was reached", "Cause: target: it refused", "must not: be rude"):
         assert said in text
     assert "tester to see whether it pays" in text
     assert "goal so far not yet paid" in text
-    assert "1 earlier try was discarded" in text
+    assert "1 earlier attempt was discarded" in text
 
 
 def test_the_neighbours_and_the_failing_ones_are_a_link_away(empty: Store, url: str) -> None:

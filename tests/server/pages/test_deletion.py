@@ -22,7 +22,7 @@ def test_a_run_that_is_being_worked_on_is_kept(server: str, store: Store) -> Non
     with store.claimed(run):
         assert '<button class="btn">Delete it' not in get(f"{server}/runs/{run}/delete").text
         reply = submit(f"{server}/runs/{run}/delete", key)
-    assert (reply.status, "being worked on" in reply.text) == (409, True)
+    assert (reply.status, "another process is working" in reply.text) == (409, True)
     assert len(store.runs()) == 1
 
 

@@ -80,7 +80,7 @@ def test_a_job_shows_what_is_said_at_this_moment_and_what_is_over(url: str, work
     assert "said 1.00" in page.text
     assert any(href.startswith(f"/runs/{over.run}/samples/s0?trial=1&") for href in page.having("href"))
     assert [f"/api/v1/jobs/{record.id}/events"] == page.having("data-events")
-    assert "Load it again" in page.text
+    assert "Reload" in page.text
     later = Elements(get(f"{url}/jobs/{record.id}").text)
     assert "Finished" in later.text
     assert not later.having("data-events")

@@ -95,7 +95,7 @@ def test_a_saved_mark_shows_what_the_judge_says_and_the_log_has_it(store: Store,
     assert (label.verdict, label.note, label.author, label.blind) == ("fail", "never answered", ME, True)
     following = get(url + saved.headers["location"])
     told = Elements(following.text).text
-    assert "1 marked, 3 to go" in told
+    assert "1 labelled, 3 to go" in told
     assert re.search(r"Item 1 : you say Fail; the judge says \w+, \d\.\d\d", told)
     assert "because-" not in following.text
     assert "because-" in get(there).text
@@ -121,7 +121,7 @@ def test_what_is_skipped_comes_again_at_the_end_and_the_end_says_so(url: str) ->
     last = post(there, action="save", verdict="unsure")
     page = Elements(get(url + last.headers["location"]).text).text
     assert "All 4 labelled" in page
-    assert "You could not tell 1" in page
+    assert "1 labelled “Cannot tell” is not counted" in page
     assert "Raw agreement" in page
 
 
@@ -129,7 +129,7 @@ def test_a_new_queue_goes_on_where_the_last_one_was(url: str) -> None:
     post(begin(url), action="save", verdict="pass")
     there = begin(url)
     assert there.endswith("/2")
-    assert "1 marked, 3 to go" in Elements(get(there).text).text
+    assert "1 labelled, 3 to go" in Elements(get(there).text).text
 
 
 def test_the_same_seed_gives_the_same_order(url: str) -> None:

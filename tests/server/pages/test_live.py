@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from vivavoce.server.job_record import JobEvent, Said
+from vivavoce.server.job_record import JobEvent, MessageNews
 from vivavoce.server.pages import live as module
 from vivavoce.server.pages.live import conversations
 from vivavoce.store.browse.listing import ScoreEntry
@@ -17,11 +17,11 @@ def news(kind: str, sample: str, **more: Any) -> JobEvent:
 
 def test_a_conversation_has_what_was_said_and_what_became_of_it() -> None:
     scores = [ScoreEntry(kind="grade", name="goal", state="scored", value=0.5, passed=False)]
-    said = [Said(role="assistant", text="hello")]
+    said = [MessageNews(role="assistant", text="hello")]
     (one,) = conversations(
         [news("held", "a"), news("turn", "a", turn=0, messages=said), news("graded", "a", scores=scores)], "run-1", "g2"
     )
-    assert (one.name, one.state, one.over, one.said) == ("a", "fail", True, [(0, said[0])])
+    assert (one.name, one.state, one.over, one.messages) == ("a", "fail", True, [(0, said[0])])
     assert one.link == "/runs/run-1/samples/a?trial=1&target=bot&grading=g2"
 
 
@@ -34,4 +34,4 @@ def test_those_that_are_held_have_a_place_before_those_that_are_over(monkeypatch
 
 
 def test_a_call_is_shown_where_nothing_is_said() -> None:
-    assert Said(role="assistant", text="", calls=["look_up", "pay"]).line == "→ look_up → pay"
+    assert MessageNews(role="assistant", text="", calls=["look_up", "pay"]).line == "→ look_up → pay"

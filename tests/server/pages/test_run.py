@@ -27,7 +27,7 @@ def test_the_verdict_stands_with_what_it_rests_on(server: str) -> None:
     assert "3 conversations with" in page.text
     assert "said: mean must be ≥ 0.5" in page.text
     assert any(
-        label.endswith("95 % interval 0.05 to 1.00") or "interval" in label for label in page.having("aria-label")
+        label.endswith("95% interval 0.05 to 1.00") or "interval" in label for label in page.having("aria-label")
     )
 
 
@@ -103,8 +103,8 @@ def test_sets_of_scores_are_chosen_by_the_address(empty: Store, url: str) -> Non
     empty.add_grading(Grading(id="again", run_id="run-1", spec={}, created_at=2000.0))
     page = Elements(get(f"{url}/runs/run-1?grading=again").text)
     assert {"/runs/run-1?grading=again", "/runs/run-1?grading=run-1-g1"} <= set(page.having("href"))
-    assert "Nothing is scored yet" in page.text
-    assert "Conversations appear here when they are over and graded" in page.text
+    assert "No scores yet" in page.text
+    assert "Conversations appear here when they are finished and graded" in page.text
 
     async def grade() -> None:
         async with empty.writer("run-1", "again", {}) as writer:

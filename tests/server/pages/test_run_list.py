@@ -46,5 +46,5 @@ def test_nothing_found_and_nothing_scored_are_said(empty: Store, url: str) -> No
     empty.add_run(Run(id="new", suite="support", spec={}, base="/s", started_at=1.0))
     with empty.claimed("new"):
         assert "not summed up yet" in get(url).text
-    assert "Nothing matches" in get(f"{url}/?status=finished").text
-    assert "Nothing matches" in get(f"{url}/?q=zzz").text
+    assert "No run matches" in get(f"{url}/?status=finished").text
+    assert "No run matches" in get(f"{url}/?q=zzz").text

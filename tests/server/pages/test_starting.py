@@ -53,7 +53,7 @@ def test_a_suite_is_shown_as_it_is_with_what_it_will_do_and_none_of_it_runs(url:
     text = Elements(answer.text).text
     assert "3 samples × 1 target × 1 trial = 3 conversations" in text
     assert "4 messages to the target" in text
-    assert "no judge is asked" in text
+    assert "no judge is called" in text
 
 
 def test_starting_it_leads_to_its_job_and_twice_the_same_form_to_the_same(url: str, store: Store) -> None:
@@ -70,7 +70,7 @@ def test_starting_it_leads_to_its_job_and_twice_the_same_form_to_the_same(url: s
     ("more", "status", "told"),
     [
         ({"trials": "many"}, 422, "trials: Input should be a valid integer"),
-        ({"trials": "1000000"}, 422, "trials is 1000 at most"),
+        ({"trials": "1000000"}, 422, "trials must be at most 1000"),
         ({"max_cost": "nan"}, 422, "max_cost: Input should be a finite number"),
         ({"suite": "../x.yaml"}, 404, "no suite '../x.yaml'"),
         ({"suite": "suites/bot.py"}, 404, "no suite 'suites/bot.py'"),

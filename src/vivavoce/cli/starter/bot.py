@@ -12,14 +12,14 @@ from typing import Any
 
 def reply(messages: list[dict[str, Any]]) -> str:
     """Answer the last message."""
-    said = messages[-1]["content"].lower()
-    if "what is my name" in said:
+    text = messages[-1]["content"].lower()
+    if "what is my name" in text:
         # A mistake for your first run to find: only the last message is searched for the name.
         # With `messages` in place of `messages[-1:]` the suite passes.
         return f"Your name is {name_in(messages[-1:])}."
-    if "my name is" in said:
+    if "my name is" in text:
         return f"Nice to meet you, {name_in(messages)}."
-    if "open" in said:
+    if "open" in text:
         return "We are open from 9 to 17, Monday to Friday."
     return "Hello! I can tell you when we are open."
 

@@ -1,1 +1,1 @@
-"""What a page shows, and its templates: the server's pages and the files that are shared are made of the same."""
+"""Pages and their templates, for the server and for files to share."""

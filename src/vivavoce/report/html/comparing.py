@@ -1,4 +1,4 @@
-"""What the page of a comparison shows: what was found as a sentence, and each difference on one axis through zero."""
+"""What the page of a comparison shows: the result as sentences, and each difference on one axis through zero."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from vivavoce.report.text import count, one_line
 from vivavoce.stats.paired import sign_test
 
 Reading = Literal["worse", "better", "same", "open"]
-"""What a difference amounts to; `open` where there is no interval to tell it by."""
+"""The reading of a difference; `open` if there is no interval."""
 
 FEW = 30
-"""Pairs below which only a large change shows."""
+"""With fewer pairs than this, only a large change is visible."""
 NAMED = 3
 """Graders that a sentence names."""
 
@@ -43,19 +43,19 @@ class DifferenceScale:
         return cls(-below * step, above * step, step)
 
     def at(self, value: float) -> float:
-        """Return where a difference stands, in percent of the width."""
+        """Return the position of a difference, in percent of the width."""
         return round(100 * (min(max(value, self.low), self.high) - self.low) / (self.high - self.low), 2)
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """Where the ticks stand, in percent, each with its number."""
+        """The positions of the ticks, in percent, each with its number."""
         steps = range(round(self.low / self.step), round(self.high / self.step) + 1)
         return [(self.at(one * self.step), _tick(one * self.step)) for one in steps]
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A grader in the table; `link` leads to what flipped."""
+    """A grader in the table; `link` leads to its flips."""
 
     grader: GraderComparison
     reading: Reading
@@ -66,7 +66,7 @@ class Difference:
 
 
 def reading_of(grader: GraderComparison) -> Reading:
-    """Return what a difference amounts to; an interval that touches zero tells no change."""
+    """Return the reading of a difference; an interval that includes zero shows no clear change."""
     if grader.low is None or grader.high is None:
         return "open"
     return "worse" if grader.high < 0 else "better" if grader.low > 0 else "same"
@@ -79,12 +79,12 @@ def scale_of(graders: Sequence[GraderComparison]) -> DifferenceScale:
 
 
 def difference(grader: GraderComparison, scale: DifferenceScale, link: str, *, shown: bool) -> Difference:
-    """Return a grader as a line of the table; `shown` says that its flips are on the page."""
+    """Return a grader as a row of the table; `shown` means that its flips are on the page."""
     return Difference(grader, reading_of(grader), _word(grader), _plot(grader, scale), link, shown)
 
 
 def lead(graders: Sequence[GraderComparison], headline: str | None) -> GraderComparison | None:
-    """Return the grader whose flips are shown first: the one that fell most, else the headline, else the first."""
+    """Return the grader whose flips are shown by default: the one that fell most, else the headline, else the first."""
     worse = [one for one in graders if reading_of(one) == "worse"]
     if worse:
         return min(worse, key=lambda one: one.difference or 0.0)
@@ -97,30 +97,30 @@ def signed(value: float | None, digits: int = 3) -> str:
 
 
 def finding(target: TargetComparison, shown: GraderComparison | None) -> str:
-    """Return in a few sentences what changed from a to b, how sure that is, and what cannot be told."""
+    """Return in a few sentences what changed from a to b, how certain that is, and what is unknown."""
     if not target.matched:
         return "The two runs share no sample, so nothing can be compared."
     pairs = count(max((one.n for one in target.graders), default=0), "sample")
     if not any(one.n for one in target.graders):
         return (
-            f"No grader has a score on both sides of any of the {count(target.matched, 'sample')} that both were asked."
+            f"No grader has a score on both sides of any of the {count(target.matched, 'sample')} that both runs asked."
         )
     parts = [f"On the {pairs} that both runs scored, {_changes(target.graders)}."]
     if shown is not None and shown.n:
         parts.append(_flips(shown))
         if shown.n < FEW:
-            parts.append("So few pairs show only a large change.")
+            parts.append("With so few pairs, only a large change is visible.")
     return " ".join(parts)
 
 
 def uneven(shown: GraderComparison) -> float:
-    """Return how likely chance alone splits the flips at least this unevenly: McNemar's exact test."""
+    """Return the probability that chance splits the flips at least this unevenly: McNemar's exact test."""
     return sign_test(len(shown.improved), len(shown.worsened))
 
 
 def _changes(graders: Sequence[GraderComparison]) -> str:
-    told = [_change(word, graders) for word in ("worse", "better")]
-    sure = " and ".join(one for one in told if one)
+    phrases = [_change(word, graders) for word in ("worse", "better")]
+    sure = " and ".join(one for one in phrases if one)
     if sure:
         return sure
     return "no grader shows a clear change" if len(graders) > 1 else f"{_name(graders[0])} shows no clear change"
@@ -131,14 +131,14 @@ def _change(reading: Reading, graders: Sequence[GraderComparison]) -> str:
     mine.sort(key=lambda one: -abs(one.difference or 0.0))
     if not mine:
         return ""
-    told = [_by(one) for one in mine[:NAMED]] + ([f"{len(mine) - NAMED} more"] if len(mine) > NAMED else [])
-    listed = ", ".join(told[:-1]) + " and " + told[-1] if len(told) > 1 else told[0]
+    phrases = [_by(one) for one in mine[:NAMED]] + ([f"{len(mine) - NAMED} more"] if len(mine) > NAMED else [])
+    listed = ", ".join(phrases[:-1]) + " and " + phrases[-1] if len(phrases) > 1 else phrases[0]
     return f"B is {reading} on {listed}"
 
 
 def _by(grader: GraderComparison) -> str:
     ends = sorted((abs(grader.low or 0.0), abs(grader.high or 0.0)))
-    return f"{_name(grader)} by {abs(grader.difference or 0.0):.3f} (95 % interval {ends[0]:.3f} to {ends[1]:.3f})"
+    return f"{_name(grader)} by {abs(grader.difference or 0.0):.3f} (95% interval {ends[0]:.3f} to {ends[1]:.3f})"
 
 
 def _flips(shown: GraderComparison) -> str:
@@ -150,11 +150,11 @@ def _flips(shown: GraderComparison) -> str:
 
 
 def _share(chance: float) -> str:
-    """Return how often chance alone splits as unevenly, in words, where that tells anything."""
+    """Return in words how often chance gives such an uneven split, empty if that says nothing."""
     if chance >= 0.4:
-        return ", as chance alone would have it"
+        return ", which chance alone would explain"
     often = "less than one time in a thousand" if chance < 0.001 else f"about one time in {round(1 / chance)}"
-    return f"; a split at least this uneven comes up by chance {often}"
+    return f"; by chance, a split at least this uneven occurs {often}"
 
 
 def _name(grader: GraderComparison) -> str:
@@ -168,7 +168,7 @@ def _word(grader: GraderComparison) -> str:
         "worse": "Worse",
         "better": "Better",
         "same": "No clear change",
-        "open": "Too few to tell",
+        "open": "Too few pairs",
     }
     return words[reading_of(grader)]
 
@@ -180,7 +180,7 @@ def _plot(grader: GraderComparison, scale: DifferenceScale) -> Range | None:
     bad = reading_of(grader) == "worse"
     if grader.low is None or grader.high is None:
         return Range(scale.at(grader.difference), None, None, bad, False, f"{label}, no interval")
-    label += f", 95 % interval {signed(grader.low)} to {signed(grader.high)}"
+    label += f", 95% interval {signed(grader.low)} to {signed(grader.high)}"
     return Range(scale.at(grader.difference), scale.at(grader.low), scale.at(grader.high), bad, False, label)
 
 

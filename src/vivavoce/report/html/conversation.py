@@ -1,4 +1,4 @@
-"""What a page about a conversation shows: the transcript, and beside it what the graders say of each turn."""
+"""What a page about a conversation shows: the transcript, with the scores of each turn beside it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from vivavoce.records.test import Test
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage
 from vivavoce.report.html.evidence import Register
-from vivavoce.report.html.marks import (
-    Mark,
-    TurnGrades,
-    state_of,
-    told_once,
-    turn_grades,
-    turn_marks,
-    whole_marks,
-)
 from vivavoce.report.html.plots import strip
+from vivavoce.report.html.score_notes import (
+    ScoreNote,
+    TurnGrades,
+    each_failure_once,
+    state_of,
+    turn_grades,
+    turn_notes,
+    whole_notes,
+)
 from vivavoce.report.html.transcript import Part, Shown, Thought, Writer, judged, steps, thoughts
 from vivavoce.report.html.wording import dollars, span
 from vivavoce.safe_text import safe
@@ -33,27 +33,27 @@ from vivavoce.store.browse.status import RANK, SampleStatus, worst_of
 SHOWN = 200
 """Turns that are shown together."""
 _FAULTS = 8
-"""Turns that went badly and are named at the top."""
+"""Failing turns that are listed at the top."""
 
 Link = Callable[[int], str | None]
-"""Returns the address of the part of the conversation that begins with a turn, None where nobody can go there."""
+"""Returns the address of the part of the conversation that begins with a turn, None if there is no such page."""
 
 
 def conversation(outcome: Outcome, link: Link, first: int = 0, prefix: str = "") -> dict[str, object]:
-    """Return what the template of a conversation needs, without what leads elsewhere.
+    """Return the values for the template of a conversation, without links to other pages.
 
-    The part with turn `first` is shown. `prefix` begins the names of all places in it, so that several conversations
-    can stand on one page.
+    The part with turn `first` is shown. `prefix` begins all element ids, so that several conversations can be on one
+    page.
     """
     attempt, talk = outcome.attempt, outcome.attempt.trajectory
     register = Register(prefix)
-    by_turn, whole = turn_grades(outcome), whole_marks(outcome, register)
+    by_turn, whole = turn_grades(outcome), whole_notes(outcome, register)
     first = min(first, max(len(talk.turns) - 1, 0)) // SHOWN * SHOWN
-    told: set[Failure] = set()
-    opening, shown = _turns(talk, by_turn, whole, register, first, told)
-    failures = [talk.failure] if talk.failure is not None and talk.failure not in told else []
-    whole = told_once(whole, told.union(failures))
-    final = next((mark for mark in reversed(whole) if mark.score is not None), None)
+    shown_failures: set[Failure] = set()
+    opening, shown = _turns(talk, by_turn, whole, register, first, shown_failures)
+    failures = [talk.failure] if talk.failure is not None and talk.failure not in shown_failures else []
+    whole = each_failure_once(whole, shown_failures.union(failures))
+    final = next((note for note in reversed(whole) if note.score is not None), None)
     faults = _faults(by_turn)
     return {
         "attempt": attempt,
@@ -61,9 +61,9 @@ def conversation(outcome: Outcome, link: Link, first: int = 0, prefix: str = "")
         "talk": talk,
         "opening": opening,
         "turns": shown,
-        "marks": whole,
+        "notes": whole,
         "final": final if len(whole) == 1 or outcome.reward is not None else None,
-        "state": "error" if talk.failure else worst_of(mark.state for mark in whole),
+        "state": "error" if talk.failure else worst_of(note.state for note in whole),
         "strip": strip(_states(talk, by_turn)) if by_turn else None,
         "faults": faults[:_FAULTS],
         "faulty": len(faults),
@@ -80,36 +80,36 @@ def conversation(outcome: Outcome, link: Link, first: int = 0, prefix: str = "")
 def _turns(
     talk: Trajectory,
     by_turn: TurnGrades,
-    whole: Sequence[Mark],
+    whole: Sequence[ScoreNote],
     register: Register,
     first: int,
-    told: set[Failure],
+    shown_failures: set[Failure],
 ) -> tuple[list[Part], list[Shown]]:
-    """Return what stands before the first turn, and the turns of this part; the failures in them are told then."""
+    """Return the messages before the first turn, and the turns of this part; their failures count as shown."""
     writer = Writer(register)
     opening = writer.parts(talk.opening, None)
     shown: list[Shown] = []
     for turn in talk.turns[:first]:
         writer.skip(turn.messages)
     part = talk.turns[first : first + SHOWN]
-    by_place = {turn.index: turn_marks(by_turn, turn.index, register) for turn in part}
+    by_place = {turn.index: turn_notes(by_turn, turn.index, register) for turn in part}
     for turn in part:
         parts = writer.parts(turn.messages, turn.index)
         about = [
-            (mark, quote, what)
-            for mark in whole
-            for quote, what in mark.cited
+            (note, quote, what)
+            for note in whole
+            for quote, what in note.cited
             if quote.turn == turn.index and quote.letter
         ]
         if turn.failure is not None:
-            told.add(turn.failure)
-        marks = told_once(by_place[turn.index], told)
-        shown.append(Shown(turn, parts, marks, thoughts(talk.test, turn.index), about, judged(talk.test, turn.index)))
+            shown_failures.add(turn.failure)
+        notes = each_failure_once(by_place[turn.index], shown_failures)
+        shown.append(Shown(turn, parts, notes, thoughts(talk.test, turn.index), about, judged(talk.test, turn.index)))
     return opening, shown
 
 
 def _states(talk: Trajectory, by_turn: TurnGrades) -> list[SampleStatus]:
-    """Return the state of each turn; one that nobody graded counts as skipped."""
+    """Return the state of each turn; an ungraded turn counts as skipped."""
     return [
         "error" if turn.failure else worst_of(state_of(grade) for *_, grade in by_turn.get(turn.index, ()))
         for turn in talk.turns
@@ -117,7 +117,7 @@ def _states(talk: Trajectory, by_turn: TurnGrades) -> list[SampleStatus]:
 
 
 def _faults(by_turn: TurnGrades) -> list[tuple[int, str, Score]]:
-    """Return the turns that went badly, each with the worst that is said of it, and by which grader."""
+    """Return the failing turns, each with its worst score and the grader of that score."""
     found: list[tuple[int, str, Score]] = []
     for turn, grades in sorted(by_turn.items()):
         _, name, worst = min(grades, key=lambda one: RANK.index(state_of(one[2])))
@@ -127,7 +127,7 @@ def _faults(by_turn: TurnGrades) -> list[tuple[int, str, Score]]:
 
 
 def _places(link: Link, first: int, prefix: str) -> Link:
-    """Return what gives the address of a turn, None where nobody can go there."""
+    """Return a function that returns the address of a turn, None if there is no such page."""
 
     def place_of(turn: int) -> str | None:
         page = "" if first <= turn < first + SHOWN else link(turn)
@@ -144,12 +144,12 @@ def _windows(link: Link, turns: int, first: int) -> dict[str, object]:
 
 
 def _sample(text: str) -> dict[str, Any]:
-    read = json.loads(text)
-    return cast("dict[str, Any]", read) if isinstance(read, dict) else {}
+    parsed = json.loads(text)
+    return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
 
 
 def _facts(outcome: Outcome) -> list[tuple[str, str]]:
-    """Return how long it took and what it used: the target, and each grader that asked a model."""
+    """Return time and token usage of the target, and of each grader that called a model."""
     talk = outcome.attempt.trajectory
     judged = sum((grade.usage for grade in outcome.scores.values() if grade.usage), Usage())
     found: list[tuple[str, str]] = []
@@ -164,7 +164,7 @@ def _facts(outcome: Outcome) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """How a test ended, as its tester left it."""
+    """How a test ended, as its tester recorded it."""
 
     status: str
     passed: bool | None

@@ -1,4 +1,4 @@
-"""The second marker: what people say beside what the judge says, and how far the two agree."""
+"""Human labels: what people say beside the score of the judge, and how well the two agree."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from vivavoce.errors import NotFound
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import AttemptKey, Grading, Outcome
 from vivavoce.records.score import Score
-from vivavoce.report.html.marks import WORDS, State, state_of
 from vivavoce.report.html.plots import Range, Scale, range_plot
+from vivavoce.report.html.score_notes import WORDS, State, state_of
 from vivavoce.report.html.wording import score
 from vivavoce.safe_text import safe
 
@@ -26,18 +26,18 @@ VERDICTS: Mapping[HumanVerdict, tuple[str, State]] = {
 
 _UPPER = (Scale(0.0, 1.0), (0.0, 0.2, 0.4, 0.6, 0.8, 1.0))
 _WHOLE = (Scale(-1.0, 1.0), (-1.0, -0.5, 0.0, 0.5, 1.0))
-"""The axes of kappa with their ticks: what is below 0 is drawn only where it is needed."""
+"""The axes of kappa with their ticks: the part below 0 is drawn only if it is needed."""
 STROKES = 60
 """Items of a queue that are drawn one by one; a longer queue is one bar."""
 _PAUSE = 600.0
-"""Seconds between two labels after which somebody has done something else meanwhile."""
+"""Seconds between two labels that count as a break."""
 _JUDGED = ("model_judge", "metric")
-"""Kinds of graders that a model may stand behind."""
+"""Kinds of graders that may use a model."""
 
 
 @dataclass(frozen=True, slots=True)
-class HandMark:
-    """What a person says, and in words how that stands to what the judge says."""
+class HumanLabel:
+    """The label of a person; `beside` compares it in words with the score of the judge."""
 
     author: str
     grader: str
@@ -52,7 +52,7 @@ class HandMark:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a queue is: `strokes` are `d` done, `c` current, `t` to do; empty where there are too many to draw."""
+    """The progress of a queue: `strokes` are `d` done, `c` current, `t` to do; empty if there are too many to draw."""
 
     place: int
     total: int
@@ -62,13 +62,13 @@ class Progress:
 
     @property
     def share(self) -> float:
-        """How much is done, in percent."""
+        """The share that is done, in percent."""
         return round(100 * self.done / self.total, 1) if self.total else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Differing:
-    """A conversation on which person and judge say the opposite."""
+    """A conversation on which person and judge disagree."""
 
     title: str
     link: str | None
@@ -77,7 +77,7 @@ class Differing:
 
 @dataclass(frozen=True, slots=True)
 class AgreementShown:
-    """How far judge and people agree, ready to be drawn."""
+    """The agreement of judge and people, ready to be drawn."""
 
     found: LabelAgreement
     plot: Range | None
@@ -86,18 +86,18 @@ class AgreementShown:
 
     @property
     def same(self) -> int:
-        """Pairs in which both say the same."""
+        """Pairs in which both agree."""
         return self.found.both_pass + self.found.both_fail
 
     @property
     def wide(self) -> bool:
-        """Whether so few pairs say little: the interval takes more than a third of the axis."""
+        """Whether there are too few pairs: the interval covers more than a third of the axis."""
         return self.found.low is not None and self.found.high is not None and self.found.high - self.found.low > 1 / 3
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What people are asked about a grader; `rubric` is what its judge is told, where the suite says so."""
+    """The question to people about a grader; `rubric` has the instructions of its judge, if the suite has them."""
 
     grader: str
     text: str
@@ -106,18 +106,18 @@ class Question:
 
 
 def questions(grading: Grading) -> list[Question]:
-    """Return the questions of a set of scores, those first that a model may have answered."""
-    told: Mapping[str, Any] = grading.spec.get("graders") or {}
+    """Return the questions of a set of scores, those of judged graders first."""
+    graders: Mapping[str, Any] = grading.spec.get("graders") or {}
     summed: list[Mapping[str, Any]] = (grading.summary or {}).get("graders") or []
-    names = dict.fromkeys([*told, *(str(one["name"]) for one in summed if one["name"] != "reward")])
+    names = dict.fromkeys([*graders, *(str(one["name"]) for one in summed if one["name"] != "reward")])
     return sorted((question(grading, name) for name in names), key=lambda one: not one.judged)
 
 
 def check_question(grader: str, *gradings: Grading) -> None:
-    """Check that one of the sets of scores of a run has a grader.
+    """Check that a grader is in one of the sets of scores of a run.
 
     Raises:
-        NotFound: none has one of that name.
+        NotFound: it is in none of them.
     """
     known = [one.grader for grading in gradings for one in questions(grading)]
     if grader not in known:
@@ -125,11 +125,11 @@ def check_question(grader: str, *gradings: Grading) -> None:
 
 
 def question(grading: Grading, grader: str) -> Question:
-    """Return what people are asked about a grader of a set of scores, or about none."""
+    """Return the question about a grader of a set of scores, or the general one without a grader."""
     if not grader:
         return Question("", "Did the assistant do well?", "", judged=False)
-    told: Mapping[str, Mapping[str, Any]] = grading.spec.get("graders") or {}
-    spec = told.get(grader, {})
+    graders: Mapping[str, Mapping[str, Any]] = grading.spec.get("graders") or {}
+    spec = graders.get(grader, {})
     name = spec.get("display_name") or grader
     rubric = spec.get("prompt")
     return Question(
@@ -140,10 +140,10 @@ def question(grading: Grading, grader: str) -> Question:
     )
 
 
-def hand_mark(label: Label, grade: Score | None) -> HandMark:
-    """Return what a person says, beside the grade that it is about."""
+def human_label(label: Label, grade: Score | None) -> HumanLabel:
+    """Return the label of a person, compared with the grade that it is about."""
     word, state = VERDICTS[label.verdict]
-    return HandMark(
+    return HumanLabel(
         author=safe(label.author),
         grader=safe(label.grader),
         word=word,
@@ -156,29 +156,29 @@ def hand_mark(label: Label, grade: Score | None) -> HandMark:
     )
 
 
-def hand_marks(labels: Sequence[Label], outcome: Outcome) -> dict[int | None, list[HandMark]]:
-    """Return what people say of a conversation, by turn; what they say of the whole of it is under None."""
-    found: dict[int | None, list[HandMark]] = {}
+def human_labels(labels: Sequence[Label], outcome: Outcome) -> dict[int | None, list[HumanLabel]]:
+    """Return the labels of a conversation by turn; those of the whole conversation are under None."""
+    found: dict[int | None, list[HumanLabel]] = {}
     for label in labels:
         grade = outcome.scores.get(label.grader)
         if label.turn is not None and grade is not None:
             grade = next((one for one in grade.turns or () if one.turn == label.turn), None)
-        found.setdefault(label.turn, []).append(hand_mark(label, grade))
+        found.setdefault(label.turn, []).append(human_label(label, grade))
     return found
 
 
-def progress(items: Sequence[AttemptKey], said: Mapping[AttemptKey, Label], place: int) -> Progress:
-    """Return how far a queue is, with the item at a place, counted from 1, before one; 0 for none."""
-    done = sum(item in said for item in items)
-    strokes = "".join("c" if at == place else "d" if item in said else "t" for at, item in enumerate(items, 1))
+def progress(items: Sequence[AttemptKey], labels: Mapping[AttemptKey, Label], place: int) -> Progress:
+    """Return the progress of a queue; `place` is the current item, counted from 1, or 0 for none."""
+    done = sum(item in labels for item in items)
+    strokes = "".join("c" if at == place else "d" if item in labels else "t" for at, item in enumerate(items, 1))
     left = len(items) - done
-    pace = _pace([one.created_at for one in said.values()])
+    pace = _pace([one.created_at for one in labels.values()])
     minutes = None if pace is None or not left else max(1, round(pace * left / 60))
     return Progress(place, len(items), done, strokes if len(items) <= STROKES else "", minutes)
 
 
 def agreement_shown(found: LabelAgreement, link: Callable[[Label], str | None]) -> AgreementShown:
-    """Return how far judge and people agree; `link` gives the address of a conversation."""
+    """Return the agreement of judge and people; `link` returns the address of a conversation."""
     scale, ticks = _WHOLE if found.low is not None and found.low < 0 else _UPPER
     plot = range_plot(scale, found.kappa, found.low, found.high)
     differing = [
@@ -189,25 +189,25 @@ def agreement_shown(found: LabelAgreement, link: Callable[[Label], str | None]) 
 
 
 def _beside(label: Label, grade: Score | None) -> str:
-    """Return in words how a label stands to a grade; a judge is too strict who fails what a person lets pass."""
+    """Return a comparison of a label with a grade in words; a judge that fails what a person passes is too strict."""
     if not label.grader:
         return ""
     if grade is None:
-        return "the judge says nothing of this"
+        return "the judge has no score here"
     state = state_of(grade)
     if state in ("error", "skip"):
         return f"the judge gave no score: {WORDS[state].lower()}"
     passed = state == "pass"
-    said = f"the judge says {WORDS[state]}, {score(grade.value)}"
+    judge_says = f"the judge says {WORDS[state]}, {score(grade.value)}"
     if label.verdict == "unsure":
-        return said
+        return judge_says
     if passed == (label.verdict == "pass"):
-        return f"{said}: they agree"
-    return f"{said}: too {'lenient' if passed else 'strict'}"
+        return f"{judge_says}: they agree"
+    return f"{judge_says}: too {'lenient' if passed else 'strict'}"
 
 
 def _pace(times: Sequence[float]) -> float | None:
-    """Return the seconds that a label takes, None where too few were given to say."""
+    """Return the seconds per label, None if there are too few labels."""
     ordered = sorted(times)
     gaps = [after - before for before, after in pairwise(ordered) if after - before < _PAUSE]
     return median(gaps) if len(gaps) >= 3 else None

@@ -9,8 +9,8 @@ from typing import Any, cast
 from vivavoce.records.reason import Reason, Verdict
 from vivavoce.records.run import Grading
 from vivavoce.report.headline import gate_of
-from vivavoce.report.html.marks import State
 from vivavoce.report.html.plots import Range, Scale, range_plot
+from vivavoce.report.html.score_notes import State
 from vivavoce.report.reasons import reason_text
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.safe_text import safe
@@ -29,7 +29,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A row of the table; `gate` is where the gate stands in percent of the axis, None without one for the mean."""
+    """A row of the table; `gate` is the position of the gate in percent of the axis, None if there is none."""
 
     grader: GraderSummary
     state: State | None
@@ -38,7 +38,7 @@ class Metric:
 
 
 def conditions(summary: Summary) -> list[Condition]:
-    """Return what the verdict rests on, a line for each reason."""
+    """Return the conditions of the verdict, a line for each reason."""
     return [Condition(_STATES[reason.verdict], safe(reason_text(reason)), reason) for reason in summary.reasons]
 
 
@@ -50,12 +50,12 @@ def scale_of(summary: Summary, gates: Mapping[str, float]) -> Scale:
 
 def metrics(summary: Summary, scale: Scale, gates: Mapping[str, float], *, provisional: bool) -> list[Metric]:
     """Return the rows of the table, in the order of the suite."""
-    told = conditions(summary)
-    return [_metric(one, told, scale, gates.get(one.name), provisional) for one in summary.graders]
+    gate_conditions = conditions(summary)
+    return [_metric(one, gate_conditions, scale, gates.get(one.name), provisional) for one in summary.graders]
 
 
 def gates_of(grading: Grading) -> dict[str, float]:
-    """Return from which mean on the gate of a suite lets a grader pass, for those of which it says so."""
+    """Return the lowest mean that the gate of a suite lets pass, for each grader with such a condition."""
     found = _simple(gate_of(grading))
     return {
         str(one["metric_key"]): float(one["value"])
@@ -68,7 +68,7 @@ def gates_of(grading: Grading) -> dict[str, float]:
 
 
 def is_about(reason: Reason, grader: GraderSummary) -> bool:
-    """Say whether a reason is about one grader, alone, against the target of its summary."""
+    """Return whether a reason is about one grader alone, for the target of its summary."""
     return list(reason.graders) == [grader.name] and reason.target in (None, grader.target)
 
 
@@ -80,8 +80,10 @@ def _simple(gate: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
             yield from _simple(cast("dict[str, Any]", inner))
 
 
-def _metric(one: GraderSummary, told: list[Condition], scale: Scale, gate: float | None, provisional: bool) -> Metric:
-    mine = [found for found in told if is_about(found.reason, one)]
+def _metric(
+    one: GraderSummary, gate_conditions: list[Condition], scale: Scale, gate: float | None, provisional: bool
+) -> Metric:
+    mine = [found for found in gate_conditions if is_about(found.reason, one)]
     bad = any(found.state == "fail" for found in mine)
     state = "fail" if bad else mine[0].state if mine else None
     plot = range_plot(scale, one.mean, one.low, one.high, bad=bad, provisional=provisional)

@@ -22,7 +22,7 @@ SHOWN = 5
 
 
 def result_html(result: RunResult) -> str:
-    """Return a result as a piece of HTML; where its store cannot be read any more, the samples are missing and why."""
+    """Return a result as a piece of HTML; if its store cannot be read any more, it says so."""
     try:
         with closing(Store.open(result.place, create=False)) as store:
             return _html(result.run, result.grading, result.summary, _worst(store, result.grading))

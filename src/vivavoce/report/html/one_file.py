@@ -26,7 +26,7 @@ LISTED = 1000
 HELD = 100
 """Conversations that can be read in the file, the first ones of the list."""
 LARGEST = 16 << 20
-"""Bytes of conversations after which no further one is put in."""
+"""Maximum bytes of conversations in the file."""
 
 _STYLES = ("vv.css", "report.css")
 _IN_MEMORY = 1 << 20
@@ -57,7 +57,7 @@ def write_html(graded: GradedRun, out: TextIO) -> None:
     """Write a run as a page that is complete in itself.
 
     Its list has the `LISTED` worst samples, and the first `HELD` conversations of the list follow it, as long as these
-    are not larger than `LARGEST` together. What is left out is told in the file, and how to get it.
+    are not larger than `LARGEST` together. The file says what is not included and how to get it.
     """
     summary = graded.summary()
     worst = graded.store.browse.samples(graded.grading.id, sort="worst", limit=LISTED).samples
@@ -76,14 +76,14 @@ def write_html(graded: GradedRun, out: TextIO) -> None:
             "found": WorstSamples(lines, graded.store.browse.count_samples(graded.grading.id)),
             "kept": kept,
             "sort": "worst",
-            "wanted": "",
-            "talks": _read(aside),
+            "filter_text": "",
+            "talks": _pieces(aside),
         }
         out.writelines(pieces("run.html", values))
 
 
 def _write_conversations(graded: GradedRun, entries: Sequence[SampleEntry], aside: IO[str]) -> int:
-    """Write conversations until there are enough of them, and return how many these are."""
+    """Write conversations up to the limits, and return how many."""
     written = 0
     for number, entry in enumerate(entries):
         if written >= LARGEST:
@@ -98,8 +98,8 @@ def _write_conversations(graded: GradedRun, entries: Sequence[SampleEntry], asid
     return len(entries)
 
 
-def _read(aside: IO[str]) -> Iterator[Markup]:
-    """Yield what was written, piece by piece."""
+def _pieces(aside: IO[str]) -> Iterator[Markup]:
+    """Yield the written text, piece by piece."""
     aside.seek(0)
     while piece := aside.read(_AT_ONCE):
         yield Markup(piece)

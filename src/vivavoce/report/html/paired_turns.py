@@ -1,4 +1,4 @@
-"""Two conversations about the same sample, turn by turn beside each other, with the first turn where they part."""
+"""Two conversations about the same sample, turn by turn side by side, with the first turn that differs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
 from vivavoce.records.trajectory import Turn
 from vivavoce.report.html.evidence import Register
-from vivavoce.report.html.marks import Mark, TurnGrades, state_of, turn_grades, turn_marks, whole_marks
-from vivavoce.report.html.transcript import Part, Said, Writer
+from vivavoce.report.html.score_notes import ScoreNote, TurnGrades, state_of, turn_grades, turn_notes, whole_notes
+from vivavoce.report.html.transcript import Part, Spoken, Writer
 from vivavoce.report.transcript import words_of
 from vivavoce.store.browse.status import SampleStatus, worst_of
 
@@ -22,10 +22,10 @@ SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """A turn on one side, without what the user says in it where that is the same on both."""
+    """A turn on one side, without the user messages if they are the same on both sides."""
 
     parts: list[Part]
-    marks: list[Mark]
+    notes: list[ScoreNote]
     failure: Failure | None
 
     @property
@@ -35,21 +35,21 @@ class Half:
 
     @property
     def state(self) -> SampleStatus | None:
-        """The worst that is said of it, None where nobody graded it."""
+        """Its worst state, None if nothing graded it."""
         if self.failure is not None:
             return "error"
-        return worst_of(mark.state for mark in self.marks) if self.marks else None
+        return worst_of(note.state for note in self.notes) if self.notes else None
 
 
 @dataclass(frozen=True, slots=True)
 class PairedTurn:
-    """A turn of both, None for a side that had ended; `asked` is what the user says on both alike.
+    """A turn of both, None for a side that has ended; `user_parts` are user messages that are the same on both sides.
 
-    `same` says that the answers are the same, too, and `first` that the conversations part here.
+    `same` means that the answers are the same, too, and `first` that this is the first difference.
     """
 
     index: int
-    asked: list[Part]
+    user_parts: list[Part]
     a: Half | None
     b: Half | None
     same: bool
@@ -63,11 +63,11 @@ class PairedTurn:
 
 @dataclass(frozen=True, slots=True)
 class PairedTalk:
-    """Two conversations: some of their turns, the marks of the whole of each, and where they part, if they do."""
+    """Two conversations: some of their turns, the notes of each whole conversation, and the first turn that differs."""
 
     turns: list[PairedTurn]
-    marks_a: list[Mark]
-    marks_b: list[Mark]
+    notes_a: list[ScoreNote]
+    notes_b: list[ScoreNote]
     length: int
     parting: int | None
 
@@ -88,14 +88,14 @@ def paired_turns(a: Outcome, b: Outcome, first: int = 0) -> PairedTalk:
 
 
 def parting_turn(a: Outcome, b: Outcome) -> int | None:
-    """Return the first turn that was marked otherwise, called other tools, broke, or is there on one side only.
+    """Return the first turn with other scores, other tool calls or an error, or that is on one side only.
 
-    Where there is none, it is the first turn with other words; None where not even these differ.
+    If there is none, it is the first turn with other words; None if even the words are the same.
     """
-    marks_a, marks_b = _states(a), _states(b)
+    notes_a, notes_b = _states(a), _states(b)
     both = list(zip_longest(a.attempt.trajectory.turns, b.attempt.trajectory.turns))
     for index, (one, other) in enumerate(both):
-        if one is None or other is None or marks_a.get(index) != marks_b.get(index):
+        if one is None or other is None or notes_a.get(index) != notes_b.get(index):
             return index
         if _calls(one) != _calls(other) or (one.failure is None) != (other.failure is None):
             return index
@@ -110,20 +110,20 @@ class _Side:
     grades: TurnGrades
     register: Register
     writer: Writer
-    whole: list[Mark]
+    whole: list[ScoreNote]
 
     @classmethod
     def of(cls, outcome: Outcome, prefix: str) -> _Side:
         register = Register(prefix)
-        turns, whole = outcome.attempt.trajectory.turns, whole_marks(outcome, register)
+        turns, whole = outcome.attempt.trajectory.turns, whole_notes(outcome, register)
         return cls(turns, turn_grades(outcome), register, Writer(register), whole)
 
     def half(self, turn: Turn | None) -> Half | None:
         if turn is None:
             return None
-        marks = turn_marks(self.grades, turn.index, self.register)
+        notes = turn_notes(self.grades, turn.index, self.register)
         parts = self.writer.parts(turn.messages, turn.index)
-        return Half(parts, marks, turn.failure)
+        return Half(parts, notes, turn.failure)
 
 
 def _paired(
@@ -133,23 +133,23 @@ def _paired(
     a, b = one.half(left), other.half(right)
     if left is None or right is None or a is None or b is None:
         return PairedTurn(index, [], a, b, False, index == parting)
-    asked: list[Part] = []
-    if _asked(left) == _asked(right):
-        asked = [part for part in a.parts if _is_asked(part)]
-        a, b = (replace(half, parts=[part for part in half.parts if not _is_asked(part)]) for half in (a, b))
+    user_parts: list[Part] = []
+    if _user_texts(left) == _user_texts(right):
+        user_parts = [part for part in a.parts if _is_user_message(part)]
+        a, b = (replace(half, parts=[part for part in half.parts if not _is_user_message(part)]) for half in (a, b))
     same = _words(left) == _words(right) and not other.register.of_turn(right.index)
-    return PairedTurn(index, asked, a, b, same, index == parting)
+    return PairedTurn(index, user_parts, a, b, same, index == parting)
 
 
 def _states(outcome: Outcome) -> Mapping[int, dict[str, SampleStatus]]:
     return {turn: {name: state_of(grade) for _, name, grade in grades} for turn, grades in turn_grades(outcome).items()}
 
 
-def _is_asked(part: Part) -> bool:
-    return isinstance(part, Said) and part.role == "user"
+def _is_user_message(part: Part) -> bool:
+    return isinstance(part, Spoken) and part.role == "user"
 
 
-def _asked(turn: Turn) -> list[str]:
+def _user_texts(turn: Turn) -> list[str]:
     return [words_of(message) for message in turn.messages if message.role == "user"]
 
 

@@ -1,4 +1,4 @@
-"""Plots: where the lines and points of an SVG stand; the templates draw them."""
+"""Plots: positions of lines and points in an SVG; the templates draw them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from vivavoce.report.html.marks import WORDS
+from vivavoce.report.html.score_notes import WORDS
 from vivavoce.report.html.wording import score
 from vivavoce.store.browse.status import SampleStatus
 
 STEP = 15
 """Pixels that a turn takes in a strip."""
 LONGEST_STRIP = 24
-"""Turns of a strip; of a longer conversation the first ones are drawn, and the rest is counted."""
+"""Turns of a strip; for a longer conversation the first turns are drawn and the rest is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class Scale:
         return cls(min(max(low, 0.0), 0.5), 1.0)
 
     def at(self, value: float) -> float:
-        """Return where a value stands, in percent of the width."""
+        """Return the position of a value, in percent of the width."""
         return round(100 * (min(max(value, self.low), self.high) - self.low) / (self.high - self.low), 2)
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """Where the ticks stand, in percent, each with its number."""
+        """The positions of the ticks, in percent, each with its number."""
         step = 1 if self.high - self.low <= 0.5 + 1e-9 else 2
         tenths = range(round(self.low * 10), round(self.high * 10) + 1)
         shown = [tenth for tenth in tenths if (round(self.high * 10) - tenth) % step == 0]
@@ -44,7 +44,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A mean with its 95 % interval, in percent of the width; without an interval there is only the point."""
+    """A mean with its 95% interval, in percent of the width; without an interval there is only the point."""
 
     mean: float
     low: float | None
@@ -67,7 +67,7 @@ def range_plot(
     if mean is None:
         return None
     known = low is not None and high is not None
-    label = score(mean, 3) + (f", 95 % interval {score(low)} to {score(high)}" if known else ", no interval")
+    label = score(mean, 3) + (f", 95% interval {score(low)} to {score(high)}" if known else ", no interval")
     ends = (scale.at(low), scale.at(high)) if low is not None and high is not None else (None, None)
     return Range(scale.at(mean), *ends, bad, provisional, label)
 
@@ -85,15 +85,15 @@ class Strip:
 def strip(states: Sequence[SampleStatus]) -> Strip:
     """Return the strip of a conversation."""
     shown = states[:LONGEST_STRIP]
-    told = ", ".join(f"{turn} {WORDS[state].lower()}" for turn, state in enumerate(shown, 1))
+    listed = ", ".join(f"{turn} {WORDS[state].lower()}" for turn, state in enumerate(shown, 1))
     more = len(states) - len(shown)
-    label = f"Turns: {told}" + (f", and {more} more" if more else "")
+    label = f"Turns: {listed}" + (f", and {more} more" if more else "")
     return Strip([(STEP * (i + 0.5), one) for i, one in enumerate(shown)], STEP * len(shown), more, label)
 
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """The line of the last means; `points` are those of a polyline, `end` where the last one stands."""
+    """The line of the last means; `points` are those of a polyline, `end` is the position of the last one."""
 
     points: str
     end: tuple[float, float]

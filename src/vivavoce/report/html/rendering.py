@@ -1,4 +1,4 @@
-"""Rendering: Jinja templates that escape whatever is put in, from this package only."""
+"""Rendering: Jinja templates of this package, with automatic escaping."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ STATIC = Path(__file__).parent / "static"
 
 @cache
 def environment() -> Environment:
-    """Return the templates; nothing of a request ever names one.
+    """Return the templates; a request can never choose one.
 
-    In them `alone` says that the page is a file, which no server stands behind. Turns and trials are those of records;
+    In them, `alone` means that the page is a file without a server. Turns and trials are those of records;
     the filter `number` gives what a person reads.
     """
     found = Environment(
@@ -50,11 +50,11 @@ def environment() -> Environment:
 
 
 def rendered(name: str, values: Mapping[str, object]) -> bytes:
-    """Return a template filled in, as UTF-8; half a surrogate pair, which no page can hold, becomes a question mark."""
+    """Return a rendered template as UTF-8; half a surrogate pair becomes a question mark."""
     return environment().get_template(name).render(values).encode("utf-8", "replace")
 
 
 def pieces(name: str, values: Mapping[str, object]) -> Iterator[str]:
-    """Yield a template filled in, piece by piece; what values yield is asked for when it is written."""
+    """Yield a template filled in, piece by piece; values that are iterators are read when they are written."""
     for piece in environment().get_template(name).generate(values):
         yield piece.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""What a page about a run shows: the verdict and what it rests on, the metrics, and the columns of its samples."""
+"""What a page about a run shows: the verdict and its conditions, the metrics, and the columns of its samples."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ COLUMNS = 3
 
 
 def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
-    """Return what the template of a run needs, without the samples and what leads elsewhere."""
+    """Return the values for the template of a run, without samples and links to other pages."""
     gates = gates_of(grading)
     scale = scale_of(summary, gates)
     running = run.status == "running"

@@ -1,4 +1,4 @@
-"""The samples of a run as lines of its page: what state each is in, why, and how its turns went."""
+"""The samples of a run as rows of its page: the state of each, the reason, and the states of its turns."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Line:
 
     @property
     def title(self) -> str:
-        """What it is about, and where nothing says so, its name."""
+        """Its title, or its name if it has no title."""
         return safe(self.entry.title)
 
 
@@ -47,7 +47,7 @@ def line(entry: SampleEntry, link: str, columns: Sequence[str]) -> Line:
 
 
 def _why(entry: SampleEntry) -> str:
-    """Return what broke, else what the lowest grade says."""
+    """Return the error, else the reason of the lowest grade."""
     if entry.failure is not None:
         return one_line(str(entry.failure), WHY)
     for one in entry.scores:
@@ -61,10 +61,10 @@ def _why(entry: SampleEntry) -> str:
     if not grades:
         return one_line(next((one.reason or "" for one in entry.scores), ""), WHY)
     lowest = min((one for one in grades if one[3].kind == "grade"), default=grades[0])[3]
-    return one_line(_said(lowest), WHY)
+    return one_line(_score_line(lowest), WHY)
 
 
-def _said(one: ScoreEntry) -> str:
+def _score_line(one: ScoreEntry) -> str:
     bad = [str(to_number(turn.turn)) for turn in one.turns if _state(turn) == "fail"]
     if bad:
         turns = f"turn{'s' * (len(bad) > 1)} {', '.join(bad[:12])}{'…' * (len(bad) > 12)} of {len(one.turns)}"

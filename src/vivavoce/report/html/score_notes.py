@@ -1,4 +1,4 @@
-"""Marks: what graders say, as it stands in the margin."""
+"""Score notes: the scores of graders as shown in the margin of a conversation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import SampleStatus, status_of
 
 State: TypeAlias = SampleStatus | Literal["part"]
-"""What a mark or a finding amounts to; the words are those of the style sheet. Only a finding holds in part."""
+"""The state of a note or a finding, as named in the style sheet. Only a finding can be partial."""
 
 WORDS: dict[State, str] = {"error": "Error", "fail": "Fail", "part": "Partial", "skip": "Skipped", "pass": "Pass"}
 _STATES: Mapping[FindingState, State] = {"pass": "pass", "partial": "part", "fail": "fail", "skip": "skip"}
@@ -34,11 +34,11 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
-    """What one grader says.
+class ScoreNote:
+    """The score of one grader, as shown.
 
-    Of the whole conversation, `raw` is all of it as JSON, and `turns` how many turns passed, of how many.
-    `again` says that its failure is told before it on the page.
+    For a score of the whole conversation, `raw` is the full record as JSON, and `turns` are the numbers of passed turns
+    and of all turns. `again` means that its failure is already shown above it on the page.
     """
 
     id: str
@@ -55,22 +55,22 @@ class Mark:
 
     @property
     def cited(self) -> Iterator[tuple[Quote, str]]:
-        """The evidence, each piece with what it is evidence of."""
+        """The evidence, each piece with what it supports."""
         yield from ((quote, f"{one.word}: {one.about}") for one in self.findings for quote in one.quotes)
         yield from ((quote, "") for quote in self.quotes)
 
 
 def state_of(score: Score) -> SampleStatus:
-    """Return what a score amounts to."""
+    """Return the state of a score."""
     return status_of(score.state, score.passed)
 
 
 TurnGrades = Mapping[int, Sequence[tuple[str, str, Score]]]
-"""By turn, the scores with the name of each mark and of its grader."""
+"""By turn: the scores, each with the id of its note and the name of its grader."""
 
 
 def turn_grades(outcome: Outcome) -> TurnGrades:
-    """Return the scores of turns, each turn's together."""
+    """Return the scores of turns, grouped by turn."""
     found: dict[int, list[tuple[str, str, Score]]] = {}
     for number, (name, score) in enumerate(outcome.scores.items()):
         for turn in score.turns or ():
@@ -78,38 +78,38 @@ def turn_grades(outcome: Outcome) -> TurnGrades:
     return found
 
 
-def turn_marks(grades: TurnGrades, turn: int, register: Register) -> list[Mark]:
-    """Return the marks of a turn."""
-    return [_mark(register.prefix + name, grader, grade, register) for name, grader, grade in grades.get(turn, ())]
+def turn_notes(grades: TurnGrades, turn: int, register: Register) -> list[ScoreNote]:
+    """Return the score notes of a turn."""
+    return [_note(register.prefix + name, grader, grade, register) for name, grader, grade in grades.get(turn, ())]
 
 
-def whole_marks(outcome: Outcome, register: Register) -> list[Mark]:
-    """Return the marks of the whole conversation, the reward last."""
+def whole_notes(outcome: Outcome, register: Register) -> list[ScoreNote]:
+    """Return the score notes of the whole conversation, the reward last."""
     at = f"{register.prefix}m"
-    marks = [_mark(f"{at}{i}", name, score, register) for i, (name, score) in enumerate(outcome.scores.items())]
+    notes = [_note(f"{at}{i}", name, score, register) for i, (name, score) in enumerate(outcome.scores.items())]
     if outcome.reward is not None:
-        marks.append(_mark(f"{at}-reward", "reward", outcome.reward, register))
-    return marks
+        notes.append(_note(f"{at}-reward", "reward", outcome.reward, register))
+    return notes
 
 
-def told_once(marks: Iterable[Mark], told: set[Failure]) -> list[Mark]:
-    """Return marks of which those whose failure was told say so; the others tell theirs."""
-    found: list[Mark] = []
-    for mark in marks:
-        found.append(replace(mark, again=mark.failure in told))
-        if mark.failure is not None:
-            told.add(mark.failure)
+def each_failure_once(notes: Iterable[ScoreNote], shown_failures: set[Failure]) -> list[ScoreNote]:
+    """Return notes in which a failure that was already shown is marked `again`."""
+    found: list[ScoreNote] = []
+    for note in notes:
+        found.append(replace(note, again=note.failure in shown_failures))
+        if note.failure is not None:
+            shown_failures.add(note.failure)
     return found
 
 
-def _mark(identity: str, name: str, score: Score, register: Register) -> Mark:
+def _note(identity: str, name: str, score: Score, register: Register) -> ScoreNote:
     bad = state_of(score) == "fail"
     findings = [_finding(one, identity, register) for one in score.findings]
     turns = None
     if score.turns:
         turns = (sum(turn.passed is True for turn in score.turns), len(score.turns))
     why = "" if turns and score.reason == f"{turns[0]}/{turns[1]} turns passed" else safe(score.reason or "")
-    return Mark(
+    return ScoreNote(
         id=identity,
         name=safe(name),
         state=state_of(score),
@@ -124,14 +124,14 @@ def _mark(identity: str, name: str, score: Score, register: Register) -> Mark:
 
 
 def _raw(score: Score) -> str:
-    """Return what a score holds besides the marks on the page."""
+    """Return the fields of a score that the page does not show otherwise."""
     left_out = {"turns", "failure", "name"}
     if score.failure is not None and score.reason == score.failure.message:
         left_out.add("reason")
     return indented(score.model_dump(mode="json", exclude=left_out, exclude_defaults=True))
 
 
-def _finding(one: ScoreFinding, mark: str, register: Register) -> Finding:
+def _finding(one: ScoreFinding, note: str, register: Register) -> Finding:
     word = (one.verdict or one.kind).replace("_", " ").capitalize()
-    quotes = register.enter(one.evidence, mark, bad=one.state == "fail")
+    quotes = register.enter(one.evidence, note, bad=one.state == "fail")
     return Finding(safe(word), _STATES[one.state], safe(one.what), quotes)

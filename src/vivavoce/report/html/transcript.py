@@ -1,4 +1,4 @@
-"""The transcript of a conversation as a page shows it: turns with what was said and done, and the marks beside them."""
+"""The transcript of a conversation on a page: turns with messages and tool calls, and score notes beside them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vivavoce.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
 from vivavoce.records.test import Step, Test
 from vivavoce.records.trajectory import Turn, tool_results
 from vivavoce.report.html.evidence import Piece, Quote, Register
-from vivavoce.report.html.marks import Mark, State
+from vivavoce.report.html.score_notes import ScoreNote, State
 from vivavoce.report.html.wording import span
 from vivavoce.report.text import one_line
 from vivavoce.report.transcript import words_of
@@ -19,12 +19,12 @@ from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import worst_of
 
 LONGEST = 20_000
-"""Characters of what a tool was given, or gave back, that a page shows; what people and assistants say is never cut."""
+"""Characters of the arguments or the result of a tool call that a page shows; messages are never cut."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """Words; `role` is who said them."""
+class Spoken:
+    """A message; `role` is its author."""
 
     role: str
     pieces: list[Piece]
@@ -33,7 +33,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A tool call with what came back; it stands open where it holds evidence."""
+    """A tool call with what came back; it is shown open if it contains evidence."""
 
     name: str
     short: str
@@ -49,12 +49,12 @@ class Called:
         return self.quote is not None or any(one.quote for one in [*self.arguments, *(self.result or ())])
 
 
-Part = Said | Called
+Part = Spoken | Called
 
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """A step that the tester took before it spoke, or why it said what it said."""
+    """A step that the tester took before its message, or its reasoning."""
 
     word: str
     text: str
@@ -62,16 +62,16 @@ class Thought:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A turn with its marks.
+    """A turn with its score notes.
 
-    `about` are the marks of the whole conversation that rest on it, `judged` what was thought of the goal after it.
+    `about` are the notes of the whole conversation that cite it, `judged` is the judgement of the goal after it.
     """
 
     turn: Turn
     parts: list[Part]
-    marks: list[Mark]
+    notes: list[ScoreNote]
     thoughts: list[Thought]
-    about: list[tuple[Mark, Quote, str]] = field(default_factory=list[tuple[Mark, Quote, str]])
+    about: list[tuple[ScoreNote, Quote, str]] = field(default_factory=list[tuple[ScoreNote, Quote, str]])
     judged: str = ""
 
     @property
@@ -79,7 +79,7 @@ class Shown:
         """The worst that is said of it, None where nobody graded it."""
         if self.turn.failure is not None:
             return "error"
-        return worst_of(mark.state for mark in self.marks) if self.marks else None
+        return worst_of(note.state for note in self.notes) if self.notes else None
 
     @property
     def cited(self) -> bool:
@@ -88,7 +88,7 @@ class Shown:
 
     @property
     def taken(self) -> str:
-        """How long the target took, and what it used, as far as it is known."""
+        """The time and the tokens of the target, as far as they are known."""
         words = [] if self.turn.seconds is None else [span(self.turn.seconds)]
         if (usage := self.turn.usage) is not None and usage.input_tokens + usage.output_tokens:
             words.append(f"{usage.input_tokens + usage.output_tokens:,} tokens")
@@ -103,7 +103,7 @@ class Writer:
     calls: int = 0
 
     def parts(self, messages: Sequence[AnyMessage], turn: int | None) -> list[Part]:
-        """Return what was said and done in a turn, tool calls with their results."""
+        """Return the messages of a turn, and tool calls with their results."""
         answers = {id(call): answer for call, answer in tool_results(messages)}
         answered = {id(answer) for answer in answers.values() if answer is not None}
         return [
@@ -123,7 +123,7 @@ class Writer:
         calls = (message.tool_calls or ()) if isinstance(message, AIMessage) else ()
         text = safe(words_of(message))
         if text or not calls:
-            yield Said(message.role, self.register.pieces(text, turn, said=message.role == "assistant"))
+            yield Spoken(message.role, self.register.pieces(text, turn, by_assistant=message.role == "assistant"))
         for call in calls:
             yield self._called(call, answers.get(id(call)), turn)
 
@@ -131,20 +131,20 @@ class Writer:
         reference = f"c{self.calls}"
         self.calls += 1
         cited = self.register.call(reference, turn)
-        given = _cut(safe(call.function.arguments))
+        arguments_text = _cut(safe(call.function.arguments))
         returned = None if answer is None else _cut(safe(words_of(answer)))
         return Called(
             name=safe(call.name),
-            short=_short(given),
+            short=_short(arguments_text),
             brief="no result" if returned is None else one_line(returned, 48),
-            arguments=self.register.pieces(given, turn, said=False),
-            result=None if returned is None else self.register.pieces(returned, turn, said=False),
+            arguments=self.register.pieces(arguments_text, turn, by_assistant=False),
+            result=None if returned is None else self.register.pieces(returned, turn, by_assistant=False),
             quote=cited,
         )
 
 
 def thoughts(test: Test | None, index: int) -> list[Thought]:
-    """Return what the tester did and thought before it spoke in a turn, counted from 0."""
+    """Return the steps and the reasoning of the tester before its message in a turn, counted from 0."""
     if test is None or index >= len(test.history):
         return []
     turn = test.history[index]
@@ -155,7 +155,7 @@ def thoughts(test: Test | None, index: int) -> list[Thought]:
 
 
 def judged(test: Test | None, index: int) -> str:
-    """Return what the judge of the goal said after a turn, counted from 0; nothing where it said the same before."""
+    """Return the judgement of the goal after a turn, counted from 0; empty if it is the same as before."""
     if test is None or index >= len(test.history):
         return ""
     before, after = (test.history[at].evaluation for at in (max(index - 1, 0), index))
@@ -163,7 +163,7 @@ def judged(test: Test | None, index: int) -> str:
 
 
 def steps(taken: Iterable[Step]) -> list[Thought]:
-    """Return the steps that a tester took, each with what came of it."""
+    """Return the steps of a tester, each with its result."""
     return [_step(step) for step in taken]
 
 
@@ -173,17 +173,17 @@ def _step(step: Step) -> Thought:
 
 
 def _short(arguments: str) -> str:
-    """Return what a tool was given as a call is written in a program, on one line."""
+    """Return the arguments of a tool call on one line, written as in a program."""
     try:
-        read = json.loads(arguments)
+        parsed = json.loads(arguments)
     except (ValueError, RecursionError):
         return one_line(arguments, 72)
-    if not isinstance(read, dict):
+    if not isinstance(parsed, dict):
         return one_line(arguments, 72)
-    given = cast("dict[str, Any]", read)
-    return one_line(", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in given.items()), 72)
+    fields = cast("dict[str, Any]", parsed)
+    return one_line(", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()), 72)
 
 
 def _cut(text: str) -> str:
     left = len(text) - LONGEST
-    return text if left <= 0 else f"{text[:LONGEST]}\n… ({left:,} more characters, all of them in the JSON)"
+    return text if left <= 0 else f"{text[:LONGEST]}\n… ({left:,} more characters; the JSON has all of them)"

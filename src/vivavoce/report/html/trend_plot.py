@@ -1,4 +1,4 @@
-"""The plot of a trend: a band and a line through the means, broken where scores cannot be compared, and flags.
+"""The plot of a trend: a band and a line through the means, interrupted where scores are not comparable, and flags.
 
 Across, places are in percent of the width, and in thousandths of it within a line or a band; down, they are pixels.
 """
@@ -25,7 +25,7 @@ APART = 6.5
 TOP, BOTTOM, ROW = 18, 326, 24
 """Where the scores begin and end, below as many rows of flags as there are, in pixels."""
 LETTERS = 26
-"""Flags that are lettered in the plot; where there are more, only those that break the line are."""
+"""Flags that are lettered in the plot; if there are more, only those that interrupt the line are lettered."""
 DATES = 7
 """Dates below the axis, at most."""
 
@@ -52,12 +52,12 @@ class Axis:
         return cls(max(low, 0.0), max(min(high, 1.0), low + step), top, bottom)
 
     def at(self, value: float) -> float:
-        """Return where a score stands."""
+        """Return the position of a score."""
         return round(self.bottom - (self.bottom - self.top) * (value - self.low) / (self.high - self.low), 1)
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
-        """Where the lines of the axis stand, each with its score."""
+        """The positions of the grid lines, each with its score."""
         step = _step(self.high - self.low)
         numbers = range(round(self.low / step), math.floor(self.high / step + 1e-9) + 1)
         return [(self.at(number * step), score(number * step)) for number in numbers]
@@ -76,7 +76,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Where something changed; `double` breaks the line. `letter` is shown if `lettered`, `word` if there is room."""
+    """A change; `double` interrupts the line. `letter` is shown if `lettered`, `word` if there is room."""
 
     x: float
     letter: str
@@ -85,14 +85,14 @@ class Flag:
     level: int
     word: str
     before: bool
-    """Whether the word stands before the flag and not after it."""
+    """Whether the word is placed before the flag."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrendPlot:
     """What is drawn: bands and lines as paths, whiskers for means that stand alone, marks, flags, dates and the gate.
 
-    `last` is where the newest mean stands, written out, and whether the gate failed.
+    `last` is the position and text of the newest mean, and whether the gate failed.
     """
 
     axis: Axis
@@ -107,7 +107,7 @@ class TrendPlot:
 
 
 def trend_plot(points: Sequence[Point], axis: Axis | None = None) -> TrendPlot:
-    """Return the plot of a trend, 380 pixels high; several small ones share an axis that is given."""
+    """Return the plot of a trend, 380 pixels high; several small plots can share one axis."""
     places = [_across(number, len(points)) for number in range(len(points))]
     flags = list(_flags(places, points))
     rows = 1 + max((flag.level for flag in flags if flag.lettered), default=-1)
@@ -158,7 +158,7 @@ def _mark(axis: Axis, x: float, point: Point) -> Mark:
 
 
 def _stretches(placed: Sequence[tuple[float, Point]]) -> Iterator[list[tuple[float, Point]]]:
-    """Yield the runs that one line goes through: a run without a score ends it, and so do other rules."""
+    """Yield the runs that one line goes through: a run without a score ends it, and so does a change of the grader."""
     stretch: list[tuple[float, Point]] = []
     for x, point in placed:
         if point.mean is None or point.breaks:
@@ -216,10 +216,10 @@ def _dates(places: Sequence[float], points: Sequence[Point]) -> Iterator[tuple[f
     """Yield some dates, and the time of day where all runs are of one day."""
     days = {datetime.fromtimestamp(point.started_at).date() for point in points}
     every = max(1, math.ceil((len(points) - 1) / (DATES - 1))) if len(points) > 1 else 1
-    told = ""
+    previous = ""
     for number in range((len(points) - 1) % every, len(points), every):
         then = datetime.fromtimestamp(points[number].started_at)
         text = f"{then.day} {then:%b}" if len(days) > 1 else clock(points[number].started_at)
-        if text != told:
+        if text != previous:
             yield places[number], text
-        told = text
+        previous = text

@@ -20,7 +20,7 @@ def percent(share: float | None) -> str:
 
 
 def span(seconds: float | None) -> str:
-    """Return a length of time, given in seconds, in the unit that suits it."""
+    """Return a duration in seconds as text, in a suitable unit."""
     if seconds is None:
         return "–"
     if seconds < 0.001:
@@ -35,7 +35,7 @@ def span(seconds: float | None) -> str:
 
 
 def dollars(cost: float | None) -> str:
-    """Return an amount of US dollars; small ones keep two digits that say something."""
+    """Return an amount of US dollars; small amounts keep two significant digits."""
     if cost is None:
         return "–"
     return f"${cost:.2f}" if cost >= 0.1 or cost == 0 else f"${cost:.2g}"

@@ -1,4 +1,4 @@
-"""What this server is and has: whether it works, and the metrics that requests may name."""
+"""About this server: its health, and the metrics that requests can use."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ router = APIRouter(prefix="/api/v1", tags=["about"], route_class=StrictRoute, re
 
 @router.get("/health", response_model=Health)
 def health(request: Request) -> Response:
-    """Say whether the server and its store work."""
+    """Check whether the server and its store work."""
     request.app.state.store.runs(limit=1)
     return answer(Health(version=version("vivavoce")))
 
 
 @router.get("/metrics", response_model=list[MetricLine])
 def metrics() -> Response:
-    """List the metrics that requests may name."""
+    """List the metrics that requests can use."""
     return answer([_line(name) for name in registered.names()])
 
 

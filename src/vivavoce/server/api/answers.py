@@ -1,4 +1,4 @@
-"""How the API answers: JSON that every reader takes, and errors as `{"detail": …, "code": …}`."""
+"""Answers of the API: strict JSON, and errors as `{"detail": …, "code": …}`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from vivavoce.server.replies import Problem
 from vivavoce.server.statuses import INVALID, answered, code_of
 
 ERRORS: dict[int | str, dict[str, Any]] = {
-    404: {"model": Problem, "description": "It is not there."},
-    422: {"model": Problem, "description": "The request is wrong."},
-    503: {"model": Problem, "description": "The store cannot be used now."},
+    404: {"model": Problem, "description": "Not found."},
+    422: {"model": Problem, "description": "The request is invalid."},
+    503: {"model": Problem, "description": "The store is not available."},
 }
-"""What every route may answer besides."""
+"""Error answers of every route."""
 
 
 def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -29,7 +29,7 @@ def answer(value: object, status: int = 200, headers: Mapping[str, str] | None =
 
 
 def json_text(value: object) -> str:
-    """Return a value as JSON; half a surrogate pair, which JSON cannot hold, stands escaped."""
+    """Return a value as JSON; half a surrogate pair, which JSON cannot contain, is escaped."""
     try:
         return strict_json(value)
     except PydanticSerializationError:  # it is inside a record
@@ -44,7 +44,7 @@ def refused(
 
 
 def on_error(request: Request, error: Exception) -> Response:
-    """Answer with what is wrong; what is not found is named besides."""
+    """Answer with the error; for a not-found error with the kind and name of the missing thing."""
     policy: ServerPolicy = request.app.state.policy
     found = answered(error)
     fields = {"what": error.what, "name": error.name} if isinstance(error, NotFound) else {}
@@ -53,7 +53,7 @@ def on_error(request: Request, error: Exception) -> Response:
 
 
 def on_invalid(request: Request, error: Exception) -> Response:
-    """Answer a request that has not the form it should have: where, and what; never what it held."""
+    """Answer a malformed request with the place and the problem, but never with its content."""
     del request
     assert isinstance(error, RequestValidationError)
     wrong = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:10]]

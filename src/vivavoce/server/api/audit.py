@@ -1,4 +1,4 @@
-"""The audit log, for those who look after the server."""
+"""The audit log, for administrators."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ router = APIRouter(prefix="/api/v1", tags=["audit"], route_class=StrictRoute, re
 
 @router.get("/audit", response_model=AuditPage, dependencies=[needs("admin")])
 def audit(request: Request, after: After = None, limit: Limit = 50) -> Response:
-    """List who changed what, the newest first: labels, deletions and tokens. It takes the role admin."""
+    """List who changed what, newest first: labels, deletions and tokens. Requires the role admin."""
     return answer(request.app.state.store.audit.entries(after, limit))

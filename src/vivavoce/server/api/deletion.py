@@ -13,11 +13,11 @@ from vivavoce.server.users import needs, user_of
 
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
-_MORE = {409: {"model": Problem, "description": "It is being worked on."}}
+_MORE = {409: {"model": Problem, "description": "The run is in use."}}
 
 
 @router.delete("/runs/{run}", status_code=204, responses={**ERRORS, **_MORE}, dependencies=[needs("admin")])
-def delete_run(request: Request, run: Annotated[str, Path(description="The id of a run, in full.")]) -> Response:
-    """Delete a run with its conversations, scores and labels, for good. It takes the role admin."""
+def delete_run(request: Request, run: Annotated[str, Path(description="The full id of a run.")]) -> Response:
+    """Delete a run with its conversations, scores and labels permanently. Requires the role admin."""
     request.app.state.store.maintenance.delete_run(run, user_of(request).name)
     return Response(status_code=204)

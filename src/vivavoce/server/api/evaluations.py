@@ -1,4 +1,4 @@
-"""Evaluating a conversation now: one that the request brings, or one that the store has."""
+"""Evaluating a conversation now: one in the request, or one in the store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ router = APIRouter(prefix="/api/v1", tags=["evaluations"], route_class=StrictRou
 
 
 class Judged(BaseModel):
-    """Which metrics measure, and who judges for those that ask a model; VIVAVOCE_JUDGE unless it is named."""
+    """The metrics, and the judge for judged metrics; by default VIVAVOCE_JUDGE."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -85,13 +85,13 @@ async def evaluate(request: Request, given: ConversationToJudge) -> Response:
 
 
 @router.post("/test-results/{run}/{sample:path}/evaluations", response_model=Evaluated)
-async def evaluate_test_result(request: Request, run: str, sample: str, given: StoredToJudge) -> Response:
+async def evaluate_test_result(request: Request, run: str, sample: str, body: StoredToJudge) -> Response:
     """Measure a stored conversation with several metrics; nothing in the store changes."""
-    check_metrics(given.metrics)
-    judge = request.app.state.policy.judge(given.judge)
+    check_metrics(body.metrics)
+    judge = request.app.state.policy.judge(body.judge)
     if "/" in run or not sample:
         raise NotFound("run", run)
-    name = f"{run}/{sample if given.trial is None else conversation_name(sample, given.trial)}"
+    name = f"{run}/{sample if body.trial is None else conversation_name(sample, body.trial)}"
 
     def measure() -> EvaluationReport:
         stored = stored_input(request.app.state.store, name)
@@ -101,6 +101,6 @@ async def evaluate_test_result(request: Request, run: str, sample: str, given: S
 
 
 async def _report(request: Request, measure: Callable[[], EvaluationReport]) -> Response:
-    """Measure in a thread; those that wait for judges are never so many that no page is answered any more."""
+    """Measure in a thread; their number is limited, so that pages are still answered while judges are slow."""
     report = await to_thread.run_sync(measure, limiter=request.app.state.evaluations)
     return answer({"results": dict(report), "all_passed": report.all_passed, "usage": report.usage})

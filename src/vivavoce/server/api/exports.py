@@ -1,4 +1,4 @@
-"""A graded run as a file for another program, whole or not at all."""
+"""A graded run as a file for another program, complete or not at all."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ KINDS: Mapping[ExportFormat, tuple[str, str]] = {
     "github": ("text/plain; charset=utf-8", ".txt"),
     "parquet": ("application/vnd.apache.parquet", ".parquet"),
 }
-"""The type of each format, and the ending of its file."""
+"""The content type of each format, and its file extension."""
 
 CHUNK = 2**18
 """Bytes that are sent at a time."""
@@ -71,7 +71,7 @@ class FileAnswer(StreamingResponse):
 async def export_run(
     request: Request,
     run: RunName,
-    to: Annotated[ExportFormat, Query(alias="format", description="As `viva export` has them.")] = "json",
+    to: Annotated[ExportFormat, Query(alias="format", description="The formats of `viva export`.")] = "json",
     grading: GradingName = None,
 ) -> Response:
     """Return a graded run as a file; it is complete before the first byte is sent."""
@@ -82,7 +82,7 @@ async def export_run(
 
 
 def _made(store: Store, run: str, grading: str | None, to: ExportFormat) -> tuple[IO[bytes], str]:
-    """Return the file, which nobody else can open, and what to call it.
+    """Return the file, which nobody else can open, and its name.
 
     Raises:
         UsageError: there is no such run or grading, or the run was deleted meanwhile.
@@ -103,4 +103,4 @@ def _file(store: Store, run: Run, grading: Grading, to: ExportFormat) -> IO[byte
     except (OSError, UsageError) as error:
         if isinstance(error, UsageError) and not isinstance(error.__cause__, OSError):
             raise
-        raise StoreError(f"the file cannot be made: {error}") from error
+        raise StoreError(f"the file cannot be created: {error}") from error

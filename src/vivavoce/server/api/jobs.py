@@ -1,4 +1,4 @@
-"""Jobs: work that outlasts a request, with news of it as server-sent events."""
+"""Jobs: background work, with its events as server-sent events."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from vivavoce.server.replies import JobPage, Problem
 router = APIRouter(prefix="/api/v1", tags=["jobs"], route_class=StrictRoute, responses=ERRORS)
 
 PING = 15
-"""Seconds of silence after which a stream says that it is still there."""
+"""Seconds of silence after which a stream sends a keep-alive."""
 
 FAREWELL = 60
-"""Seconds that a stream has to tell of the end of its job when the server ends, which first ends its jobs."""
+"""Seconds that a stream has to report the end of its job when the server stops."""
 
 _MORE = {409: {"model": Problem, "description": "The key was used for another request."}, 429: {"model": Problem}}
 
@@ -30,19 +30,19 @@ _MORE = {409: {"model": Problem, "description": "The key was used for another re
 @router.post("/jobs", status_code=202, response_model=JobRecord, responses={**ERRORS, **_MORE})
 def submit(
     request: Request,
-    given: Annotated[JobRequest, Body()],
+    body: Annotated[JobRequest, Body()],
     idempotency_key: Annotated[
-        str | None, Header(min_length=1, max_length=200, description="The same key never begins a second job.")
+        str | None, Header(min_length=1, max_length=200, description="The same key never starts a second job.")
     ] = None,
 ) -> Response:
-    """Begin a job; `Location` is where it is."""
-    record = _jobs(request).submit(given, idempotency_key)
+    """Start a job; `Location` is its address."""
+    record = _jobs(request).submit(body, idempotency_key)
     return answer(record, 202, {"location": f"/api/v1/jobs/{record.id}"})
 
 
 @router.get("/jobs", response_model=JobPage)
 def jobs(request: Request, after: str | None = None, limit: Annotated[int, Query(ge=1, le=500)] = 50) -> Response:
-    """List jobs, the newest first."""
+    """List jobs, newest first."""
     found = _jobs(request).list(after, limit + 1)
     following = found[limit - 1].id if len(found) > limit else None
     return answer(JobPage(jobs=found[:limit], next=following))
@@ -56,7 +56,7 @@ def job(request: Request, job: str) -> Response:
 
 @router.delete("/jobs/{job}", status_code=202, response_model=JobRecord)
 def cancel(request: Request, job: str) -> Response:
-    """Have a job finish what is in flight and end; asked a second time, drop that too."""
+    """Stop a job after the conversations in progress; a second request stops these, too."""
     return answer(_jobs(request).cancel(job), 202)
 
 
@@ -68,23 +68,25 @@ def cancel(request: Request, job: str) -> Response:
 async def events(
     request: Request,
     job: str,
-    after: Annotated[int, Query(ge=0, le=2**53, description="The same, where no header can be sent.")] = 0,
-    last_event_id: Annotated[str | None, Header(description="The last event that was seen; those after it come.")] = (
-        None
-    ),
+    after: Annotated[
+        int, Query(ge=0, le=2**53, description="The same as Last-Event-ID, for clients that cannot send headers.")
+    ] = 0,
+    last_event_id: Annotated[
+        str | None, Header(description="The last event that the client has; later events follow.")
+    ] = (None),
 ) -> Response:
-    """Tell what happened in a job and what happens, until it is over."""
-    told = last_event_id or ""
-    seen = int(told) if told.isascii() and told.isdigit() and len(told) < 16 else after
+    """Stream the past and future events of a job until it is over."""
+    last = last_event_id or ""
+    seen = int(last) if last.isascii() and last.isdigit() and len(last) < 16 else after
     stream = _stream(_jobs(request).get(job), seen)
     return EventSourceResponse(stream, ping=PING, shutdown_grace_period=FAREWELL, headers={"x-accel-buffering": "no"})
 
 
 async def _stream(job: Job, seen: int) -> AsyncIterator[ServerSentEvent]:
-    told: JobEvent | None = None
-    async for told in job.follow(seen):
-        yield ServerSentEvent(json_text(told), event=told.kind, id=str(told.id))
-    if told is None:  # it was over before this server began, or its end has been told: a client need not come again
+    event: JobEvent | None = None
+    async for event in job.follow(seen):
+        yield ServerSentEvent(json_text(event), event=event.kind, id=str(event.id))
+    if event is None:  # the job ended before this server started, or its end was already sent: no need to reconnect
         record = job.record
         end = JobEvent(id=max(seen, 1), kind="ended", done=record.done, errors=record.errors, job=record)
         yield ServerSentEvent(json_text(end), event="ended", id=str(end.id))

@@ -1,4 +1,4 @@
-"""Labels: what people say of conversations and turns, beside the scores, and how far a judge agrees with them."""
+"""Labels: human verdicts on conversations and turns, and the agreement of a judge with them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,14 @@ from vivavoce.store.store import Store
 
 router = APIRouter(prefix="/api/v1", tags=["labels"], route_class=StrictRoute, responses=ERRORS)
 
-Target = Annotated[str | None, Query(description="Needed where the run has several.")]
-Turn = Annotated[
-    int | None, Query(ge=0, le=2**31 - 1, description="A turn, from 0; the whole conversation unless given.")
-]
-Grader = Annotated[str, Query(description="Whose question is answered; no grader's unless given.")]
-Author = Annotated[str | None, Query(description="Only what this person says.")]
+Target = Annotated[str | None, Query(description="Required if the run has several targets.")]
+Turn = Annotated[int | None, Query(ge=0, le=2**31 - 1, description="A turn, from 0; default: the whole conversation.")]
+Grader = Annotated[str, Query(description="The grader whose question is answered; default: none.")]
+Author = Annotated[str | None, Query(description="Only labels by this person.")]
 
 
 class LabelToSet(BaseModel):
-    """What somebody says; `blind` where the judge's own answer was hidden from them."""
+    """A label; `blind` if the score of the judge was hidden."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -49,7 +47,7 @@ def labels(
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
-    """List the labels of a run in the order in which they were first given."""
+    """List the labels of a run, oldest first."""
     store: Store = request.app.state.store
     found = store.run(run)
     if grader:
@@ -61,9 +59,9 @@ def labels(
 def agreement(
     request: Request,
     run: RunName,
-    grader: Annotated[str, Query(description="Whose scores are compared with the labels.")],
+    grader: Annotated[str, Query(description="The grader whose scores are compared with the labels.")],
     author: Author = None,
-    turns: Annotated[bool, Query(description="Compare turn by turn, not whole conversations.")] = False,
+    turns: Annotated[bool, Query(description="Compare labels of turns, not of whole conversations.")] = False,
     grading: GradingName = None,
 ) -> Response:
     """Compare the labels of a run with the scores of a grader; several labels of one conversation are as many pairs."""
@@ -75,7 +73,7 @@ def agreement(
 
 @router.get("/runs/{run}/samples/{sample:path}/{trial}/labels", response_model=list[Label])
 def of_conversation(request: Request, run: RunName, sample: str, trial: Trial, target: Target = None) -> Response:
-    """Return what people say of a conversation and of its turns, the oldest first."""
+    """Return the labels of a conversation and of its turns, oldest first."""
     place = _place(request, run, AttemptKey(sample, target or "", trial))
     return answer(request.app.state.store.labels.of(place.run_id, place.key))
 
@@ -86,14 +84,14 @@ def put(
     run: RunName,
     sample: str,
     trial: Trial,
-    given: LabelToSet,
+    body: LabelToSet,
     target: Target = None,
     turn: Turn = None,
     grader: Grader = "",
 ) -> Response:
-    """Say something of a conversation or of a turn, in place of what the same person said there; no score changes."""
+    """Label a conversation or a turn; this replaces the same person's earlier label there. No score changes."""
     place = _place(request, run, AttemptKey(sample, target or "", trial), turn, grader)
-    label = now_label(place, given.verdict, given.note, blind=given.blind)
+    label = now_label(place, body.verdict, body.note, blind=body.blind)
     request.app.state.store.labels.set(place.run_id, label)
     return answer(label)
 
@@ -108,18 +106,18 @@ def delete(
     turn: Turn = None,
     grader: Grader = "",
 ) -> Response:
-    """Take back what one has said, and return it."""
+    """Remove one's own label, and return it."""
     place = _place(request, run, AttemptKey(sample, target or "", trial), turn, grader)
     return answer(request.app.state.store.labels.remove(place))
 
 
 def _place(request: Request, run: str, key: AttemptKey, turn: int | None = None, grader: str = "") -> LabelPlace:
-    """Return where a label of the user stands; a target that nobody named is the only one there is."""
+    """Return the place of a label of the user; without a target in the request, the run must have only one."""
     store: Store = request.app.state.store
     found = store.run(run)
     if not key.target:
         same = [one.key for one in store.attempts(found.id, sample_id=key.sample_id) if one.key.trial == key.trial]
         if len(same) > 1:
-            raise UsageError(f"name the target, which is one of {', '.join(one.target for one in same)}")
+            raise UsageError(f"name the target, one of {', '.join(one.target for one in same)}")
         key = same[0] if same else key
     return LabelPlace(found.id, key, turn, grader, user_of(request).name)

@@ -22,10 +22,10 @@ from vivavoce.store.store import Store
 router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, responses=ERRORS)
 
 Limit = Annotated[int, Query(ge=1, le=500, description="How many, at most.")]
-After = Annotated[str | None, Query(description="Where to go on: `next` of the page before.")]
-GradingName = Annotated[str | None, Query(description="A set of scores; the newest complete one unless named.")]
+After = Annotated[str | None, Query(description="The cursor: `next` of the previous page.")]
+GradingName = Annotated[str | None, Query(description="A set of scores; default: the newest complete one.")]
 Filter = Annotated[str, Query(description='Such as `state:error goal<0.5 text:"refund" target:bot -tag:slow`.')]
-RunName = Annotated[str, Path(description="A run: its id, the beginning or the end of it, or `latest`.")]
+RunName = Annotated[str, Path(description="A run: its id, the beginning or end of its id, or `latest`.")]
 Trial = Annotated[int, Path(ge=0, le=2**31 - 1)]
 
 
@@ -36,7 +36,7 @@ def runs(
     limit: Limit = 50,
     suite: str | None = None,
     status: Status | None = None,
-    text: Annotated[str | None, Query(description="A part of the name of the run or of its suite.")] = None,
+    text: Annotated[str | None, Query(description="Part of the id of the run or of the name of its suite.")] = None,
 ) -> Response:
     """List runs, the newest first."""
     return answer(_store(request).browse.runs(after, limit, suite=suite, status=status, text=text))
@@ -62,14 +62,17 @@ def samples(
     request: Request,
     run: RunName,
     filter: Filter = "",  # noqa: A002 - it is called so in the address
-    sort: Annotated[str, Query(description="`position`, `worst`, `seconds`, `turns` or a grader; `-` goes down.")] = (
-        "position"
-    ),
+    sort: Annotated[
+        str,
+        Query(
+            description="`position`, `worst`, `seconds`, `turns` or a grader; a leading `-` sorts in descending order."
+        ),
+    ] = ("position"),
     after: After = None,
     limit: Limit = 50,
     grading: GradingName = None,
 ) -> Response:
-    """List the samples of a run with their scores, without what was said."""
+    """List the samples of a run with their scores, without messages."""
     return _samples(request, _graded(request, run, grading)[1], filter, sort, after, limit)
 
 
@@ -77,7 +80,7 @@ def samples(
 def errors(
     request: Request, run: RunName, after: After = None, limit: Limit = 50, grading: GradingName = None
 ) -> Response:
-    """List the samples of a run that something broke, each with what."""
+    """List the samples of a run with an error, each with its error."""
     return _samples(request, _graded(request, run, grading)[1], "state:error", "position", after, limit)
 
 
@@ -109,7 +112,7 @@ def turns(
     limit: Limit = 50,
     grading: GradingName = None,
 ) -> Response:
-    """List the turns of one conversation, each with what the graders say of it."""
+    """List the turns of one conversation, each with its scores."""
     found = _graded(request, run, grading)[1]
     page = _store(request).browse.turns(found, sample, trial, target=target, after=after, limit=limit)
     return answer(page.model_dump(exclude_unset=True))
@@ -138,15 +141,17 @@ def sample(
 def comparison(
     request: Request,
     a: Annotated[str, Query(description="A run.")],
-    b: Annotated[str, Query(description="The run that is compared with it.")],
+    b: Annotated[str, Query(description="The run to compare it with.")],
 ) -> Response:
     """Compare two runs: the figures of each grader over the scenarios of both, and the samples that flipped."""
     one, other = _graded(request, a, None)[1], _graded(request, b, None)[1]
     return answer(request.app.state.comparisons.compare(_store(request), one, other))
 
 
-def _samples(request: Request, grading: Grading, wanted: str, sort: str, after: str | None, limit: int) -> Response:
-    store, terms = _store(request), parse_filter(wanted)
+def _samples(
+    request: Request, grading: Grading, filter_text: str, sort: str, after: str | None, limit: int
+) -> Response:
+    store, terms = _store(request), parse_filter(filter_text)
     check_graders(grading, terms, sort)
     page = store.browse.samples(grading.id, terms, sort=sort, after=after, limit=limit)
     matches = store.browse.count_samples(grading.id, terms) if after is None else None

@@ -1,4 +1,4 @@
-"""Full-text search over what was said, and over what judges wrote."""
+"""Full-text search in messages and in the reasons of scores."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, res
 @router.get("/search", response_model=SearchPage)
 def search(
     request: Request,
-    wanted: Annotated[str, Query(alias="q", description="Words that must all be there; case and accents are one.")],
-    run: Annotated[str | None, Query(description="Where to look; everywhere unless it is named.")] = None,
+    text: Annotated[str, Query(alias="q", description="Words that must all occur; case and accents are ignored.")],
+    run: Annotated[str | None, Query(description="Where to search; default: everywhere.")] = None,
     after: After = None,
     limit: Limit = 50,
 ) -> Response:
-    """Find words in what was said and in rationales, the newest first."""
+    """Find words in messages and in reasons, newest first."""
     store = cast("Store", request.app.state.store)
     before: int | None = None if after is None else read_place(after, int)[0]
     within = None if run is None else store.run(run).id
-    hits = store.search(wanted, run=within, limit=limit + 1, before=before)
+    hits = store.search(text, run=within, limit=limit + 1, before=before)
     following = encode_cursor((hits[limit - 1].number,)) if len(hits) > limit else None
     return answer(SearchPage(hits=[_found(hit) for hit in hits[:limit]], next=following))
 

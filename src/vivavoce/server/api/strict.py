@@ -1,4 +1,4 @@
-"""Requests read strictly: JSON without NaN, keys twice, half characters or endless nesting; no unknown parameter."""
+"""Strict requests: JSON without NaN, duplicate keys, lone surrogates or endless nesting; no unknown parameters."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LONGEST = 80
 
 
 class StrictRequest(Request):
-    """A request whose body is JSON that says one thing only."""
+    """A request whose body must be unambiguous JSON."""
 
     async def json(self) -> Any:
         """Return the body read.
 
         Raises:
-            HTTPException: it is no such JSON.
+            HTTPException: the body is not such JSON.
         """
         try:
             text = (await self.body()).decode("utf-8")
@@ -34,15 +34,15 @@ class StrictRequest(Request):
         except UnicodeEncodeError as error:
             raise HTTPException(422, "the body holds half a surrogate pair, which is not a character") from error
         except (BrokenJson, UnicodeDecodeError) as error:
-            raise HTTPException(422, f"the body is not JSON as it should be: {error}") from error
+            raise HTTPException(422, f"the body is not valid JSON: {error}") from error
         return value
 
 
 class StrictRoute(APIRoute):
-    """A route whose requests are read so; a parameter that it does not have is refused, not passed over."""
+    """A route with strict requests; an unknown parameter is refused, not ignored."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler of the framework, given such a request."""
+        """Return the handler of the framework, called with a strict request."""
         handle = super().get_route_handler()
         known = {parameter.alias for parameter in self.dependant.query_params}
 

@@ -17,12 +17,10 @@ router = APIRouter(prefix="/api/v1", tags=["runs"], route_class=StrictRoute, res
 def trends(
     request: Request,
     suite: Annotated[str, Query(description="The name of a suite.")],
-    grader: Annotated[str | None, Query(description="The one runs are known by unless it is named.")] = None,
-    target: Annotated[
-        str | None, Query(description="Where runs have several; the first one unless it is named.")
-    ] = None,
-    first: Annotated[str | None, Query(alias="from", description="The run to begin with.")] = None,
-    last: Annotated[str | None, Query(alias="to", description="The run to end with.")] = None,
+    grader: Annotated[str | None, Query(description="A grader; default: the headline grader of the runs.")] = None,
+    target: Annotated[str | None, Query(description="A target, if runs have several; default: the first one.")] = None,
+    first: Annotated[str | None, Query(alias="from", description="The first run.")] = None,
+    last: Annotated[str | None, Query(alias="to", description="The last run.")] = None,
     limit: Annotated[int, Query(ge=1, le=500, description="How many runs, at most.")] = LIMIT,
 ) -> Response:
     """Return the means of a grader over the newest runs of a suite, or some others, and what changed between them."""

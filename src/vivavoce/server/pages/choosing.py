@@ -1,4 +1,4 @@
-"""Which two runs to compare: a form, and the newest pair of each suite."""
+"""Choosing two runs to compare: a form, and the newest pair of each suite."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from vivavoce.store.browse.listing import RunEntry
 from vivavoce.store.store import Store
 
 OFFERED = 60
-"""Runs that the form offers, and that pairs are sought among."""
+"""Runs that the form offers and that pairs are taken from."""
 PAIRS = 8
 """Pairs of runs that are offered."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two runs of one suite that follow each other."""
+    """Two consecutive runs of one suite."""
 
     suite: str
     a: RunEntry
@@ -29,7 +29,7 @@ class Pair:
 
 
 def choice(store: Store, a: str, b: str, problem: str = "", targets: tuple[str, str] = ("", "")) -> dict[str, object]:
-    """Return what the form needs; runs of the suite of the one that is named already come first."""
+    """Return the values for the form; runs of the suite of a chosen run come first."""
     newest = store.browse.runs(limit=OFFERED).runs
     known = _known(store, a or b)
     mine = store.browse.runs(limit=OFFERED // 2, suite=known.suite).runs if known else []
@@ -47,7 +47,7 @@ def choice(store: Store, a: str, b: str, problem: str = "", targets: tuple[str, 
 
 
 def compare_with_before(store: Store, run: Run) -> str | None:
-    """Return the address of the comparison with the run of the same suite before a run, None where that has none."""
+    """Return the address of the comparison with the previous run of the same suite, None if there is none."""
     earlier = store.browse.runs(encode_cursor((run.started_at, run.id)), 1, suite=run.suite).runs
     return next((compare_page(a=one.id, b=run.id) for one in earlier if one.grading is not None), None)
 
@@ -60,7 +60,7 @@ def _known(store: Store, name: str) -> Run | None:
 
 
 def _pairs(runs: Sequence[RunEntry]) -> list[Pair]:
-    """Return the two newest runs of each suite, the suite that ran last first."""
+    """Return the two newest runs of each suite, the most recent suite first."""
     suites: dict[str, list[RunEntry]] = {}
     for one in runs:
         suites.setdefault(one.suite, []).append(one)

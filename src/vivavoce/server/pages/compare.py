@@ -1,4 +1,4 @@
-"""The comparison of two runs: what changed and how sure that is, and the samples that show it."""
+"""The comparison of two runs: what changed, how certain that is, and the samples that show it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Kind: TypeAlias = Literal["worsened", "improved", "broke", "fixed", "unmatched_a
 
 
 class Named(BaseModel):
-    """Which runs, with which scores and targets where there are several; an empty name is none."""
+    """The runs, with their scores and targets if there are several; an empty name counts as none."""
 
     a: str = ""
     b: str = ""
@@ -70,12 +70,12 @@ def compare_runs(request: Request, named: Annotated[Named, Query()]) -> Response
         problem = safe("; ".join(map(str, error.problems)))
         return page("choose_runs.html", choice(store, a, b, problem, targets), answered(error).status)
     kind = next((kind for kind in get_args(Kind) if kind == named.only), None)
-    return page("compare.html", _values(_Asked(store, sides, found, named.grader, kind, named.first)))
+    return page("compare.html", _values(_View(store, sides, found, named.grader, kind, named.first)))
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Two graded runs; `named` is what the address says besides the runs."""
+    """Two graded runs; `named` are the other parameters of the address."""
 
     a: Run
     b: Run
@@ -106,7 +106,7 @@ class Sides:
         return cls(a, b, grading_a, grading_b, kept)
 
     def compare(self, store: Store, comparisons: Comparisons) -> Comparison:
-        """Compare them; no flip says why.
+        """Compare them, without reasons of flips.
 
         Raises:
             UsageError: a target does not exist, or no target is on both sides.
@@ -116,8 +116,8 @@ class Sides:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What was asked for, and the comparison."""
+class _View:
+    """The request, and the comparison."""
 
     store: Store
     sides: Sides
@@ -127,14 +127,14 @@ class _Asked:
     first: int
 
     def link(self, **changed: str | int | None) -> str:
-        """Return the address of this page with something changed."""
+        """Return the address of this page with changed parameters."""
         kept = {**self.sides.named, "grader": self.grader or None}
         return compare_page(**{**kept, **changed})
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A sample in a list: what it is about, its ids, its scores where it flipped, and why."""
+    """A sample in a list: its title, its ids, its scores if it flipped, and the reason."""
 
     title: str
     name: str
@@ -145,7 +145,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """Some samples of a kind, of how many."""
+    """Some samples of a kind, and their total number."""
 
     kind: Kind
     lines: list[_Line]
@@ -155,29 +155,29 @@ class _List:
     after: str | None = None
 
 
-def _values(asked: _Asked) -> dict[str, object]:
-    found, sides = asked.found, asked.sides
+def _values(view: _View) -> dict[str, object]:
+    found, sides = view.found, view.sides
     target = found.targets[0]
     headline = str(gate_of(sides.grading_b).get("metric_key") or "reward")
-    shown = next((one for one in target.graders if one.name == asked.grader), None) or lead(target.graders, headline)
+    shown = next((one for one in target.graders if one.name == view.grader), None) or lead(target.graders, headline)
     scale = scale_of(target.graders)
     return {
         "section": "compare",
         "found": found,
         "target": target,
-        "heads": _heads(asked, target),
+        "heads": _heads(view, target),
         "finding": "" if found.same else safe(finding(target, shown)),
         "differences": [
-            difference(one, scale, asked.link(grader=one.name) + "#flips", shown=one is shown) for one in target.graders
+            difference(one, scale, view.link(grader=one.name) + "#flips", shown=one is shown) for one in target.graders
         ],
         "scale": scale,
         "signed": signed,
         "shown": shown,
         "chance": uneven(shown) if shown else None,
-        "lists": _lists(asked, target, shown),
-        "only": asked.only,
-        "whole": asked.link(),
-        "targets": _targets(asked),
+        "lists": _lists(view, target, shown),
+        "only": view.only,
+        "whole": view.link(),
+        "targets": _targets(view),
         "changed": [one for one in target.graders if one.note],
         "regrade": [
             (side, new_job_page(grade=run.id), _command(run)) for side, run in (("A", sides.a), ("B", sides.b))
@@ -186,9 +186,9 @@ def _values(asked: _Asked) -> dict[str, object]:
     }
 
 
-def _heads(asked: _Asked, target: TargetComparison) -> list[dict[str, object]]:
-    """Return what stands above each side."""
-    sides = asked.sides
+def _heads(view: _View, target: TargetComparison) -> list[dict[str, object]]:
+    """Return the heads of both sides."""
+    sides = view.sides
     return [
         {
             "side": side,
@@ -207,43 +207,43 @@ def _heads(asked: _Asked, target: TargetComparison) -> list[dict[str, object]]:
     ]
 
 
-def _targets(asked: _Asked) -> list[tuple[str, str, str]]:
-    """Return the pairs of targets that can be chosen, where there are several."""
-    pairs = [(one.target_a, one.target_b) for one in asked.found.targets]
-    return [(*pair, asked.link(target_a=pair[0], target_b=pair[1])) for pair in pairs] if len(pairs) > 1 else []
+def _targets(view: _View) -> list[tuple[str, str, str]]:
+    """Return the pairs of targets to choose from, if there are several."""
+    pairs = [(one.target_a, one.target_b) for one in view.found.targets]
+    return [(*pair, view.link(target_a=pair[0], target_b=pair[1])) for pair in pairs] if len(pairs) > 1 else []
 
 
 def _command(run: Run) -> str:
     return f"viva grade {shlex.quote(safe(run.id))} --suite FILE"
 
 
-def _lists(asked: _Asked, target: TargetComparison, shown: GraderComparison | None) -> dict[Kind, _List]:
-    """Return the samples of each kind, or some more of the one that is asked for."""
-    kinds = get_args(Kind) if asked.only is None else (asked.only,)
-    return {kind: _list(asked, kind, target, shown) for kind in kinds}
+def _lists(view: _View, target: TargetComparison, shown: GraderComparison | None) -> dict[Kind, _List]:
+    """Return the samples of each kind, or more of the requested kind."""
+    kinds = get_args(Kind) if view.only is None else (view.only,)
+    return {kind: _list(view, kind, target, shown) for kind in kinds}
 
 
-def _list(asked: _Asked, kind: Kind, target: TargetComparison, shown: GraderComparison | None) -> _List:
+def _list(view: _View, kind: Kind, target: TargetComparison, shown: GraderComparison | None) -> _List:
     everything: Sequence[Flip | str] = (
         getattr(target, kind) if kind.startswith("unmatched") else (getattr(shown, kind) if shown else ())
     )
-    first = asked.first if asked.only else 0
+    first = view.first if view.only else 0
     some = everything[first : first + SHOWN]
     lines = (
-        _flips(asked, target, shown, kind, [one for one in some if isinstance(one, Flip)])
+        _flips(view, target, shown, kind, [one for one in some if isinstance(one, Flip)])
         if shown is not None and kind in ("worsened", "improved")
-        else _samples(asked, target, kind, [one for one in some if isinstance(one, str)])
+        else _samples(view, target, kind, [one for one in some if isinstance(one, str)])
     )
-    before = asked.link(only=kind, **{"from": max(first - SHOWN, 0) or None}) if first else None
-    after = asked.link(only=kind, **{"from": first + SHOWN}) if first + SHOWN < len(everything) else None
-    return _List(kind, lines, len(everything), asked.link(only=kind), before, after)
+    before = view.link(only=kind, **{"from": max(first - SHOWN, 0) or None}) if first else None
+    after = view.link(only=kind, **{"from": first + SHOWN}) if first + SHOWN < len(everything) else None
+    return _List(kind, lines, len(everything), view.link(only=kind), before, after)
 
 
 def _flips(
-    asked: _Asked, target: TargetComparison, shown: GraderComparison, kind: Kind, some: Sequence[Flip]
+    view: _View, target: TargetComparison, shown: GraderComparison, kind: Kind, some: Sequence[Flip]
 ) -> list[_Line]:
-    """Return flips with what the side says that failed."""
-    store, sides = asked.store, asked.sides
+    """Return flips with the reason of the failing side."""
+    store, sides = view.store, view.sides
     worse = kind == "worsened"
     grading, name = (sides.grading_b, target.target_b) if worse else (sides.grading_a, target.target_a)
     ids = [one.sample_b if worse else one.sample_a for one in some]
@@ -267,11 +267,11 @@ def _flips(
     ]
 
 
-def _samples(asked: _Asked, target: TargetComparison, kind: Kind, ids: Sequence[str]) -> list[_Line]:
-    """Return samples that only one side has, or could score, each leading to its conversation there."""
-    sides = asked.sides
+def _samples(view: _View, target: TargetComparison, kind: Kind, ids: Sequence[str]) -> list[_Line]:
+    """Return samples that only one side has, or has scored, each with a link to its conversation."""
+    sides = view.sides
     on_a = kind == "unmatched_a"
     run, name = (sides.a, target.target_a) if on_a else (sides.b, target.target_b)
     grading = sides.named["grading_a" if on_a else "grading_b"]
-    about = asked.store.scenarios.titles(run.id, name, ids)
+    about = view.store.scenarios.titles(run.id, name, ids)
     return [_Line(about.get(one, one), one, sample_page(run.id, one, target=name, grading=grading)) for one in ids]

@@ -1,4 +1,4 @@
-"""Two conversations about the same sample beside each other."""
+"""Two conversations about the same sample, side by side."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 
 class NamedSamples(Named):
-    """Which samples besides, and from which turn on; the second is called as the first unless it is named."""
+    """The samples, and the first turn; the second sample has the id of the first by default."""
 
     sample_a: str
     sample_b: str = ""
@@ -39,22 +39,22 @@ class NamedSamples(Named):
 
 @router.get("/compare/samples")
 def compare_samples(request: Request, named: Annotated[NamedSamples, Query()]) -> Response:
-    """Show two conversations; without a trial it is the one in which they differ most."""
+    """Show two conversations; without a trial, the one in which they differ most."""
     store = cast("Store", request.app.state.store)
     sides = Sides.read(store, named)
     if named.grader:
         check_grader(named.grader, sides.grading_a, sides.grading_b)
     sample_b = named.sample_b or named.sample_a
     comparisons: Comparisons = request.app.state.comparisons
-    asked = _Asked(store, comparisons, sides, named.sample_a, sample_b, named.grader or None, named.only or None)
+    view = _View(store, comparisons, sides, named.sample_a, sample_b, named.grader or None, named.only or None)
     ones = _outcomes(store, sides.a, sides.grading_a, named.sample_a, named.target_a)
     others = _outcomes(store, sides.b, sides.grading_b, sample_b, named.target_b)
     both = _chosen(ones, others, None if named.trial is None else to_index(named.trial))
-    return page("side_by_side.html", _values(asked, both, _trials(ones, others), to_index(named.first)))
+    return page("side_by_side.html", _values(view, both, _trials(ones, others), to_index(named.first)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _View:
     store: Store
     comparisons: Comparisons
     sides: Sides
@@ -64,14 +64,14 @@ class _Asked:
     only: str | None
 
     def link(self, *, trial: int | None = None, turn: int | None = None, **changed: str | None) -> str:
-        """Return the address of this page with something changed."""
+        """Return the address of this page with changed parameters."""
         kept = {**self.sides.named, "sample_a": self.sample_a, "sample_b": self.sample_b}
         named = {**kept, "grader": self.grader, "only": self.only, **changed}
         return compared_samples(trial=trial, turn=turn, **named)
 
 
 def _outcomes(store: Store, run: Run, grading: Grading, sample: str, target: str) -> list[Outcome]:
-    """Return the trials of a sample against one target, the first one that there is unless it is named."""
+    """Return the trials of a sample for one target, by default for the first one."""
     found = list(store.outcomes(grading.id, sample_id=sample))
     chosen = target or next((one.attempt.key.target for one in found), "")
     mine = [one for one in found if one.attempt.key.target == chosen]
@@ -92,7 +92,7 @@ def _chosen(ones: Sequence[Outcome], others: Sequence[Outcome], trial: int | Non
     if not pairs:
         if trial is not None:
             raise NotFound("trial", str(trial), within="both runs")
-        raise UsageError("the two runs have no trial in common")
+        raise UsageError("the two runs have no common trial")
     return max(pairs, key=lambda pair: abs(_total(pair[0]) - _total(pair[1])))
 
 
@@ -102,7 +102,7 @@ def _total(outcome: Outcome) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a flip stands among those of its kind, counted from 1, and the addresses of those beside it."""
+    """The place of a flip among those of its kind, counted from 1, and the addresses of its neighbours."""
 
     number: int
     total: int
@@ -110,62 +110,62 @@ class _Place:
     after: str | None
 
 
-def _place(asked: _Asked) -> _Place | None:
-    """Return the place among the flips that the reader comes from, None where they come from elsewhere."""
-    if asked.grader is None or asked.only not in ("worsened", "improved"):
+def _place(view: _View) -> _Place | None:
+    """Return the place among the flips that the reader comes from, None if they come from elsewhere."""
+    if view.grader is None or view.only not in ("worsened", "improved"):
         return None
-    found = asked.sides.compare(asked.store, asked.comparisons)
-    grader = next((one for one in found.targets[0].graders if one.name == asked.grader), None)
-    flips: list[Flip] = getattr(grader, asked.only) if grader else []
-    number = next((i for i, one in enumerate(flips) if one.sample_a == asked.sample_a), None)
+    found = view.sides.compare(view.store, view.comparisons)
+    grader = next((one for one in found.targets[0].graders if one.name == view.grader), None)
+    flips: list[Flip] = getattr(grader, view.only) if grader else []
+    number = next((i for i, one in enumerate(flips) if one.sample_a == view.sample_a), None)
     if number is None:
         return None
 
     def link(place: int) -> str | None:
         if not 0 <= place < len(flips):
             return None
-        return asked.link(sample_a=flips[place].sample_a, sample_b=flips[place].sample_b)
+        return view.link(sample_a=flips[place].sample_a, sample_b=flips[place].sample_b)
 
     return _Place(number + 1, len(flips), link(number - 1), link(number + 1))
 
 
-def _values(asked: _Asked, both: tuple[Outcome, Outcome], trials: Sequence[int], first: int) -> dict[str, object]:
+def _values(view: _View, both: tuple[Outcome, Outcome], trials: Sequence[int], first: int) -> dict[str, object]:
     longest = max(len(one.attempt.trajectory.turns) for one in both)
     first = min(first, max(longest - 1, 0)) // SHOWN * SHOWN
     talk = paired_turns(*both, first)
     trial = both[0].attempt.key.trial
 
     def page_from(turn: int | None) -> str | None:
-        return None if turn is None or not 0 <= turn < longest else asked.link(trial=trial, turn=turn)
+        return None if turn is None or not 0 <= turn < longest else view.link(trial=trial, turn=turn)
 
     here = talk.parting is None or first <= talk.parting < first + SHOWN
     return {
         "section": "compare",
-        "title": title_of(json.loads(both[1].attempt.sample)) or asked.sample_b,
-        "heads": [_head(asked, "A", both[0]), _head(asked, "B", both[1])],
+        "title": title_of(json.loads(both[1].attempt.sample)) or view.sample_b,
+        "heads": [_head(view, "A", both[0]), _head(view, "B", both[1])],
         "talk": talk,
-        "whole": compare_page(**asked.sides.named, grader=asked.grader),
-        "trials": [(one, asked.link(trial=one), one == trial) for one in trials] if len(trials) > 1 else [],
+        "whole": compare_page(**view.sides.named, grader=view.grader),
+        "trials": [(one, view.link(trial=one), one == trial) for one in trials] if len(trials) > 1 else [],
         "parting": _anchor(talk.parting, "" if here else page_from(talk.parting)),
         "before": page_from(first - SHOWN),
         "after": page_from(first + SHOWN),
         "first": first,
         "last": min(first + SHOWN, longest) - 1,
-        "place": _place(asked),
+        "place": _place(view),
         "ending": any(one.attempt.trajectory.test is not None for one in both),
     }
 
 
 def _anchor(turn: int | None, page: str | None) -> str | None:
-    """Return where a turn stands on a page."""
+    """Return the address of a turn on a page."""
     return None if turn is None else f"{page or ''}#t{to_number(turn)}"
 
 
-def _head(asked: _Asked, side: str, outcome: Outcome) -> dict[str, object]:
-    """Return what stands above a side."""
-    run, named = (asked.sides.a, "grading_a") if side == "A" else (asked.sides.b, "grading_b")
+def _head(view: _View, side: str, outcome: Outcome) -> dict[str, object]:
+    """Return the head of a side."""
+    run, named = (view.sides.a, "grading_a") if side == "A" else (view.sides.b, "grading_b")
     key, talk = outcome.attempt.key, outcome.attempt.trajectory
-    grading = asked.sides.named[named]
+    grading = view.sides.named[named]
     return {
         "side": side,
         "run": run,

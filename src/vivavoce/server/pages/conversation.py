@@ -1,4 +1,4 @@
-"""The conversation page: the transcript, and beside it what the graders say of each turn."""
+"""The conversation page: the transcript, with the scores of each turn beside it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from vivavoce.records.counting import to_index
 from vivavoce.records.run import AttemptKey, Grading, Outcome, Run
 from vivavoce.report.html.conversation import conversation as shown
-from vivavoce.server.pages.label import second_marker
+from vivavoce.server.pages.label import human_labelling
 from vivavoce.server.pages.links import FirstTurn, TrialNumber, run_page, sample_data, sample_page
 from vivavoce.server.pages.neighbours import neighbours
 from vivavoce.server.pages.page import page
@@ -34,7 +34,7 @@ def conversation(
     first: FirstTurn = 1,
     named: Annotated[str | None, Query(alias="id")] = None,
 ) -> Response:
-    """Show one conversation; turns are shown from `from`, `id` gives a name that no path can hold."""
+    """Show one conversation; turns are shown from `from`, `id` is for an id that cannot be part of a path."""
     store = cast("Store", request.app.state.store)
     found = store.run(run)
     scores = store.grading(found.id, grading)
@@ -46,14 +46,14 @@ def conversation(
     ]
     if not chosen:
         raise no_conversation(found.id, sample, target, trial, (one.attempt.key for one in outcomes))
-    asked = _Asked(store, found, scores, grading is not None)
-    values = _values(asked, chosen[0], outcomes, to_index(first))
-    return page("conversation.html", {**values, "second": second_marker(request, found, chosen[0])})
+    view = _View(store, found, scores, grading is not None)
+    values = _values(view, chosen[0], outcomes, to_index(first))
+    return page("conversation.html", {**values, "human": human_labelling(request, found, chosen[0])})
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """What was asked for; `named` says that the address names the set of scores."""
+class _View:
+    """The request; `named` means that the address names the set of scores."""
 
     store: Store
     run: Run
@@ -61,7 +61,7 @@ class _Asked:
     named: bool
 
     def chosen(self, key: AttemptKey) -> dict[str, str | None]:
-        """Return what an address says besides the sample and the trial."""
+        """Return the parameters of an address besides the sample and the trial."""
         return {"target": key.target, "grading": self.grading.id if self.named else None}
 
     def link(self, entry: Outcome | SampleEntry | None, turn: int | None = None) -> str | None:
@@ -73,22 +73,22 @@ class _Asked:
         return sample_page(self.run.id, key.sample_id, trial=key.trial, turn=turn, **self.chosen(named))
 
 
-def _values(asked: _Asked, outcome: Outcome, siblings: Sequence[Outcome], first: int) -> dict[str, object]:
+def _values(view: _View, outcome: Outcome, siblings: Sequence[Outcome], first: int) -> dict[str, object]:
     attempt = outcome.attempt
-    around = neighbours(asked.store, asked.grading.id, attempt.position)
+    around = neighbours(view.store, view.grading.id, attempt.position)
     return {
-        **shown(outcome, lambda turn: asked.link(outcome, turn), first),
+        **shown(outcome, lambda turn: view.link(outcome, turn), first),
         "section": "runs",
-        "run": asked.run,
-        "json_link": sample_data(asked.run.id, attempt.key.sample_id, attempt.key.trial, **asked.chosen(attempt.key)),
-        "run_link": run_page(asked.run.id, grading=asked.grading.id if asked.named else None),
-        "grading": asked.grading,
-        "here": asked.link(outcome),
+        "run": view.run,
+        "json_link": sample_data(view.run.id, attempt.key.sample_id, attempt.key.trial, **view.chosen(attempt.key)),
+        "run_link": run_page(view.run.id, grading=view.grading.id if view.named else None),
+        "grading": view.grading,
+        "here": view.link(outcome),
         "links": {
-            "prev": (asked.link(around.before), around.before),
-            "next": (asked.link(around.after), around.after),
-            "prev_failing": (asked.link(around.failing_before), around.failing_before),
-            "next_failing": (asked.link(around.failing_after), around.failing_after),
+            "prev": (view.link(around.before), around.before),
+            "next": (view.link(around.after), around.after),
+            "prev_failing": (view.link(around.failing_before), around.failing_before),
+            "next_failing": (view.link(around.failing_after), around.failing_after),
         },
-        "trials": [(one.attempt.key, asked.link(one)) for one in siblings] if len(siblings) > 1 else [],
+        "trials": [(one.attempt.key, view.link(one)) for one in siblings] if len(siblings) > 1 else [],
     }

@@ -1,4 +1,4 @@
-"""Deleting a run from its page, after one more question."""
+"""Deleting a run from its page, after a confirmation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 @router.get("/runs/{run}/delete", dependencies=[needs("admin")])
 def confirm(request: Request, run: str) -> Response:
-    """Ask whether a run is to be deleted, and say what goes with it."""
+    """Ask for confirmation, and say what is deleted with the run."""
     store: Store = request.app.state.store
     found = store.run(run)
     values: dict[str, object] = {
@@ -35,7 +35,7 @@ def confirm(request: Request, run: str) -> Response:
 
 @router.post("/runs/{run}/delete", dependencies=[needs("admin")])
 def deleted(request: Request, run: str, form: Form) -> Response:
-    """Delete a run; the id is looked for as it stands, so that no other one goes in its place."""
+    """Delete a run; it needs the exact id, so that no other run is deleted by mistake."""
     del form
     try:
         request.app.state.store.maintenance.delete_run(run, user_of(request).name)

@@ -1,7 +1,7 @@
-"""Forms: what a page sends back, with the proof that it was a page of ours.
+"""Forms of our pages, protected against forged requests.
 
-A page elsewhere can have a browser send a form here, but it cannot read our pages, and so not the key that stands in
-them: a hash of a secret of this server and of who was shown the page. This is besides the check of the origin.
+A foreign page can make a browser send a form here, but it cannot read our pages and the key in them: a hash of a secret
+of this server and of the user. This is in addition to the check of the origin.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ KEY = "form_key"
 """The name of the hidden field."""
 
 _SALT = 16
-"""Characters that are new in each key, or the length of a compressed page could tell what the key is."""
+"""Random characters in each key; without them, the length of a compressed page could reveal the key."""
 
 MOST_FIELDS = 100
 MAX_FORM = 1_000_000
-"""Bytes that a form may have."""
+"""Maximum size of a form, in bytes."""
 
 
 class ForeignForm(UsageError):
-    """A form that no page of this server has shown to this user."""
+    """A form that is not from a page of this server for this user."""
 
 
 def form_key(request: Request) -> str:
-    """Return what a form on a page for this request must bring back."""
+    """Return the key that a form on a page for this request must send back."""
     return _key(request, secrets.token_hex(_SALT // 2))
 
 
@@ -46,19 +46,21 @@ def _key(request: Request, salt: str) -> str:
 
 async def _checked(request: Request) -> Mapping[str, str]:
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/x-www-form-urlencoded":
-        raise HTTPException(415, "this takes a form of one of our pages")
+        raise HTTPException(415, "only forms from pages of this server are accepted")
     if int(request.headers.get("content-length", "0")) > MAX_FORM:
-        raise HTTPException(413, f"a form may have {MAX_FORM:,} bytes")
+        raise HTTPException(413, f"a form can have at most {MAX_FORM:,} bytes")
     body = (await request.body()).decode("utf-8", "replace")
     try:
         fields = dict(parse_qsl(body, keep_blank_values=True, max_num_fields=MOST_FIELDS))
     except ValueError as error:
-        raise UsageError(f"a form has at most {MOST_FIELDS} fields") from error
-    given = fields.pop(KEY, "")
-    if not hmac.compare_digest(given.encode(), _key(request, given[:_SALT]).encode()):
-        raise ForeignForm("the server was started again after this page was shown; load the page again, then send it")
+        raise UsageError(f"a form can have at most {MOST_FIELDS} fields") from error
+    sent_key = fields.pop(KEY, "")
+    if not hmac.compare_digest(sent_key.encode(), _key(request, sent_key[:_SALT]).encode()):
+        raise ForeignForm(
+            "the server was restarted after this page was loaded; reload the page and send the form again"
+        )
     return fields
 
 
 Form = Annotated[Mapping[str, str], Depends(_checked)]
-"""The fields of a form that one of our pages has sent."""
+"""The fields of a form from one of our pages."""

@@ -1,4 +1,4 @@
-"""The jobs of this server: all of them, and one of them live; to cancel one, and to go on with one that was stopped."""
+"""The jobs of this server: a list, a live view of one job, cancelling a job, and resuming a stopped one."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ SHOWN = 30
 KINDS: dict[Kind, str] = {
     "evaluation": "Evaluation of conversations",
     "suite": "Run of a suite",
-    "test": "Test with a tester",
+    "test": "Test of a goal",
     "grade": "Grading again",
-    "resume": "Rest of a run",
+    "resume": "Resumed run",
 }
 STATES: dict[JobStatus, tuple[str, str]] = {
     "waiting": ("skip", "Waiting"),
@@ -50,7 +50,7 @@ STATES: dict[JobStatus, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A job in a list, or at the head of its page; `resumes` says that it left something that can go on."""
+    """A job in a list, or at the head of its page; `resumes` means that it can be resumed."""
 
     record: JobRecord
     resumes: bool
@@ -67,7 +67,7 @@ class Row:
 
     @property
     def status(self) -> tuple[str, str]:
-        """The glyph and the word of how it stands."""
+        """The glyph and the word of its status."""
         return STATES[self.record.status]
 
     @property
@@ -80,7 +80,7 @@ class Row:
 
 @router.get("/jobs")
 def jobs(request: Request, after: str | None = None) -> Response:
-    """Show the jobs of this server, the newest first."""
+    """Show the jobs of this server, newest first."""
     work = _jobs(request)
     found = work.list(after, SHOWN + 1)
     rows = [_row(work, record) for record in found[:SHOWN]]
@@ -98,7 +98,7 @@ def jobs(request: Request, after: str | None = None) -> Response:
 
 @router.get("/jobs/{job}")
 def job(request: Request, job: str) -> Response:
-    """Show one job: what is said at this moment, and what has come of it."""
+    """Show one job: its current conversations and its results."""
     work = _jobs(request)
     found = work.get(job)
     news = found.since(0)
@@ -121,19 +121,19 @@ def job(request: Request, job: str) -> Response:
 
 @router.post("/jobs/{job}/cancel")
 def cancel(request: Request, job: str, form: Form) -> Response:
-    """Have a job finish what is in flight and end; asked a second time, drop that too."""
+    """Stop a job after the conversations in progress; a second request stops these, too."""
     del form
     return RedirectResponse(job_page(_jobs(request).cancel(job).id), 303)
 
 
 @router.post("/jobs/{job}/resume")
 def resume(request: Request, job: str, form: Form) -> Response:
-    """Begin a job that does what is left of another."""
+    """Start a job that resumes another one."""
     del form
     work = _jobs(request)
     run = work.get(job).record.run
     if run is None:
-        raise UsageError(f"job '{job}' has begun no run, so that nothing is left of it")
+        raise UsageError(f"job '{job}' has started no run, so there is nothing to resume")
     return RedirectResponse(job_page(work.submit(ResumeJob(resume=run)).id), 303)
 
 
@@ -142,7 +142,7 @@ def _row(work: Jobs, record: JobRecord) -> Row:
 
 
 def _scores(request: Request, job: Job) -> dict[str, object]:
-    """Return the scores so far, without any where nothing is graded yet or the run has been deleted."""
+    """Return the scores so far; none if nothing is graded yet or the run has been deleted."""
     store = cast("Store", request.app.state.store)
     begun = _begun(store, job.record)
     if begun is None:
@@ -166,7 +166,7 @@ def _begun(store: Store, record: JobRecord) -> tuple[Run, Grading] | None:
 
 
 def _writing(request: Request) -> dict[str, object]:
-    """Return what forms need, and whether there are any."""
+    """Return the values for forms, and whether the user may see them."""
     return {"form_key": form_key(request), "may_write": user_of(request).may("write")}
 
 

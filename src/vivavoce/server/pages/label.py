@@ -19,18 +19,18 @@ from vivavoce.report.html.conversation import conversation
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.labelling import (
     VERDICTS,
-    HandMark,
+    HumanLabel,
     Question,
     agreement_shown,
     check_question,
-    hand_mark,
-    hand_marks,
+    human_label,
+    human_labels,
     progress,
     question,
     questions,
 )
-from vivavoce.report.html.marks import Mark, whole_marks
-from vivavoce.server.label_queue import Asked, LabelQueue, LabelQueues, Order, said_in
+from vivavoce.report.html.score_notes import ScoreNote, whole_notes
+from vivavoce.server.label_queue import LabelQueue, LabelQueues, LabelTask, Order, labels_of_task
 from vivavoce.server.pages.forms import Form, form_key
 from vivavoce.server.pages.links import FirstTurn, label_item, label_page, sample_page
 from vivavoce.server.pages.page import page
@@ -49,7 +49,7 @@ MOST_SEEDS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A run to choose, with the questions that its graders leave, and how many answers the user has given to each."""
+    """A run to choose, with the questions of its graders, and the number of the user's labels for each."""
 
     run: str
     suite: str
@@ -67,7 +67,7 @@ def choose(
     seed: Annotated[int, Query(ge=0, le=MOST_SEEDS)] = 1,
     after: str | None = None,
 ) -> Response:
-    """Offer runs and their graders; for one of each, put the conversations in order and go to the first."""
+    """Offer runs and their graders; for a chosen pair, create a queue and go to its first conversation."""
     store = _store(request)
     if run is None or grader is None:
         return page("label_choice.html", _choices(request, run, after))
@@ -76,60 +76,60 @@ def choose(
         check_question(grader, scores)
     user = user_of(request)
     if not user.may("write"):
-        raise HTTPException(403, "labelling takes the role write")
-    asked = Asked(scores, grader, user.name, order or ("random" if blind else "disagreement"), seed, blind)
-    queue = _queues(request).begin(store, asked)
+        raise HTTPException(403, "labelling needs the role write")
+    task = LabelTask(scores, grader, user.name, order or ("random" if blind else "disagreement"), seed, blind)
+    queue = _queues(request).begin(store, task)
     if not queue.items:
-        raise UsageError("no conversation of this run has a score to compare with")
-    return RedirectResponse(label_item(queue.id, queue.following(0, said_in(store, asked))), 303)
+        raise UsageError("no conversation of this run has a score")
+    return RedirectResponse(label_item(queue.id, queue.following(0, labels_of_task(store, task))), 303)
 
 
 @router.get("/label/{queue}/end")
 def end(request: Request, queue: str) -> Response:
-    """Show that everything in a queue is labelled, and what came of it."""
+    """Show that everything in a queue is labelled, and the result."""
     found = _queues(request).find(queue, user_of(request).name)
-    return page("label.html", _around(request, found, 0, said_in(_store(request), found.asked)))
+    return page("label.html", _around(request, found, 0, labels_of_task(_store(request), found.task)))
 
 
 @router.get("/label/{queue}/{place}")
 def item(request: Request, queue: str, place: int, first: FirstTurn = 1) -> Response:
-    """Show one conversation of a queue and the question; what the judge says is left out where it is to be hidden."""
+    """Show one conversation of a queue and the question; a blind queue hides the score of the judge."""
     found, key = _at(request, queue, place)
-    said = said_in(_store(request), found.asked)
-    outcome = _outcome(_store(request), found.asked, key)
-    label = said.get(key)
-    hidden = found.asked.blind and label is None
+    labels = labels_of_task(_store(request), found.task)
+    outcome = _outcome(_store(request), found.task, key)
+    label = labels.get(key)
+    hidden = found.task.blind and label is None
     bare = Outcome(attempt=outcome.attempt, scores={})
     values = {
         **conversation(bare, lambda turn: label_item(found.id, place, turn), to_index(first)),
-        **_around(request, found, place, said),
+        **_around(request, found, place, labels),
         "now": label,
-        "judge": None if hidden else _judge(outcome, found.asked.grader),
-        "hand": None if label is None else hand_mark(label, outcome.scores.get(label.grader)),
-        "whole": None if hidden else _page_of(found.asked.grading.run_id, key),
-        "skip": label_item(found.id, found.following(place, said)),
+        "judge": None if hidden else _judge(outcome, found.task.grader),
+        "hand": None if label is None else human_label(label, outcome.scores.get(label.grader)),
+        "whole": None if hidden else _page_of(found.task.grading.run_id, key),
+        "skip": label_item(found.id, found.following(place, labels)),
     }
     return page("label.html", values)
 
 
 @router.post("/label/{queue}/{place}")
-def mark(request: Request, queue: str, place: int, form: Form) -> Response:
-    """Keep a label and go on to the next conversation, or take one back and return to it."""
+def save_label(request: Request, queue: str, place: int, form: Form) -> Response:
+    """Save a label and go to the next conversation, or remove one and return to it."""
     found, key = _at(request, queue, place)
-    store, asked = _store(request), found.asked
-    stands = LabelPlace(asked.grading.run_id, key, None, asked.grader, asked.author)
+    store, task = _store(request), found.task
+    stands = LabelPlace(task.grading.run_id, key, None, task.grader, task.author)
     if form.get("action") == "undo":
         store.labels.remove(stands)
         return RedirectResponse(label_item(found.id, place), 303)
-    before = said_in(store, asked).get(key)
-    blind = asked.blind if before is None else before.blind and asked.blind
-    store.labels.set(asked.grading.run_id, _label(stands, form, blind=blind))
-    return RedirectResponse(label_item(found.id, found.following(place, said_in(store, asked))), 303)
+    before = labels_of_task(store, task).get(key)
+    blind = task.blind if before is None else before.blind and task.blind
+    store.labels.set(task.grading.run_id, _label(stands, form, blind=blind))
+    return RedirectResponse(label_item(found.id, found.following(place, labels_of_task(store, task))), 303)
 
 
 @router.post("/label")
-def beside(request: Request, form: Form) -> Response:
-    """Keep, or take back, what somebody says on the page of a conversation, and return there."""
+def save_label_beside(request: Request, form: Form) -> Response:
+    """Save or remove a label on the page of a conversation, and return there."""
     store = _store(request)
     key = AttemptKey(form.get("sample", ""), form.get("target", ""), _index(form.get("trial", "1")))
     turn = _index(form["turn"]) if form.get("turn") else None
@@ -138,17 +138,17 @@ def beside(request: Request, form: Form) -> Response:
         store.labels.remove(stands)
     else:
         store.labels.set(stands.run_id, _label(stands, form, blind=False))
-    part, anchor = (None, "second") if turn is None else (turn // TURNS * TURNS or None, f"t{to_number(turn)}")
+    part, anchor = (None, "human-label") if turn is None else (turn // TURNS * TURNS or None, f"t{to_number(turn)}")
     return RedirectResponse(f"{_page_of(stands.run_id, key, part)}#{anchor}", 303)
 
 
-def second_marker(request: Request, run: Run, outcome: Outcome) -> dict[str, object]:
-    """Return what the page of a conversation shows of people: what they say, and a form for what one says oneself."""
+def human_labelling(request: Request, run: Run, outcome: Outcome) -> dict[str, object]:
+    """Return the human labels for the page of a conversation, and the values for its label form."""
     key, user = outcome.attempt.key, user_of(request)
-    said = _store(request).labels.of(run.id, key)
+    labels = _store(request).labels.of(run.id, key)
     return {
-        "marks": hand_marks(said, outcome),
-        "marked": any(one.author == user.name for one in said),
+        "labels": human_labels(labels, outcome),
+        "labelled": any(one.author == user.name for one in labels),
         "graders": list(outcome.scores),
         "key": key,
         "run": run.id,
@@ -163,8 +163,8 @@ def _choices(request: Request, run: str | None, after: str | None) -> dict[str, 
     store, user = _store(request), user_of(request).name
     listed = store.browse.runs(after, SHOWN) if run is None else None
     ids = [one.id for one in listed.runs if one.grading] if listed else [store.grading(store.run(run or "").id).run_id]
-    given = store.labels.labelled(user)
-    choices = [_choice(one.run, one.grading, given) for one in store.series.graded_runs(ids) if one.grading]
+    label_counts = store.labels.labelled(user)
+    choices = [_choice(one.run, one.grading, label_counts) for one in store.series.graded_runs(ids) if one.grading]
     return {
         "section": "label",
         "choices": sorted(choices, key=lambda one: not any(found.judged for found, *_ in one.questions)),
@@ -175,12 +175,12 @@ def _choices(request: Request, run: str | None, after: str | None) -> dict[str, 
     }
 
 
-def _choice(run: Run, grading: Grading, given: Mapping[tuple[str, str], int]) -> Choice:
+def _choice(run: Run, grading: Grading, label_counts: Mapping[tuple[str, str], int]) -> Choice:
     every = [*questions(grading), question(grading, "")]
     found = [
         (
             one,
-            given.get((run.id, one.grader), 0),
+            label_counts.get((run.id, one.grader), 0),
             label_page(run=run.id, grader=one.grader),
             label_page(run=run.id, grader=one.grader, blind=1, seed=1),
         )
@@ -189,40 +189,40 @@ def _choice(run: Run, grading: Grading, given: Mapping[tuple[str, str], int]) ->
     return Choice(run.id, run.suite, run.started_at, found)
 
 
-def _around(request: Request, queue: LabelQueue, place: int, said: dict[AttemptKey, Label]) -> dict[str, object]:
-    """Return what a page of a queue shows besides the conversation."""
-    asked = queue.asked
+def _around(request: Request, queue: LabelQueue, place: int, labels: dict[AttemptKey, Label]) -> dict[str, object]:
+    """Return what a page of a queue shows apart from the conversation."""
+    task = queue.task
     places = {key: at for at, key in enumerate(queue.items, 1)}
-    pairs = _store(request).labels.paired(asked.grading, asked.grader, author=asked.author) if asked.grader else []
+    pairs = _store(request).labels.paired(task.grading, task.grader, author=task.author) if task.grader else []
 
     def link(label: Label) -> str | None:
         return label_item(queue.id, places[label.key]) if label.key in places else None
 
-    last = max((at for at in places if at in said), key=lambda key: said[key].created_at, default=None)
+    last = max((at for at in places if at in labels), key=lambda key: labels[key].created_at, default=None)
     return {
         "section": "label",
         "queue": queue,
-        "question": question(asked.grading, asked.grader),
+        "question": question(task.grading, task.grader),
         "verdicts": VERDICTS,
-        "progress": progress(queue.items, said, place),
-        "agreement": agreement_shown(agreement_with(pairs), link) if asked.grader else None,
-        "last": None if last is None else _last(request, queue, places[last], said[last]),
+        "progress": progress(queue.items, labels, place),
+        "agreement": agreement_shown(agreement_with(pairs), link) if task.grader else None,
+        "last": None if last is None else _last(request, queue, places[last], labels[last]),
         "here": label_item(queue.id, place or None),
         "form_key": form_key(request),
         "place": place,
     }
 
 
-def _last(request: Request, queue: LabelQueue, place: int, label: Label) -> tuple[int, str, HandMark]:
-    """Return the item that was labelled last: where it is, its address, and its mark beside that of the judge."""
-    outcome = _outcome(_store(request), queue.asked, label.key)
-    return place, label_item(queue.id, place), hand_mark(label, outcome.scores.get(label.grader))
+def _last(request: Request, queue: LabelQueue, place: int, label: Label) -> tuple[int, str, HumanLabel]:
+    """Return the item that was labelled last: where it is, its address, and its label beside the score of the judge."""
+    outcome = _outcome(_store(request), queue.task, label.key)
+    return place, label_item(queue.id, place), human_label(label, outcome.scores.get(label.grader))
 
 
-def _judge(outcome: Outcome, grader: str) -> Mark | None:
-    """Return what the judge says, without the evidence in its place."""
+def _judge(outcome: Outcome, grader: str) -> ScoreNote | None:
+    """Return the score of the judge, without evidence in the transcript."""
     kept = {name: grade for name, grade in outcome.scores.items() if name == grader}
-    return next(iter(whole_marks(Outcome(attempt=outcome.attempt, scores=kept), Register())), None)
+    return next(iter(whole_notes(Outcome(attempt=outcome.attempt, scores=kept), Register())), None)
 
 
 def _at(request: Request, queue: str, place: int) -> tuple[LabelQueue, AttemptKey]:
@@ -232,8 +232,8 @@ def _at(request: Request, queue: str, place: int) -> tuple[LabelQueue, AttemptKe
     return found, found.items[place - 1]
 
 
-def _outcome(store: Store, asked: Asked, key: AttemptKey) -> Outcome:
-    for outcome in store.outcomes(asked.grading.id, sample_id=key.sample_id):
+def _outcome(store: Store, task: LabelTask, key: AttemptKey) -> Outcome:
+    for outcome in store.outcomes(task.grading.id, sample_id=key.sample_id):
         if outcome.attempt.key == key:
             return outcome
     raise NotFound("sample", key.sample_id, hint="; it was deleted while the queue was open")
@@ -243,7 +243,7 @@ def _label(place: LabelPlace, form: Mapping[str, str], *, blind: bool) -> Label:
     try:
         return now_label(place, form.get("verdict", ""), form.get("note"), blind=blind)
     except ValidationError as error:
-        raise UsageError("choose an answer, and say why in at most 4,000 characters") from error
+        raise UsageError("choose an answer; the reason can have at most 4,000 characters") from error
 
 
 def _page_of(run_id: str, key: AttemptKey, first: int | None = None) -> str:
@@ -251,7 +251,7 @@ def _page_of(run_id: str, key: AttemptKey, first: int | None = None) -> str:
 
 
 def _index(text: str) -> int:
-    """Return the turn or trial of a record whose number a form gives."""
+    """Return the index of a turn or trial from its number in a form."""
     if not text.isascii() or not text.isdecimal() or len(text) > 9 or int(text) < 1:
         raise UsageError("this is not the number of a turn or a trial, which count from 1")
     return to_index(int(text))

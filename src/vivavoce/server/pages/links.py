@@ -1,4 +1,4 @@
-"""The addresses of pages; whatever a name holds, it stays one part of the path.
+"""The addresses of pages; any name stays a single part of the path.
 
 In addresses of pages turns and trials count from 1, as on the pages; those of the API count as records do, from 0.
 """
@@ -28,7 +28,7 @@ def run_page(run: str, **query: Value) -> str:
 def sample_page(run: str, sample: str, *, trial: int | None = None, turn: int | None = None, **query: Value) -> str:
     """Return the address of a conversation, or of its part that begins with a turn.
 
-    A name that no path can hold, as `..`, is given in the query.
+    A name that cannot be part of a path, such as `..`, is in the query.
     """
     query = {**_numbers(trial, turn), **query}
     if sample.strip(".") == "" or "\n" in sample:
@@ -42,7 +42,7 @@ def sample_data(run: str, sample: str, trial: int, **query: Value) -> str:
 
 
 def compare_page(**query: Value) -> str:
-    """Return the address of the comparison of two runs, or that where they are chosen."""
+    """Return the address of the comparison of two runs, or of the page to choose them."""
     return f"/compare{_query(query)}"
 
 
@@ -82,12 +82,12 @@ def job_data(job: str) -> str:
 
 
 def new_job_page(**query: Value) -> str:
-    """Return the address where work is begun."""
+    """Return the address of the page to start a job."""
     return f"/jobs/new{_query(query)}"
 
 
 def trends_page(**query: Value) -> str:
-    """Return the address of the trend of a suite, or without one that of the list of suites."""
+    """Return the address of the trend of a suite, or without a suite that of the list of suites."""
     return f"/trends{_query(query)}"
 
 
@@ -97,7 +97,7 @@ def trends_data(**query: Value) -> str:
 
 
 def label_page(**query: Value) -> str:
-    """Return the address where a run and a grader are chosen, or that where labelling these begins."""
+    """Return the address of the page to choose a run and a grader, or to start labelling them."""
     return f"/label{_query(query)}"
 
 
@@ -107,14 +107,14 @@ def label_item(queue: str, place: int | None, turn: int | None = None) -> str:
 
 
 def _numbers(trial: int | None, turn: int | None) -> dict[str, Value]:
-    given = {"trial": trial, "from": turn}
-    return {name: to_number(index) for name, index in given.items() if index is not None}
+    indexes = {"trial": trial, "from": turn}
+    return {name: to_number(index) for name, index in indexes.items() if index is not None}
 
 
 def _part(name: str) -> str:
     return quote(name, safe="", errors="replace")
 
 
-def _query(given: dict[str, Value]) -> str:
-    words = {name: value for name, value in given.items() if value is not None}
+def _query(query: dict[str, Value]) -> str:
+    words = {name: value for name, value in query.items() if value is not None}
     return f"?{urlencode(words, errors='replace')}" if words else ""

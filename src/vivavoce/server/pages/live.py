@@ -1,4 +1,4 @@
-"""Work under way as a page shows it: the conversations of a job, as its news tell them, and runs that were left."""
+"""Live views: the conversations of a job from its events, and runs without a process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from vivavoce.store.browse.status import SampleStatus, status_of, worst_of
 from vivavoce.store.store import Store
 
 PLACES = 24
-"""Conversations on the page of a job at a time; one that begins takes the place of one that has been over longest."""
+"""Conversations on the page of a job at a time; a new one replaces the one that has been over longest."""
 
 SPEAKERS: Mapping[str, str] = {"user": "User", "assistant": "Assistant", "tool": "Tool", "system": "System"}
 
@@ -26,35 +26,35 @@ R = TypeVar("R", Run, RunEntry)
 
 @dataclass(slots=True)
 class Conversation:
-    """One that is being held, or was a moment ago; `said` are its messages so far, `scores` what became of it.
+    """A running or just finished conversation; `messages` are its messages so far, `scores` its scores.
 
-    `ended` is the event that told so, 0 before that.
+    `ended` is the id of the event of its end, 0 before that.
     """
 
     key: AttemptKey
-    said: list[tuple[int, Said]] = field(default_factory=list[tuple[int, Said]])
+    messages: list[tuple[int, MessageNews]] = field(default_factory=list[tuple[int, MessageNews]])
     scores: list[tuple[SampleStatus, ScoreEntry]] = field(default_factory=list[tuple[SampleStatus, ScoreEntry]])
     ended: int = 0
     link: str = ""
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is said in it."""
+        """Whether it is over."""
         return self.ended > 0
 
     @property
     def name(self) -> str:
-        """What it is called: its sample, and which trial of it where there are several."""
+        """Its name: its sample, and the trial if there are several."""
         return safe(conversation_label(self.key.sample_id, self.key.trial))
 
     @property
     def state(self) -> SampleStatus:
-        """What its scores amount to."""
+        """The status of its scores."""
         return worst_of([state for state, _ in self.scores])
 
 
 def conversations(news: Iterable[JobEvent], run: str | None, grading: str | None) -> list[Conversation]:
-    """Return the conversations that a page has places for, in the order in which they began."""
+    """Return the conversations to show, in the order in which they started."""
     found: dict[AttemptKey, Conversation] = {}
     for event in news:
         if event.sample_id is None or event.target is None or event.trial is None:
@@ -62,7 +62,7 @@ def conversations(news: Iterable[JobEvent], run: str | None, grading: str | None
         key = AttemptKey(event.sample_id, event.target, event.trial)
         one = found.setdefault(key, Conversation(key))
         if event.kind == "turn" and event.turn is not None:
-            one.said += [(event.turn, said) for said in event.messages]
+            one.messages += [(event.turn, messages) for messages in event.messages]
         elif event.kind == "graded":
             one.ended = event.id
             one.scores = [(status_of(score.state, score.passed), score) for score in event.scores]
@@ -72,19 +72,19 @@ def conversations(news: Iterable[JobEvent], run: str | None, grading: str | None
 
 
 def _placed(found: Sequence[Conversation]) -> list[Conversation]:
-    """Choose those that are being held, then those that were over last."""
+    """Choose the running ones, then the most recently finished ones."""
     places = sorted(range(len(found)), key=lambda number: (found[number].over, -found[number].ended))
     return [found[number] for number in sorted(places[:PLACES])]
 
 
 def job_link(jobs: Jobs, run: Run) -> str | None:
-    """Return the address of the job that works on a run, where it is one of this server."""
+    """Return the address of the job that is working on a run, if it is on this server."""
     working = jobs.at_work_on(run.id) if run.status == "running" else None
     return None if working is None else job_page(working.id)
 
 
 def as_it_stands(store: Store, run: R) -> R:
-    """Return a run as it is: one that was killed says that it is running, and nobody works on it."""
+    """Return a run with its real status: a killed run is recorded as running although no process works on it."""
     if run.status != "running" or store.held(run.id):
         return run
     return run.model_copy(update={"status": "interrupted"})

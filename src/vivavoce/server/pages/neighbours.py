@@ -1,4 +1,4 @@
-"""The conversations before and after one in the plan of its run, found without reading the run."""
+"""The previous and the next conversation in the plan of a run, found without reading the whole run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FAILING: tuple[Term, ...] = (Has("state", "pass", negated=True), Has("state", "
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The conversations on both sides, and the nearest ones that went badly: an error, or no full pass."""
+    """The neighbours, and the nearest failing ones: with an error, or not passed."""
 
     before: SampleEntry | None
     after: SampleEntry | None
@@ -23,7 +23,7 @@ class Neighbours:
 
 
 def neighbours(store: Store, grading_id: str, position: int) -> Neighbours:
-    """Return what stands around a place in the plan."""
+    """Return the neighbours of a place in the plan."""
 
     def next_to(sort: str, last: int, terms: tuple[Term, ...] = ()) -> SampleEntry | None:
         place = encode_cursor((position, last))

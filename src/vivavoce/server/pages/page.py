@@ -11,5 +11,5 @@ from vivavoce.server.users import visitor
 
 
 def page(name: str, values: Mapping[str, object], status: int = 200) -> HTMLResponse:
-    """Return a page made of a template; its head says whom it is shown to."""
+    """Return a page from a template; its head shows the user."""
     return HTMLResponse(rendered(name, {**values, "visitor": visitor.get()}), status)

@@ -1,4 +1,4 @@
-"""`PageRoute`: what goes wrong while a page is made is told on a page, in a sentence and with the way back."""
+"""`PageRoute`: errors while making a page are shown on a page, in a sentence and with a way back."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ TITLES = {
     "foreign_form": "This form is not accepted",
     "store_unavailable": "The store cannot be read",
 }
-"""The title of a page about an error, by its code."""
+"""The title of an error page, by error code."""
 
 
 class PageRoute(APIRoute):
-    """A route whose answer is a page, also where there is nothing to show."""
+    """A route whose answer is always a page, also for an error."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return what answers a request."""
+        """Return the handler of requests."""
         handle = super().get_route_handler()
 
-        async def told(request: Request) -> Response:
+        async def respond(request: Request) -> Response:
             try:
                 return await handle(request)
             except RequestValidationError as error:
                 wrong = "; ".join(f"{one['loc'][-1]}: {one['msg']}" for one in error.errors())
-                return _problem("This address is not right", wrong, INVALID.status)
+                return _problem("Invalid address", wrong, INVALID.status)
             except (UsageError, StoreError) as error:
                 found, why = answered(error), request.app.state.policy.shown(_sentences(error))
-                return _problem(TITLES.get(found.code, "This request is not right"), why, found.status)
+                return _problem(TITLES.get(found.code, "Invalid request"), why, found.status)
 
-        return told
+        return respond
 
 
 def _sentences(error: UsageError | StoreError) -> str:

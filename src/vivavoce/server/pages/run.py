@@ -1,4 +1,4 @@
-"""The run page: the verdict and what it rests on, the metrics, and the samples, worst first."""
+"""The run page: the verdict and its conditions, the metrics, and the samples, worst first."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(
     request: Request,
     run: str,
     grading: str | None = None,
-    wanted: Annotated[str, Query(alias="filter")] = "",
+    filter_text: Annotated[str, Query(alias="filter")] = "",
     sort: str = "worst",
     after: str | None = None,
 ) -> Response:
@@ -46,40 +46,40 @@ def run(
     sets = store.gradings(held.id)
     if not sets:
         return page("unscored.html", {"section": "runs", "run": held})
-    asked = Asked(store, held, store.grading(held.id, grading), grading is not None, wanted.strip(), sort, after)
-    summary = request.app.state.live_summary.summary(GradedRun(store, held, asked.grading))
+    view = RunView(store, held, store.grading(held.id, grading), grading is not None, filter_text.strip(), sort, after)
+    summary = request.app.state.live_summary.summary(GradedRun(store, held, view.grading))
     live = {"job_link": job_link(request.app.state.jobs, held)}
-    found = _found(asked, columns(summary, asked.grading))
-    values = {**_head(asked, summary, sets), **_list(asked, summary, found), **live}
+    found = _found(view, columns(summary, view.grading))
+    values = {**_head(view, summary, sets), **_list(view, summary, found), **live}
     return page("run.html", values, found.status)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What was asked for; `named` says that the address names the set of scores."""
+class RunView:
+    """The request; `named` means that the address names the set of scores."""
 
     store: Store
     run: Run
     grading: Grading
     named: bool
-    wanted: str
+    filter_text: str
     sort: str
     after: str | None
 
     @property
     def chosen(self) -> str | None:
-        """The set of scores, where the address names it."""
+        """The set of scores, if the address names it."""
         return self.grading.id if self.named else None
 
     def link(self, **changed: str | None) -> str:
-        """Return the address of the list with something changed; a change begins it again."""
-        kept = {"filter": self.wanted or None, "sort": None if self.sort == "worst" else self.sort}
+        """Return the address of the list with changed parameters, from its first page."""
+        kept = {"filter": self.filter_text or None, "sort": None if self.sort == "worst" else self.sort}
         return run_page(self.run.id, grading=self.chosen, **{**kept, **changed})
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Some samples; `problem` says what is wrong with what was asked for."""
+    """Some samples; `problem` says what is wrong with the request."""
 
     lines: list[Line] = field(default_factory=list[Line])
     following: str | None = None
@@ -88,52 +88,52 @@ class _Found:
     status: int = 200
 
 
-def _head(asked: Asked, summary: Summary, sets: Sequence[Grading]) -> dict[str, object]:
+def _head(view: RunView, summary: Summary, sets: Sequence[Grading]) -> dict[str, object]:
     return {
-        **head(asked.run, asked.grading, summary),
+        **head(view.run, view.grading, summary),
         "section": "runs",
-        "sets": [(one, run_page(asked.run.id, grading=one.id)) for one in sets] if len(sets) > 1 else [],
-        "json_link": run_data(asked.run.id),
-        "trends_link": trends_page(suite=asked.run.suite),
-        "compare_link": compare_with_before(asked.store, asked.run),
+        "sets": [(one, run_page(view.run.id, grading=one.id)) for one in sets] if len(sets) > 1 else [],
+        "json_link": run_data(view.run.id),
+        "trends_link": trends_page(suite=view.run.suite),
+        "compare_link": compare_with_before(view.store, view.run),
     }
 
 
-def _list(asked: Asked, summary: Summary, found: _Found) -> dict[str, object]:
-    names = columns(summary, asked.grading)
+def _list(view: RunView, summary: Summary, found: _Found) -> dict[str, object]:
+    names = columns(summary, view.grading)
     total = summary.attempts
-    heads = [(name, asked.link(sort=name if asked.sort != name else f"-{name}")) for name in names]
+    heads = [(name, view.link(sort=name if view.sort != name else f"-{name}")) for name in names]
     return {
-        "wanted": asked.wanted,
-        "sort": asked.sort,
-        "chosen": asked.chosen,
+        "filter_text": view.filter_text,
+        "sort": view.sort,
+        "chosen": view.chosen,
         "found": found,
         "total": total,
         "heads": heads,
-        "by_place": asked.link(sort="position"),
-        "by_worst": asked.link(sort=None),
-        "by_turns": asked.link(sort="-turns" if asked.sort != "-turns" else "turns"),
-        "by_seconds": asked.link(sort="-seconds" if asked.sort != "-seconds" else "seconds"),
-        "without_filter": asked.link(filter=None),
-        "next_page": asked.link(after=found.following) if found.following else None,
-        "first_page": asked.link() if asked.after else None,
-        "here": run_page(asked.run.id),
+        "by_place": view.link(sort="position"),
+        "by_worst": view.link(sort=None),
+        "by_turns": view.link(sort="-turns" if view.sort != "-turns" else "turns"),
+        "by_seconds": view.link(sort="-seconds" if view.sort != "-seconds" else "seconds"),
+        "without_filter": view.link(filter=None),
+        "next_page": view.link(after=found.following) if found.following else None,
+        "first_page": view.link() if view.after else None,
+        "here": run_page(view.run.id),
     }
 
 
-def _found(asked: Asked, names: Sequence[str]) -> _Found:
-    """Return a page of samples; a filter that cannot be read is told where it was typed."""
+def _found(view: RunView, names: Sequence[str]) -> _Found:
+    """Return a page of samples; an invalid filter is reported beside the input field."""
     try:
-        terms = parse_filter(asked.wanted)
-        check_graders(asked.grading, terms, asked.sort)
-        listed = asked.store.browse.samples(asked.grading.id, terms, sort=asked.sort, after=asked.after, limit=SHOWN)
-        count = asked.store.browse.count_samples(asked.grading.id, terms)
+        terms = parse_filter(view.filter_text)
+        check_graders(view.grading, terms, view.sort)
+        listed = view.store.browse.samples(view.grading.id, terms, sort=view.sort, after=view.after, limit=SHOWN)
+        count = view.store.browse.count_samples(view.grading.id, terms)
     except UsageError as error:
         return _Found(problem=safe("; ".join(map(str, error.problems))), status=answered(error).status)
     lines = [
         line(
             one,
-            sample_page(asked.run.id, one.sample_id, trial=one.trial, target=one.target, grading=asked.chosen),
+            sample_page(view.run.id, one.sample_id, trial=one.trial, target=one.target, grading=view.chosen),
             names,
         )
         for one in listed.samples

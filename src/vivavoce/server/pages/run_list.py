@@ -1,4 +1,4 @@
-"""The list of runs: each with its verdict, its headline on one axis, and how its suite went before."""
+"""The list of runs: each with its verdict, its headline on one axis, and the history of its suite."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ router = APIRouter(route_class=PageRoute, include_in_schema=False)
 SHOWN = 30
 """Runs on one page."""
 BEFORE = 10
-"""Runs of a suite that its line is drawn through."""
+"""Runs of a suite in its sparkline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ def runs(
     status: str = "",
     after: str | None = None,
 ) -> Response:
-    """Show the runs of the store, the newest first."""
+    """Show the runs of the store, newest first."""
     store = cast("Store", request.app.state.store)
     state: Status | None = status if status in ("running", "finished", "interrupted") else None
     listed = store.browse.runs(after, SHOWN, suite=suite or None, status=state, text=text.strip() or None)
-    asked = {"q": text.strip() or None, "suite": suite or None, "status": state}
+    query = {"q": text.strip() or None, "suite": suite or None, "status": state}
     entries = [as_it_stands(store, one) for one in listed.runs]
     scale = Scale.around(end for one in entries if (end := _lowest(one)) is not None)
     rows = _rows(store, entries, scale)
@@ -58,10 +58,10 @@ def runs(
         "days": [(name, list(group)) for name, group in groupby(rows, lambda row: day(row.entry.started_at))],
         "scale": scale,
         "suites": store.browse.suites(),
-        "asked": asked,
-        "filtered": any(asked.values()),
-        "next_page": run_list(**asked, after=listed.next) if listed.next else None,
-        "first_page": run_list(**asked) if after else None,
+        "query": query,
+        "filtered": any(query.values()),
+        "next_page": run_list(**query, after=listed.next) if listed.next else None,
+        "first_page": run_list(**query) if after else None,
     }
     return page("runs.html", values)
 
@@ -88,7 +88,7 @@ def _lowest(entry: RunEntry) -> float | None:
 
 
 def _means(store: Store, entries: Sequence[RunEntry]) -> dict[str, list[float]]:
-    """Return for each run the means of its suite up to it, the oldest first, those of the same grader."""
+    """Return for each run the means of the same grader over the runs of its suite up to it, oldest first."""
     found: dict[str, list[float]] = {}
     for suite, before in store.browse.runs_before(entries, BEFORE).items():
         mine = [one for one in entries if one.suite == suite]

@@ -1,4 +1,4 @@
-"""Signing in: a token given once in a form, kept by the browser in a cookie that no script can read."""
+"""Signing in: a token is entered once in a form and kept by the browser in a cookie that no script can read."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from vivavoce.server.users import MAY, user_of
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 KEPT = 30 * 86400
-"""Seconds that a browser keeps a token; one that ends before that is refused by then."""
+"""Seconds that a browser keeps a token; a token that expires earlier is refused from then on."""
 
 
 @router.get(SIGN_IN)
 def sign_in(request: Request, next: str = "/") -> Response:  # noqa: A002 - it is called so in the address
-    """Ask for a token, or say who one is and let them sign out."""
+    """Ask for a token, or show the user and a sign-out button."""
     return _page(request, next)
 
 
 @router.post(SIGN_IN)
 async def signed_in(request: Request, form: Form) -> Response:
-    """Take a token and go on to where it was asked for."""
-    admission: Authenticator | None = request.app.state.admission
-    token, wanted = form.get("token", "").strip(), local(form.get("next", "/"))
-    if admission is not None:
-        at = admission.asker(request.scope, request.headers)
-        if await admission.user(token, at) is None:
-            seconds = admission.wait(at)
-            return too_many(request.scope, seconds) if seconds else _page(request, wanted, wrong=True)
-    answer = RedirectResponse(wanted, 303)
-    if admission is not None:
+    """Accept a token and continue to the requested page."""
+    authenticator: Authenticator | None = request.app.state.authenticator
+    token, next_page = form.get("token", "").strip(), local(form.get("next", "/"))
+    if authenticator is not None:
+        at = authenticator.asker(request.scope, request.headers)
+        if await authenticator.user(token, at) is None:
+            seconds = authenticator.wait(at)
+            return too_many(request.scope, seconds) if seconds else _page(request, next_page, wrong=True)
+    answer = RedirectResponse(next_page, 303)
+    if authenticator is not None:
         secure = "; Secure" if request.app.state.access.secure else ""
         value = quote(token, safe="")
         answer.headers["set-cookie"] = f"{COOKIE}={value}; Max-Age={KEPT}; Path=/; HttpOnly; SameSite=Strict{secure}"
@@ -45,7 +45,7 @@ async def signed_in(request: Request, form: Form) -> Response:
 
 @router.post(SIGN_OUT)
 def signed_out(form: Form) -> Response:
-    """Have the browser forget the token; it stays good until it is revoked."""
+    """Make the browser forget the token; it stays valid until it is revoked."""
     del form
     answer = RedirectResponse(SIGN_IN, 303)
     answer.headers["set-cookie"] = FORGOTTEN
@@ -53,23 +53,23 @@ def signed_out(form: Form) -> Response:
 
 
 def local(address: str) -> str:
-    r"""Return an address that leads to one of our own pages, `/` in place of any other.
+    r"""Return an address of one of our own pages; any other becomes `/`.
 
-    Browsers read `//x` and `/\x` as another host, and leave out tabs and ends of lines before they look.
+    Browsers read `//x` and `/\x` as another host, and ignore tabs and line ends in addresses.
     """
     plain = address.isascii() and address.isprintable() and "\\" not in address
     return address if plain and address.startswith("/") and not address.startswith("//") else "/"
 
 
-def _page(request: Request, wanted: str, *, wrong: bool = False) -> Response:
+def _page(request: Request, next_page: str, *, wrong: bool = False) -> Response:
     user = user_of(request)
     values: dict[str, object] = {
         "section": "",
-        "demanded": request.app.state.admission is not None,
+        "demanded": request.app.state.authenticator is not None,
         "user": user if user.id and not wrong else None,
         "may": MAY[user.role],
         "wrong": wrong,
-        "next": local(wanted),
+        "next": local(next_page),
         "form_key": form_key(request),
         "sign_in": SIGN_IN,
         "sign_out": SIGN_OUT,

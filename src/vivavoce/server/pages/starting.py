@@ -1,6 +1,6 @@
-"""Beginning work from a page: a suite of the served folder, a test against its target, or its graders on a stored run.
+"""Starting a job from a page: a suite of the served folder, a test of its target, or its graders on a stored run.
 
-The form names a suite and sets limits, as the API does; it never brings code. What it names is shown as it is.
+The form names a suite and sets limits, as the API does; it never brings code. The suite is shown as it is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ What = Literal["suite", "test", "grade"]
 WHATS: dict[What, str] = {"suite": "Run a suite", "test": "Test one goal", "grade": "Grade a run again"}
 
 OPTIONS = ("trials", "max_samples", "max_concurrent", "max_calls", "max_cost")
-"""What a form may set of a run of a suite, besides its tags."""
+"""Options of a run of a suite in the form, besides tags."""
 
 _OF_TEST = ("suite", "goal", "instructions", "persona", "max_turns", "trials", "max_calls", "max_cost")
 _OF_GRADING = ("run", "suite", "max_calls", "max_cost")
@@ -40,7 +40,7 @@ _REQUESTS: dict[str, type[SuiteJob | TestJob | GradeJob]] = {"suite": SuiteJob, 
 
 @router.get("/jobs/new", dependencies=[needs("write")])
 def new(request: Request, what: What = "suite", suite: str = "", grade: str = "") -> Response:
-    """Show what can be begun, and the suite that was chosen as it is; nothing of it runs."""
+    """Show what can be started, and the text of the chosen suite; nothing runs."""
     if grade:
         request.app.state.store.run(grade)
     return _form(request, "grade" if grade else what, {"suite": suite, "run": grade})
@@ -48,15 +48,15 @@ def new(request: Request, what: What = "suite", suite: str = "", grade: str = ""
 
 @router.post("/jobs/new")
 def begin(request: Request, form: Form) -> Response:
-    """Begin what a form asks for; the same form begins nothing twice."""
+    """Start the job of a form; sending the same form twice starts one job."""
     policy: ServerPolicy = request.app.state.policy
-    given = {name: value.strip() for name, value in form.items() if value.strip()}
-    what = given.get("what", "suite")
+    fields = {name: value.strip() for name, value in form.items() if value.strip()}
+    what = fields.get("what", "suite")
     if what not in _REQUESTS:
-        raise UsageError("this is none of the things that can be begun here")
+        raise UsageError("unknown kind of job")
     try:
-        asked = _REQUESTS[what].model_validate(_asked(what, given))
-        record = request.app.state.jobs.submit(asked, given.get("key"))
+        job_request = _REQUESTS[what].model_validate(_request_fields(what, fields))
+        record = request.app.state.jobs.submit(job_request, fields.get("key"))
     except ValidationError as error:
         return _form(request, what, form, [_wrong(one) for one in error.errors()], INVALID.status)
     except UsageError as error:
@@ -64,14 +64,14 @@ def begin(request: Request, form: Form) -> Response:
     return RedirectResponse(job_page(record.id), 303)
 
 
-def _asked(what: str, given: Mapping[str, str]) -> dict[str, Any]:
-    """Return what a form asks for, as the API takes it."""
+def _request_fields(what: str, fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return the request of a form, in the form of the API."""
     if what == "suite":
-        options: dict[str, Any] = {name: given[name] for name in OPTIONS if name in given}
-        if "tags" in given:
-            options["tags"] = [tag.strip() for tag in given["tags"].split(",") if tag.strip()]
-        return {"suite": given.get("suite", ""), "options": options}
-    return {name: given[name] for name in (_OF_TEST if what == "test" else _OF_GRADING) if name in given}
+        options: dict[str, Any] = {name: fields[name] for name in OPTIONS if name in fields}
+        if "tags" in fields:
+            options["tags"] = [tag.strip() for tag in fields["tags"].split(",") if tag.strip()]
+        return {"suite": fields.get("suite", ""), "options": options}
+    return {name: fields[name] for name in (_OF_TEST if what == "test" else _OF_GRADING) if name in fields}
 
 
 def _wrong(error: Mapping[str, Any]) -> str:
@@ -79,10 +79,10 @@ def _wrong(error: Mapping[str, Any]) -> str:
 
 
 def _form(
-    request: Request, what: str, given: Mapping[str, str], wrong: list[str] | None = None, status: int = 200
+    request: Request, what: str, fields: Mapping[str, str], wrong: list[str] | None = None, status: int = 200
 ) -> Response:
     policy: ServerPolicy = request.app.state.policy
-    suite = given.get("suite", "")
+    suite = fields.get("suite", "")
     files = suite_files(policy.workspace)
     look = None
     if suite:
@@ -91,7 +91,7 @@ def _form(
         except UsageError as error:
             if not wrong:
                 wrong, status = [policy.shown(str(error))], answered(error).status
-    run = given.get("run", "")
+    run = fields.get("run", "")
     values: dict[str, object] = {
         "section": "jobs",
         "what": what,
@@ -99,7 +99,7 @@ def _form(
         "files": [name for name in files if safe(name) == name],
         "suite": suite,
         "look": look,
-        "given": {"run": run, **given},
+        "fields": {"run": run, **fields},
         "wrong": [safe(one) for one in wrong or ()],
         "form_key": form_key(request),
         "key": secrets.token_hex(16),

@@ -20,11 +20,11 @@ from vivavoce.store.store import Store
 router = APIRouter(route_class=PageRoute, include_in_schema=False)
 
 LIMITS = (15, 30, LIMIT, 120)
-"""How many runs one may ask to see."""
+"""The choices for the number of runs."""
 OTHERS = 12
-"""Other graders that have a small plot."""
+"""Maximum number of small plots of other graders."""
 TOP, BOTTOM = 8, 62
-"""Where a small plot begins and ends, in pixels."""
+"""The top and bottom of a small plot, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Small:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A suite in the list; `newest` is its last run with a score, and the line stands for those marked as it was."""
+    """A suite in the list; `newest` is its last run with a score, and the sparkline has runs graded like it."""
 
     suite: str
     total: int
@@ -61,14 +61,14 @@ def trends(
     limit: Annotated[int, Query(ge=1, le=max(LIMITS))] = LIMIT,
     after: str | None = None,
 ) -> Response:
-    """Show the trend of a suite, or which suites there are."""
+    """Show the trend of a suite, or the list of suites."""
     store = cast("Store", request.app.state.store)
     if not suite:
         return page("trend_suites.html", _suites(store, after))
     found = Trends(suite, store.series.of(suite, first=first, last=last, limit=limit))
     shown = found.trend(grader or None, target or None)
-    asked = {"suite": suite, "grader": grader or None, "target": target or None}
-    kept = {**asked, "limit": None if limit == LIMIT else limit}
+    query = {"suite": suite, "grader": grader or None, "target": target or None}
+    kept = {**query, "limit": None if limit == LIMIT else limit}
     values: dict[str, object] = {
         "section": "trends",
         "trend": shown,

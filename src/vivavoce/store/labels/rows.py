@@ -161,7 +161,7 @@ def found_label(connection: Connection, attempt_id: int, place: LabelPlace) -> A
 
 def change_of(label: Label, before: Label | None = None) -> dict[str, object]:
     """Return the details of a change for the audit log: the place of the label, and its new and earlier content."""
-    label_query = {"verdict", "note", "blind", "created_at"}
+    fields = {"verdict", "note", "blind", "created_at"}
     where = label.model_dump(include={"target", "turn", "grader"})
-    told: dict[str, object] = {**where, **label.model_dump(include=label_query)}
-    return told if before is None else {**told, "before": before.model_dump(include=label_query)}
+    detail: dict[str, object] = {**where, **label.model_dump(include=fields)}
+    return detail if before is None else {**detail, "before": before.model_dump(include=fields)}

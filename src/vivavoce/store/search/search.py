@@ -65,14 +65,14 @@ class Searcher:
 
     def find(self, query: str, run_id: str | None, limit: int, before: int | None) -> list[Hit]:
         """Return the hits with all of the words, newest first; only those `before` a number, if there is one."""
-        wanted_phrases = phrases(query)
-        if not wanted_phrases:
+        query_phrases = phrases(query)
+        if not query_phrases:
             raise UsageError(f"there is no word to search for in '{query}'")
-        if len(wanted_phrases) > MOST_WORDS:
-            raise UsageError(f"search for at most {MOST_WORDS} words at a time, got {len(wanted_phrases)}")
+        if len(query_phrases) > MOST_WORDS:
+            raise UsageError(f"search for at most {MOST_WORDS} words at a time, got {len(query_phrases)}")
         self.index_pending()
         make_statement = _postgresql_query if on_postgresql(self._database.engine) else _sqlite_query
-        statement, values = make_statement(wanted_phrases, run_id)
+        statement, values = make_statement(query_phrases, run_id)
         with self._database.connected() as connection:
             if (
                 before is not None
@@ -82,7 +82,7 @@ class Searcher:
             parameters = {**values, "limit": limit, "before": LAST if before is None else before}
             rows = connection.execute(text(statement), parameters).all()
             pieces = _pieces(connection, [(row.id, row.grading_id) for row in rows])
-        return [_hit(row, pieces[row.id, row.grading_id], wanted_phrases) for row in rows]
+        return [_hit(row, pieces[row.id, row.grading_id], query_phrases) for row in rows]
 
     def index_pending(self, until: Callable[[], bool] = lambda: False) -> int:
         """Index what is pending, or stop when `until` returns True; return how many were indexed."""

@@ -1,4 +1,4 @@
-// The keys of the queue of labels; each stands beside the control that it works.
+// Keyboard shortcuts of the label queue; each is shown beside its control.
 const WORKS = {
   w: () => document.getElementById("why")?.focus(),
   s: () => document.querySelector("[data-key=s]")?.click(),
@@ -29,7 +29,7 @@ addEventListener("keydown", (event) => {
   }
 });
 
-// Whoever marks a turn finds it chosen in the form of the second marker.
+// The link to label a turn selects that turn in the label form.
 for (const link of document.querySelectorAll("[data-turn]")) {
-  link.addEventListener("click", () => { document.getElementById("second-turn").value = link.dataset.turn; });
+  link.addEventListener("click", () => { document.getElementById("human-label-turn").value = link.dataset.turn; });
 }

@@ -1,5 +1,5 @@
-// Work under way. The news of a job appear turn by turn in places that do not move; parts of a page that is not over
-// yet are fetched again now and then. Whatever was said is put in as text, never as markup.
+// Live view. The events of a job appear turn by turn in fixed places; parts of a page that is not finished
+// are fetched again from time to time. Messages are inserted as text, never as markup.
 const PAUSE = 2000;
 const KEPT = 60;
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
@@ -25,7 +25,7 @@ function announce(text) {
   if (place !== null && place.textContent !== text) place.textContent = text;
 }
 
-// A part that is marked `data-fresh` is put in anew as long as the server marks it so: from time to time, or when told.
+// A part with `data-fresh` is replaced as long as the server marks it so: from time to time, or on an event.
 async function refresh(parts = "[data-fresh]") {
   const fetched = await fetchPage();
   if (fetched === null) return;
@@ -37,7 +37,7 @@ async function refresh(parts = "[data-fresh]") {
   }
 }
 
-// The figures of a run change in place. Its list, which is sorted, changes when the reader asks for it.
+// The figures of a run are updated in place. Its sorted list is updated when the reader asks for it.
 async function refreshRun(live) {
   const fetched = await fetchPage();
   if (fetched === null) return;
@@ -85,7 +85,7 @@ class Talks {
 
   key(news) { return JSON.stringify([news.sample_id, news.target, news.trial]); }
 
-  // A conversation has a place of its own; the next one takes that of one that is over and that nobody is reading.
+  // Each conversation has a fixed place; the next one replaces a finished one that nobody is reading.
   place(news) {
     const key = this.key(news);
     if (this.rows.has(key)) return this.rows.get(key);
@@ -104,7 +104,7 @@ class Talks {
     row.querySelector("h3 a").textContent = name;
     row.querySelector("h3 small").textContent = clean(news.target);
     row.querySelector(".now").append(copy("st-live"));
-    row.querySelector(".said").setAttribute("aria-label", `What was said in ${name}`);
+    row.querySelector(".said").setAttribute("aria-label", `Messages of ${name}`);
     return row;
   }
 

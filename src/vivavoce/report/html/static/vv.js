@@ -8,7 +8,7 @@ if (["light", "dark"].includes(kept())) root.dataset.theme = kept();
 const isDark = () => (root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
 
 function themeSwitch(button) {
-  const say = () => { button.textContent = isDark() ? "Light paper" : "Dark paper"; };
+  const say = () => { button.textContent = isDark() ? "Light mode" : "Dark mode"; };
   button.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; keep(root.dataset.theme); say(); });
   say();
 }
