@@ -186,7 +186,7 @@ class Trends:
         return None
 
     def _entries(self, grader: str | None, target: str | None) -> Iterator[_Entry]:
-        """Yield the runs but for those that lack the grader or the target; one that broke lacks nothing."""
+        """Yield the runs that have the grader and the target; a run with errors has both."""
         for graded, summary in self._runs_read:
             if summary is None or not summary.graders:
                 prints = graded.grading.fingerprints if graded.grading else {}

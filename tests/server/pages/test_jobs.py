@@ -111,7 +111,7 @@ def test_a_job_that_began_nothing_cannot_go_on(url: str, workspace: Path) -> Non
     failed = ended(url, submit(url, breaking_suite(workspace)).id)
     key = fields(get(f"{url}/jobs/new?suite=suites/refunds.yaml"))["form_key"]
     reply = send("POST", f"{url}/jobs/{failed.id}/resume", f"form_key={key}".encode(), FORM)
-    assert (reply.status, "nothing is left of it" in html.unescape(reply.text)) == (422, True)
+    assert (reply.status, "there is nothing to resume" in html.unescape(reply.text)) == (422, True)
 
 
 def test_who_may_only_read_sees_jobs_and_no_forms(store: Store, workspace: Path) -> None:

@@ -144,3 +144,12 @@ def test_scores_of_an_upgraded_store_say_where_their_passing_comes_from(empty: S
     assert PASSED_ADDED not in Elements(get(f"{url}/runs/run-1").text).text
     empty.update_grading(empty.grading("run-1").model_copy(update={"passed_added": True}))
     assert PASSED_ADDED in Elements(get(f"{url}/runs/run-1").text).text
+
+
+def test_recorded_conversations_are_called_so_and_have_no_target(empty: Store, url: str) -> None:
+    keep(empty, [outcome(grades={"goal": Score(value=1)})])
+    assert "1 conversation with bot" in Elements(get(f"{url}/runs/run-1").text).text
+    keep(empty, [outcome(grades={"goal": Score(value=1)})], "run-2", spec={"driver": "replay"})
+    text = Elements(get(f"{url}/runs/run-2").text).text
+    assert "1 recorded conversation" in text
+    assert "recorded conversation with" not in text

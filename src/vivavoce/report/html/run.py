@@ -30,6 +30,7 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
         "metrics": metrics(summary, scale, gates, provisional=running),
         "several": len({one.target for one in summary.graders}) > 1,
         "targets": sorted({safe(one.target) for one in summary.graders}),
+        "recorded": run.spec.get("driver") == "replay",
         "lines": [*lines, PASSED_ADDED] if grading.passed_added else lines,
         "trials": [one for one in summary.graders if one.pass_hat],
         "most_trials": max((max(one.pass_hat) for one in summary.graders if one.pass_hat), default=0),
