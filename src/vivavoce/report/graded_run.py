@@ -14,7 +14,7 @@ from vivavoce.store.store import Store
 
 @dataclass(frozen=True, slots=True)
 class GradedRun:
-    """A run and a grading of it, in the store that holds both."""
+    """A run and a grading of it, with their store."""
 
     store: Store
     run: Run

@@ -10,7 +10,7 @@ from vivavoce.run.summary import GraderSummary, Summary
 
 
 def headline(summary: Summary, grading: Grading) -> GraderSummary | None:
-    """Return the grader of the gate, else the reward, else the first; None where nothing was graded."""
+    """Return the grader of the gate, else the reward, else the first; None if nothing was graded."""
     for key in (gate_of(grading).get("metric_key"), "reward"):
         if found := next((one for one in summary.graders if one.name == key), None):
             return found
@@ -18,6 +18,6 @@ def headline(summary: Summary, grading: Grading) -> GraderSummary | None:
 
 
 def gate_of(grading: Grading) -> Mapping[str, Any]:
-    """Return the gate as the suite states it, empty where it has none."""
+    """Return the gate as the suite states it, empty if it has none."""
     gate = grading.spec.get("gate")
     return cast("dict[str, Any]", gate) if isinstance(gate, dict) else {}

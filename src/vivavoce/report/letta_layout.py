@@ -1,6 +1,6 @@
 """A graded run in the files that letta-evals writes, for programs that read those.
 
-`suite.json` is the suite with its samples, `<target>.jsonl` a conversation a line, `summary.json` the numbers. With
+`suite.json` is the suite with its samples, `<target>.jsonl` a conversation per line, `summary.json` the numbers. With
 several trials there is a folder for each target, with `run_1.jsonl` and so on and a `summary.json` of its own.
 
 Source of the format: letta-evals 0.26, https://github.com/letta-ai/letta-evals (letta_evals/models/results.py).

@@ -97,10 +97,10 @@ def _sample(one: Worst) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a score, or a dash where there is none."""
+    """Return a score, or a dash if there is none."""
     return "–" if value is None else f"{value:.3f}"
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """Return a 95% interval, or a dash where there is none."""
+    """Return a 95% interval, or a dash if there is none."""
     return "–" if low is None or high is None else f"{low:.3f} … {high:.3f}"

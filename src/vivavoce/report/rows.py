@@ -86,7 +86,7 @@ def _row(run: Run, grading: Grading, attempt: Attempt, name: str, score: Score, 
 
 
 def truth_text(truth: object) -> str | None:
-    """Return a ground truth as text: text as it is, anything else as JSON, None where there is none."""
+    """Return a ground truth as text: text as it is, anything else as JSON, None if there is none."""
     return truth if truth is None or isinstance(truth, str) else strict_json(truth)
 
 

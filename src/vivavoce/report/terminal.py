@@ -37,7 +37,7 @@ _WORST = (Column("sample"), Column("score", "right"), Column("why", flows=True))
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number, or a dash where there is none."""
+    """Return a number, or a dash if there is none."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 

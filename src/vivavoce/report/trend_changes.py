@@ -42,7 +42,7 @@ _WORDS = {"called": "", "model_handles": "model", "version": ""}
 
 
 class Difference(BaseModel):
-    """A setting that differs; `before` and `after` are shortened, None where there was or is none."""
+    """A setting that differs; `before` and `after` are shortened, None if there was or is none."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -11,7 +11,7 @@ from vivavoce.report.trend_changes import Change
 
 
 class Step(BaseModel):
-    """A mean minus that of the run `since`, with the 95% interval, None where one of the two has none."""
+    """A mean minus that of the run `since`, with the 95% interval, None if one of the two has none."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -67,7 +67,7 @@ class Point(BaseModel):
 
 
 def step_between(before: Point, after: Point) -> Step | None:
-    """Return the difference of two means, None where one of them is missing.
+    """Return the difference of two means, None if one of them is missing.
 
     The interval takes them for independent, which two runs of the same samples are not: matched sample by sample it is
     narrower, as `compare` has it.

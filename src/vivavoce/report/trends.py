@@ -28,12 +28,12 @@ LIMIT = 60
 
 
 class Trend(BaseModel):
-    """A grader over some runs of a suite that follow one another, the oldest first.
+    """A grader over some runs of a suite that follow one another, oldest first.
 
-    `grader` is None where no run was graded, `label` the name to display where the suite gives one. `target` is the one
-    that is followed, None where every run tested one only. `finding` says in sentences what there is to see. `graders`
+    `grader` is None if no run was graded, `label` the name to display where the suite gives one. `target` is the one
+    that is followed, None if every run tested one only. `finding` says in sentences what there is to see. `graders`
     and `targets` are those of these runs, `left_out` is how many runs lack this grader or this target. `earlier` and
-    `later` are the ids of the runs next to these, None where there is none.
+    `later` are the ids of the runs next to these, None if there is none.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -178,7 +178,7 @@ class Trends:
         return {}
 
     def _several(self) -> str | None:
-        """Return the first target of the newest run that has several, None where every run has one."""
+        """Return the first target of the newest run that has several, None if every run has one."""
         for _, summary in reversed(self._runs_read):
             names = dict.fromkeys(one.target for one in summary.graders) if summary else {}
             if len(names) > 1:

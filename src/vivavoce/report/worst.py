@@ -23,7 +23,7 @@ WIDTH = 200
 class Worst:
     """A bad attempt, or all attempts of one target with the same error, of which `key` is the first.
 
-    `score` is the mean over the graders, None where something could not be scored. `group` is the name of several
+    `score` is the mean over the graders, None if something could not be scored. `group` is the name of several
     attempts with the same error, such as `7 samples`, None for a single one.
     """
 

@@ -52,7 +52,7 @@ class GraderSummary(BaseModel):
     clustered by sample; `pass_rate` is the share of scores that pass, with its interval from `pass_low` to `pass_high`;
     `pass_at` and `pass_hat` map k to pass@k and pass^k over the samples, counted in `pass_samples`, that have so many
     scored trials. Of the errors, `tester_errors` were made by the tester that led the conversations: `pass_rate` is net
-    of them, and `raw_pass_rate` counts them as not passed; it is None where there are none.
+    of them, and `raw_pass_rate` counts them as not passed; it is None if there are none.
     """
 
     model_config = ConfigDict(frozen=True)

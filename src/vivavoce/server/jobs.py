@@ -77,7 +77,7 @@ class Jobs:
         """Start a job, or return the one that the same key has started with the same request.
 
         Raises:
-            UsageError: something in the request is wrong, or may not be asked for. OtherBody: the key was used with
+            UsageError: the request is wrong or not allowed. OtherBody: the key was used with
             another request. TooManyJobs: too many are waiting. StoreError: the job cannot be saved.
         """
         body = _digest(f"{request.kind} {strict_json(request.model_dump())}")
@@ -101,7 +101,7 @@ class Jobs:
                     self._take_up(self._jobs[record.id])
 
     def list(self, after: str | None = None, limit: int = 50) -> list[JobRecord]:
-        """Return the newest jobs, the newest first; those before the job `after`, where that is named.
+        """Return the newest jobs, newest first; those before the job `after`, where that is named.
 
         Raises:
             UsageError: there is no such job.

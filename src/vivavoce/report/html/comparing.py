@@ -92,7 +92,7 @@ def lead(graders: Sequence[GraderComparison], headline: str | None) -> GraderCom
 
 
 def signed(value: float | None, digits: int = 3) -> str:
-    """Return a difference with its sign, or a dash where there is none."""
+    """Return a difference with its sign, or a dash if there is none."""
     return "–" if value is None else f"{value:+.{digits}f}".replace("-", "−")
 
 

@@ -63,7 +63,7 @@ def range_plot(
     bad: bool = False,
     provisional: bool = False,
 ) -> Range | None:
-    """Return a mean with its interval on an axis, None where there is no mean."""
+    """Return a mean with its interval on an axis, None if there is no mean."""
     if mean is None:
         return None
     known = low is not None and high is not None
@@ -101,7 +101,7 @@ class Spark:
 
 
 def spark(means: Sequence[float], width: int = 92, height: int = 26) -> Spark | None:
-    """Return the line through means between 0 and 1, the oldest first, None where there are fewer than two."""
+    """Return the line through means between 0 and 1, oldest first, None if there are fewer than two."""
     if len(means) < 2:
         return None
     low = min(*means, 0.9)

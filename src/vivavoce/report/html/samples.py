@@ -18,7 +18,7 @@ WHY = 160
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A conversation in a list; `scores` has a place for each column, None where there is no score."""
+    """A conversation in a list; `scores` has a place for each column, None if there is no score."""
 
     entry: SampleEntry
     link: str

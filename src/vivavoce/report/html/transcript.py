@@ -76,14 +76,14 @@ class Shown:
 
     @property
     def state(self) -> State | None:
-        """The worst that is said of it, None where nobody graded it."""
+        """Its worst state, None if nothing graded it."""
         if self.turn.failure is not None:
             return "error"
         return worst_of(note.state for note in self.notes) if self.notes else None
 
     @property
     def cited(self) -> bool:
-        """Whether a tool call of it holds evidence."""
+        """Whether one of its tool calls has evidence."""
         return any(isinstance(part, Called) and part.cited for part in self.parts)
 
     @property

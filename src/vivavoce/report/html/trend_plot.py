@@ -131,7 +131,7 @@ def trend_plot(points: Sequence[Point], axis: Axis | None = None) -> TrendPlot:
 
 
 def letters(points: Sequence[Point]) -> dict[str, str]:
-    """Return the letters of the runs at which something changed, the oldest first: a to z, then aa."""
+    """Return the letters of the runs at which something changed, oldest first: a to z, then aa."""
     changed = [point.run for point in points if point.changes]
     return {run: _letter(number) for number, run in enumerate(changed)}
 

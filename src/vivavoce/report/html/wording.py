@@ -10,7 +10,7 @@ from vivavoce.safe_text import safe
 
 
 def score(value: float | None, digits: int = 2) -> str:
-    """Return a score, or a dash where there is none."""
+    """Return a score, or a dash if there is none."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 

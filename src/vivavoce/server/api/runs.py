@@ -38,7 +38,7 @@ def runs(
     status: Status | None = None,
     text: Annotated[str | None, Query(description="Part of the id of the run or of the name of its suite.")] = None,
 ) -> Response:
-    """List runs, the newest first."""
+    """List runs, newest first."""
     return answer(_store(request).browse.runs(after, limit, suite=suite, status=status, text=text))
 
 
@@ -52,7 +52,7 @@ def run(request: Request, run: RunName, grading: GradingName = None) -> Response
 
 @router.get("/runs/{run}/gradings", response_model=list[Grading])
 def gradings(request: Request, run: RunName) -> Response:
-    """Return the gradings of a run, the oldest first."""
+    """Return the gradings of a run, oldest first."""
     store = _store(request)
     return answer(store.gradings(store.run(run).id))
 
