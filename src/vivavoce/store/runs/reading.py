@@ -48,31 +48,31 @@ class Reader:
     def entries(self) -> Iterator[Entry]:
         """Yield attempts as they were written, with the scores of every grading."""
 
-        def read(connection: Connection, page: Page) -> list[Entry]:
+        def read_page(connection: Connection, page: Page) -> list[Entry]:
             talks = _turns(connection, page)
             score_rows = _scores(connection, page, select(scores))
             return [_entry(row, talks.get(row.id, ()), score_rows.get(row.id, ())) for row in page]
 
-        return self._whole(None, read)
+        return self._whole(None, read_page)
 
     def attempts(self, sample_id: str | None) -> Iterator[Attempt]:
         """Yield attempts with their turns."""
 
-        def read(connection: Connection, page: Page) -> list[Attempt]:
+        def read_page(connection: Connection, page: Page) -> list[Attempt]:
             talks = _turns(connection, page)
             return [attempt_of(row, talks.get(row.id, ())) for row in page]
 
-        return self._whole(sample_id, read)
+        return self._whole(sample_id, read_page)
 
     def outcomes(self, grading_id: str, sample_id: str | None) -> Iterator[Outcome]:
         """Yield attempts with the grades of a grading; an ungraded attempt has none."""
 
-        def read(connection: Connection, page: Page) -> list[Outcome]:
+        def read_page(connection: Connection, page: Page) -> list[Outcome]:
             talks = _turns(connection, page)
             score_rows = _scores(connection, page, select(scores), scores.c.grading_id == grading_id)
             return [_outcome(attempt_of(row, talks.get(row.id, ())), score_rows.get(row.id, ())) for row in page]
 
-        return self._whole(sample_id, read)
+        return self._whole(sample_id, read_page)
 
     def scores(self, grading_id: str) -> Iterator[ScoreRow]:
         """Yield the scores of whole conversations."""
@@ -81,7 +81,7 @@ class Reader:
         query = select(s.attempt_id, s.kind, s.name, s.state, s.value, s.passed, failure)
         query = query.where(s.grading_id == grading_id, s.turn.is_(None)).order_by(s.attempt_id, s.id)
 
-        def read(connection: Connection, page: Page) -> list[ScoreRow]:
+        def read_page(connection: Connection, page: Page) -> list[ScoreRow]:
             keys = dict(_keys(page))
             found: dict[int, list[ScoreRow]] = {number: [] for number in keys}
             rows = connection.execute(query.where(_within(scores, page)))
@@ -90,19 +90,19 @@ class Reader:
                 found[number].append(ScoreRow(keys[number], kind, name, state, value, did_pass, _by_tester(text)))
             return list(chain.from_iterable(found.values()))
 
-        return self._stream(select(*_KEY), KEY_PAGE, read)
+        return self._stream(select(*_KEY), KEY_PAGE, read_page)
 
     def errors(self, grading_id: str) -> Iterator[ErrorRow]:
         """Yield the errors of attempts: the failure of the conversation, or of the first grader with one."""
         s = scores.c
         query = select(s.attempt_id, s.name, s.failure, s.reason)
 
-        def read(connection: Connection, page: Page) -> list[ErrorRow]:
+        def read_page(connection: Connection, page: Page) -> list[ErrorRow]:
             of_whole = (s.grading_id == grading_id, s.turn.is_(None), s.state == "error")
             found = _scores(connection, page, query, *of_whole)
             return [_error(row, found.get(row.id, ())) for row in page if row.failure is not None or row.id in found]
 
-        return self._stream(select(*_KEY, attempts.c.failure), KEY_PAGE, read)
+        return self._stream(select(*_KEY, attempts.c.failure), KEY_PAGE, read_page)
 
     def error_count(self, grading_id: str) -> int:
         """Return how many attempts `errors` yields."""
@@ -117,31 +117,31 @@ class Reader:
         s = scores.c
         query = select(s.attempt_id, s.turn, s.state, s.value)
 
-        def read(connection: Connection, page: Page) -> list[tuple[AttemptKey, int, State, float | None]]:
+        def read_page(connection: Connection, page: Page) -> list[tuple[AttemptKey, int, State, float | None]]:
             of_turns = (s.grading_id == grading_id, s.kind == "grade", s.name == name, s.turn.is_not(None))
             found = _scores(connection, page, query, *of_turns)
             return [
                 (key, row.turn, row.state, row.value) for number, key in _keys(page) for row in found.get(number, ())
             ]
 
-        return self._stream(select(*_KEY), KEY_PAGE, read)
+        return self._stream(select(*_KEY), KEY_PAGE, read_page)
 
-    def _whole(self, sample_id: str | None, read: Callable[[Connection, Page], list[T]]) -> Iterator[T]:
+    def _whole(self, sample_id: str | None, read_page: Callable[[Connection, Page], list[T]]) -> Iterator[T]:
         if sample_id is None:
-            return self._stream(select(attempts), PAGE, read)
+            return self._stream(select(attempts), PAGE, read_page)
         mine = select(attempts).where(attempts.c.sample_id == sample_id)
         unindexed = (_ORDER[0] + 0, _ORDER[1])  # or SQLite walks through the whole run in its order to find the sample
-        return self._stream(mine, PAGE, read, unindexed)
+        return self._stream(mine, PAGE, read_page, unindexed)
 
     def _stream(
-        self, query: AnySelect, size: int, read: Callable[[Connection, Page], list[T]], order: Order = _ORDER
+        self, query: AnySelect, size: int, read_page: Callable[[Connection, Page], list[T]], order: Order = _ORDER
     ) -> Iterator[T]:
         query = query.where(attempts.c.run_id == self.run_id).order_by(*order).limit(size)
         after = (-1, -1)
         while True:
             with self.database.connected() as connection:
                 page = connection.execute(query.where(tuple_(*order) > after)).all()
-                records = read(connection, page) if page else []
+                records = read_page(connection, page) if page else []
             yield from records
             if len(page) < size:
                 return
