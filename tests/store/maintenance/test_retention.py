@@ -72,7 +72,7 @@ def test_one_run_is_deleted_by_its_whole_name_unless_somebody_works_on_it(three:
         for name in ("latest", "mid", "nothing"):
             with pytest.raises(UsageError, match="no run"):
                 store.maintenance.delete_run(name, "ida")
-        with store.claimed("middle"), pytest.raises(Claimed, match="being worked on"):
+        with store.claimed("middle"), pytest.raises(Claimed, match="another process is working on"):
             store.maintenance.delete_run("middle", "ida")
         store.maintenance.delete_run("middle", "ida")
         assert [run.id for run in store.runs()] == ["new", "old"]

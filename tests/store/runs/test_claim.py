@@ -24,7 +24,7 @@ with Store.open(sys.argv[1]) as store, store.claimed(sys.argv[2]):
 
 
 def test_a_run_is_worked_on_by_one_at_a_time_and_another_run_meanwhile(store: Store) -> None:
-    held = pytest.raises(UsageError, match=f"run {RUN} is being worked on by another process")
+    held = pytest.raises(UsageError, match=f"another process is working on run {RUN}")
     with store.claimed(RUN):
         with held, store.claimed(RUN):
             pass
