@@ -69,7 +69,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 def start(page: Page, stage: Stage) -> None:
     """Start the suite from its page, as far as the page of the job."""
     page.goto(f"{stage.url}/jobs")
-    page.get_by_role("link", name="Start one").first.click()
+    page.get_by_role("link", name="Start a job").first.click()
     page.get_by_label("Suite").select_option("greetings.yaml")
     page.get_by_role("button", name="Show it").click()
     expect(page.get_by_role("group", name="greetings.yaml")).to_contain_text("max_concurrent")
