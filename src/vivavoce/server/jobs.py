@@ -172,7 +172,7 @@ class Jobs:
             request = request.model_copy(update={"run": self._store.run(request.run).id})
         conversations_file = self._files.conversations(job_id)
         try:
-            job.run = Beginning(self._store, self._policy, [job], given, before).run(request)
+            job.run = Beginning(self._store, self._policy, [job], conversations_file, before).run(request)
             wait_for(job.run.check())
             job.record = job.record.model_copy(update=known)
             claim = self._files.claim(job_id)

@@ -208,7 +208,7 @@ def _chosen(metrics: Sequence[Named]) -> list[BaseMultiTurnMetric]:
     return choose(metrics)
 
 
-def _read(path: str | Path) -> Iterator[GivenRow]:
+def _file_rows(path: str | Path) -> Iterator[GivenRow]:
     """Return the rows of a file, of which the first is read here and now, so that a wrong path begins no run."""
     rows = read_samples(path)
     return chain(list(islice(rows, 1)), rows)

@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from vivavoce.records.counting import conversation_label, to_number
 from vivavoce.report.html import wording
-from vivavoce.report.html.marks import WORDS
+from vivavoce.report.html.score_notes import WORDS
 from vivavoce.report.text import one_line
 from vivavoce.safe_text import safe
 

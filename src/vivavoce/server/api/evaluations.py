@@ -76,12 +76,12 @@ class StoredToJudge(Judged):
 
 
 @router.post("/evaluations", response_model=Evaluated)
-async def evaluate(request: Request, given: ConversationToJudge) -> Response:
+async def evaluate(request: Request, body: ConversationToJudge) -> Response:
     """Measure a conversation with several metrics; a metric that breaks is an error, and the others go on."""
-    check_metrics(given.metrics)
-    judge = request.app.state.policy.judge(given.judge)
-    known = metric_input(given.sample(), given.messages, given.turn_seconds)
-    return await _report(request, lambda: wait_for(evaluate_input(known, as_named(given.metrics), judge, close=True)))
+    check_metrics(body.metrics)
+    judge = request.app.state.policy.judge(body.judge)
+    known = metric_input(body.sample(), body.messages, body.turn_seconds)
+    return await _report(request, lambda: wait_for(evaluate_input(known, as_named(body.metrics), judge, close=True)))
 
 
 @router.post("/test-results/{run}/{sample:path}/evaluations", response_model=Evaluated)
@@ -95,7 +95,7 @@ async def evaluate_test_result(request: Request, run: str, sample: str, body: St
 
     def measure() -> EvaluationReport:
         stored = stored_input(request.app.state.store, name)
-        return wait_for(evaluate_input(stored, as_named(given.metrics), judge, close=True))
+        return wait_for(evaluate_input(stored, as_named(body.metrics), judge, close=True))
 
     return await _report(request, measure)
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from vivavoce.records.counting import conversation_label
 from vivavoce.records.run import AttemptKey, Run
 from vivavoce.safe_text import safe
-from vivavoce.server.job_record import JobEvent, Said
+from vivavoce.server.job_record import JobEvent, MessageNews
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.pages.links import job_page, sample_page
 from vivavoce.store.browse.listing import RunEntry, ScoreEntry
