@@ -242,7 +242,7 @@ def test_an_answer_outside_its_schema_is_reported_and_asked_again(
     answered("all.jsonl", {"confidence": 7})
     done = viva(*options, "--import-responses", "answers.jsonl")
     assert "8 answers imported, 8 of them new" in done.stderr
-    assert "1 kept answer is outside the schema and could not be used" in done.stderr
+    assert "1 cached answer is outside the schema and could not be used" in done.stderr
     assert (summary()["safety"]["scored"], summary()["safety"]["errors"]) == (7, 1)
     assert viva(*options, "--export-requests", "rest.jsonl").stdout.startswith("1 request in rest.jsonl; 7 verdicts")
     answered("rest.jsonl")

@@ -199,7 +199,7 @@ async def test_the_settings_of_a_model_are_part_of_the_question(replies: ReplySt
 
 async def test_a_damaged_reply_is_an_error_of_the_store(replies: ReplyStore) -> None:
     await replies.put(StoredReply(reply_key("m", {}, ASKED), "m", "{}", 1.0))
-    with pytest.raises(StoreError, match="a kept reply of m is damaged: 'text' is missing"):
+    with pytest.raises(StoreError, match="a cached reply of m is damaged: 'text' is missing"):
         await CachedModel(OfflineModel("m"), replies).complete(ASKED)
 
 

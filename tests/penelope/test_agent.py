@@ -137,7 +137,7 @@ def test_older_names_of_options_mean_the_same() -> None:
         ({"tools": [AnalyzeTool()]}, "two tools are called 'analyze_response'"),
         ({"tools": [7]}, "a tool is a Tool or a function with a docstring, got 7"),
         ({"evaluation_metrics": ["coherense"]}, "no metric 'coherense'; did you mean 'coherence'"),
-        ({"evaluation_metrics": [CoherenceMetric]}, "the class .*CoherenceMetric; make one of it"),
+        ({"evaluation_metrics": [CoherenceMetric]}, "the class .*CoherenceMetric; create an instance of it"),
         ({"guard_metrics": [{"metric": "refusal", "treshold": 1}]}, "no option 'treshold'"),
         ({"goal_metric": "simpel"}, "no metric 'simpel'"),
         ({"evaluation_metrics": [GoalAchievementJudge()]}, "two metrics are called 'goal_achievement'"),

@@ -205,13 +205,12 @@ def test_a_metric_without_a_judge_gets_the_one_that_is_given_and_stays_as_it_was
     assert (without.fingerprint, own.fingerprint) == before
 
 
-def test_without_a_judge_a_metric_is_skipped_and_says_why() -> None:
-    result = evaluate(rows(2), ["safety", "refusal"])
-    assert scores(result) == {"r0": ("skipped", None), "r1": ("skipped", None)}
-    grade = next(result.outcomes()).scores["safety"]
-    assert grade.reason == "needs a judge: give a model, or set VIVAVOCE_JUDGE"
-    assert result.summary.grader("refusal").scored == 2
-    assert evaluate(rows(2), ["safety"]).exit_code == 3
+@pytest.mark.parametrize("metric", ["safety", SafetyMetric(name="safety"), AllOf("refusal", "safety", name="safety")])
+def test_without_a_judge_nothing_is_measured(metric: Any) -> None:
+    with pytest.raises(UsageError, match="the metric 'safety' needs a judge: give a model, or set VIVAVOCE_JUDGE"):
+        evaluate(rows(2), ["refusal", metric])
+    with Store.open(settings().store) as store:
+        assert store.browse.runs().runs == []
 
 
 def test_the_judge_of_the_environment_is_taken_where_none_is_given(

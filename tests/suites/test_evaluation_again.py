@@ -180,7 +180,7 @@ def test_a_kept_answer_outside_the_schema_is_an_error_and_never_a_score(model: s
     assert failure is not None
     assert "outside the JSON schema" in failure.message
     (note,) = result.notes
-    assert note.startswith("1 kept answer is outside the schema and could not be used; run again without")
+    assert note.startswith("1 cached answer is outside the schema and could not be used; run again without")
     again = evaluate(rows(1), ["safety"], model=model)
     assert (scores(again), again.notes) == ({"r0": ("scored", 1.0)}, ())
 

@@ -333,7 +333,7 @@ def _content(reply: ModelReply) -> tuple[str, Any]:
 
 
 def _differs(kept: str | None, reply: ModelReply) -> bool:
-    """Say whether a kept reply was imported and has other content."""
+    """Say whether a cached reply was imported and has other content."""
     if kept is None:
         return False
     try:

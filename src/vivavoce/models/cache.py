@@ -40,9 +40,9 @@ class Replies(Protocol):
 class CachedModel:
     """A model whose replies are kept, and given again to the same question; `trial` tells repetitions apart.
 
-    A kept reply has `cached` in `applied`, and a usage of no calls, no tokens and no cost, for nothing was spent. What
+    A cached reply has `cached` in `applied`, and a usage of no calls, no tokens and no cost, for nothing was spent. What
     failed is never kept, nor is an empty reply, which is how some endpoints decline, nor one without the JSON that was
-    asked for. A kept reply outside its schema, which a file may have brought, is asked for again and replaced.
+    asked for. A cached reply outside its schema, which a file may have brought, is asked for again and replaced.
 
     Of identical questions asked at the same time one is sent, and all get its reply or its failure. When the task that
     sent it is cancelled, the next one sends it again. `offline` never asks the model: see `OfflineModel`. One that is
@@ -111,16 +111,16 @@ class CachedModel:
             asked.set_result(outcome)  # None where this task was cancelled: another one goes on
 
     def _again(self, kept: str, schema: Schema | None) -> ModelReply:
-        """Return a kept reply; it may be of a file, so whether it matches the schema is not known before."""
+        """Return a cached reply; it may be of a file, so whether it matches the schema is not known before."""
         try:
             reply = decode_reply(kept)
         except ValueError as error:
-            raise StoreError(f"a kept reply of {self.name} is damaged: {error}") from error
+            raise StoreError(f"a cached reply of {self.name} is damaged: {error}") from error
         if schema is not None and reply.parsed is not None:
             try:
                 check_structured(reply.parsed, schema)
             except ValueError as error:
-                said = f"a kept reply of {self.name} is outside the JSON schema: {error}; ask or export it again"
+                said = f"a cached reply of {self.name} is outside the JSON schema: {error}; ask or export it again"
                 raise ModelFault(said, kind="format", evidence=reply.text) from error
         applied = {**reply.applied, "cached": True}
         return ModelReply(reply.text, reply.parsed, reply.tool_calls, Usage(cost=0.0), applied)

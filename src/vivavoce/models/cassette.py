@@ -1,4 +1,4 @@
-"""A cassette: kept replies as a file, so that the same questions can be answered elsewhere, offline.
+"""A cassette: cached replies as a file, so that the same questions can be answered elsewhere, offline.
 
 It is JSONL. The first line says what it is, `{"vivavoce_replies": 1}`; each other one is a reply with the key of its
 question: `{"key", "model", "created_at", "reply": {"text", "parsed", "tool_calls", "usage", "applied"}}`. The questions
@@ -28,7 +28,7 @@ class KeptReplies(Protocol):
     """Where the replies are, such as `Store.replies()`."""
 
     def all(self, models: Sequence[str] = ()) -> Iterator[StoredReply]:
-        """Yield the kept replies, of these models or of all."""
+        """Yield the cached replies, of these models or of all."""
         ...
 
     def get(self, key: str) -> str | None:

@@ -80,7 +80,7 @@ class Model(Protocol):
 def identity_of(model: Model) -> str:
     """Return the unique identity of a model: its `identity`, or its name where it has none.
 
-    Kept replies and fingerprints hold it. A name such as `azure:chat` does not tell where the model is, so its
+    Cached replies and fingerprints hold it. A name such as `azure:chat` does not tell where the model is, so its
     identity holds the address.
     """
     identity: object = getattr(model, "identity", None)

@@ -1,4 +1,4 @@
-"""What every execution of an experiment shares: its budget, kept answers, events, an early end, and its summary."""
+"""What every execution of an experiment shares: its budget, cached answers, events, an early end, and its summary."""
 
 from __future__ import annotations
 
@@ -118,9 +118,9 @@ def ended(grading: Grading, summary: Summary, now: float) -> Grading:
 
 
 def _notes(answers: ReplyStore | None) -> tuple[str, ...]:
-    """Return how many kept answers could not be used, where there are any."""
+    """Return how many cached answers could not be used, where there are any."""
     count = answers.rejected if answers is not None else 0
     if not count:
         return ()
-    what = f"{count} kept answer{'s are' if count > 1 else ' is'} outside the schema and could not be used"
+    what = f"{count} cached answer{'s are' if count > 1 else ' is'} outside the schema and could not be used"
     return (f"{what}; run again without --replay, or export the questions again",)

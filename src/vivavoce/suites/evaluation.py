@@ -12,7 +12,7 @@ from typing import Any
 from vivavoce.errors import UsageError
 from vivavoce.grading.metrics import metric_grader
 from vivavoce.metrics.evaluation import Named, choose
-from vivavoce.metrics.judges import with_judges
+from vivavoce.metrics.judges import asking, with_judges
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
@@ -53,10 +53,13 @@ class _Evaluation:
         """Return the experiment.
 
         Raises:
-            UsageError: a judge cannot be opened, or calls are limited that cannot be counted.
+            UsageError: a metric has no judge, a judge cannot be opened, or calls are limited that cannot be counted.
         """
         judges = _Judges(JudgeOpener(budget, answers, self.offline, self.concurrency), self.judge)
         metrics = tuple(with_judges(metric, judges.choose) for metric in self.metrics)
+        for metric in metrics:
+            if any(part.model is None for part in asking(metric)):
+                raise UsageError(f"the metric '{metric.name}' needs a judge: give a model, or set VIVAVOCE_JUDGE")
         graders = tuple(metric_grader(metric.name, metric) for metric in metrics)
         return Experiment(
             name=self.name,
