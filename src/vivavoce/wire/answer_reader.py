@@ -190,7 +190,7 @@ def _headers(lines: list[bytes]) -> dict[str, list[str]]:
     for line in lines:
         found = _HEADER.fullmatch(line)
         if found is None:
-            raise Broken("one of its headers is none", "format")
+            raise Broken("one of its headers is malformed", "format")
         name, value = found.groups()
         headers.setdefault(name.decode().lower(), []).append(value.rstrip(b" \t").decode("utf-8", "replace"))
     return headers
