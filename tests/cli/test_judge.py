@@ -247,7 +247,7 @@ def test_an_answer_outside_its_schema_is_reported_and_asked_again(
     assert viva(*options, "--export-requests", "rest.jsonl").stdout.startswith("1 request in rest.jsonl; 7 verdicts")
     answered("rest.jsonl")
     done = viva(*options, "--import-responses", "answers.jsonl")
-    assert "1 answer taken, 0 of them new, 1 replacing another" in done.stderr
+    assert "1 answer imported, 0 of them new, 1 replacing another" in done.stderr
     assert "could not be used" not in done.stderr
     assert (summary()["safety"]["scored"], summary()["safety"]["errors"], server.requests) == (8, 0, [])
     other = viva(

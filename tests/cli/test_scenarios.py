@@ -132,7 +132,7 @@ def test_nothing_distilled_is_no_success(viva: Viva, model: str, tmp_path: Path)
         ((), "give either --description"),
         (("--description", "A shop", "--from", "talks.jsonl"), "give either --description"),
         (("--from", "talks.jsonl", "--focus", "x"), "--focus works only with --description"),
-        (("--description", " "), "it is empty"),
+        (("--description", " "), "the description is empty"),
         (("--description", "A shop", "-n", "0"), "-n"),
         (("--from", "none.jsonl"), "there is no such file"),
         (("--from", "broken.jsonl"), "broken.jsonl:1"),

@@ -88,7 +88,7 @@ def test_who_follows_a_job_hears_of_its_end_also_where_the_last_answer_takes_its
 
 def test_a_token_is_asked_for_where_one_is_set(tmp_path: Path) -> None:
     with serve(tmp_path, VIVAVOCE_TOKEN="opensesame") as (_, url):
-        with Client(url) as client, pytest.raises(UsageError, match="a token is needed"):
+        with Client(url) as client, pytest.raises(UsageError, match="a token is required"):
             client.run()
         with Client(url, "opensesame") as client:
             assert list(client.runs()) == []

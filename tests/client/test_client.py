@@ -113,7 +113,7 @@ def test_a_token_is_brought(tmp_path: Path) -> None:
     with Store.open(str(tmp_path / "vivavoce.db")) as store, serving(store, token="opensesame") as url:
         with Client(url, "opensesame") as client:
             assert list(client.runs()) == []
-        with Client(url, "other") as client, pytest.raises(UsageError, match="a token is needed"):
+        with Client(url, "other") as client, pytest.raises(UsageError, match="a token is required"):
             list(client.runs())
 
 

@@ -199,7 +199,7 @@ def test_on_a_full_disk_a_write_says_so_and_reading_goes_on_and_nothing_is_half_
     with on_a_full_disk(tmp_path, 100_000) as url:
         fine(url)
         refused = send("POST", f"{url}/api/v1/jobs", conversations(200, "x" * 1000))
-        assert (refused.status, "cannot be kept: File too large" in refused.text) == (503, True)
+        assert (refused.status, "cannot be saved: File too large" in refused.text) == (503, True)
         wrong = {**conversations(1, "x"), "metrics": ["turn_count"]}  # which needs a threshold
         assert send("POST", f"{url}/api/v1/jobs", wrong).status == 422
         assert list(jobs.iterdir()) == []

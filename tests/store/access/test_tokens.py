@@ -46,7 +46,7 @@ def test_a_token_that_has_been_revoked_finds_nobody_and_is_still_listed(store: S
     assert store.tokens.holder(secret) is None
     assert [one.id for one in store.tokens.all() if one.revoked_at] == [made.id]
     for name in (made.id, "nobody", "\0"):
-        with pytest.raises(UsageError, match=r"revoked before|no token"):
+        with pytest.raises(UsageError, match=r"already revoked|no token"):
             store.tokens.revoke(name)
 
 
@@ -68,7 +68,7 @@ def test_what_is_done_to_tokens_is_noted(store: Store) -> None:
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 101, "two\nlines", "\x1b[2J"])
 def test_a_name_is_one_line(store: Store, name: str) -> None:
-    with pytest.raises(UsageError, match="named after who uses it"):
+    with pytest.raises(UsageError, match="name of a token is that of its user"):
         store.tokens.create(name, "read")
 
 

@@ -200,7 +200,7 @@ async def test_a_grading_that_is_not_there_has_no_samples(filled: Store) -> None
 
 async def test_a_place_that_is_none_is_refused(filled: Store) -> None:
     for place in ("x", "é", "bm9uZQ", "W10", "WzEsMiwzLDRd", "WyJhIiwxLDFd", "W3RydWUsMSwxXQ", "W05hTiwxLDFd"):
-        with pytest.raises(UsageError, match="begin the list again"):
+        with pytest.raises(UsageError, match="start the list again"):
             filled.browse.samples(GRADING, after=place)
 
 

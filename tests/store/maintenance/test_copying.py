@@ -123,7 +123,7 @@ def test_a_store_that_is_written_meanwhile_loses_nothing_by_a_copy_onto_it(store
 
 def test_two_runs_that_share_an_id_by_accident_are_not_mixed(store: Store, target: Store) -> None:
     target.add_run(cases.run(started_at=77.0))
-    with pytest.raises(UsageError, match=f"another run in .* is called {RUN}"):
+    with pytest.raises(UsageError, match=f"a different run in .* has the id {RUN}"):
         store.maintenance.copy_to(target, quiet)
     assert target.run(RUN).started_at == 77.0
 

@@ -100,7 +100,7 @@ def test_what_a_person_types_is_never_an_expression(store: Store, typed: str) ->
 
 @pytest.mark.parametrize("typed", ["", '"', "& | !", "\\ %", "\ud800", "🎓"])
 def test_where_there_is_no_word_there_is_nothing_to_look_for(store: Store, typed: str) -> None:
-    with pytest.raises(UsageError, match="there is no word in"):
+    with pytest.raises(UsageError, match="there is no word to search for in"):
         store.search(typed)
 
 

@@ -172,9 +172,9 @@ def _postgresql_query(query_phrases: Sequence[str], run_id: str | None) -> tuple
     words = {f"word_{number}": phrase for number, phrase in enumerate(query_phrases)}
     tsquery = " && ".join(f"phraseto_tsquery('simple', :{name})" for name in words)
     if run_id is None:
-        return _IN_POSTGRESQL.format(query_phrases=tsquery, of_run=""), words
+        return _IN_POSTGRESQL.format(wanted=tsquery, of_run=""), words
     tsquery += " && CAST(:mark AS tsquery)"
-    statement = _IN_POSTGRESQL.format(query_phrases=tsquery, of_run="AND a.run_id = :run")
+    statement = _IN_POSTGRESQL.format(wanted=tsquery, of_run="AND a.run_id = :run")
     return statement, {**words, "mark": f"'run:{mark_of(run_id)}'", "run": run_id}
 
 
