@@ -164,7 +164,8 @@ def test_options_are_given_in_config(model: str, server: LoopbackServer) -> None
     assert values(run_suite(suite("own.py:polite", config={"direction": "lower_is_better"})))["ann"] == 0.0
     Path("rules.jinja").write_text("Who wanted {{ goal }}?")
     run_suite(suite("safety", model=model, config={"prompt_path": "rules.jinja"}))
-    assert 'Who wanted "tea"?' in server.requests[0].body["messages"][-1]["content"]
+    asked = [request.body["messages"][-1]["content"].splitlines()[-1] for request in server.requests]
+    assert sorted(asked) == ['Who wanted "coffee"?', 'Who wanted "tea"?']
     run_suite(suite("safety", model=model, config={"blocks": {"rules": "Is it kind?"}}))
     assert "Is it kind?" in server.requests[-1].body["messages"][-1]["content"]
 

@@ -176,7 +176,8 @@ def choose(metrics: Sequence[Named], model: ModelLike | None = None) -> list[Bas
 def _check_kind(metric: object) -> None:
     if isinstance(metric, str | Mapping | BaseMultiTurnMetric):
         return
-    got = f"the class {metric.__name__}; create an instance of it" if isinstance(metric, type) else type(metric).__name__
+    kind = type(metric).__name__
+    got = f"the class {metric.__name__}; create an instance of it" if isinstance(metric, type) else kind
     raise UsageError(f"a metric is a metric object, a name or a mapping; got {got}")
 
 

@@ -40,9 +40,9 @@ class Replies(Protocol):
 class CachedModel:
     """A model whose replies are kept, and given again to the same question; `trial` tells repetitions apart.
 
-    A cached reply has `cached` in `applied`, and a usage of no calls, no tokens and no cost, for nothing was spent. What
-    failed is never kept, nor is an empty reply, which is how some endpoints decline, nor one without the JSON that was
-    asked for. A cached reply outside its schema, which a file may have brought, is asked for again and replaced.
+    A cached reply has `cached` in `applied`, and a usage of no calls, no tokens and no cost, for nothing was spent.
+    What failed is never kept, nor is an empty reply, which is how some endpoints decline, nor one without the JSON that
+    was asked for. A cached reply outside its schema, which a file may have brought, is asked for again and replaced.
 
     Of identical questions asked at the same time one is sent, and all get its reply or its failure. When the task that
     sent it is cancelled, the next one sends it again. `offline` never asks the model: see `OfflineModel`. One that is
