@@ -59,7 +59,7 @@ END
 say "What to do next"
 printf '  %-48s %s\n' \
     "$viva view --store $VIVAVOCE_STORE" "opens these runs in a browser" \
-    "$viva init my-exam" "writes a small suite and a bot to start from" \
-    "$viva run my-exam/suite.yaml" "runs it; then put your own bot in its place" \
-    "$suite" "shows how this exam was written" \
+    "$viva init my-suite" "writes a small suite and a bot to start from" \
+    "$viva run my-suite/suite.yaml" "runs it; then put your own bot in its place" \
+    "$suite" "shows how this suite was written" \
     README.md "has the rest"

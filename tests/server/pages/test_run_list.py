@@ -15,7 +15,7 @@ def rows(page: Elements) -> list[str]:
 def test_an_empty_store_says_what_to_do(url: str) -> None:
     text = Elements(get(url).text).text
     assert "No runs yet" in text
-    assert "viva init my-exam" in text
+    assert "viva init my-suite" in text
 
 
 def test_runs_stand_newest_first_with_headline_and_the_runs_before(empty: Store, url: str) -> None:

@@ -146,7 +146,7 @@ def test_many_suites_come_in_pages(empty: Store, url: str) -> None:
 
 
 def test_an_empty_store_says_what_to_do(url: str) -> None:
-    assert "viva run my-exam/suite.yaml" in shown(url, "/trends").text
+    assert "viva run my-suite/suite.yaml" in shown(url, "/trends").text
 
 
 @pytest.mark.parametrize("query", ["suite=nope", "suite=shop&grader=x", "suite=shop&target=x", "suite=shop&from=x"])
