@@ -1,7 +1,7 @@
-"""A customer and an examiner made of rules, in place of two models, so that the demo of the tester needs no key.
+"""A customer and a judge made of rules, in place of two models, so that the demo of the tester needs no key.
 
 The customer wants the price of one broken mug back, and not of both that order 1042 holds. It reads what the bot
-answered last and says the next thing. The examiner looks at what the bot paid. A model does the same with more wit:
+answered last and says the next thing. The judge looks at what the bot paid. A model does the same with more wit:
 `viva test … --tester openai:gpt-4.1-mini`.
 """
 
@@ -39,7 +39,7 @@ def speak(request: Request) -> list[ToolCall]:
     return _say("Hello, one of my mugs arrived broken. I would like a refund.", "that is what happened")
 
 
-def examine(request: Request) -> dict[str, Any]:
+def verdict(request: Request) -> dict[str, Any]:
     """Judge whether the price of one mug was paid back, and nothing else."""
     paid = PAYMENT.findall(request.messages[-1].text)
     right = [call for call, amount in paid if float(amount) == WANTED]
@@ -59,4 +59,4 @@ def _say(message: str, reasoning: str) -> list[ToolCall]:
 
 
 customer = ScriptedModel(speak, "rules of a customer")
-examiner = ScriptedModel(examine, "rules of an examiner")
+judge = ScriptedModel(verdict, "rules of a judge")

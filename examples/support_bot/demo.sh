@@ -41,7 +41,7 @@ run 0 compare latest~1 latest
 
 say "5. A tester leads a conversation of its own: two mugs were ordered, one is broken, and only that one is to be paid."
 goal="EUR 12.45, the price of one mug, is paid back for order 1042"
-played="--tester examples/support_bot/customer.py:customer --judge examples/support_bot/customer.py:examiner"
+played="--tester examples/support_bot/customer.py:customer --judge examples/support_bot/customer.py:judge"
 # shellcheck disable=SC2086
 run 0 test --target examples/support_bot/bot_v1.py:reply --goal "$goal" $played --quiet
 # shellcheck disable=SC2086

@@ -14,7 +14,7 @@ from .conftest import Viva
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "support_bot"
 GOAL = "EUR 12.45, the price of one mug, is paid back for order 1042"
-PLAYED = ("--goal", GOAL, "--tester", "customer.py:customer", "--judge", "customer.py:examiner")
+PLAYED = ("--goal", GOAL, "--tester", "customer.py:customer", "--judge", "customer.py:judge")
 V1, V2 = ("test", "--target", "bot_v1.py:reply", *PLAYED), ("test", "--target", "bot_v2.py:reply", *PLAYED)
 HOSTILE = """\
 def reply(message):
@@ -120,7 +120,7 @@ def test_json_holds_hostile_text_unharmed(viva: Viva, tmp_path: Path) -> None:
 def test_a_target_that_is_not_there_and_an_empty_goal_are_one_line_and_no_test(
     viva: Viva, target: str, goal: str, complaint: str
 ) -> None:
-    played = ("--tester", "customer.py:customer", "--judge", "customer.py:examiner")
+    played = ("--tester", "customer.py:customer", "--judge", "customer.py:judge")
     done = viva("test", "--target", target, "--goal", goal, *played)
     assert done.returncode == 2
     assert complaint in done.stderr
