@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings as hypothesis_settings
 
+from vivavoce.models.capabilities import CAPABILITIES
+
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # tests run side by side, each on one core
 hypothesis_settings.register_profile("shared machine", deadline=None, derandomize=True)
 hypothesis_settings.load_profile("shared machine")
@@ -24,3 +26,9 @@ def _own_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # 
             or name == "OLLAMA_HOST"
         ):
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _unknown_endpoints() -> None:  # pyright: ignore[reportUnusedFunction]
+    """Begin every test without what endpoints of other tests, perhaps on the same port, have said of themselves."""
+    CAPABILITIES.forget()

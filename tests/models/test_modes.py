@@ -3,14 +3,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, ToolCall
-from vivavoce.models.modes import Mode, ask_for, json_text, step_down
-from vivavoce.models.structured import read_structured
+from vivavoce.models.modes import Mode, ask_for, json_text, refuses_tools, step_down
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
 BODY: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "How good?"}]}
@@ -21,7 +18,7 @@ class Verdict(BaseModel):
     score: float
 
 
-def said(text: str, mode: Mode = "prompted") -> str | None:
+def said(text: str, mode: Mode) -> str | None:
     return json_text(AIMessage(content=text), mode, BODY)
 
 
@@ -82,46 +79,8 @@ def test_a_model_that_answers_a_forced_function_in_text_is_read_all_the_same() -
     assert json_text(AIMessage(content='{"score": 1}'), "tool", body) == '{"score": 1}'
 
 
-FRAMES = st.text(st.characters(exclude_characters="{}", exclude_categories=["Cs"]), max_size=40)
-
-
-@given(FRAMES, st.floats(0, 1), FRAMES)
-def test_one_object_is_found_whatever_stands_around_it(before: str, score: float, after: str) -> None:
-    found = said(f'{before}{{"score": {score!r}}}{after}')
-    assert read_structured(found or "", SCHEMA) == {"score": score}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '```json\n{"score": 1}\n```',
-        'Here it is:\n\n```\n{"score": 1}```\nHope it helps.',
-        '<think>Perhaps {"score": 0}?</think>\n{"score": 1}',
-    ],
-)
-def test_fences_and_thoughts_are_cut_off(text: str) -> None:
-    assert said(text) == '{"score": 1}'
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"score": 0} or {"score": 1}',
-        '{"verdict": {"score": 1}',
-        "no object",
-        "} nothing {",
-        '<think>{"score": 0}',
-        "{" * 100_000,
-        '{"score":' * 100_000 + "1}",
-    ],
-)
-def test_none_two_or_a_part_of_an_object_is_not_json(text: str) -> None:
-    with pytest.raises(ValueError, match=r"not JSON|a JSON object is needed"):
-        read_structured(said(text) or "", SCHEMA)
-
-
-@pytest.mark.parametrize("mode", ["json_schema", "json_object"])
-def test_other_modes_read_the_whole_text(mode: Mode) -> None:
+@pytest.mark.parametrize("mode", ["json_schema", "json_object", "prompted"])
+def test_what_should_be_json_is_the_whole_text(mode: Mode) -> None:
     assert said('Sure: {"score": 1}', mode) == 'Sure: {"score": 1}'
 
 
@@ -147,3 +106,23 @@ def test_a_weaker_mode_follows_only_when_the_endpoint_does_not_know_this_one(
     fault = ModelFault(f"answered {status}", kind="http", evidence=evidence)
     fault.status = status
     assert step_down(mode, fault) == following
+
+
+@pytest.mark.parametrize(
+    ("status", "evidence", "refuses"),
+    [
+        (400, "registry.ollama.ai/library/gemma2:2b does not support tools", True),
+        (404, "No endpoints found that support tool use", True),
+        (400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set', True),
+        (400, "tools param requires --jinja flag; tools are not supported", True),
+        (501, "Function calling: unsupported. Functions are not supported by this model", True),
+        (400, "Unsupported parameter: 'parallel_tool_calls'", False),
+        (400, "tool_choice 'required' is not supported", False),
+        (400, "Invalid schema for function 'look': in context=(), 'pattern' is not supported", False),
+        (400, "messages with role 'tool' must follow a message with 'tool_calls'", False),
+        (404, "no such model", False),
+        (500, "this model does not support tools", False),
+    ],
+)
+def test_only_an_endpoint_that_says_so_knows_no_tools(status: int, evidence: str, refuses: bool) -> None:
+    assert refuses_tools(ModelFault("refused", kind="http", evidence=evidence, status=status)) is refuses

@@ -91,6 +91,16 @@ async def test_an_answer_outside_the_schema_is_repaired_once(server: LoopbackSer
     assert "$.score: 57 is greater than the maximum of 1" in asked["content"]
 
 
+@pytest.mark.parametrize("mode", ["json_schema", "tool", "json_object", "prompted"])
+async def test_where_a_repair_is_asked_for_the_schema_stands_in_a_message(server: LoopbackServer, mode: Mode) -> None:
+    server.answer = in_turn("in prose", {"score": 0.5})
+    model = OpenAIModel("m-1", base_url=server.base_url, structured=mode)
+    await model.complete(Request(ASKED, schema=SCHEMA))
+    await model.close()
+    told = "\n".join(message["content"] for message in server.requests[1].body["messages"])
+    assert told.count(json.dumps(SCHEMA)) == 1
+
+
 async def test_an_answer_twice_outside_the_schema_is_a_fault(server: LoopbackServer, judge: OpenAIModel) -> None:
     server.answer = in_turn("About 0.9, I think", {"score": "high"})
     fault = await fault_of(judge, Request(ASKED, schema=SCHEMA))
@@ -220,12 +230,13 @@ async def test_arguments_outside_the_schema_are_repaired_once(server: LoopbackSe
     assert server.requests[1].body["messages"][-2] == {"role": "assistant", "content": '{"score": 57}'}
 
 
-async def test_a_prompted_reply_may_stand_in_prose(server: LoopbackServer) -> None:
+@pytest.mark.parametrize("mode", ["json_schema", "tool", "json_object", "prompted"])
+async def test_a_reply_may_stand_in_prose_and_the_record_says_so(server: LoopbackServer, mode: Mode) -> None:
     server.answer = lambda body: 'I would say:\n```json\n{"score": 0.5}\n```'
-    model = OpenAIModel("m-1", base_url=server.base_url, structured="prompted")
+    model = OpenAIModel("m-1", base_url=server.base_url, structured=mode)
     reply = await model.complete(Request(ASKED, schema=SCHEMA))
     await model.close()
-    assert (reply.parsed, reply.applied["repaired"]) == ({"score": 0.5}, False)
+    assert (reply.parsed, reply.applied["repaired"], reply.applied["read"]) == ({"score": 0.5}, False, "fenced, prose")
     assert reply.text.startswith("I would say")
 
 

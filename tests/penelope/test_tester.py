@@ -90,6 +90,32 @@ async def test_a_model_without_tools_is_asked_for_json_at_once_and_from_then_on(
     assert not made.memory.native
 
 
+class Endpoint(ScriptedModel):
+    identity = "http://here/v1#small"
+
+
+async def test_that_an_endpoint_lacks_tools_is_known_in_later_tests() -> None:
+    model = Endpoint([UNSUPPORTED, STEP, STEP])
+    for _ in range(2):
+        made = Tester(model, TestContext(goal="Return a lamp"), tools())
+        made.memory.begin_turn("Turn 1.")
+        (asked,) = (await made.next([SEND])).calls
+        assert asked.arguments == {"message": "Hi"}
+    assert [bool(request.tools) for request in model.requests] == [True, False, False]
+
+
+async def test_what_json_does_not_help_is_not_taken_for_a_lack_of_tools() -> None:
+    model = Endpoint([UNSUPPORTED, UNSUPPORTED, say("Hi")])
+    made = Tester(model, TestContext(goal="Return a lamp"), tools())
+    made.memory.begin_turn("Turn 1.")
+    with pytest.raises(ModelFault):
+        await made.next([SEND])
+    later = Tester(model, TestContext(goal="Return a lamp"), tools())
+    later.memory.begin_turn("Turn 1.")
+    await later.next([SEND])
+    assert [bool(request.tools) for request in model.requests] == [True, False, True]
+
+
 async def test_a_model_without_tools_that_cannot_answer_json_either_has_failed() -> None:
     made, _ = player(UNSUPPORTED, UNSUPPORTED)
     with pytest.raises(ModelFault, match="this model has no tools"):

@@ -30,9 +30,9 @@ from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.steps import Ask, Run
 from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.answers import read_answer
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model, ModelReply, Request, identity_of
-from vivavoce.models.structured import read_structured
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.failure import shorten
 from vivavoce.records.usage import Usage, usage_of
@@ -215,23 +215,24 @@ async def _answers(
 def _rescued(error: Exception, questions: Mapping[str, Question]) -> Iterator[tuple[str, Part]]:
     """Yield the usable parts of an answer that is wrong as a whole, even after a repair."""
     try:
-        answer = json.loads(error.evidence or "") if isinstance(error, ModelFault) and error.kind == "format" else None
-    except (ValueError, RecursionError):
+        unread = error.evidence if isinstance(error, ModelFault) and error.kind == "format" else None
+        answer = read_answer(unread or "", {}).parsed
+    except ValueError:
         answer = None
     for name, question in questions.items():
-        if not isinstance(answer, dict):
+        if answer is None:
             yield name, error
             continue
-        part = _part(cast("Mapping[str, Any]", answer), name)
+        part = _part(answer, name)
         yield name, part if isinstance(part, ModelFault) else _checked(part, question.shape)
 
 
 def _checked(part: ModelReply, shape: type[BaseModel]) -> Part:
     try:
-        read_structured(part.text, shape)
+        read = read_answer(part.text, shape)
     except ValueError as error:
         return ModelFault(f"the judge's verdict is not one: {error}", kind="format", evidence=shorten(part.text))
-    return part
+    return replace(part, parsed=read.parsed, applied=read.noted(part.applied))
 
 
 def _part(answer: Mapping[str, Any], name: str) -> ModelReply | ModelFault:

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from vivavoce.errors import ModelFault, Problem, UsageError
+from vivavoce.models.answers import read_answer
 from vivavoce.models.cassette import KeptReplies
 from vivavoce.models.model import Model, ModelReply, Request
 from vivavoce.models.names import is_version_of, model_identity, model_name
 from vivavoce.models.openai import OpenAIModel, json_answer
 from vivavoce.models.prices import Price, price_of
 from vivavoce.models.recording import decode_reply, encode_reply, reply_key
-from vivavoce.models.structured import read_structured
 from vivavoce.records.failure import shorten
 from vivavoce.records.reply import StoredReply
 from vivavoce.records.usage import Usage, usage_of
@@ -273,10 +273,10 @@ class _Responses:
         if text is None:
             raise ModelFault("it calls a tool that was not offered", kind="format")
         try:
-            parsed = read_structured(text, {})
+            answer = read_answer(text, {})
         except ValueError as error:
             raise ModelFault(str(error), kind="format", evidence=text) from error
-        return ModelReply(text, parsed, usage=usage, applied={"mode": _MODE})
+        return ModelReply(text, answer.parsed, usage=usage, applied=answer.noted({"mode": _MODE}))
 
     def _priced(self, usage: Usage | None) -> Usage:
         if usage is None:

@@ -10,9 +10,9 @@ from typing import Any, Protocol, cast
 
 from vivavoce.errors import ModelFault, StoreError
 from vivavoce.messages import HumanMessage
+from vivavoce.models.answers import check_answer
 from vivavoce.models.model import Model, ModelReply, Request, Schema, identity_of
 from vivavoce.models.recording import decode_reply, encode_reply, reply_key
-from vivavoce.models.structured import check_structured
 from vivavoce.records.counting import to_number
 from vivavoce.records.reply import StoredReply
 from vivavoce.records.usage import Usage, usage_of
@@ -116,14 +116,15 @@ class CachedModel:
             reply = decode_reply(kept)
         except ValueError as error:
             raise StoreError(f"a cached reply of {self.name} is damaged: {error}") from error
-        if schema is not None and reply.parsed is not None:
+        parsed, applied = reply.parsed, reply.applied
+        if schema is not None and parsed is not None:
             try:
-                check_structured(reply.parsed, schema)
+                answer = check_answer(parsed, schema)
+                parsed, applied = answer.parsed, answer.noted(applied)
             except ValueError as error:
                 said = f"a cached reply of {self.name} is outside the JSON schema: {error}; ask or export it again"
                 raise ModelFault(said, kind="format", evidence=reply.text) from error
-        applied = {**reply.applied, "cached": True}
-        return ModelReply(reply.text, reply.parsed, reply.tool_calls, Usage(cost=0.0), applied)
+        return ModelReply(reply.text, parsed, reply.tool_calls, Usage(cost=0.0), {**applied, "cached": True})
 
 
 def _unpaid(error: Exception) -> Exception:

@@ -9,9 +9,9 @@ from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
 from pydantic import BaseModel
 
 from vivavoce.errors import ModelFault, RateLimited, UsageError, VivavoceError
+from vivavoce.models.answers import StructuredAnswer, read_answer
 from vivavoce.models.model import Model, ModelReply, Request, Schema
 from vivavoce.models.names import open_model
-from vivavoce.models.structured import read_structured
 from vivavoce.pacing.waiting import call
 from vivavoce.records.failure import shorten
 
@@ -75,7 +75,8 @@ class CustomModel:
         applied: dict[str, Any] = {"mode": "homemade", **dict.fromkeys(request.settings)}
         text = self._text(answer)
         if request.schema is not None:
-            return ModelReply(text, parsed=self._parsed(text, request.schema), applied=applied)
+            read = self._read(text, request.schema)
+            return ModelReply(text, parsed=read.parsed, applied=read.noted(applied))
         parsed = None if isinstance(answer, str) else cast("dict[str, Any]", json.loads(text))
         return ModelReply(text, parsed=parsed, applied=applied)
 
@@ -108,9 +109,9 @@ class CustomModel:
         message = f"{self.name} returned a {type(answer).__name__}; a text or a dict is needed"
         raise ModelFault(message, kind="format", evidence=shorten(repr(answer)))
 
-    def _parsed(self, text: str, schema: Schema) -> dict[str, Any]:
+    def _read(self, text: str, schema: Schema) -> StructuredAnswer:
         try:
-            return read_structured(text, schema)
+            return read_answer(text, schema)
         except ValueError as error:
             message = f"{self.name} answered outside the JSON schema: {error}"
             raise ModelFault(message, kind="format", evidence=text) from error

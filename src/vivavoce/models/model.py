@@ -44,7 +44,9 @@ class ModelReply:
     """The answer of a model: `parsed` is the JSON object of `text` where the request has a schema.
 
     `applied` is what was actually sent: `mode` (`text`, `tools` or `json_schema`), whether it was `repaired`, and every
-    setting, with None for one that the model does not take. `raw` is the request and the answer as they were, no keys.
+    setting, with None for one that the model does not take. Where the answer was not clean JSON, it has in `read` what
+    was cut off or spelled otherwise; `text` is the answer as it came. `raw` is the request and the answer as they were,
+    no keys.
     """
 
     text: str
@@ -83,5 +85,10 @@ def identity_of(model: Model) -> str:
     Cached replies and fingerprints hold it. A name such as `azure:chat` does not tell where the model is, so its
     identity holds the address.
     """
+    return known_identity(model) or model.name
+
+
+def known_identity(model: Model) -> str | None:
+    """Return the identity that a model states, None where it has only a name, which others may share."""
     identity: object = getattr(model, "identity", None)
-    return identity if isinstance(identity, str) else model.name
+    return identity if isinstance(identity, str) else None

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, TypedDict, Unpack
 
 from vivavoce.errors import Fault, ModelFault, UsageError
+from vivavoce.messages import AnyMessage
 from vivavoce.models.addresses import OPENAI, identity_at
+from vivavoce.models.answers import read_answer
+from vivavoce.models.capabilities import CAPABILITIES
 from vivavoce.models.model import ModelReply, Request, Schema
-from vivavoce.models.modes import Mode, ask_for, json_text, step_down
+from vivavoce.models.modes import IN_MESSAGES, Mode, ask_for, json_text, refuses_tools, step_down
 from vivavoce.models.prices import VARIABLE, price_of
 from vivavoce.models.repair import asked_again
-from vivavoce.models.structured import read_structured
 from vivavoce.pacing.breaker import Breaker
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.limiter import Limiter
@@ -54,8 +56,8 @@ class OpenAIModel:
 
     `name` is what records and prices call it, `openai:MODEL` or `http://host/v1#MODEL` unless it is given.
     `structured` is the way to ask for JSON. Unless it is given, the native `json_schema` is tried first, and a weaker
-    one for good when the endpoint says that it does not know it. An answer outside the schema gets one chance to be
-    repaired.
+    one when the endpoint says that it does not know it. That is kept for this model at this address as long as the
+    process lives, and so is that it knows no tools. An answer outside the schema gets one chance to be repaired.
 
     Failures that may pass are retried, up to `tries` (4) in all; each try holds a slot of `limiter`, waits for `rate`,
     and counts against `budget`. After five calls that failed alike for a reason that every call would meet, such as a
@@ -84,8 +86,7 @@ class OpenAIModel:
         self.name = name or (f"openai:{model}" if base_url == OPENAI else f"{base_url}#{model}")
         self.settings = _settings(settings or {}, self.name)
         self.limiter = pacing.get("limiter") or Limiter(limits.concurrency)
-        self._mode: Mode = structured or "json_schema"
-        self._may_step_down = structured is None
+        self._mode_chosen: Mode | None = structured
         self._rate = pacing.get("rate")
         self._tries = pacing.get("tries", 4)
         self._budget = pacing.get("budget") or Budget()
@@ -113,7 +114,7 @@ class OpenAIModel:
         try:
             if request.schema is not None:
                 return await self._structured(request.schema, body, applied, used)
-            completion = await self._ask(body, used)
+            completion = await (self._offer_tools(body, used) if request.tools else self._ask(body, used))
         except Fault as fault:
             charge(fault, *used)
             raise
@@ -139,23 +140,24 @@ class OpenAIModel:
     ) -> ModelReply:
         mode, body, completion = await self._ask_for(schema, plain, used)
         applied["mode"], repaired = mode, False
+        untold = None if mode in IN_MESSAGES else schema
         while True:
             text, parsed = json_answer(completion, mode, body), None
             if text is None:
                 break
             try:
-                parsed = read_structured(text, schema)
-                applied["repaired"] = repaired
+                answer = read_answer(text, schema)
+                parsed, applied = answer.parsed, answer.noted({**applied, "repaired": repaired})
                 break
             except ValueError as error:
                 if repaired:
                     said = f"{self.name} twice answered outside the JSON schema: {error}"
                     raise ModelFault(said, kind="format", evidence=text) from error
-                body, repaired = _with_repair(body, text, str(error)), True
+                body, repaired = _with_repair(body, asked_again(text, str(error), untold)), True
             completion = await self._ask(body, used)
         message = completion.message
         return ModelReply(
-            text=message.text if text is None or mode == "prompted" else text,
+            text=message.text if text is None else text,
             parsed=parsed,
             tool_calls=(message.tool_calls or ()) if text is None else (),
             usage=total(used),
@@ -173,11 +175,27 @@ class OpenAIModel:
             try:
                 return mode, body, await self._ask(body, used)
             except ModelFault as fault:
-                weaker = step_down(mode, fault) if self._may_step_down else None
+                weaker = step_down(mode, fault) if self._mode_chosen is None else None
                 if weaker is None:
                     raise
-                if self._mode == mode:
-                    self._mode = weaker
+                CAPABILITIES.weaken(self.identity, mode, weaker)
+
+    async def _offer_tools(self, body: Mapping[str, Any], used: list[Usage]) -> Completion:
+        """Ask with tools; that an endpoint knows none is kept, and nothing more is sent to it in vain."""
+        if CAPABILITIES.lacks_tools(self.identity):
+            raise ModelFault(f"{self.name} calls no tools", kind="unsupported")
+        try:
+            return await self._ask(body, used)
+        except ModelFault as fault:
+            if not refuses_tools(fault):
+                raise
+            CAPABILITIES.note_no_tools(self.identity)
+            raise ModelFault(str(fault), kind="unsupported", evidence=fault.evidence, status=fault.status) from fault
+
+    @property
+    def _mode(self) -> Mode:
+        """The way to ask for JSON: the one that was chosen, or else the strongest that the endpoint may know."""
+        return self._mode_chosen or CAPABILITIES.mode(self.identity)
 
     async def _ask(self, body: Mapping[str, Any], used: list[Usage]) -> Completion:
         """Ask, and note what the answer used."""
@@ -272,8 +290,8 @@ def json_answer(completion: Completion, mode: Mode, body: Mapping[str, Any]) -> 
     return text
 
 
-def _with_repair(body: dict[str, Any], text: str, problem: str) -> dict[str, Any]:
-    return {**body, "messages": [*body["messages"], *wire_messages(asked_again(text, problem))]}
+def _with_repair(body: dict[str, Any], messages: Sequence[AnyMessage]) -> dict[str, Any]:
+    return {**body, "messages": [*body["messages"], *wire_messages(messages)]}
 
 
 def _size(body: Mapping[str, Any]) -> int:

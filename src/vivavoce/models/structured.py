@@ -42,6 +42,11 @@ def wire_schema(schema: Schema) -> Mapping[str, Any]:
     return class_schema(schema) if isinstance(schema, type) else schema
 
 
+def reply_name(schema: Mapping[str, Any]) -> str:
+    """Return the name of what a schema asks for, in the characters that providers take."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", str(schema.get("title", "reply")))[:64]
+
+
 def _strict(part: object) -> object:
     if isinstance(part, list):
         return [_strict(item) for item in cast("list[object]", part)]
@@ -64,7 +69,7 @@ def read_structured(text: str, schema: Schema) -> dict[str, Any]:
     """
     try:
         if _ESCAPED_HALF.search(text):
-            text = _whole(_DECODER.decode(text))
+            text = whole_text(_DECODER.decode(text))
             value = json.loads(text)
         else:
             value = _decoded(text)
@@ -97,7 +102,8 @@ def _decoded(text: str) -> object:
     return _DECODER.decode(text)
 
 
-def _whole(value: object) -> str:
+def whole_text(value: object) -> str:
+    """Return a value as JSON; each half of a surrogate pair becomes a replacement character."""
     spelled = json.dumps(value, ensure_ascii=False)
     return spelled.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 

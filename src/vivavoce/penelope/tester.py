@@ -14,7 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, FunctionCall, SystemMessage, ToolCall
 from vivavoce.metrics.prompts import Wording
-from vivavoce.models.model import Model, ModelReply, Request
+from vivavoce.models.answers import read_answer
+from vivavoce.models.capabilities import CAPABILITIES
+from vivavoce.models.model import Model, ModelReply, Request, known_identity
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.memory import Memory
 from vivavoce.penelope.prompts import packaged
@@ -26,6 +28,9 @@ REASONING = "reasoning"
 
 PROSE_LIMIT = 2
 """After this many answers in a row without a call, a model is asked for JSON in place of tool calls."""
+
+_SPELLINGS = {"name": "tool", "parameters": "arguments"}
+"""Parts of a call as some models have learnt to write them, with our names."""
 
 _WORDS = re.compile(r"\W+", re.ASCII)
 """Characters that providers refuse in the name of a tool."""
@@ -68,8 +73,8 @@ class _Step(BaseModel):
 class Tester:
     """A model with its tools and what it remembers; `settings` such as a temperature go with each request.
 
-    A model that calls tools is offered them, any other answers a schema. Which kind it is
-    shows when it says that tools are unsupported, or answers in prose.
+    A model that calls tools is offered them, any other answers a schema. Which kind it is shows when it says that tools
+    are unsupported, which later tests know, or answers in prose, which holds for this test.
     """
 
     __test__ = False
@@ -95,6 +100,9 @@ class Tester:
             ModelFault: the model failed.
             BudgetExhausted: a limit on calls or cost is reached.
         """
+        identity = known_identity(self.model)
+        if self.memory.native and CAPABILITIES.lacks_tools(identity):
+            self.memory.show_as_json()
         try:
             reply = await self.model.complete(self._request(offered))
         except ModelFault as fault:
@@ -102,6 +110,7 @@ class Tester:
                 raise
             self.memory.show_as_json()
             reply = await self.model.complete(self._request(offered))
+            CAPABILITIES.note_no_tools(identity)  # only now is it sure that the tools were the trouble
         calls = list(self._calls_in(reply))
         self._prose = 0 if calls else self._prose + 1
         if self._prose >= PROSE_LIMIT and self.memory.native:
@@ -123,7 +132,7 @@ class Tester:
     def _calls_in(self, reply: ModelReply) -> Sequence[Call]:
         if reply.tool_calls:
             return [self._call(call, reply.text if i == 0 else "") for i, call in enumerate(reply.tool_calls)]
-        parsed = reply.parsed if reply.parsed is not None else _object(reply.text)
+        parsed = reply.parsed if reply.parsed is not None else _written_call(reply.text)
         if parsed is None:
             return []
         try:
@@ -182,11 +191,11 @@ def _shape(names: tuple[str, ...]) -> type[BaseModel]:
     return create_model("Step", __base__=_Step, tool=(choice, ...), reasoning=(str, ...))
 
 
-def _object(text: str) -> dict[str, Any] | None:
-    """Return the JSON object that a text is, for a model that writes its call down instead of making it."""
-    if not text.lstrip().startswith("{"):
-        return None
+def _written_call(text: str) -> dict[str, Any] | None:
+    """Return the call in a text, for a model that writes it down instead of making it."""
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
+        found = read_answer(text, {}).parsed
+        named = {_SPELLINGS.get(key, key): value for key, value in found.items()}
+        return read_answer(json.dumps(named), _Step).parsed
+    except ValueError:
         return None

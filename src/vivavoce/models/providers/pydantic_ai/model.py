@@ -18,6 +18,7 @@ from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.settings import ModelSettings
 
 from vivavoce.errors import Fault, ModelFault, UsageError, did_you_mean
+from vivavoce.models.answers import StructuredAnswer, read_answer
 from vivavoce.models.model import ModelReply, Request, Schema
 from vivavoce.models.openai import ANSWERED, EXPECTED_OUTPUT, NOT_CHARGED, Pacing
 from vivavoce.models.prices import VARIABLE, price_of
@@ -31,7 +32,6 @@ from vivavoce.models.providers.pydantic_ai.translation import (
     usage_of_response,
 )
 from vivavoce.models.repair import asked_again
-from vivavoce.models.structured import read_structured
 from vivavoce.pacing.breaker import Breaker
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.limiter import Limiter
@@ -62,10 +62,11 @@ class _Question:
     applied: dict[str, Any]
     size: int
 
-    def repaired(self, answer: str, problem: str) -> _Question:
+    def repaired(self, answer: str, problem: str, schema: Schema) -> _Question:
         """Return the question with an answer and its problem added, as a request to repair it."""
-        more = to_library(asked_again(answer, problem))
-        return replace(self, messages=[*self.messages, *more], size=self.size + len(answer))
+        added = asked_again(answer, problem, schema)
+        size = self.size + sum(len(message.text) for message in added)
+        return replace(self, messages=[*self.messages, *to_library(added)], size=size)
 
 
 class PydanticAIModel:
@@ -132,18 +133,18 @@ class PydanticAIModel:
         if schema is None or (answer.calls and answer.json is None):
             return _reply(question, response, answer, total(usages))
         try:
-            parsed = read_structured(_json(answer), schema)
-            return _reply(question, response, answer, total(usages), parsed)
+            read = read_answer(_json(answer), schema)
+            return _reply(question, response, answer, total(usages), read)
         except ValueError as error:
-            question = question.repaired(_json(answer), str(error))
+            question = question.repaired(_json(answer), str(error), schema)
         response = await self._ask(question, usages)
         answer = self._answer_of(response, question, schema)
         try:
-            parsed = read_structured(_json(answer), schema)
+            read = read_answer(_json(answer), schema)
         except ValueError as error:
             message = f"{self.name} twice answered outside the JSON schema: {error}"
             raise ModelFault(message, kind="format", evidence=_json(answer)) from error
-        return _reply(question, response, answer, total(usages), parsed, repaired=True)
+        return _reply(question, response, answer, total(usages), read, repaired=True)
 
     async def close(self) -> None:
         """Close the connections of this event loop; a later request opens new ones."""
@@ -276,15 +277,15 @@ def _reply(
     response: ModelResponse,
     answer: Answer,
     usage: Usage | None,
-    parsed: dict[str, Any] | None = None,
+    read: StructuredAnswer | None = None,
     repaired: bool = False,
 ) -> ModelReply:
     *sent, received = ModelMessagesTypeAdapter.dump_python([*question.messages, response], mode="json")
     return ModelReply(
-        text=answer.text if parsed is None else _json(answer),
-        parsed=parsed,
-        tool_calls=() if parsed is not None else answer.calls,
+        text=answer.text if read is None else _json(answer),
+        parsed=read and read.parsed,
+        tool_calls=() if read is not None else answer.calls,
         usage=usage,
-        applied=question.applied if parsed is None else {**question.applied, "repaired": repaired},
+        applied=question.applied if read is None else read.noted({**question.applied, "repaired": repaired}),
         raw={"request": {"messages": sent, "settings": dict(question.settings)}, "response": received},
     )
