@@ -41,7 +41,7 @@ def test_one_object_is_found_whatever_stands_around_it(before: str, score: float
         ('Here it is:\n\n```\n{"score": 1}```\nHope it helps.', ("fenced", "prose")),
         ('<think>Perhaps {"score": 0}?</think>\n{"score": 1}', ("thoughts",)),
         ('Let me see. It is good.</think>\n{"score": 1}', ("thoughts",)),
-        ('{"score": 1}\n\nThat is {"score": 1}.', ("prose",)),
+        ('{"score": 1}\n\nThat is {"score": 1}.', ("prose", "repeated")),
         ('"{\\"score\\": 1}"', ("quoted",)),
         ("{'score': 1,}", ("spelling",)),
         ('{"name": "reply", "arguments": "{\\"score\\": \\"1\\"}"}', ("call", "types")),
@@ -136,6 +136,13 @@ def test_a_listed_value_is_meant_only_where_no_other_is_like_it(
             read_answer(json.dumps({"x": written}), schema)
     else:
         assert read_answer(json.dumps({"x": written}), schema).parsed == {"x": meant}
+
+
+def test_a_string_may_go_over_two_lines() -> None:
+    schema = {"type": "object", "properties": {"why": {"type": "string"}}}
+    assert read_answer('{"why": "It was\n\tdone."}', schema) == StructuredAnswer(
+        {"why": "It was\n\tdone."}, ("spelling",)
+    )
 
 
 def test_two_keys_for_one_property_are_an_error() -> None:

@@ -48,13 +48,12 @@ async def test_the_way_to_ask_for_json_is_found_out_once_for_a_model_at_an_addre
 
 
 async def test_a_mode_that_is_chosen_is_asked_for_whatever_is_known(server: LoopbackServer) -> None:
-    for mode in (None, "json_object"):
-        model = OpenAIModel("m", base_url=server.base_url, structured=mode)
-        try:
-            await model.complete(Request(ASKED, schema=SCHEMA))
-        except ModelFault as fault:
-            assert (mode, fault.status) == ("json_object", 400)
-        await model.close()
+    learning, chosen = (OpenAIModel("m", base_url=server.base_url, structured=mode) for mode in (None, "json_object"))
+    await learning.complete(Request(ASKED, schema=SCHEMA))
+    with pytest.raises(ModelFault, match="400"):
+        await chosen.complete(Request(ASKED, schema=SCHEMA))
+    await learning.close()
+    await chosen.close()
     assert server.requests[-1].body["response_format"] == {"type": "json_object"}
 
 
@@ -82,7 +81,8 @@ async def test_a_refusal_for_another_reason_teaches_nothing(server: LoopbackServ
 def test_threads_that_step_down_at_once_take_one_step() -> None:
     known = Capabilities()
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: known.weaken("m", "json_schema", "tool"), range(64)))
+        for _ in range(64):
+            pool.submit(known.weaken, "m", "json_schema", "tool")
     assert (known.mode("m"), known.mode("n")) == ("tool", "json_schema")
     known.weaken("m", "json_schema", "prompted")
     assert known.mode("m") == "tool", "a refusal of what is no longer asked for changes nothing"

@@ -33,7 +33,7 @@ def _uncalled(answer: Mapping[str, Any], schema: Mapping[str, Any], name: str, c
     """Return the arguments of a call of the function for replies that is written down, else the answer itself."""
     arguments = set(answer) - {"name", "type"}
     is_call = answer.get("name") == name and arguments in ({"arguments"}, {"parameters"})
-    if not is_call or not set(answer).isdisjoint(schema.get("properties", ())):
+    if not is_call or "name" in schema.get("properties", ()):
         return answer
     changed["call"] = None
     return answer[arguments.pop()]

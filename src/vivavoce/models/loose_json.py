@@ -34,7 +34,7 @@ _GOES_ON = re.compile(r"""\s*,\s*["'“]?\w+["'”]?\s*:""")
 
 
 def find_object(text: str) -> tuple[dict[str, Any], list[str]]:
-    """Return the object in a text, and how it was written: `thoughts`, `fenced`, `prose`, `spelling`.
+    """Return the object in a text, and how it was written: `thoughts`, `fenced`, `prose`, `spelling`, `repeated`.
 
     Raises:
         ValueError: there is none, or more than one reading.
@@ -53,7 +53,8 @@ def find_object(text: str) -> tuple[dict[str, Any], list[str]]:
     if any("}" in part for part in around) or any(map(_GOES_ON.match, around[1:])):
         raise ValueError("what follows the object may be a part of it")
     value, spelled = objects[0]
-    return value, [*(["thoughts"] if thoughts else []), *_written(around, spelled)]
+    repeated = ["repeated"] if len(objects) > 1 else []
+    return value, [*(["thoughts"] if thoughts else []), *_written(around, spelled), *repeated]
 
 
 def read_whole(text: str) -> object:

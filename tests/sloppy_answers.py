@@ -1,0 +1,189 @@
+"""Answers as small models write them: data for `models/test_sloppy.py`.
+
+A frame stands around a clean answer, whose place is `@`; an edit is a text in a clean answer and what stands in its
+place. Each has what the record says of it where it has one reading, and None where it is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+FRAMES: Sequence[tuple[str, str | None]] = (
+    ("\n\n@\n", ""),
+    ("```json\n@\n```", "fenced"),
+    ("```\n@\n```\n", "fenced"),
+    ("```JSON\n@", "fenced"),
+    ("@\n```", "fenced"),
+    ("Sure! Here is the JSON:\n@", "prose"),
+    ("Here's my evaluation of the conversation:\n\n```json\n@\n```\n\nLet me know if you need more!", "fenced, prose"),
+    ("@\n\nExplanation: I looked at each turn and it's all there.", "prose"),
+    ("**Answer**\n\n@", "prose"),
+    ("Answer: @.", "prose"),
+    ("JSON: @<|im_end|>", "prose"),
+    ("[INST] @ [/INST]", "prose"),
+    ("<tool_call>\n@\n</tool_call>", "prose"),
+    ("<think>\nThe user asked for it. Was it done?\n</think>\n\n@", "thoughts"),
+    ('<think>Maybe {"confidence": 0.1}? No.</think>@', "thoughts"),
+    ("<think></think>\n```json\n@\n```", "thoughts, fenced"),
+    ("Okay, so it was done in the end.\n</think>\n\n@", "thoughts"),
+    ("@\n\n@", "repeated"),
+    ("[@]", "prose"),
+    ("\ufeff@", "prose"),
+    ('{"name": "reply", "arguments": @}', "call"),
+    ('```json\n{"name": "reply", "parameters": @}\n```', "fenced, call"),
+    ('{"type": "function", "name": "reply", "parameters": @}', "call"),
+    ("<think>It was done. @", None),
+    ("@ or rather {}", None),
+    ("@}", None),
+    ("{@", None),
+    ("{{@}}", None),
+    ('{"reply": @}', None),
+    ('{"name": "other", "arguments": @}', None),
+    ("[@, {}]", None),
+    ('@, "confidence": 0.1', None),
+    ("I am sorry, but I cannot judge this conversation.", None),
+    ("", None),
+    ("null", None),
+    ("```json\n```", None),
+    ("{}", None),
+    ("yes", None),
+)
+
+SPELLINGS: Sequence[tuple[str, str, str | None]] = (
+    ("}", ",}", "spelling"),
+    ('", ', '",\n  ', ""),
+    ('"', "'", "spelling"),
+    ('"reasoning"', "reasoning", "spelling"),
+    ('"reasoning": "', '"reasoning": “', None),
+    ('"reasoning"', "“reasoning”", "spelling"),
+    ('"reasoning"', "'reasoning'", "spelling"),
+    ('"reasoning"', '"Reasoning"', "keys"),
+    ('"reasoning"', '"REASONING"', "keys"),
+    ('"reasoning"', '"reason"', None),
+    ('"reasoning"', '// in one sentence\n"reasoning"', "spelling"),
+    ('"reasoning"', '/* in one sentence */ "reasoning"', "spelling"),
+    ('"reasoning"', '"reasoning": "first", "reasoning"', ""),
+    ('"reasoning": "', '"reasoning": "He said "no" and ', None),
+    ('"reasoning": "', '"reasoning": ["', None),
+    ('"reasoning":', '"reasoning"', None),
+    ('"reasoning":', '"reasoning" =', None),
+    ('"reasoning": ', '"reasoning": null, "x": ', None),
+    ("}", "", None),
+    ('"', "", None),
+    (", ", " ", None),
+    (", ", "; ", None),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A clean answer of one kind of question, and edits that only such an answer has."""
+
+    clean: str
+    edits: Sequence[tuple[str, str, str | None]]
+
+    def answers(self) -> list[tuple[str, str | None]]:
+        """Return the sloppy answers, each with what the record says of it."""
+        framed = [(frame.replace("@", self.clean), read) for frame, read in FRAMES]
+        return framed + [(self.clean.replace(old, new), read) for old, new, read in (*SPELLINGS, *self.edits)]
+
+
+GOAL = Family(
+    '{"criteria": [{"outcome": "the order is cancelled", "kind": "change", "evidence": ["Order 1042 is cancelled."], '
+    '"met": true}], "violations": [], "reasoning": "It was cancelled.", "achievement_level": "fully_achieved", '
+    '"confidence": 0.9}',
+    (
+        ('"fully_achieved"', '"Fully Achieved"', "values"),
+        ('"fully_achieved"', '"FULLY_ACHIEVED"', "values"),
+        ('"fully_achieved"', '"fully-achieved"', "values"),
+        ('"fully_achieved"', '"FullyAchieved"', "values"),
+        ('"fully_achieved"', '"achieved"', None),
+        ('"fully_achieved"', '"fully_achieved | partially_achieved"', None),
+        ('"fully_achieved"', '"yes"', None),
+        ('"fully_achieved"', "3", None),
+        ('"achievement_level"', '"achievementLevel"', "keys"),
+        ('"achievement_level"', '"Achievement Level"', "keys"),
+        ('"achievement_level"', '"achievement\\_level"', "spelling"),
+        ('"achievement_level"', '"level"', None),
+        ('"change"', '"Change"', "values"),
+        ('"change"', '"cancellation"', None),
+        ("true", "True", "spelling"),
+        ("true", '"true"', "types"),
+        ("true", '"Yes"', "types"),
+        ("true", '"partially"', None),
+        ("true", "1", None),
+        ("0.9", '"0.9"', "types"),
+        ("0.9", ".9", "spelling"),
+        ("0.9", '"90%"', None),
+        ("0.9", "90", None),
+        ("0.9", '"high"', None),
+        ("0.9", "NaN", None),
+        ("0.9", "Infinity", None),
+        ('["Order 1042 is cancelled."]', '"Order 1042 is cancelled."', None),
+        ('["Order 1042 is cancelled."]', '"[\\"Order 1042 is cancelled.\\"]"', "types"),
+        ('"violations": []', '"violations": "[]"', "types"),
+        ('"violations": []', '"violations": "none"', None),
+        ('"violations": []', '"violations": null', None),
+    ),
+)
+
+CHECKLIST = Family(
+    '{"checks": [{"item": "relevance", "evidence": ["Order 1042 is cancelled."], "answer": "yes"}, '
+    '{"item": "clarity", "evidence": [], "answer": "not_applicable"}], "reasoning": "It answers.", "confidence": 0.8}',
+    (
+        ('"yes"', '"Yes"', "values"),
+        ('"yes"', '" YES "', "values"),
+        ('"yes"', "yes", None),
+        ('"yes"', "true", None),
+        ('"yes"', '"true"', None),
+        ('"yes"', '"yes, mostly"', None),
+        ('"yes"', '"Y"', None),
+        ('"yes"', '["yes"]', None),
+        ('"not_applicable"', '"not applicable"', "values"),
+        ('"not_applicable"', '"Not-Applicable"', "values"),
+        ('"not_applicable"', '"N/A"', None),
+        ('"not_applicable"', "null", None),
+        ('"item"', '"Item"', "keys"),
+        ('"item"', '"name"', None),
+        ('"relevance"', '"Relevance"', None),
+        ('"relevance"', '"clarity"', None),
+        ('"relevance"', '"1. relevance"', None),
+        ('"checks"', '"Checks"', "keys"),
+        ('"checks"', '"check_s"', "keys"),
+        ('"checks"', '"results"', None),
+        ("0.8", '"0.8"', "types"),
+        ("0.8", "0.8 // quite sure\n", "spelling"),
+        ("0.8", "0.8 / 1", None),
+        ("0.8", '"very"', None),
+        ("[]", "[ , ]", None),
+        ("[]", "{}", None),
+        ("[]", "[...]", None),
+    ),
+)
+
+STEP = Family(
+    '{"reasoning": "To begin.", "tool": "send_message_to_target", "arguments": {"message": "Hi, is anyone there?"}}',
+    (
+        ('"send_message_to_target"', '"Send_Message_To_Target"', "values"),
+        ('"send_message_to_target"', '"send message to target"', "values"),
+        ('"send_message_to_target"', '"sendMessageToTarget"', "values"),
+        ('"send_message_to_target"', '"send_message"', None),
+        ('"send_message_to_target"', '["send_message_to_target"]', None),
+        (
+            '{"message": "Hi, is anyone there?"}',
+            '"{\\"message\\": \\"Hi, is anyone there?\\"}"',
+            "types",
+        ),
+        ('{"message": "Hi, is anyone there?"}', "\"{'message': 'Hi, is anyone there?'}\"", "types"),
+        ('{"message": "Hi, is anyone there?"}', '"Hi, is anyone there?"', None),
+        ('{"message": "Hi, is anyone there?"}', '["Hi, is anyone there?"]', None),
+        ('{"message": "Hi, is anyone there?"}', '[{"message": "Hi, is anyone there?"}]', None),
+        ('{"message": "Hi, is anyone there?"}', '"{\\"message\\": \\"Hi, is"', None),
+        ('{"message": "Hi, is anyone there?"}', "null", None),
+        ('"tool"', '"Tool"', "keys"),
+        ('"tool"', '"tool_name"', None),
+        ('"Hi, is anyone there?"', '"Hi, is anyone there?', None),
+        ('"Hi, is anyone there?"', "“Hi, is anyone there?”", "spelling"),
+    ),
+)
