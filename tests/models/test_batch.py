@@ -281,6 +281,15 @@ async def test_what_is_no_answer_is_counted_with_its_cause_and_asked_again(repli
     assert file.asked == 1
 
 
+async def test_a_sloppy_answer_is_kept_as_it_came_and_read_with_its_schema_when_it_is_used(replies: ReplyStore) -> None:
+    await exported(ASKED)
+    text = 'Sure!\n```json\n{"Score": "0.5"}\n```'
+    assert import_responses(serve(lambda body: answering(completion(text))), replies, NAME).answered == 1
+    reply = await CachedModel(OfflineModel(NAME), replies, offline=True).complete(ASKED)
+    assert (reply.text, reply.parsed) == (text, {"score": 0.5})
+    assert reply.applied == {"mode": "batch", "read": "fenced, prose, keys, types", "cached": True}
+
+
 async def test_an_answer_outside_the_schema_is_an_error_and_no_score(replies: ReplyStore) -> None:
     await exported(ASKED)
     assert import_responses(serve(says(score=57)), replies, NAME).answered == 1

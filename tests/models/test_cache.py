@@ -240,3 +240,15 @@ async def test_nobody_gets_the_kept_answer_of_another_object_of_the_same_class(
         cached = CachedModel(as_model(kind(answer)), replies)
         assert (await cached.complete(ASKED)).parsed == {"answer": answer}
         assert ("cached" in (await cached.complete(ASKED)).applied) == (kind is Named)
+
+
+async def test_what_a_model_said_is_kept_with_how_it_was_read(replies: ReplyStore) -> None:
+    said = "Sure: {'score': 1}"
+    async with LoopbackServer(lambda body: said) as server:
+        model = CachedModel(open_model(f"{server.base_url}#m"), replies)
+        first, again = [await model.complete(ASKED) for _ in range(2)]
+        await model.close()
+    assert len(server.requests) == 1
+    for reply in (first, again):
+        assert (reply.text, reply.parsed, reply.applied["read"]) == (said, {"score": 1}, "prose, spelling")
+    assert (first.applied.get("cached"), again.applied["cached"]) == (None, True)

@@ -73,6 +73,11 @@ async def test_a_class_is_passed_on_as_it_is_and_its_object_may_come_back() -> N
     assert thing.asked[0][1] is Verdict
 
 
+async def test_a_text_around_the_answer_is_cut_off_and_the_record_says_so() -> None:
+    reply = await as_model(Homemade('It is ```{"score": 1}```')).complete(JUDGED)
+    assert (reply.parsed, reply.applied["read"]) == ({"score": 1}, "fenced, prose")
+
+
 async def test_a_text_is_read_where_a_schema_is_asked_for_and_kept_where_not() -> None:
     assert (await as_model(Homemade('{"score": 1}')).complete(JUDGED)).parsed == {"score": 1}
     assert (await as_model(Plain()).complete(ASKED)).text.endswith("Yes.!")

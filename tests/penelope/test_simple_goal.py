@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from stage import simple
+from vivavoce.metrics.judged.goal import LEVELS, goal_reply
 from vivavoce.metrics.result import MetricResult
-from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
+from vivavoce.models.structured import class_schema
+from vivavoce.penelope.simple_goal import SimpleGoalEval, SimpleGoalEvaluator
 from vivavoce.testing import ScriptedModel
 
 TALK = [
@@ -73,3 +76,10 @@ def test_the_number_of_exchanges_is_told() -> None:
     model = ScriptedModel([simple(True)])
     SimpleGoalEvaluator(model).evaluate(TALK, goal="Learn where the lamp is")
     assert "The conversation has 2 exchanges" in model.requests[0].messages[-1].text
+
+
+def test_it_asks_for_less_than_the_question_that_it_takes_the_place_of() -> None:
+    smaller, larger = class_schema(SimpleGoalEval), class_schema(goal_reply(LEVELS, 0, 0))
+    assert list(smaller["properties"]) == ["criteria_evaluations", "reasoning", "goal_achieved", "confidence"]
+    assert len(smaller["properties"]) < len(larger["properties"])
+    assert len(json.dumps(smaller)) < len(json.dumps(larger))

@@ -32,13 +32,18 @@ class CriterionEvaluation(BaseModel):
     evidence: str
 
 
-class SimpleGoalEval(BaseModel):
-    """What the judge answers; what code can know better, it does not believe from here.
+def _without_what_code_knows(schema: dict[str, Any]) -> None:
+    for name in ("evidence", "turn_count", "all_criteria_met"):
+        del schema["properties"][name]
 
-    `turn_count` is counted in code, and `all_criteria_met` follows from the criteria.
+
+class SimpleGoalEval(BaseModel):
+    """What the judge answers; what code can know better, it neither asks for nor believes from here.
+
+    `turn_count` is counted in code, `all_criteria_met` follows from the criteria, and so does the evidence.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_without_what_code_knows)
 
     criteria_evaluations: list[CriterionEvaluation] = Field(min_length=1)
     reasoning: str
@@ -60,6 +65,7 @@ class SimpleGoalEvaluator(JudgedMetric):
     """
 
     template: ClassVar[str] = "simple_goal.jinja"
+    version: ClassVar[str] = "3"
     reply = SimpleGoalEval
     needs: ClassVar[tuple[str, ...]] = ("goal",)
     own_variables: ClassVar[frozenset[str]] = frozenset(("exchanges",))

@@ -145,6 +145,13 @@ async def test_an_answer_outside_the_schema_is_repaired_once(
     assert "$.score: 57 is greater than the maximum of 1" in asked["content"][0]["text"]
 
 
+async def test_an_answer_in_prose_is_read_and_a_repair_shows_the_schema(server: LoopbackServer, judge: Model) -> None:
+    server.answer = in_turn(says("About 0.9"), says('Sure: {"score": 0.9}'))
+    reply = await judge.complete(Request(ASKED, schema=SCHEMA))
+    assert (reply.parsed, reply.applied["repaired"], reply.applied["read"]) == ({"score": 0.9}, True, "prose")
+    assert '"required": ["score"]' in server.requests[1].body["messages"][-1]["content"][0]["text"]
+
+
 async def test_an_answer_twice_outside_the_schema_is_a_fault(server: LoopbackServer, judge: Model) -> None:
     server.answer = in_turn(says("About 0.9, I think"), says('{"score": "high"}'))
     fault = await fault_of(judge, Request(ASKED, schema=SCHEMA))
