@@ -10,6 +10,7 @@ import pytest
 from stage import Bot, call, say
 from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, FunctionCall, ToolCall
+from vivavoce.models.openai import OpenAIModel
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.tester import Tester, brief
@@ -17,7 +18,8 @@ from vivavoce.penelope.tools.analyze import AnalyzeTool
 from vivavoce.penelope.tools.target_interaction import NAME as SEND
 from vivavoce.penelope.tools.target_interaction import TargetInteractionTool
 from vivavoce.penelope.tools.tool import Tool, tool
-from vivavoce.testing import ScriptedModel
+from vivavoce.testing import LoopbackServer, ScriptedModel, misbehaviour
+from vivavoce.testing.loopback import Answer
 from vivavoce.testing.scripted import Scripted
 
 UNSUPPORTED = ModelFault("this model has no tools", kind="unsupported")
@@ -102,6 +104,35 @@ async def test_that_an_endpoint_lacks_tools_is_known_in_later_tests() -> None:
         (asked,) = (await made.next([SEND])).calls
         assert asked.arguments == {"message": "Hi"}
     assert [bool(request.tools) for request in model.requests] == [True, False, False]
+
+
+async def test_an_endpoint_that_refuses_tools_is_asked_for_json() -> None:
+    def answer(body: dict[str, Any]) -> Answer:
+        return misbehaviour.status(400, "gemma2:2b does not support tools") if "tools" in body else STEP
+
+    async with LoopbackServer(answer) as server:
+        for _ in range(2):
+            model = OpenAIModel("gemma2:2b", base_url=server.base_url)
+            made = Tester(model, TestContext(goal="Return a lamp"), tools())
+            made.memory.begin_turn("Turn 1.")
+            (asked,) = (await made.next([SEND])).calls
+            await model.close()
+            assert (asked.name, asked.arguments) == (SEND, {"message": "Hi"})
+        assert ["tools" in request.body for request in server.requests] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        f"I greet first.\n```json\n{json.dumps(STEP)}\n```",
+        '<tool_call>\n{"name": "send_message_to_target", "arguments": {"message": "Hi"}}\n</tool_call>',
+        '{"name": "send_message_to_target", "parameters": "{\\"message\\": \\"Hi\\"}"}',
+    ],
+)
+async def test_a_call_that_is_written_down_is_read_as_small_models_write_it(written: str) -> None:
+    made, _ = player(written)
+    (asked,) = (await made.next([SEND])).calls
+    assert (asked.name, asked.arguments) == (SEND, {"message": "Hi"})
 
 
 async def test_what_json_does_not_help_is_not_taken_for_a_lack_of_tools() -> None:
