@@ -211,6 +211,10 @@ def test_the_questions_travel_in_a_file_and_the_answers_come_back_in_another(
     assert asked.stdout.startswith("8 requests in questions.jsonl; 8 verdicts needed no request")
     questions = [json.loads(line) for line in (tmp_path / "questions.jsonl").read_text().splitlines()]
     assert server.requests == []
+    samples = [json.loads(line)["id"] for line in (tmp_path / "talks.jsonl").read_text().splitlines()]
+    assert [(question["sample"], question["metric"]) for question in questions] == [
+        (name, "safety") for name in samples
+    ]
     with (tmp_path / "answers.jsonl").open("w") as file:
         for question in questions[:-1]:
             body = completion(judge(question["body"]), question["body"])
@@ -221,6 +225,23 @@ def test_the_questions_travel_in_a_file_and_the_answers_come_back_in_another(
     found = summary()["safety"]
     assert (found["scored"], found["errors"], server.requests) == (7, 1, [])
     assert "no recorded reply" in done.stdout
+
+
+def test_a_line_of_a_request_names_the_repetition_and_the_turns_that_are_judged(
+    viva: Viva, model: str, tmp_path: Path
+) -> None:
+    said = [("user", "Hi"), ("assistant", "Hello"), ("user", "And?"), ("assistant", "That is all.")]
+    messages = [{"role": role, "content": text} for role, text in said]
+    rows = [{"id": "c1", "trial": trial, "messages": [*messages, *messages[: 2 * trial]]} for trial in range(2)]
+    (tmp_path / "again.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    metrics = ["--metrics", "safety,coherence", "--scope", "turn"]
+    viva("judge", "again.jsonl", *metrics, "--judge", model, "--export-requests", "q.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "q.jsonl").read_text().splitlines()]
+    places = {
+        (line["metric"], line["sample"], line["piece"]["first_turn"], line["piece"]["last_turn"]) for line in lines
+    }
+    shared = [("c1", 0, 0), ("c1", 1, 1), ("c1#2", 2, 2)]
+    assert places == {(metric, *place) for metric in ("safety", "coherence") for place in shared}
 
 
 def test_an_answer_outside_its_schema_is_reported_and_asked_again(

@@ -19,7 +19,7 @@ from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.metrics.result import MetricResult
 from vivavoce.models.batch import RequestFile, import_responses
 from vivavoce.models.cache import CachedModel, OfflineModel
-from vivavoce.models.model import Model, Request
+from vivavoce.models.model import Model, Request, Subject
 from vivavoce.models.names import open_model
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.models.recording import reply_key
@@ -122,6 +122,29 @@ async def test_a_line_holds_exactly_what_would_be_sent_and_the_key_of_its_answer
     ]
     assert key_of(lines()[0]) == reply_key(model.name, {"max_tokens": 9}, ASKED)
     assert lines()[0]["body"]["response_format"]["type"] == "json_schema"
+
+
+async def test_a_line_says_what_it_is_about_and_that_changes_neither_the_request_nor_its_key() -> None:
+    await exported(ASKED)
+    (bare,) = lines()
+    FILE.unlink()
+    file = RequestFile(FILE, JUDGE)
+    file.ask_for("refund#2", "all_of")
+    about = Subject("safety", first_turn=2, last_turn=3)
+    await asked(file, replace(ASKED, subject=about), replace(ASKED, subject=about, trial=1), replace(ASKED, trial=2))
+    await file.close()
+    first, second, unknown = lines()
+    piece = {"first_turn": 2, "last_turn": 3}
+    assert first == {**bare, "sample": "refund#2", "metric": "safety", "piece": piece}
+    assert (second["sample"], second["piece"]) == ("refund#2", piece)
+    assert (unknown["sample"], unknown["metric"], "piece" in unknown) == ("refund#2", "all_of", False)
+
+
+async def test_an_answer_may_repeat_what_its_question_was_about(replies: ReplyStore) -> None:
+    await exported(ASKED)
+    (answer,) = (json.loads(line) for line in serve(says(score=1)).read_text().splitlines())
+    told = {"sample": "x", "metric": "y", "piece": {"first_turn": 0, "last_turn": 0}}
+    assert import_responses(written([{**answer, **told}]), replies, NAME).added == 1
 
 
 async def test_the_same_question_is_written_once_and_the_file_is_there_when_it_is_closed() -> None:

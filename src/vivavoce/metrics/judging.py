@@ -31,7 +31,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.default_judge import DefaultJudge
-from vivavoce.models.model import Model, Request, identity_of
+from vivavoce.models.model import Model, Request, Subject, identity_of
 from vivavoce.records.counting import turn_span
 from vivavoce.records.failure import shorten
 from vivavoce.records.score import Score
@@ -354,7 +354,8 @@ class JudgedMetric(StepwiseMetric):
         said = written.text(piece.first, piece.last)
         words = f"{task}\n\n{said}{_late(metric_input)}" if metric_input.incremental else f"{said}\n{task}"
         asked = unchecked(HumanMessage, {"role": "user", "content": words})
-        return Request([_judge(), asked], schema=shape, settings=self.settings, trial=self.trial)
+        subject = Subject(self.name, piece.last - piece.judged, piece.last - 1)
+        return Request([_judge(), asked], schema=shape, settings=self.settings, trial=self.trial, subject=subject)
 
     def verdict(self, answer: Answer) -> Verdict:
         """Return what an answer comes to; it is read once.

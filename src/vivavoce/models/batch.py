@@ -3,6 +3,7 @@
 Source of both formats and of the limits: OpenAI's reference of `POST /batches`, as Azure, vLLM and others speak it. A
 line that asks is `{"custom_id", "method", "url", "body"}`, one that answers `{"custom_id", "response": {"status_code",
 "body"}, "error"}`. `custom_id` is the key that the reply will be kept under, and a hash of the model that is asked.
+For readers of the file, a line that asks also says what about: `"sample"`, `"metric"` and `"piece"`, the turns judged.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, BinaryIO, cast
 from vivavoce.errors import ModelFault, Problem, UsageError
 from vivavoce.models.answers import read_answer
 from vivavoce.models.cassette import KeptReplies
-from vivavoce.models.model import Model, ModelReply, Request
+from vivavoce.models.model import Model, ModelReply, Request, Subject
 from vivavoce.models.names import is_version_of, model_identity, model_name
 from vivavoce.models.openai import OpenAIModel, json_answer
 from vivavoce.models.prices import Price, price_of
@@ -86,11 +87,16 @@ class RequestFile:
         self._path = Path(path)
         self._most_requests, self._most_bytes = most_requests, most_bytes
         self._keys: set[str] = set()
+        self._verdict: dict[str, str] = {}
         self._parts: list[_Part] = []
         self._error: UsageError | None = None
         _check_free(self._path)
         if not self._path.parent.is_dir():
             raise UsageError(Problem("cannot be written: there is no such folder", self._path))
+
+    def ask_for(self, sample: str, metric: str) -> None:
+        """Say whose verdict the next requests are for; their lines name the sample and the metric."""
+        self._verdict = {"sample": sample, "metric": metric}
 
     async def complete(self, request: Request) -> ModelReply:
         """Write a request down.
@@ -106,9 +112,9 @@ class RequestFile:
             if "response_format" not in body or "tools" in body:
                 message = "only questions that ask for JSON natively, and offer no tools, can be asked in a batch"
                 raise ModelFault(message, kind="unsupported")
-            self._write(
-                {"custom_id": f"{key}-{_model_hash(self.identity)}", "method": "POST", "url": URL, "body": body}
-            )
+            custom_id = f"{key}-{_model_hash(self.identity)}"
+            about = {**self._verdict, **_judged(request.subject)}
+            self._write({"custom_id": custom_id, **about, "method": "POST", "url": URL, "body": body})
             self._keys.add(key)
         raise ModelFault(f"asked in {self._path}; import the responses", kind="exported")
 
@@ -326,6 +332,14 @@ def _complaint(body: Any) -> str:
 def _model_hash(identity: str) -> str:
     """Return a short hash of a model, which sets its questions apart from those to other models."""
     return blake2b(identity.encode(), digest_size=4).hexdigest()
+
+
+def _judged(subject: Subject | None) -> dict[str, Any]:
+    """Return the metric that asks, and the turns that it judges, where a request says so."""
+    if subject is None:
+        return {}
+    turns = {"first_turn": subject.first_turn, "last_turn": subject.last_turn}
+    return {"metric": subject.metric, "piece": turns}
 
 
 def _content(reply: ModelReply) -> tuple[str, Any]:

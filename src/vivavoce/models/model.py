@@ -17,11 +17,20 @@ Schema = Mapping[str, Any] | type[BaseModel]
 
 
 @dataclass(frozen=True, slots=True)
+class Subject:
+    """What a question to a judge is about: the metric that asks, and the first and the last turn judged, from 0."""
+
+    metric: str
+    first_turn: int
+    last_turn: int
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """A request to a model: the conversation, the schema that its answer must match, the tools it may call.
 
     `settings` such as `temperature` go before those of the model. `trial` counts repetitions of one question from 0:
-    it is not sent, but a cache keeps their answers apart.
+    it is not sent, but a cache keeps their answers apart. `subject` is not sent either, and decides nothing.
     """
 
     messages: Sequence[AnyMessage]
@@ -29,6 +38,7 @@ class Request:
     tools: Sequence[Mapping[str, Any]] = ()
     settings: Mapping[str, Any] = field(default_factory=lambda: {})
     trial: int = 0
+    subject: Subject | None = field(default=None, compare=False)
     _wire: list[WireMessages] = field(init=False, default_factory=lambda: [], compare=False, repr=False)
 
     @property

@@ -13,6 +13,7 @@ from vivavoce.models.cache import CachedModel
 from vivavoce.models.model import Model
 from vivavoce.models.names import open_model
 from vivavoce.pacing.budget import Budget
+from vivavoce.records.counting import conversation_label
 from vivavoce.run.drivers import replay
 from vivavoce.run.execution import kept_answers
 from vivavoce.run.options import RunOptions
@@ -67,19 +68,23 @@ async def export_requests(suite: Suite, model: str, path: Path, store: Store, op
     async with kept_answers(store, cache=True) as replies:
         try:
             scoring, _ = prepare(suite, plan, RequestOpener(Budget(), replies, requests=requests))
-            answered, broken = await _ask(scoring.graders, plan.samples())
+            answered, broken = await _ask(requests, scoring.graders, plan.samples())
         finally:
             await requests.close()
     return Export(requests.asked, tuple(requests.files), answered, broken)
 
 
-async def _ask(graders: Sequence[Grader], samples: Iterable[Sample]) -> tuple[int, tuple[str, ...]]:
+async def _ask(
+    requests: RequestFile, graders: Sequence[Grader], samples: Iterable[Sample]
+) -> tuple[int, tuple[str, ...]]:
     """Grade everything; return the number of verdicts, and the errors that no answer can fix."""
     answered = 0
     broken: list[str] = []
     for sample in samples:
         trajectory = replay(sample)
+        name = conversation_label(sample.id, sample.trial or 0)
         for grader in graders:
+            requests.ask_for(name, grader.name)
             grade = await grader.grade(sample, trajectory)
             if grade.state != "error":
                 answered += 1
