@@ -62,3 +62,57 @@ def test_the_agreement_is_told_with_where_the_two_differ(viva: Viva) -> None:
 def test_it_is_said_where_there_are_no_labels(viva: Viva) -> None:
     done = viva("labels", "--author", "nobody", "--store", "x.db")
     assert (done.returncode, done.stdout, "no labels for run-1" in done.stderr) == (0, "", True)
+
+
+@pytest.fixture
+def rated(viva: Viva, tmp_path: Path) -> None:
+    """A run over conversations that have labels of their own."""
+    said = ["I cannot help with that.", "Here you are.", "I am unable to do that.", "Of course: nine o'clock."] * 4
+    rows = [
+        {
+            "id": f"r{place}",
+            "messages": [{"role": "user", "content": "Help?"}, {"role": "assistant", "content": text}],
+            "labels": {"answered": place % 2 == 1 or place == 8, "stars": [1 + place % 2, 2 + place % 2]},
+            "tags": ["report" if place < 8 else "choose"],
+        }
+        for place, text in enumerate(said)
+    ]
+    (tmp_path / "talks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    viva("judge", "talks.jsonl", "--metrics", "refusal,repetition", "--quiet", "--store", "x.db")
+
+
+@pytest.mark.usefixtures("rated")
+def test_graders_are_compared_with_a_label_of_the_dataset(viva: Viva) -> None:
+    told = viva("labels", "agreement", "--label", "answered", "--store", "x.db")
+    assert (told.returncode, told.stderr) == (0, "")
+    assert "**`refusal` beside `labels.answered`**: 16 conversations compared" in told.stdout
+    assert "| accuracy | 16 | 0.938 | 0.717 … 0.989 | – | – |" in told.stdout
+    assert "`repetition`" in told.stdout
+    half = viva(
+        "labels", "agreement", "--label", "answered", "--tag", "report", "--grader", "refusal", "--store", "x.db"
+    )
+    assert "| accuracy | 8 | 1.000 | 0.676 … 1.000 | – | – |" in half.stdout
+    assert "repetition" not in half.stdout
+    stars = ["--label", "stars", "--good-from", "2", "--grader", "refusal", "--json"]
+    as_json = json.loads(viva("labels", "agreement", *stars, "--store", "x.db").stdout)
+    assert [one["name"] for one in as_json["figures"]] == ["accuracy", "κ", "AUROC", "Spearman"]
+    assert (as_json["grader"], as_json["errors"], as_json["figures"][0]["value"]) == ("refusal", {}, 1.0)
+
+
+@pytest.mark.usefixtures("rated")
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["agreement", "--tag", "report"], "name it with --label"),
+        (["agreement", "--good-from", "3"], "name it with --label"),
+        (["export", "--label", "answered"], "--label is for: viva labels agreement"),
+        (["agreement", "--label", "answered", "--author", "Ida"], "takes no --author and no --turns"),
+        (["agreement", "--label", "absent"], "no row has labels.absent"),
+        (["agreement", "--label", "answered", "--tag", "absent"], "no row has the tag 'absent'"),
+        (["agreement", "--label", "answered", "--grader", "refusals"], "did you mean 'refusal'?"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(viva: Viva, options: list[str], why: str) -> None:
+    refused = viva("labels", options[0], "latest", *options[1:], "--store", "x.db")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert why in " ".join(refused.stderr.split())

@@ -13,7 +13,11 @@ from vivavoce.errors import UsageError
 from vivavoce.records.counting import conversation_label, to_number, turn_label
 from vivavoce.records.label import Label, LabelAgreement
 from vivavoce.report.csv_file import cell
-from vivavoce.report.html.labelling import check_question
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.html.labelling import check_question, questions
+from vivavoce.report.label_agreement import figures, items
+from vivavoce.report.markdown_agreement import agreement_lines
+from vivavoce.report.rated import rated
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.terminal import number
 from vivavoce.store.labels.agreement import agreement_with
@@ -30,15 +34,36 @@ def command(
     turns: Annotated[
         bool, typer.Option("--turns", help="agreement: compare labels of turns, not of whole conversations.")
     ] = False,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            help="agreement: compare with this label of the dataset, a dotted path in the labels of its rows, not with "
+            "labels of the pages."
+        ),
+    ] = None,
+    good_from: Annotated[
+        float | None, typer.Option(help="agreement with --label: from which number a conversation should pass.")
+    ] = None,
+    tag: Annotated[str | None, typer.Option(help="agreement with --label: only rows with this tag.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the agreement as one JSON object.")] = False,
     store: StoreOption = None,
 ) -> None:
     """Write the human labels of a run, or show how well a grader agrees with them.
 
-    People label conversations on the pages (`viva view`, Label) or through the API. A label changes no score.
+    People label conversations on the pages (`viva view`, Label) or through the API. A label changes no score. With
+    --label, agreement is with `labels` that the rows of the dataset have: a Markdown table for each grader.
     """
+    if label is None and (good_from is not None or tag is not None):
+        raise UsageError("--good-from and --tag belong to a label of the dataset: name it with --label")
+    if label is not None and (what != "agreement" or author is not None or turns):
+        raise UsageError("--label is for: viva labels agreement; it takes no --author and no --turns")
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
+        if label is not None:
+            _agree_with_dataset(
+                GradedRun(opened, found, opened.grading(found.id)), grader, label, good_from, tag, as_json
+            )
+            return
         if what == "export":
             if not _write(opened.labels.all(found.id, grader=grader, author=author), to):
                 notes().print(f"no labels for {found.id}; add some on the pages: viva view", soft_wrap=True)
@@ -53,6 +78,23 @@ def command(
         print_json(strict_json(agreement))
     else:
         _print_agreement(agreement)
+
+
+def _agree_with_dataset(
+    graded: GradedRun, grader: str | None, label: str, good_from: float | None, tag: str | None, as_json: bool
+) -> None:
+    """Print how far graders, or the one that is named, agree with a label of the dataset."""
+    if grader is not None:
+        check_question(grader, graded.grading)
+    graders = [grader] if grader is not None else [one.grader for one in questions(graded.grading)]
+    for found in rated(graded.outcomes(), graders, label, tag):
+        measures, listed = figures(found, good_from), items(found, good_from)
+        if as_json:
+            counts = {name: getattr(found, name) for name in ("grader", "label", "errors", "skipped", "unlabelled")}
+            print_json(strict_json({**counts, "usage": found.usage, "figures": measures, "items": listed}))
+            continue
+        for line in agreement_lines(found, measures, listed):
+            out().print(line, soft_wrap=True, markup=False, highlight=False)
 
 
 def _write(labels: Iterable[Label], to: Literal["jsonl", "csv"]) -> bool:

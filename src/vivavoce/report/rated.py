@@ -1,0 +1,144 @@
+"""Graded conversations beside a label of their dataset: what people, or the truth, say of each.
+
+A label is a yes or no, a number, or a list of these, one for each rater; more is better, and yes means that the
+conversation should pass.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import fsum, isfinite
+from typing import Any, cast
+
+from vivavoce.errors import UsageError
+from vivavoce.records.counting import conversation_label
+from vivavoce.records.run import Attempt, Outcome
+from vivavoce.records.score import Finding, Score
+from vivavoce.records.trajectory import assistant_texts
+from vivavoce.records.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """What the raters of one conversation say, a number each; `boolean` where they say yes or no, as 1 or 0."""
+
+    values: tuple[float, ...]
+    boolean: bool
+
+    @property
+    def mean(self) -> float:
+        """The mean over the raters."""
+        return fsum(self.values) / len(self.values)
+
+    def good(self, good_from: float | None) -> bool | None:
+        """Say whether it should pass: by most raters, or by a mean from `good_from`; None where that is undecided."""
+        if self.boolean:
+            return None if self.mean == 0.5 else self.mean > 0.5
+        return None if good_from is None else self.mean >= good_from
+
+    def without(self, rater: int) -> tuple[Ratings, Ratings] | None:
+        """Return what one rater says, and what the others say; None where either is missing."""
+        if rater >= len(self.values) or len(self.values) < 2:
+            return None
+        others = (*self.values[:rater], *self.values[rater + 1 :])
+        return Ratings(self.values[rater : rater + 1], self.boolean), Ratings(others, self.boolean)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A scored conversation with its ratings; `length` is the number of characters of the last reply."""
+
+    sample_id: str
+    passed: bool | None
+    order: tuple[float, float]
+    """Sorts cases by the score, and those of equal score by how sure the judge is."""
+    confidence: float | None
+    ratings: Ratings
+    length: int
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(slots=True)
+class Rated:
+    """The scores of one grader beside a label; what cannot be compared is counted.
+
+    `errors` counts by the kind of failure: `format` is an answer outside the shape that was asked for.
+    """
+
+    grader: str
+    label: str
+    cases: list[Case] = field(default_factory=list[Case])
+    errors: Counter[str] = field(default_factory=Counter[str])
+    skipped: int = 0
+    unlabelled: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+
+def rated(outcomes: Iterable[Outcome], graders: Sequence[str], label: str, tag: str | None = None) -> list[Rated]:
+    """Return the scores of graders beside the label at a dotted path of each row's `labels`.
+
+    With a `tag`, only rows that have it count.
+
+    Raises:
+        UsageError: no row has the label, or it is neither a number nor a yes or no.
+    """
+    found = [Rated(grader, label) for grader in graders]
+    labelled = chosen = 0
+    for outcome in outcomes:
+        row = cast("dict[str, Any]", json.loads(outcome.attempt.sample))
+        if tag is not None and tag not in row.get("tags", ()):
+            continue
+        chosen += 1
+        ratings = _ratings(row.get("labels"), label, outcome.attempt)
+        labelled += ratings is not None
+        for one in found:
+            if (score := outcome.scores.get(one.grader)) is not None:
+                _add(one, outcome.attempt, score, ratings)
+    if not chosen:
+        raise UsageError(f"no row has the tag '{tag}'" if tag else "the run has no conversations")
+    if not labelled:
+        raise UsageError(f"no row has labels.{label}; name a label of the dataset, as in --label good")
+    return found
+
+
+def _add(found: Rated, attempt: Attempt, score: Score, ratings: Ratings | None) -> None:
+    found.usage += score.usage or Usage()
+    if score.state == "error":
+        found.errors["unknown" if score.failure is None else score.failure.kind] += 1
+    elif score.value is None:
+        found.skipped += 1
+    elif ratings is None:
+        found.unlabelled += 1
+    else:
+        texts = assistant_texts(attempt.trajectory.messages)
+        length = len(texts[-1]) if texts else 0
+        what = (score.passed, _order(score.value, score), score.confidence)
+        found.cases.append(Case(attempt.key.sample_id, *what, ratings, length, score.findings))
+
+
+def _order(value: float, score: Score) -> tuple[float, float]:
+    sure = score.confidence or 0.0
+    return value, sure if score.passed else -sure
+
+
+def _ratings(labels: object, path: str, attempt: Attempt) -> Ratings | None:
+    """Return the ratings at a path of the labels of a row, None where there are none."""
+    value: Any = labels
+    for part in path.split("."):
+        value = cast("dict[str, Any]", value).get(part) if isinstance(value, dict) else None
+    if value is None or value == []:
+        return None
+    several = cast("list[Any]", value if isinstance(value, list) else [value])
+    boolean = all(isinstance(one, bool) for one in several)
+    if not boolean and not all(_is_number(one) for one in several):
+        name = conversation_label(attempt.key.sample_id, attempt.key.trial)
+        rule = "a label is a number, true or false, or a list of these"
+        raise UsageError(f"{name}: labels.{path} is {value!r:.80}; {rule}")
+    return Ratings(tuple(map(float, several)), boolean)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from math import fsum, nan
+from typing import cast
+
+import pytest
+
+from vivavoce.records.score import FindingState, failed
+from vivavoce.report.label_agreement import Figure, figures, items
+from vivavoce.report.rated import Rated
+from vivavoce.stats.ranking import spearman
+
+from .cases import BROKEN_JUDGE
+from .label_cases import judged, labelled, sure
+
+NAMES = ("accuracy", "κ", "AUROC", "Brier score")
+
+
+def verdicts(*counts: tuple[float, object, int], confidence: float = 0.8) -> Rated:
+    """Return scores of a value and a label, so often each."""
+    flat = [(value, label) for value, label, number in counts for _ in range(number)]
+    return judged(
+        *(labelled(str(at), sure(value, confidence), label, "x" * (at + 1)) for at, (value, label) in enumerate(flat))
+    )
+
+
+def by_name(found: Rated, good_from: float | None = None) -> dict[str, Figure]:
+    return {one.name: one for one in figures(found, good_from)}
+
+
+def test_the_figures_of_a_textbook_table() -> None:
+    found = by_name(verdicts((1.0, True, 20), (1.0, False, 5), (0.0, True, 10), (0.0, False, 15)))
+    assert tuple(found) == NAMES
+    assert [one.n for one in found.values()] == [50] * 4
+    assert (found["accuracy"].value, found["κ"].value) == (0.7, pytest.approx(0.4))
+    assert found["AUROC"].value == pytest.approx((20 / 30 + 15 / 20) / 2)
+    assert found["Brier score"].value == pytest.approx(0.7 * 0.04 + 0.3 * 0.64)
+    for one in found.values():
+        assert one.low is not None
+        assert one.value is not None
+        assert one.high is not None
+        assert one.low < one.value < one.high
+    assert found["accuracy"].rater is found["κ"].rater is None, "there is one rater"
+    assert found["AUROC"].length is not None
+
+
+def test_trials_of_one_sample_are_no_new_evidence() -> None:
+    outcomes = [
+        labelled(f"s{sample}", sure(float(sample % 2), 0.8), label=sample % 4 < 3, trial=trial)
+        for sample in range(12)
+        for trial in range(5)
+    ]
+    alone = [labelled(f"s{one}", sure(float(one % 2), 0.8), label=one % 4 < 3) for one in range(12)]
+    repeated, single = by_name(judged(*outcomes)), by_name(judged(*alone))
+    assert repeated["κ"].value == pytest.approx(single["κ"].value)
+    assert (repeated["κ"].low, repeated["κ"].high) == pytest.approx((single["κ"].low, single["κ"].high))
+
+
+def test_an_error_changes_no_figure() -> None:
+    counts = ((1.0, True, 6), (0.0, False, 5), (1.0, False, 2))
+    found = verdicts(*counts)
+    broken = judged(labelled("broken", failed(BROKEN_JUDGE), label=True))
+    assert figures(broken) == []
+    broken.cases += found.cases
+    assert figures(broken) == figures(found)
+
+
+def test_perfect_agreement_is_shown_without_a_drawn_interval() -> None:
+    found = by_name(verdicts((1.0, True, 5), (0.0, False, 5)))
+    assert (found["accuracy"].value, found["κ"].value, found["AUROC"].value) == (1, 1, 1)
+    assert found["accuracy"].low == pytest.approx(0.722, abs=1e-3)
+    assert (found["κ"].low, found["AUROC"].low) == (None, None)
+
+
+def test_numbers_are_compared_by_rank_beside_one_rater_and_the_length() -> None:
+    ratings = [[1, 2, 1], [2, 2, 3], [3, 3, 3], [5, 4, 5], [4, 5, 4], [5, 5, 5]]
+    outcomes = [labelled(str(at), sure(at / 5, 0.8), rating, "x" * (9 - at)) for at, rating in enumerate(ratings)]
+    (found,) = figures(judged(*outcomes))
+    assert (found.name, found.n) == ("Spearman", 6)
+    assert found.value == pytest.approx(1 - 6 * 2 / (6 * 35)), "two neighbours are exchanged"
+    assert found.length == pytest.approx(-cast("float", found.value))
+    alone = [([one[at] for one in ratings], [sum(one) - one[at] for one in ratings]) for at in range(3)]
+    assert found.rater == pytest.approx(fsum(spearman(*pair) or nan for pair in alone) / 3)
+    cut = by_name(judged(*outcomes), good_from=3)
+    assert (*NAMES, "Spearman") == tuple(cut)
+    assert cut["accuracy"].value == pytest.approx(3 / 6), "only a score of 1 passes by itself"
+    assert cut["accuracy"].rater == pytest.approx(17 / 18), "once a rater says 3 where the others say 2"
+
+
+def test_one_of_two_raters_is_beside_the_other_also_where_they_differ() -> None:
+    rows = [(1.0, [True, True], 6), (0.0, [False, False], 6), (1.0, [True, False], 4)]
+    found = by_name(verdicts(*rows))
+    assert (found["accuracy"].n, found["accuracy"].value) == (12, 1)
+    assert found["accuracy"].rater == pytest.approx(12 / 16)
+
+
+def test_a_judge_that_does_not_say_how_sure_it_is_has_no_calibration() -> None:
+    found = judged(labelled("a", 1.0, label=True), labelled("b", 0.0, label=False))
+    assert tuple(by_name(found)) == NAMES[:-1]
+
+
+def test_an_item_of_the_list_is_compared_by_itself() -> None:
+    states: list[FindingState] = ["pass", "partial", "fail", "skip"]
+    outcomes = [
+        labelled(str(at), sure(0.5, 0.9, useful=states[at % 4], kind="pass" if at % 3 else "fail"), label=3 - at % 4)
+        for at in range(24)
+    ]
+    useful, kind = items(judged(*outcomes))
+    assert (useful.name, useful.held, useful.partly, useful.failed) == ("useful", 6, 6, 6)
+    assert (useful.agreement.name, useful.agreement.n) == ("Spearman", 18)
+    assert useful.agreement.value == pytest.approx(1)
+    assert (kind.held, kind.partly, kind.failed) == (16, 0, 8)
+    assert kind.agreement.value == pytest.approx(0)
+    by_verdict, _ = items(judged(*outcomes), good_from=2)
+    assert (by_verdict.agreement.name, by_verdict.agreement.value) == ("AUROC", pytest.approx(1))
+
+
+def test_items_that_few_conversations_have_are_left_out() -> None:
+    own: list[dict[str, FindingState]] = [{f"only{at}": "pass"} for at in range(12)]
+    outcomes = [labelled(str(at), sure(1.0, 0.9, **item), label=True) for at, item in enumerate(own)]
+    assert items(judged(*outcomes)) == []
