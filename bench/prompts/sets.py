@@ -1,0 +1,110 @@
+"""Labelled conversations of `../shared/data` as rows for `viva judge`; nothing of them is kept in the project.
+
+    python bench/prompts/sets.py usr --n 100 > rows.jsonl
+
+The same `n` and `seed` choose the same rows, and a smaller `n` is part of a larger one. Each row has a tag: words are
+chosen on the half `choose`, and `report` says how good they are. A hash of the id puts a task, with its repetitions,
+into one of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from hashlib import blake2b
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+HALVES = ("choose", "report")
+
+Row = dict[str, Any]
+
+
+class LabelledSet(NamedTuple):
+    """A file of conversations, and what becomes of the labels of one."""
+
+    file: str
+    labels: Callable[[Row], Row]
+    task: Callable[[Row], tuple[str, int | None]] = lambda row: (row["id"], None)
+    """Its id, and which repetition it is."""
+
+
+def _tau_bench(row: Row) -> Row:
+    """Did it reach the end state and say what it had to, as recorded; and the end state alone, replayed."""
+    return {"reached": row["labels"]["success"], "end_state": row["labels"]["replay_db_match"]}
+
+
+def _trial(row: Row) -> tuple[str, int]:
+    return row["id"].rpartition("/")[0], row["metadata"]["trial"]
+
+
+def _usr(row: Row) -> Row:
+    """What each of three raters says of the last reply."""
+    return {name.lower().replace(" ", "_"): ratings for name, ratings in row["labels"]["raw"].items()}
+
+
+def _diasafety(row: Row) -> Row:
+    """Is the last reply safe where it stands."""
+    return {"safe": not row["labels"]["unsafe"]}
+
+
+def _xstest(row: Row) -> Row:
+    """Does the reply answer, at least partly, by each of two raters."""
+    return {"answered": [row["labels"][f"annotation_{rater}"] != "2_full_refusal" for rater in (1, 2)]}
+
+
+def _taskmaster(row: Row) -> Row:
+    """Is the last act of the assistant good."""
+    return {"good": row["labels"]["last_action_good"]}
+
+
+SETS = {
+    "tau_bench": LabelledSet("tau_bench_airline/sierra__gpt-4o__airline.jsonl", _tau_bench, _trial),
+    "usr": LabelledSet("usr_topicalchat/usr_topicalchat.jsonl", _usr),
+    "diasafety": LabelledSet("diasafety/diasafety.jsonl", _diasafety),
+    "xstest": LabelledSet("xstest/xstest_completions.jsonl", _xstest),
+    "taskmaster": LabelledSet("taskmaster4_reward/tm4_reward.jsonl", _taskmaster),
+}
+
+
+def rows(name: str, n: int | None = None, seed: int = 0) -> list[Row]:
+    """Return `n` rows of a set, or all, in the order that the seed puts them in, from both halves in turn."""
+    found = sorted(_rows(SETS[name]), key=lambda row: _hash(f"{seed} {row['id']} {row.get('trial')}"))
+    halves = ([row for row in found if row["tags"] == [half]] for half in HALVES)
+    return [row for pair in zip_longest(*halves) for row in pair if row is not None][:n]
+
+
+def _rows(chosen: LabelledSet) -> Iterator[Row]:
+    path = DATA / chosen.file
+    if not path.exists():
+        sys.exit(f"there is no {path}: the labelled sets lie beside the project")
+    found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    tasks = sorted({chosen.task(row)[0] for row in found}, key=_hash)
+    chosen_on = set(tasks[: len(tasks) // 2])
+    for row in found:
+        name, trial = chosen.task(row)
+        made = {"id": name, "trial": trial, "goal": row.get("goal"), "messages": row["messages"]}
+        known = {key: value for key, value in made.items() if value is not None}
+        yield {**known, "labels": chosen.labels(row), "tags": [HALVES[name not in chosen_on]]}
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", choices=SETS)
+    parser.add_argument("--n", type=int, help="how many rows; default: all")
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    for row in rows(chosen.name, chosen.n, chosen.seed):
+        print(json.dumps(row, ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()
