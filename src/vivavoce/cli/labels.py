@@ -28,7 +28,7 @@ def command(
     what: Annotated[Literal["export", "agreement"], typer.Argument(help="What to do with the labels.")] = "export",
     run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
     *,
-    grader: Annotated[str | None, typer.Option(help="Only labels for this grader; required for agreement.")] = None,
+    grader: Annotated[str | None, typer.Option(help="Only this grader; agreement needs it without --label.")] = None,
     author: Annotated[str | None, typer.Option(help="Only labels by this person.")] = None,
     to: Annotated[Literal["jsonl", "csv"], typer.Option("--format", "-f", help="export: the format.")] = "jsonl",
     turns: Annotated[
@@ -45,7 +45,7 @@ def command(
         float | None, typer.Option(help="agreement with --label: from which number a conversation should pass.")
     ] = None,
     tag: Annotated[str | None, typer.Option(help="agreement with --label: only rows with this tag.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the agreement as one JSON object.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="agreement: print a JSON object for each grader.")] = False,
     store: StoreOption = None,
 ) -> None:
     """Write the human labels of a run, or show how well a grader agrees with them.
