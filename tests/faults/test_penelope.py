@@ -395,9 +395,9 @@ LONG = "Return the lamp that came broken. " * 1_500
 @pytest.mark.parametrize("goal", ["", " ", "\n\t\u00a0"])
 def test_a_test_without_a_goal_is_not_held(goal: str) -> None:
     model = player()
-    result = sound(held(model=model, goal=goal))
-    assert (result.status.name, result.stopped_by, result.blame) == ("ERROR", "no_goal", "suite")
-    assert (result.turns_used, model.requests) == (0, [])
+    with pytest.raises(UsageError, match="the goal is empty; say what the test should reach"):
+        held(model=model, goal=goal)
+    assert model.requests == []
 
 
 @pytest.mark.parametrize("goal", [LONG, "{{ 1 / 0 }} {% for x in y %}", *HOSTILE])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from stage import Bot, judge, player
 from vivavoce.errors import UsageError
-from vivavoce.penelope.agent import read_agent_options
+from vivavoce.penelope.agent import PenelopeAgent, read_agent_options
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.options import About, AgentOptions
 
@@ -31,3 +32,26 @@ def test_a_misspelt_option_has_a_suggestion() -> None:
 def test_options_are_read_without_changing_what_was_given() -> None:
     given: AgentOptions = {"max_iterations": 3}
     assert (read_agent_options(given), given) == ({"max_turns": 3}, {"max_iterations": 3})
+
+
+def test_an_option_that_is_none_is_as_not_given() -> None:
+    without: AgentOptions = {name: None for name in AgentOptions.__annotations__}  # pyright: ignore[reportAssignmentType]
+    assert read_agent_options(without) == {}
+    assert read_agent_options({"tools": None, "custom_tools": []}) == {"tools": []}
+
+
+def test_the_defaults_of_the_seed_make_the_same_agent_as_no_options() -> None:
+    model, judging = player(), judge(True)
+    plain = PenelopeAgent(model, judge=judging)
+    given = PenelopeAgent(
+        model,
+        judge=judging,
+        tools=None,
+        custom_tools=None,
+        goal_metric=None,
+        evaluation_metrics=None,
+        guard_metrics=None,
+        analysis_model=None,
+    )
+    assert given.fingerprint == plain.fingerprint
+    assert given.execute_test(Bot(), goal="Return a lamp").goal_achieved

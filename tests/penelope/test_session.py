@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stage import NO_FAULT, Bot, Priced, agent, asks_for, call, judge, player, say, verdict
-from vivavoce.errors import ModelFault
+from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import SystemMessage
 from vivavoce.metrics.exact.refusal import RefusalMetric
 from vivavoce.models.model import Request
@@ -173,9 +173,9 @@ async def test_whoever_cancels_a_test_cancels_it() -> None:
 @pytest.mark.parametrize("goal", ["", "  \n"])
 async def test_without_a_goal_nobody_is_asked(goal: str) -> None:
     model, bot = player(), Bot()
-    result = await held(model, judge(True), bot, goal=goal)
-    assert (result.status.name, result.blame, result.target_passed) == ("ERROR", "suite", None)
-    assert (model.requests, bot.sessions, result.evaluation) == ([], [], {})
+    with pytest.raises(UsageError, match="the goal is empty"):
+        await held(model, judge(True), bot, goal=goal)
+    assert (model.requests, bot.sessions) == ([], [])
 
 
 async def test_a_guard_that_objects_ends_the_test_and_the_target_has_failed() -> None:

@@ -164,9 +164,11 @@ class PenelopeAgent:
         """Return the context of a test.
 
         Raises:
-            UsageError: an argument cannot be used.
+            UsageError: the goal is empty, or another argument cannot be used.
         """
         check_names(About, about)
+        if not goal.strip():
+            raise UsageError("the goal is empty; say what the test should reach")
         other = about.get("test_instructions")
         if instructions is not None and other is not None and instructions != other:
             raise UsageError("instructions and test_instructions are the same thing, and differ")
@@ -198,19 +200,19 @@ class PenelopeAgent:
 
 
 def read_agent_options(options: AgentOptions) -> AgentOptions:
-    """Return options, with older names replaced by the present ones.
+    """Return the options that are given, with older names replaced by the present ones; None is as not given.
 
     Raises:
         UsageError: an option is unknown, or given twice under two names.
     """
     check_names(AgentOptions, options)
-    renamed = dict(cast("dict[str, Any]", options))
+    renamed = {name: value for name, value in cast("dict[str, Any]", options).items() if value is not None}
     for old, new in (("max_iterations", "max_turns"), ("custom_tools", "tools")):
         if old in renamed:
             if new in renamed:
                 raise UsageError(f"{new} and {old} are the same option; give one of them")
             renamed[new] = renamed.pop(old)
-    if not (renamed.get("timeout_seconds") is None or renamed["timeout_seconds"] > 0):
+    if renamed.get("timeout_seconds", 1) <= 0:
         raise UsageError(f"timeout_seconds is more than 0, got {renamed['timeout_seconds']}")
     for name in ("max_turns", "max_steps", "evaluate_every", "impossible_after"):
         if renamed.get(name, 1) < 1:
@@ -240,8 +242,8 @@ async def _close(*things: Model | BaseMultiTurnMetric | Target) -> None:
 def _setup(model: Model, options: AgentOptions) -> Setup:
     judge = as_model(options.get("judge") or settings().judge or model)
     goal = _goal(options.get("goal_metric"), judge)
-    metrics = choose(options.get("evaluation_metrics", ()), judge)
-    guards = choose(options.get("guard_metrics", ()), judge)
+    metrics = choose(options.get("evaluation_metrics") or (), judge)
+    guards = choose(options.get("guard_metrics") or (), judge)
     for guard in guards:
         decides = guard.config.threshold is not None or guard.config.passing_categories
         if not decides and guard.config.score_type != "binary":
@@ -291,7 +293,7 @@ def _tools(options: AgentOptions) -> tuple[Tool, ...]:
     built_in: list[Tool] = [EndConversationTool()]
     if options.get("enable_analysis_tools", True):
         built_in += [AnalyzeTool(model), ExtractTool(model), CheckFactsTool(model=model), CompareTurnsTool(model)]
-    tools = (*built_in, *map(as_tool, options.get("tools", ())))
+    tools = (*built_in, *map(as_tool, options.get("tools") or ()))
     _check_names([TargetInteractionTool.name, *(tool.name for tool in tools)], "tools")
     return tools
 

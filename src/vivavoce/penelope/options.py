@@ -21,11 +21,11 @@ GoalMetric = Named | Literal["simple"]
 
 
 class AgentOptions(TypedDict, total=False):
-    """The options of an agent. Times are in seconds, costs in US dollars."""
+    """The options of an agent; one that is None is as not given. Times are in seconds, costs in US dollars."""
 
-    tools: Sequence[Tool | Callable[..., Any]]
+    tools: Sequence[Tool | Callable[..., Any]] | None
     """User-defined tools, besides the built-in ones."""
-    custom_tools: Sequence[Tool | Callable[..., Any]]
+    custom_tools: Sequence[Tool | Callable[..., Any]] | None
     """Another name of `tools`."""
     max_turns: int
     """Turns at most, 20 unless given."""
@@ -39,19 +39,19 @@ class AgentOptions(TypedDict, total=False):
     """Whether the tester says why it takes each step."""
     verbose: bool
     """Whether each turn is printed to standard error as it ends."""
-    goal_metric: GoalMetric
+    goal_metric: GoalMetric | None
     """What judges the goal: a metric, its name, or `simple`."""
-    judge: ModelLike
+    judge: ModelLike | None
     """The model that judges where a metric brings none; the tester's own unless given."""
-    evaluation_metrics: Sequence[Named]
+    evaluation_metrics: Sequence[Named] | None
     """Metrics that say how good the conversation was: metrics, their names, or names with options."""
     evaluate_during_test: bool
     """Whether they measure after every turn, and not only at the end."""
-    guard_metrics: Sequence[Named]
+    guard_metrics: Sequence[Named] | None
     """Metrics that stop the test when one of them does not pass."""
     evaluate_every: int
     """After how many turns the goal is judged; at the end it always is."""
-    analysis_model: ModelLike
+    analysis_model: ModelLike | None
     """The model behind the analysis tools; rules without one."""
     enable_analysis_tools: bool
     """Whether the tester has tools to analyse answers."""

@@ -84,11 +84,6 @@ class TestSession:
 
     async def _once(self) -> TestResult:
         begun = datetime.now(UTC)
-        if not self.context.goal.strip():
-            message = "the goal is empty; say what the test should reach"
-            return _result_without_test(
-                self.context, "no_goal", Failure(blame="suite", kind="goal", message=message), begun
-            )
         dialogue = Dialogue(self.channel, self.opening)
         try:
             return await self._examine(dialogue, begun)
