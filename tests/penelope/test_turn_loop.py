@@ -305,3 +305,18 @@ async def test_a_result_may_be_a_tool_result() -> None:
     result = await held(player(call("fail"), say("Hi")), tools=[fail])
     assert told(result.history[0]) == [("fail", "not today")]
     assert result.findings == []
+
+
+async def test_what_a_tool_returns_is_cut_before_anybody_reads_it() -> None:
+    @tool
+    def dump() -> dict[str, list[str]]:
+        """Return everything."""
+        return {"findings": ["x" * 5_000_000]}
+
+    model, judging = player(call("dump"), say("Hi")), judge(False)
+    result = await held(model, judging=judging, tools=[dump], max_turns=1)
+    said = [message.text for request in (*model.requests, *judging.requests) for message in request.messages]
+    assert max(map(len, said)) < 30_000
+    assert any("cut after 20,000 characters" in text for text in said)
+    assert result.history[0].steps[0].tool_result["success"]
+    assert [finding.endswith("cut after 20,000 characters") for finding in result.findings[:1]] == [True]

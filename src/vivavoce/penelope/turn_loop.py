@@ -22,7 +22,7 @@ from vivavoce.penelope.tools.analysis import AnalysisTool
 from vivavoce.penelope.tools.end_conversation import NAME as END
 from vivavoce.penelope.tools.target_interaction import NAME as SEND
 from vivavoce.penelope.tools.target_interaction import TargetInteractionTool, result_text, tool_result_of
-from vivavoce.penelope.tools.tool import Tool, ToolResult
+from vivavoce.penelope.tools.tool import Tool, ToolResult, cut_findings, cut_result
 from vivavoce.penelope.turn import Step, Turn
 from vivavoce.records import trajectory
 from vivavoce.records.failure import Failure, failure_of, shorten
@@ -224,7 +224,7 @@ class TurnLoop:
         """Return the text of a tool's result for the model, and its findings; an exception becomes such a text."""
         try:
             result = self._counted(tool, await tool.aexecute(**arguments))
-            return result_text(result), [str(finding) for finding in tool.findings(result)]
+            return result_text(cut_result(result)), cut_findings(tool.findings(result))
         except BudgetExhausted:
             raise
         except Exception as error:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.penelope.tools.tool import FunctionTool, Tool, ToolResult, as_tool, tool
+from vivavoce.penelope.tools.tool import OUTPUT_LIMIT, FunctionTool, Tool, ToolResult, as_tool, cut_findings, cut_result, tool
 
 from ..states import state
 
@@ -84,3 +84,16 @@ def test_the_documentation_says_what_when_when_not_and_by_example() -> None:
     weigh = Weigh()
     assert weigh.documentation == "Weigh a thing.\nUse it for things.\nDo not use it for people.\nExamples: {}"
     assert weigh.begin(state()) is weigh
+
+
+def test_what_is_too_long_is_cut_and_says_so() -> None:
+    kept = ToolResult(success=True, output={"rows": ["é" * (OUTPUT_LIMIT - 20)]})
+    assert cut_result(kept) == kept
+    end = "… cut after 20,000 characters"
+    for output in ("x" * 5_000_000, ["x"] * 1_000_000):
+        text = cut_result(ToolResult(success=True, output=output)).output
+        assert (len(text), text.endswith(end)) == (OUTPUT_LIMIT + len(end), True)
+    assert cut_findings(["a", 2]) == ["a", "2"]
+    assert cut_findings(["x" * 9_000] * 1_000) == ["x" * 9_000, "x" * 9_000, end]
+    error = cut_result(ToolResult(success=False, error="x" * 5_000_000)).error or ""
+    assert error == "x" * OUTPUT_LIMIT + end

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast, overload
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -17,6 +17,9 @@ from vivavoce.records.failure import shorten
 
 FINDING_LIMIT = 300
 """Characters of a finding that says what a tool returned."""
+
+OUTPUT_LIMIT = 20_000
+"""Characters of an output, of an error, and of all findings of one call that go into a request and into the record."""
 
 
 class ToolResult(BaseModel):
@@ -114,6 +117,32 @@ def tool(
     if function is not None:
         return FunctionTool(function)
     return lambda decorated: FunctionTool(decorated, name)
+
+
+def cut(text: str) -> str:
+    """Return a text, cut after `OUTPUT_LIMIT` characters; one that is cut says so."""
+    return text if len(text) <= OUTPUT_LIMIT else f"{text[:OUTPUT_LIMIT]}… cut after {OUTPUT_LIMIT:,} characters"
+
+
+def cut_result(result: ToolResult) -> ToolResult:
+    """Return a result whose output and error are not too long; an output that is, becomes the beginning of its text."""
+    output: object = result.output
+    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, default=str)
+    kept = output if len(text) <= OUTPUT_LIMIT else cut(text)
+    return result.model_copy(update={"output": kept, "error": None if result.error is None else cut(result.error)})
+
+
+def cut_findings(findings: Iterable[object]) -> list[str]:
+    """Return the findings of one call up to `OUTPUT_LIMIT` characters; where some are left out, a last one says so."""
+    kept: list[str] = []
+    size = 0
+    for finding in findings:
+        text = cut(str(finding))
+        size += len(text)
+        if kept and size > OUTPUT_LIMIT:
+            return [*kept, f"… cut after {OUTPUT_LIMIT:,} characters"]
+        kept.append(text)
+    return kept
 
 
 def as_tool(thing: Tool | Callable[..., Any]) -> Tool:
