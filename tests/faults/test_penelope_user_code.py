@@ -137,13 +137,13 @@ async def raising(turn: Turn) -> None:
     raise ValueError("the pipe is closed")
 
 
-def silent(turn: Turn) -> None:
-    return None
+def raising_at_once(turn: Turn) -> None:
+    raise ValueError("the pipe is closed")
 
 
-@pytest.mark.parametrize(("listener", "said"), [(raising, "ValueError: the pipe is closed"), (silent, "TypeError")])
-def test_a_listener_that_breaks_breaks_its_test(listener: Any, said: str) -> None:
-    broken(held(on_turn=listener), said, 1)
+@pytest.mark.parametrize("listener", [raising, raising_at_once])
+def test_a_listener_that_breaks_breaks_its_test(listener: Any) -> None:
+    broken(held(on_turn=listener), "ValueError: the pipe is closed", 1)
 
 
 def test_a_store_that_cannot_be_written_is_no_matter_of_the_test() -> None:

@@ -170,6 +170,54 @@ async def test_whoever_cancels_a_test_cancels_it() -> None:
         await task
 
 
+async def test_what_was_held_of_a_cancelled_test_is_kept() -> None:
+    asked = asyncio.Event()
+    kept: list[TestResult] = []
+
+    async def hang(message: str) -> str:
+        if message == "question 2":
+            asked.set()
+            await asyncio.Event().wait()
+        return f"You said: {message}"
+
+    made = agent(player(), judge(False), max_turns=9)
+    task = asyncio.create_task(made.aexecute_test(hang, goal="Return a lamp", on_cancelled=kept.append))
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    (result,) = kept
+    assert (result.status.name, result.stopped_by, result.stop_reason) == ("ABORTED", "cancelled", "the test was cancelled")
+    assert (result.goal_achieved, result.target_passed, result.blame) == (False, None, "environment")
+    assert [turn.reply for turn in result.history] == ["You said: question 1", ""]
+    assert [one.kind for turn in result.history if (one := turn.exchange.failure)] == ["cancelled"]
+    assert [one.turn for one in result.metrics_history] == [1]
+    assert result.evaluation == {}
+    assert TestResult.model_validate_json(result.model_dump_json()) == result
+
+
+async def test_the_first_try_is_kept_beside_a_cancelled_second_one() -> None:
+    asked = asyncio.Event()
+    kept: list[TestResult] = []
+
+    made = agent(player(say("As a test, hi")), reviewer(GUILTY), max_turns=1, checks=[])
+    bot = iter(["Well"])
+
+    async def reply(message: str) -> str:
+        if (said := next(bot, None)) is None:
+            asked.set()
+            await asyncio.Event().wait()
+        return said or ""
+
+    task = asyncio.create_task(made.aexecute_test(reply, goal="Return a lamp", on_cancelled=kept.append))
+    await asked.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert [(one.stopped_by, len(one.discarded)) for one in kept] == [("cancelled", 1)]
+    assert kept[0].discarded[0].history[0].message == "As a test, hi"
+
+
 @pytest.mark.parametrize("goal", ["", "  \n"])
 async def test_without_a_goal_nobody_is_asked(goal: str) -> None:
     model, bot = player(), Bot()

@@ -173,6 +173,18 @@ async def test_whoever_listens_hears_each_turn_once_it_is_judged() -> None:
     assert heard == [(1, "so it is"), (2, "so it is")]
 
 
+async def test_a_listener_may_be_sync_and_return_anything() -> None:
+    heard: list[int] = []
+
+    def listen(turn: Turn) -> int:
+        heard.append(turn.turn_number)
+        return turn.turn_number
+
+    made = agent(player(), judge(False), max_turns=2, review_tester=False, verbose=True)
+    result = await made.aexecute_test(Bot(), goal="x", on_turn=listen)
+    assert (heard, result.status.name) == ([1, 2], "MAX_TURNS")
+
+
 class Objecting:
     name = "objecting"
 

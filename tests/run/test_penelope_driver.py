@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from vivavoce.messages import ToolCall
 from vivavoce.penelope.result import read_test
 from vivavoce.records.events import AttemptEnded, Event
 from vivavoce.records.run import Outcome
+from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
@@ -25,6 +27,16 @@ BOT = """\
 def reply(message):
     if "crash" in message:
         raise OSError("down")
+    return f"You said: {message}"
+"""
+HANGING = """\
+import asyncio
+from pathlib import Path
+
+async def hang_once(message):
+    if message == "hard 2" and not Path("hung").exists():
+        Path("hung").touch()
+        await asyncio.Event().wait()
     return f"You said: {message}"
 """
 PEOPLE = """\
@@ -147,6 +159,34 @@ async def test_an_interrupted_run_goes_on_where_it_stopped() -> None:
         resumed = await reopen_run(interrupted.run.id, store=store).execute()
         found = {f"{one.attempt.key.sample_id}/0": one.scores for one in store.outcomes(resumed.grading.id)}
     assert found == undisturbed
+
+
+async def test_a_test_that_is_dropped_keeps_its_transcript_and_is_held_again() -> None:
+    Path("bot.py").write_text(HANGING)
+    write([ROWS[1]], target={"kind": "function", "function": "bot.py:hang_once"})
+    with Store.open(settings().store) as store:
+        run = open_run("suite.yaml", RunOptions(max_concurrent=1), store=store)
+        stopping = asyncio.create_task(_stop_twice(run))
+        interrupted = await run.execute()
+        await stopping
+        (held,) = store.outcomes(interrupted.grading.id)
+        talk = held.attempt.trajectory
+        assert talk.test is not None
+        assert (talk.test.status, talk.test.stopped_by) == ("aborted", "cancelled")
+        assert [turn.messages[-1].text for turn in talk.turns] == ["You said: hard 1", "hard 2"]
+        assert {name: score.state for name, score in held.scores.items()} == dict.fromkeys(SUITE["graders"], "error")
+        assert (interrupted.exit_code, store.run(interrupted.run.id).status) == (130, "interrupted")
+        resumed = await reopen_run(interrupted.run.id, store=store).execute()
+        (again,) = store.outcomes(resumed.grading.id)
+        assert (len(again.attempt.trajectory.turns), again.scores["goal"].value) == (3, 0.0)
+        assert [one.key for one in store.replaced(resumed.run.id)] == [held.attempt.key]
+
+
+async def _stop_twice(run: ExperimentRun) -> None:
+    while not Path("hung").exists():
+        await asyncio.sleep(0.005)
+    run.stop()
+    run.stop()
 
 
 def test_a_target_that_crashes_is_its_own_failure_and_no_zero_of_the_goal() -> None:

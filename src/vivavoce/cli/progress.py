@@ -97,7 +97,7 @@ class RunProgress:
 
     def interrupted(self, at_work: int) -> None:
         """Print what an interruption does."""
-        what = f"finishing {count(at_work, 'conversation')}; press again to drop them" if at_work else "stopping"
+        what = f"finishing {count(at_work, 'conversation')}; press again to stop them now" if at_work else "stopping"
         self._console.print(what)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import logging
 import sys
@@ -32,7 +33,7 @@ from vivavoce.penelope.options import About, AgentOptions, GoalMetric
 from vivavoce.penelope.persona import read_persona
 from vivavoce.penelope.result import TestResult
 from vivavoce.penelope.review import TesterReview
-from vivavoce.penelope.session import Setup, TestSession
+from vivavoce.penelope.session import OnCancelled, Setup, TestSession
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.penelope.stopping import Limits
 from vivavoce.penelope.strategies import make_strategy
@@ -139,7 +140,12 @@ class PenelopeAgent:
         context = self.context(instructions, goal, **about)
         channel = open_channel(as_target(target), limit=1, budget=Budget(), timeout=self.call_timeout, retries=2)
         return await self.hold(
-            channel, context, lambda: Opening(uuid.uuid4().hex, "test"), files=files, on_turn=about.get("on_turn")
+            channel,
+            context,
+            lambda: Opening(uuid.uuid4().hex, "test"),
+            files=files,
+            on_turn=about.get("on_turn"),
+            on_cancelled=about.get("on_cancelled"),
         )
 
     async def hold(
@@ -150,14 +156,18 @@ class PenelopeAgent:
         *,
         files: Mapping[str, Path] | None = None,
         on_turn: OnTurn | None = None,
+        on_cancelled: OnCancelled | None = None,
     ) -> TestResult:
         """Hold one test on the caller's channel; `opening` makes what a new session of the target begins with.
+
+        Where the test is cancelled, `on_cancelled` gets what was held of it, and the cancellation goes on.
 
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.
         """
         listener = _printing(on_turn) if self.verbose else on_turn
-        return await TestSession(self.setup, context, channel, opening, files or {}, listener).hold()
+        session = TestSession(self.setup, context, channel, opening, files or {}, listener, on_cancelled)
+        return await session.hold()
 
     @shows_options
     def context(self, instructions: str | None = None, goal: str = "", **about: Unpack[About]) -> TestContext:
@@ -168,7 +178,7 @@ class PenelopeAgent:
         """
         check_names(About, about)
         if not goal.strip():
-            raise UsageError("the goal is empty; say what the test should reach")
+            raise UsageError("the goal is empty")
         other = about.get("test_instructions")
         if instructions is not None and other is not None and instructions != other:
             raise UsageError("instructions and test_instructions are the same thing, and differ")
@@ -329,7 +339,8 @@ def _files(paths: Sequence[str | Path]) -> dict[str, Path]:
 def _printing(on_turn: OnTurn | None) -> OnTurn:
     async def print_turn(turn: Turn) -> None:
         print(*turn_lines(turn), sep="\n", file=sys.stderr)
-        if on_turn is not None:
-            await on_turn(turn)
+        returned = None if on_turn is None else on_turn(turn)
+        if inspect.isawaitable(returned):
+            await returned
 
     return print_turn

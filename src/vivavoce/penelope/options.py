@@ -15,6 +15,7 @@ from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.stopping import StoppingCondition
 from vivavoce.penelope.strategies.strategy import Strategy
 from vivavoce.penelope.tools.tool import Tool
+from vivavoce.penelope.session import OnCancelled
 from vivavoce.penelope.turn_loop import OnTurn
 
 GoalMetric = Named | Literal["simple"]
@@ -109,4 +110,6 @@ class About(TypedDict, total=False):
     test_instructions: str | None
     """Another name of `instructions`."""
     on_turn: OnTurn | None
-    """Called with each turn as it ends."""
+    """Called with each turn as it ends; sync or async."""
+    on_cancelled: OnCancelled | None
+    """Called with what was held, where the test is cancelled or interrupted."""

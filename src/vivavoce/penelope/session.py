@@ -22,14 +22,16 @@ from vivavoce.penelope.strategies.strategy import Strategy
 from vivavoce.penelope.tester import Tester
 from vivavoce.penelope.tools.target_interaction import TargetInteractionTool
 from vivavoce.penelope.tools.tool import Tool
-from vivavoce.penelope.turn_loop import OnTurn, TurnLoop
+from vivavoce.penelope.turn_loop import UNANSWERED, OnTurn, TurnLoop
 from vivavoce.penelope.verdict import Verdict, decide
-from vivavoce.records.failure import Failure, failure_of
+from vivavoce.records.failure import CANCELLED, Failure, failure_of
 from vivavoce.records.test import TestStatus
 from vivavoce.records.usage import Usage
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.target import Opening
+
+OnCancelled = Callable[[TestResult], object]
 
 _NO_USE_HOLDING_AGAIN = ("tester_down", "timeout", "broken")
 
@@ -55,7 +57,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class TestSession:
-    """One test to be held: its context, its target, and who is notified of each turn."""
+    """One test to be held: its context, its target, and who is notified of each turn and of a cancellation."""
 
     setup: Setup
     context: TestContext
@@ -63,9 +65,12 @@ class TestSession:
     opening: Callable[[], Opening]
     files: Mapping[str, Path] = field(default_factory=dict[str, Path])
     on_turn: OnTurn | None = None
+    on_cancelled: OnCancelled | None = None
 
     async def hold(self) -> TestResult:
         """Hold the test; one that fails by the tester's own fault is held once more, and the first is kept apart.
+
+        Where the test is cancelled, `on_cancelled` gets what was held of it, and the cancellation goes on.
 
         Raises:
             BudgetExhausted: a limit on calls or cost that holds for more than this test is reached.
@@ -75,12 +80,9 @@ class TestSession:
             return first
         spent = sum(usage.cost or 0.0 for usage in first.usage.values())
         limits = self.setup.limits.less(seconds=first.duration_seconds or 0.0, dollars=spent)
-        second = await replace(self, setup=replace(self.setup, limits=limits))._once()
-        total = {
-            role: first.usage.get(role, Usage()) + second.usage.get(role, Usage())
-            for role in first.usage | second.usage
-        }
-        return second.model_copy(update={"discarded": [first], "usage": total})
+        on_cancelled = None if self.on_cancelled is None else _after(first, self.on_cancelled)
+        again = replace(self, setup=replace(self.setup, limits=limits), on_cancelled=on_cancelled)
+        return _joined(first, await again._once())
 
     async def _once(self) -> TestResult:
         begun = datetime.now(UTC)
@@ -96,13 +98,40 @@ class TestSession:
             loop = self._loop(dialogue, state)
         except Exception as error:  # a user-defined tool or condition cannot begin
             return _result_without_test(self.context, "broken", failure_of(error, "tester"), begun)
+        try:
+            return await self._judged(loop, begun)
+        except asyncio.CancelledError:
+            if self.on_cancelled is not None:
+                self.on_cancelled(self._cancelled(loop, begun))
+            raise
+
+    async def _judged(self, loop: TurnLoop, begun: datetime) -> TestResult:
+        state = loop.state
         stop, failure = await self._lead(loop)
         evaluation = await loop.judges.at_end(state)
         verdict = decide(state, stop, evaluation, [guard.name for guard in self.setup.panel.guards])
         review = await self._review(loop, stop, verdict)
-        blame, why = verdict.blame, verdict.blame_reason
         if review is not None and review.passed is False:
-            blame, why = "tester", review.reasoning or ""
+            verdict = replace(verdict, blame="tester", blame_reason=review.reasoning or "")
+        result = self._result(loop, begun, stop, verdict, failure or _failure_of(state))
+        return result.model_copy(update={"evaluation": evaluation, "review": review})
+
+    def _cancelled(self, loop: TurnLoop, begun: datetime) -> TestResult:
+        """Return what was held of a test that is cancelled; it is judged by nobody."""
+        state = loop.state
+        failure = Failure(blame="environment", kind=CANCELLED, message="the test was cancelled")
+        if state.turns and state.turns[-1].exchange.failure == UNANSWERED:
+            exchange = state.turns[-1].exchange.model_copy(update={"failure": failure})
+            state.turns[-1] = state.turns[-1].model_copy(update={"exchange": exchange})
+        stop = Stop(CANCELLED, TestStatus.ABORTED, failure.message)
+        verdict = Verdict(stop.status, False, None, [], failure.blame, failure.message)
+        return self._result(loop, begun, stop, verdict, failure)
+
+    def _result(
+        self, loop: TurnLoop, begun: datetime, stop: Stop, verdict: Verdict, failure: Failure | None
+    ) -> TestResult:
+        """Return the result of a test, without any evaluation."""
+        state = loop.state
         return TestResult.model_construct(
             status=verdict.status,
             goal_achieved=verdict.goal_achieved,
@@ -114,13 +143,13 @@ class TestSession:
             history=state.turns,
             unfinished=state.steps,
             findings=_findings(state),
-            evaluation=evaluation,
+            evaluation={},
             criteria=verdict.criteria,
             metrics_history=state.metrics_history,
-            blame=blame,
-            blame_reason=why,
-            failure=failure or _failure_of(state),
-            review=review,
+            blame=verdict.blame,
+            blame_reason=verdict.blame_reason,
+            failure=failure,
+            review=None,
             usage=state.usage,
             metadata=self._metadata(state, loop),
             start_time=begun,
@@ -198,6 +227,17 @@ class TestSession:
             "session_id": loop.send.dialogue.session_id,
             "seconds": state.seconds,
         }
+
+
+def _joined(first: TestResult, second: TestResult) -> TestResult:
+    """Return the second try with the first one beside it, whose usage counts too."""
+    roles = first.usage | second.usage
+    total = {role: first.usage.get(role, Usage()) + second.usage.get(role, Usage()) for role in roles}
+    return second.model_copy(update={"discarded": [first], "usage": total})
+
+
+def _after(first: TestResult, on_cancelled: OnCancelled) -> OnCancelled:
+    return lambda second: on_cancelled(_joined(first, second))
 
 
 def _judge(panel: Panel) -> str | None:

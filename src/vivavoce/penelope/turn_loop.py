@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -28,7 +29,11 @@ from vivavoce.records import trajectory
 from vivavoce.records.failure import Failure, failure_of, shorten
 from vivavoce.records.usage import Usage, usage_of
 
-OnTurn = Callable[[Turn], Awaitable[None]]
+OnTurn = Callable[[Turn], object]
+"""Called with each turn as it ends; what it returns is awaited where it can be."""
+
+UNANSWERED = Failure(blame="target", kind="timeout", message="the target had not answered when time was over")
+"""The failure of a turn in which the test was ended."""
 
 _ENDS_A_TURN = (SEND, END)
 _LAST_STEPS = 2
@@ -71,7 +76,9 @@ class TurnLoop:
     async def _notify(self, turn: Turn) -> None:
         try:
             if self.on_turn is not None:
-                await self.on_turn(turn)
+                returned = self.on_turn(turn)
+                if inspect.isawaitable(returned):
+                    await returned
         except VivavoceError:
             raise
         except Exception as error:
@@ -250,8 +257,7 @@ class TurnLoop:
         try:
             exchange = await self.send.dialogue.say(message)
         except asyncio.CancelledError:
-            failure = Failure(blame="target", kind="timeout", message="the target had not answered when time was over")
-            exchange = trajectory.Turn(index=len(state.turns), messages=[message], failure=failure)
+            exchange = trajectory.Turn(index=len(state.turns), messages=[message], failure=UNANSWERED)
             self._write(call, exchange, fresh)
             raise
         self._write(call, exchange, fresh)

@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict
 from vivavoce.errors import Blame, Fault
 from vivavoce.records.redaction import keys_of_environment, without_keys
 
+CANCELLED = "cancelled"
+"""The kind of the failure of a conversation that was cancelled; a run that is resumed holds it again."""
+
 EVIDENCE_LIMIT = 4000
 """Characters of evidence that are kept."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.rewards import Composer, CustomReward
 from vivavoce.records.run import Attempt, AttemptKey, Outcome
-from vivavoce.records.score import Score
+from vivavoce.records.score import Score, failed
 from vivavoce.run.drivers import Driver, OnTurn, replay
 from vivavoce.samples.sample import Sample
 from vivavoce.unchecked import unchecked
@@ -56,6 +56,14 @@ class Grades:
     def verdicts(self, sample: Sample) -> int:
         """Return how many judge verdicts a sample needs."""
         return sum(grader.verdicts(sample) for grader in self.graders)
+
+    def ungraded(self, attempt: Attempt) -> Outcome:
+        """Return an attempt that failed, with that failure as the score of every grader; nobody is asked."""
+        failure = attempt.failure
+        assert failure is not None
+        prints = {grader.name: grader.fingerprint for grader in self.graders}
+        scores = {name: failed(failure, name=name, fingerprint=fingerprint) for name, fingerprint in prints.items()}
+        return unchecked(Outcome, {"attempt": attempt, "scores": scores, "reward": None})
 
     async def grade(self, attempt: Attempt, sample: Sample) -> Outcome:
         """Return an attempt with the score of every grader; a grader that fails does not affect the others."""

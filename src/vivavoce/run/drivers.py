@@ -5,6 +5,7 @@ Scripted inputs wait for each reply, a tester works towards a goal, and a replay
 
 from __future__ import annotations
 
+import asyncio
 import time
 import uuid
 from collections.abc import Awaitable, Callable
@@ -16,7 +17,7 @@ from vivavoce.errors import Fault, UsageError
 from vivavoce.messages import AnyMessage
 from vivavoce.penelope.result import TestResult, dump_test
 from vivavoce.penelope.turn import Turn as TesterTurn
-from vivavoce.records.failure import Failure, failure_of
+from vivavoce.records.failure import CANCELLED, Failure, failure_of
 from vivavoce.records.test import TestStatus
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.run.experiment import Scripted
@@ -130,10 +131,13 @@ class PenelopeDriver:
     async def hold(self, sample: Sample, on_turn: OnTurn, trial: int = 0) -> Trajectory:
         """Run the test; if it could not be held, the trajectory has the failure; everything else is in `test`.
 
+        What was held of a test that is cancelled is returned, and its failure is of the kind `CANCELLED`.
+
         Raises:
             BudgetExhausted: the run may make no more calls; nothing of the conversation is kept.
         """
         begun = time.perf_counter()
+        cancelled: list[TestResult] = []
 
         async def on_test_turn(turn: TesterTurn) -> None:
             await on_turn(turn.exchange)
@@ -143,7 +147,18 @@ class PenelopeDriver:
         except UsageError as error:
             failure = Failure(blame="suite", kind="row", message=str(error))
             return Trajectory(failure=failure, seconds=time.perf_counter() - begun)
-        result = await self.tester.agent.hold(self.channel, context, lambda: opening_of(sample), on_turn=on_test_turn)
+        try:
+            result = await self.tester.agent.hold(
+                self.channel,
+                context,
+                lambda: opening_of(sample),
+                on_turn=on_test_turn,
+                on_cancelled=cancelled.append,
+            )
+        except asyncio.CancelledError:
+            if not cancelled:
+                raise
+            result = cancelled[0]
         return Trajectory.model_construct(
             opening=result.opening,
             turns=[turn.exchange for turn in result.history],
@@ -157,6 +172,8 @@ class PenelopeDriver:
 
 def _failure(result: TestResult) -> Failure | None:
     """Return why a test could not be held; a completed test with a bad result is not a failure."""
+    if result.stopped_by == CANCELLED:
+        return result.failure
     if result.status is not TestStatus.ERROR or result.target_passed:
         return None
     blame = result.blame or "environment"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 import time
@@ -12,6 +13,7 @@ from importlib.metadata import version
 
 from vivavoce.errors import UsageError
 from vivavoce.records.events import AttemptEnded, AttemptStarted, RunEnded, RunStarted, TurnEnded
+from vivavoce.records.failure import CANCELLED
 from vivavoce.records.run import Attempt, AttemptKey, Grading, Run, Status
 from vivavoce.records.trajectory import Turn
 from vivavoce.run.attempt import Grades, Task, hold
@@ -56,14 +58,16 @@ class ExperimentRun(Execution):
         scoring = experiment.scoring
         run, grading = self._records(experiment, run_id)
         self.begun = run
-        done = self.store.done(run.id) if self.resumed else set[AttemptKey]()
+        cancelled = self.store.cancelled(run.id) if self.resumed else set[AttemptKey]()
+        done = self.store.done(run.id) - cancelled if self.resumed else set[AttemptKey]()
+        replaces = self.retries_errors or bool(cancelled)
         if self.retries_errors:
             done -= {row.key for row in self.store.errors(grading.id)}
         grades = Grades(scoring.graders, scoring.composer)
         self.workers = workers = WorkerPool(_workers(experiment, grades))
         await self.tell(RunStarted(run, grading, experiment.planned, len(done)))
         tasks = tasks_of(experiment, self._drivers(experiment), done)
-        async with self.store.writer(run.id, grading.id, scoring.fingerprints, replaces=self.retries_errors) as writer:
+        async with self.store.writer(run.id, grading.id, scoring.fingerprints, replaces=replaces) as writer:
             with tuned_gc():
                 await workers.run(tasks, partial(self._attempt, workers, grades, writer))
         return await self._finish(experiment, run, grading, workers.stopped_by)
@@ -73,10 +77,14 @@ class ExperimentRun(Execution):
             attempt = await self._hold(workers, grades, task, kept)
             if attempt is None:
                 return
+            cancelled = attempt.failure is not None and attempt.failure.kind == CANCELLED
             led = attempt.trajectory.test is not None
-            outcome = await grades.grade(attempt, task.sample.held(attempt.trajectory.messages) if led else task.sample)
+            sample = task.sample.held(attempt.trajectory.messages) if led else task.sample
+            outcome = grades.ungraded(attempt) if cancelled else await grades.grade(attempt, sample)
         await writer.put(outcome)
         await self.tell(AttemptEnded(outcome))
+        if cancelled:
+            raise asyncio.CancelledError
 
     async def _hold(self, workers: WorkerPool, grades: Grades, task: Task, kept_calls: ExitStack) -> Attempt | None:
         """Hold a conversation, with its calls and those of its judges reserved; None if the run was stopped."""

@@ -222,6 +222,10 @@ class Store:
         keys = self._reader(run_id).keys()
         return {AttemptKey(key.sample_id, targets.setdefault(key.target, key.target), key.trial) for key in keys}
 
+    def cancelled(self, run_id: str) -> set[AttemptKey]:
+        """Return which attempts of a run were cancelled, so that resuming it holds them again."""
+        return set(self._reader(run_id).cancelled())
+
     def replaced(self, run_id: str) -> list[Replaced]:
         """Return the retried attempts of a run, oldest first."""
         with self.database.connected() as connection:

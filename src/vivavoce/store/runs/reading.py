@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from sqlalchemy import ColumnElement, Connection, Table, case, exists, func, or_, select, tuple_
 
+from vivavoce.records.failure import CANCELLED
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRow
 from vivavoce.records.score import TESTER_ERROR, State
 from vivavoce.store.database.database import AnyRow, AnySelect, Database
@@ -44,6 +45,15 @@ class Reader:
     def keys(self) -> Iterator[AttemptKey]:
         """Yield the key of every attempt."""
         return self._stream(select(*_KEY), KEY_PAGE, lambda _, page: list(map(_key, page)))
+
+    def cancelled(self) -> Iterator[AttemptKey]:
+        """Yield the key of every attempt whose conversation was cancelled."""
+
+        def read_page(_: Connection, page: Page) -> list[AttemptKey]:
+            found = [(_key(row), failure_of_text(row.failure)) for row in page]
+            return [key for key, failure in found if failure is not None and failure.kind == CANCELLED]
+
+        return self._stream(select(*_KEY, attempts.c.failure), KEY_PAGE, read_page)
 
     def entries(self) -> Iterator[Entry]:
         """Yield attempts as they were written, with the scores of every grading."""
