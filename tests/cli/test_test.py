@@ -63,6 +63,39 @@ def test_as_json_it_is_a_test_result_and_nothing_else(viva: Viva) -> None:
     assert "     user  Hello" in done.stderr
 
 
+SPOILT = """\
+from vivavoce.messages import ToolCall
+from vivavoce.testing import ScriptedModel
+
+reviews = [[{"kind": "leak", "what": "It told.", "evidence": ["As a test"], "decisive": True}], []]
+
+def speak(request):
+    return [ToolCall(name="send_message_to_target", args={"message": "As a test, hi"})]
+
+def examine(request):
+    if "faults" in request.schema.model_fields:
+        return {"faults": reviews.pop(0), "reasoning": "It gave itself away.", "confidence": 0.9}
+    return {"achievement_level": "not_achieved", "confidence": 0.9, "reasoning": "no", "evidence": []}
+
+customer, examiner = ScriptedModel(speak, "customer"), ScriptedModel(examine, "examiner")
+"""
+
+
+def test_a_discarded_try_and_the_second_one_are_told_apart_live_and_later(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "spoilt.py").write_text(SPOILT)
+    (tmp_path / "echo.py").write_text("def reply(message):\n    return 'You said: ' + message\n")
+    played = ("--tester", "spoilt.py:customer", "--judge", "spoilt.py:examiner", "--opening", "As a test, hi")
+    done = viva("test", "--target", "echo.py:reply", "--goal", GOAL, *played, "--max-turns", "1")
+    said = ["     user  As a test, hi", "assistant  You said: As a test, hi"]
+    separated = "── try 2: the tester spoilt try 1, which is discarded"
+    assert done.stdout.splitlines()[:5] == [*said, separated, *said]
+    lines = viva("show", "latest", "test").stdout.splitlines()
+    assert lines.index("── try 1, discarded: It gave itself away.") < lines.index("── try 2")
+    assert lines.count(said[0]) == 2
+    assert "   metric  goal_achievement 0.00: no" in lines
+    assert " measured  goal_achievement 0.00" in lines
+
+
 def test_quietly_only_the_verdict_is_printed(viva: Viva) -> None:
     done = viva(*V1, "--quiet")
     assert done.stderr == ""

@@ -19,7 +19,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.model import ModelReply, Request
 from vivavoce.penelope import PenelopeAgent, Stop, StoppingCondition, TestResult, TestState, TestStatus
 from vivavoce.penelope.strategies.strategy import Move
-from vivavoce.penelope.tools.tool import Tool, ToolResult
+from vivavoce.penelope.tools.tool import OUTPUT_LIMIT, Tool, ToolResult
 from vivavoce.penelope.turn import Turn
 from vivavoce.records.usage import Usage
 from vivavoce.testing import ScriptedModel
@@ -215,7 +215,7 @@ def test_a_tool_that_breaks_is_told_to_the_tester_which_goes_on(tool: Own, said:
     assert said in step.tool_result["error"]
 
 
-@pytest.mark.parametrize("output", [{"usage": "10 %"}, {"usage": {"calls": 900, "cost": 1e9}}, "x" * 1_000_000])
+@pytest.mark.parametrize("output", [{"usage": "10 %"}, {"usage": {"calls": 900, "cost": 1e9}}, "x" * OUTPUT_LIMIT])
 def test_what_a_tool_says_is_its_own_affair_and_costs_nothing(output: Any) -> None:
     result = sound(held(player(call("mine")), tools=[Own(ToolResult(success=True, output=output))], max_turns=1))
     assert result.history[0].steps[0].tool_result["output"] == output

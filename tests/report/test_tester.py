@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from rich.console import Console, RenderableType
 
 from kept import kept_step, kept_test, kept_turn
-from vivavoce.report.tester import ending, thoughts
+from vivavoce.report.tester import after_turn, discarded_title, ending, judgements, thoughts
+
+from .cases import BROKEN_JUDGE
 
 HOSTILE = "\x1b[31m[bold]red\u202e"
 
@@ -35,6 +37,31 @@ def test_a_turn_has_its_steps_and_its_reason() -> None:
         "     step  odd: [1]",
         "   tester  to begin",
     ]
+
+
+def test_a_turn_has_what_its_strategy_said_and_what_was_measured_after_it() -> None:
+    scores = {"tone": {"value": 0.5}, "goal": {"state": "error", "failure": BROKEN_JUDGE.model_dump()}}
+    test = kept_test(history=[kept_turn(guidance="Go\non.")], metrics_history=[{"turn": 1, "results": scores}])
+    assert shown(thoughts(test, 0)) == [" strategy  Go on."]
+    assert shown(after_turn(test, 0)) == [" measured  tone 0.50 · goal error"]
+    assert shown(after_turn(test, 1)) == shown(after_turn(None, 0)) == []
+
+
+def test_the_judgements_have_what_was_found_and_the_quotes_that_are_not_there() -> None:
+    quote = {"text": "as you wish", "turn": 1, "verified": False}
+    broken = {"kind": "violation", "what": "it told a secret", "verdict": "violation", "state": "fail", "evidence": [quote]}
+    met = {"kind": "criterion", "what": "it greets", "verdict": "met", "state": "pass"}
+    goal = {"value": 0.0, "reason": "It told.", "findings": [met, broken]}
+    assert shown(judgements(kept_test(evaluation={"goal_achievement": goal}))) == [
+        "   metric  goal_achievement 0.00: It told.",
+        "                 met  it greets",
+        "           violation  it told a secret",
+        "               not found  “as you wish”",
+    ]
+
+
+def test_a_discarded_try_says_why() -> None:
+    assert discarded_title(0, kept_test(blame_reason="It\nlied.")) == "try 1, discarded: It lied."
 
 
 def test_where_nobody_thought_nothing_is_shown() -> None:

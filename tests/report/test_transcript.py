@@ -4,6 +4,7 @@ import io
 
 from rich.console import Console
 
+from kept import kept_test, kept_turn
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
@@ -35,6 +36,35 @@ def talk(*messages: AnyMessage, failure: Failure | None = None) -> Outcome:
     plain = outcome()
     attempt = plain.attempt.model_copy(update={"trajectory": Trajectory(turns=[turn], failure=failure)})
     return plain.model_copy(update={"attempt": attempt})
+
+
+def test_a_discarded_try_stands_before_the_one_that_counts() -> None:
+    def exchange(said: str, reply: str) -> Turn:
+        return Turn(index=0, messages=[HumanMessage(content=said), AIMessage(content=reply)])
+
+    first = kept_test(
+        status="max_turns",
+        blame="tester",
+        blame_reason="It lied.",
+        history=[kept_turn(reasoning="to try", exchange=exchange("I am the boss", "No"))],
+    )
+    test = kept_test(target_passed=True, stop_reason="done", history=[kept_turn()], discarded=[first])
+    plain = talk(HumanMessage(content="Hi"), AIMessage(content="Hello"))
+    trajectory = plain.attempt.trajectory.model_copy(update={"test": test})
+    found = plain.model_copy(update={"attempt": plain.attempt.model_copy(update={"trajectory": trajectory})})
+    assert shown(found).splitlines()[:11] == [
+        "── try 1, discarded: It lied.",
+        "── turn 1",
+        "   tester  to try",
+        "     user  I am the boss",
+        "assistant  No",
+        "     test  max_turns · undecided",
+        "  stopped",
+        "    blame  tester: It lied.",
+        "── try 2",
+        "── turn 1",
+        "     user  Hi",
+    ]
 
 
 def test_turns_messages_calls_and_grades_stand_below_each_other() -> None:

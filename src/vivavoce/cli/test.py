@@ -20,7 +20,7 @@ from vivavoce.records.counting import to_number
 from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, TurnEnded
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.trajectory import Trajectory, Turn
-from vivavoce.report.tester import ending
+from vivavoce.report.tester import ending, try_title
 from vivavoce.report.text import one_line
 from vivavoce.report.transcript import exchange
 from vivavoce.run.options import RunOptions
@@ -164,12 +164,19 @@ class _Watcher:
     def __init__(self, console: Console, quiet: bool) -> None:
         self._console, self._quiet = console, quiet
         self._keys = keys_of_environment()
+        self._tries = 0
 
     async def on(self, event: Event) -> None:
         """Take one event."""
-        if isinstance(event, AttemptStarted) and event.key.trial and not self._quiet:
-            self._console.print(f"── trial {to_number(event.key.trial)}", style="dim")
+        if isinstance(event, AttemptStarted):
+            self._tries = 0
+            if event.key.trial and not self._quiet:
+                self._console.print(f"── trial {to_number(event.key.trial)}", style="dim")
         elif isinstance(event, TurnEnded) and not self._quiet:
+            if event.turn.index == 0 and self._tries:
+                again = f"{try_title(self._tries)}: the tester spoilt {try_title(self._tries - 1)}, which is discarded"
+                self._console.print(f"── {again}", style="bold")
+            self._tries += event.turn.index == 0
             self._console.print(exchange(self._without_keys(event.turn)))
         elif isinstance(event, AttemptEnded):
             talk = self._without_keys(event.outcome.attempt.trajectory)

@@ -101,6 +101,7 @@ class TurnLoop:
         state = self.state
         state.steps = []
         state.objections.clear()
+        state.guidance = move.guidance
         fresh = await self._prepare(move)
         self.tester.memory.begin_turn(self._note(move, fresh))
         if move.say is not None:
@@ -275,6 +276,7 @@ class TurnLoop:
             timestamp=datetime.now(UTC),
             exchange=exchange,
             evaluation=None,
+            guidance=state.guidance or None,
             retrieval_context=retrieved or None,
             steps=state.steps,
             fresh=fresh,

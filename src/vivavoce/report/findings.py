@@ -17,6 +17,13 @@ _WIDTH = 200
 _STYLES: Mapping[FindingState, str] = {"pass": "green", "partial": "yellow", "fail": "red", "skip": "dim"}
 
 
+def score_text(score: Score) -> str:
+    """Return a score as text: its value, or if it has none, the score in the metric's own scale."""
+    if score.value is not None:
+        return f"{score.value:.2f}"
+    return score.state if score.raw is None else f"{score.raw:g}" if isinstance(score.raw, float) else str(score.raw)
+
+
 def findings(score: Score) -> Iterator[Labelled]:
     """Yield a line for each finding of a score, each followed by its evidence; then the other evidence of the score."""
     for one in score.findings[:SHOWN]:

@@ -1,4 +1,4 @@
-"""The record of a tester in the terminal: its reasoning, and how the test ended."""
+"""The record of a tester: its reasoning, what was measured on the way, and how the test ended."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
+from vivavoce.records.counting import to_number
 from vivavoce.records.test import Step, Test
+from vivavoce.report.findings import findings, score_text
 from vivavoce.report.tables import Labelled
 from vivavoce.report.text import count, one_line
 
@@ -16,10 +18,42 @@ def thoughts(test: Test | None, index: int) -> Iterator[Labelled]:
     if test is None or index >= len(test.history):
         return
     turn = test.history[index]
+    if turn.guidance:
+        yield _noted("strategy", turn.guidance)
     for step in turn.steps:
         yield _step(step)
     if turn.reasoning:
         yield Labelled(Text("   tester  ", style="dim"), Text(one_line(turn.reasoning, 300), style="dim italic"))
+
+
+def after_turn(test: Test | None, index: int) -> Iterator[Labelled]:
+    """Yield what the metrics of the tester gave after a turn, counted from 0."""
+    if found := measured(test, index):
+        yield _noted("measured", found)
+
+
+def measured(test: Test | None, index: int) -> str:
+    """Return what the metrics of the tester gave after a turn, counted from 0; empty where none measured."""
+    after = () if test is None else [one.results for one in test.metrics_history if one.turn == to_number(index)]
+    return " · ".join(f"{name} {score_text(score)}" for results in after for name, score in results.items())
+
+
+def try_title(index: int) -> str:
+    """Return the title of a try of a test, counted from 0."""
+    return f"try {to_number(index)}"
+
+
+def discarded_title(index: int, test: Test) -> str:
+    """Return the title of a try that the tester spoilt, counted from 0, with why."""
+    return one_line(f"{try_title(index)}, discarded: {test.blame_reason}", 300)
+
+
+def judgements(test: Test) -> Iterator[Labelled]:
+    """Yield what each metric of the tester gave at the end: its findings, and where each piece of evidence is."""
+    for name, score in test.evaluation.items():
+        reason = f": {score.reason}" if score.reason else ""
+        yield Labelled(Text("   metric  ", style="dim"), Text(one_line(f"{name} {score_text(score)}{reason}", 400)))
+        yield from findings(score)
 
 
 def ending(test: Test) -> Iterator[Labelled]:
@@ -39,6 +73,10 @@ def ending(test: Test) -> Iterator[Labelled]:
     if test.discarded:
         earlier = f"{count(len(test.discarded), 'earlier attempt')} discarded: {test.discarded[0].blame_reason}"
         yield Labelled(Text("    again  ", style="dim"), Text(one_line(earlier, 300)))
+
+
+def _noted(what: str, text: str) -> Labelled:
+    return Labelled(Text(f"{what:>9}  ", style="dim"), Text(one_line(text, 300), style="dim"))
 
 
 def _step(step: Step) -> Labelled:

@@ -12,10 +12,11 @@ from vivavoce.records.counting import turn_label
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, State
+from vivavoce.records.test import Test
 from vivavoce.records.trajectory import Turn
-from vivavoce.report.findings import findings
+from vivavoce.report.findings import findings, score_text
 from vivavoce.report.tables import Labelled
-from vivavoce.report.tester import ending, thoughts
+from vivavoce.report.tester import after_turn, discarded_title, ending, judgements, thoughts, try_title
 from vivavoce.report.text import one_line
 from vivavoce.safe_text import safe
 
@@ -49,6 +50,7 @@ class _Transcript:
 
     def parts(self) -> Iterator[RenderableType]:
         talk = self._outcome.attempt.trajectory
+        yield from _discarded(talk.test)
         for message in talk.opening:
             yield from _message(message)
         for turn in talk.turns:
@@ -58,11 +60,13 @@ class _Transcript:
             for message in turn.messages:
                 yield from _message(message)
             yield from self._failure(turn.failure)
+            yield from after_turn(talk.test, turn.index)
             yield from self._turn_grades(turn.index)
         yield from self._failure(talk.failure)
         if talk.test is not None:
             yield Text("── test", style="dim")
             yield from ending(talk.test)
+            yield from judgements(talk.test)
         yield Text("── grades", style="dim")
         for name, score in self._outcome.scores.items():
             yield from self._grade(name, score)
@@ -94,6 +98,24 @@ class _Transcript:
             yield from _evidence(failure)
 
 
+def _discarded(test: Test | None) -> Iterator[RenderableType]:
+    """Yield the tries that the tester spoilt, and the title of the one that counts."""
+    tries = test.discarded if test is not None else []
+    for i, earlier in enumerate(tries):
+        yield Text(f"── {discarded_title(i, earlier)}", style="bold")
+        for message in earlier.opening:
+            yield from _message(message)
+        for j, turn in enumerate(earlier.history):
+            yield Text(f"── {turn_label(j)}", style="dim")
+            yield from thoughts(earlier, j)
+            if turn.exchange is not None:
+                yield exchange(turn.exchange)
+            yield from after_turn(earlier, j)
+        yield from ending(earlier)
+    if tries:
+        yield Text(f"── {try_title(len(tries))}", style="bold")
+
+
 def _again(grade: Score) -> str:
     """Return why there is no score if the error is shown above."""
     counted = [turn for turn in grade.turns or () if turn.state != "skipped"]
@@ -104,17 +126,10 @@ def _again(grade: Score) -> str:
 
 def _line(name: str, grade: Score, why: str) -> Labelled:
     state = grade.state
-    value = _shown(grade)
+    value = score_text(grade)
     style = "yellow" if state == "error" else {True: "green", False: "red", None: "dim"}[grade.passed]
     label = Text.assemble((f"{MARKS[state]:>2} {value:>7}  ", style), (safe(name), "bold"), "  ")
     return Labelled(label, Text(one_line(why, 400)))
-
-
-def _shown(grade: Score) -> str:
-    """Return a score as text: its value, or if it has none, the score in the metric's own scale."""
-    if grade.value is not None:
-        return f"{grade.value:.2f}"
-    return grade.state if grade.raw is None else f"{grade.raw:g}" if isinstance(grade.raw, float) else str(grade.raw)
 
 
 def _message(message: AnyMessage) -> Iterator[RenderableType]:

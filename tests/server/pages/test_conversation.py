@@ -19,6 +19,15 @@ LOST = Evidence(text="sorry about that", turn=None, verified=False)
 CALL = Evidence(text="c0", kind="call", turn=1, verified=True)
 
 
+LEAKED = {
+    "kind": "violation",
+    "what": "it told a secret",
+    "verdict": "violation",
+    "state": "fail",
+    "evidence": [{"text": "as you wish", "turn": 1, "verified": False}],
+}
+
+
 def judged() -> Score:
     paid = Finding(
         kind="criterion",
@@ -88,8 +97,10 @@ def test_what_the_tester_thought_and_how_its_test_ended(empty: Store, url: str) 
         blame="target",
         blame_reason="it refused",
         criteria=[{"text": "be rude", "must": False, "met": True}],
-        history=[kept_turn(reasoning="to see whether it pays", evaluation="not yet paid")],
-        discarded=[kept_test()],
+        history=[kept_turn(reasoning="to see whether it pays", evaluation="not yet paid", guidance="Press on.")],
+        metrics_history=[{"turn": 1, "results": {"tone": {"value": 0.5}}}],
+        evaluation={"goal_achievement": {"value": 0.0, "reason": "Nothing paid.", "findings": [LEAKED]}},
+        discarded=[kept_test(blame_reason="It lied.", history=[kept_turn(exchange=turn(0, "I am the boss", "No"))])],
     )
     keep(empty, [outcome("kind", [turn(0, "Hello", "Hi")], test=test)])
     text = read(url, "/runs/run-1/samples/kind").text
@@ -98,6 +109,11 @@ def test_what_the_tester_thought_and_how_its_test_ended(empty: Store, url: str) 
     assert "tester to see whether it pays" in text
     assert "goal so far not yet paid" in text
     assert "1 earlier attempt was discarded" in text
+    assert "strategy Press on." in text
+    assert "measured tone 0.50" in text
+    assert "try 1, discarded: It lied. I am the boss Assistant No" in text
+    assert "goal_achievement Fail 0.00 Nothing paid. Violation it told a secret" in text
+    assert "as you wish" in text
 
 
 def test_the_neighbours_and_the_failing_ones_are_a_link_away(empty: Store, url: str) -> None:

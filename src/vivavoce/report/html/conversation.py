@@ -21,12 +21,14 @@ from vivavoce.report.html.score_notes import (
     TurnGrades,
     each_failure_once,
     state_of,
+    test_notes,
     turn_grades,
     turn_notes,
     whole_notes,
 )
 from vivavoce.report.html.transcript import Part, Shown, Thought, Writer, judged, steps, thoughts
 from vivavoce.report.html.wording import dollars, span
+from vivavoce.report.tester import discarded_title, measured
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import RANK, SampleStatus, worst_of
 
@@ -48,9 +50,10 @@ def conversation(outcome: Outcome, link: Link, first: int = 0, prefix: str = "")
     attempt, talk = outcome.attempt, outcome.attempt.trajectory
     register = Register(prefix)
     by_turn, whole = turn_grades(outcome), whole_notes(outcome, register)
+    tested = test_notes(talk.test, register)
     first = min(first, max(len(talk.turns) - 1, 0)) // SHOWN * SHOWN
     shown_failures: set[Failure] = set()
-    opening, shown = _turns(talk, by_turn, whole, register, first, shown_failures)
+    opening, shown = _turns(talk, by_turn, [*whole, *tested], register, first, shown_failures)
     failures = [talk.failure] if talk.failure is not None and talk.failure not in shown_failures else []
     whole = each_failure_once(whole, shown_failures.union(failures))
     final = next((note for note in reversed(whole) if note.score is not None), None)
@@ -72,7 +75,8 @@ def conversation(outcome: Outcome, link: Link, first: int = 0, prefix: str = "")
         "prefix": prefix,
         "place_of": _places(link, first, prefix),
         "facts": _facts(outcome),
-        "ending": _ending(talk.test),
+        "ending": _ending(talk.test, tested),
+        "discarded": [_discarded(i, test) for i, test in enumerate(talk.test.discarded)] if talk.test else [],
         "failures": failures,
     }
 
@@ -104,7 +108,9 @@ def _turns(
         if turn.failure is not None:
             shown_failures.add(turn.failure)
         notes = each_failure_once(by_place[turn.index], shown_failures)
-        shown.append(Shown(turn, parts, notes, thoughts(talk.test, turn.index), about, judged(talk.test, turn.index)))
+        test, index = talk.test, turn.index
+        so_far = judged(test, index), safe(measured(test, index))
+        shown.append(Shown(turn, parts, notes, thoughts(test, index), about, *so_far))
     return opening, shown
 
 
@@ -172,10 +178,10 @@ class _Ending:
     blame: str
     rules: list[tuple[bool, str]]
     unfinished: list[Thought]
-    discarded: int
+    notes: list[ScoreNote]
 
 
-def _ending(test: Test | None) -> _Ending | None:
+def _ending(test: Test | None, notes: list[ScoreNote]) -> _Ending | None:
     if test is None:
         return None
     return _Ending(
@@ -185,5 +191,21 @@ def _ending(test: Test | None) -> _Ending | None:
         blame=safe(f"{test.blame}: {test.blame_reason}") if test.blame else "",
         rules=[(one.met, safe(f"{'must' if one.must else 'must not'}: {one.text}")) for one in test.criteria],
         unfinished=steps(test.unfinished),
-        discarded=len(test.discarded),
+        notes=notes,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Discarded:
+    """A try that the tester spoilt."""
+
+    title: str
+    parts: list[Part]
+
+
+def _discarded(index: int, test: Test) -> _Discarded:
+    writer = Writer(Register())
+    parts = writer.parts(test.opening, None)
+    for turn in test.history:
+        parts += [] if turn.exchange is None else writer.parts(turn.exchange.messages, None)
+    return _Discarded(discarded_title(index, test), parts)

@@ -11,6 +11,7 @@ from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Finding as ScoreFinding
 from vivavoce.records.score import FindingState, Score
+from vivavoce.records.test import Test
 from vivavoce.report.html.evidence import Quote, Register
 from vivavoce.report.html.wording import indented
 from vivavoce.safe_text import safe
@@ -90,6 +91,12 @@ def whole_notes(outcome: Outcome, register: Register) -> list[ScoreNote]:
     if outcome.reward is not None:
         notes.append(_note(f"{at}-reward", "reward", outcome.reward, register))
     return notes
+
+
+def test_notes(test: Test | None, register: Register) -> list[ScoreNote]:
+    """Return the score notes of the metrics of the tester, at the end of its test."""
+    scores = {} if test is None else test.evaluation
+    return [_note(f"{register.prefix}j{i}", name, score, register) for i, (name, score) in enumerate(scores.items())]
 
 
 def each_failure_once(notes: Iterable[ScoreNote], shown_failures: set[Failure]) -> list[ScoreNote]:

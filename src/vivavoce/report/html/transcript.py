@@ -64,7 +64,8 @@ class Thought:
 class Shown:
     """A turn with its score notes.
 
-    `about` are the notes of the whole conversation that cite it, `judged` is the judgement of the goal after it.
+    `about` are the notes of the whole conversation that cite it, `judged` is the judgement of the goal after it, and
+    `measured` what the metrics of the tester gave.
     """
 
     turn: Turn
@@ -73,6 +74,7 @@ class Shown:
     thoughts: list[Thought]
     about: list[tuple[ScoreNote, Quote, str]] = field(default_factory=list[tuple[ScoreNote, Quote, str]])
     judged: str = ""
+    measured: str = ""
 
     @property
     def state(self) -> State | None:
@@ -148,7 +150,8 @@ def thoughts(test: Test | None, index: int) -> list[Thought]:
     if test is None or index >= len(test.history):
         return []
     turn = test.history[index]
-    found = steps(turn.steps)
+    found = [Thought("strategy", safe(turn.guidance))] if turn.guidance else []
+    found += steps(turn.steps)
     if turn.reasoning:
         found.append(Thought("tester", safe(turn.reasoning)))
     return found
