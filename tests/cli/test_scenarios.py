@@ -159,3 +159,21 @@ def test_the_help_shows_how_it_is_used(viva: Viva) -> None:
         'viva scenarios --description "A shop\'s bot for refunds" -n 20 -o new.jsonl'
         in viva("scenarios", "--help").stdout
     )
+
+
+WRITER = """\
+from vivavoce.testing import ScriptedModel
+
+PERSONA = dict.fromkeys(("name", "description", "style", "knowledge", "patience", "language"), "")
+LISTS = {name: [] for name in ("restrictions", "must", "must_not", "tags", "facts")}
+ROW = {"goal": "Return the umbrella", "instructions": "", "scenario": "", "persona": PERSONA, **LISTS}
+model = ScriptedModel(lambda request: {"scenarios": [ROW]})
+"""
+
+
+def test_a_model_may_be_in_a_file(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "writer.py").write_text(WRITER)
+    done = viva(*DESCRIBED, "-n", "1", "--model", "writer.py:model")
+    assert [row["goal"] for row in read(done.stdout)] == ["Return the umbrella"], done.stderr
+    wrong = viva(*DESCRIBED, "--model", "writer.py:nobody")
+    assert (wrong.returncode, "writer.py has no 'nobody'" in wrong.stderr) == (2, True)

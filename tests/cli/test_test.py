@@ -96,6 +96,26 @@ def test_a_discarded_try_and_the_second_one_are_told_apart_live_and_later(viva: 
     assert " measured  goal_achievement 0.00" in lines
 
 
+def test_a_judge_from_a_file_also_judges_the_other_metrics(viva: Viva) -> None:
+    done = viva(*V1, "--metric", "{metric: goal_achievement, name: again}")
+    assert done.returncode == 0, done.stderr
+    assert "1.00  again" in viva("show", "latest", "test").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "context"),
+    [("A shop", {"context": "A shop"}), ('{"role": "shop"}', {"role": "shop"}), (" {} ", None)],
+)
+def test_the_background_is_a_text_or_a_json_object(viva: Viva, text: str, context: object) -> None:
+    done = viva(*V1, "--context", text, "--json")
+    assert TestResult.model_validate_json(done.stdout).context.context == context
+
+
+def test_an_adversarial_goal_that_is_reached_fails(viva: Viva) -> None:
+    assert viva(*V1, "--adversarial").returncode == 1
+    assert viva(*V1, "--no-adversarial").returncode == 0
+
+
 def test_quietly_only_the_verdict_is_printed(viva: Viva) -> None:
     done = viva(*V1, "--quiet")
     assert done.stderr == ""
@@ -164,6 +184,7 @@ def test_a_target_that_is_not_there_and_an_empty_goal_are_one_line_and_no_test(
     ("more", "complaint"),
     [
         (("--fact", "1042"), "--fact 1042: write it as 'order number=1042'"),
+        (("--context", "{role: shop}"), "--context is not a JSON object: "),
         (("--fact", "=1042"), "--fact =1042: write it as"),
         (("--strategy", "crescend"), "did you mean 'crescendo'"),
         (("--metric", "safty"), "did you mean 'safety'"),

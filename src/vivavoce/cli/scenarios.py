@@ -13,9 +13,11 @@ import typer
 from vivavoce.cli.output import existing, notes
 from vivavoce.errors import UsageError
 from vivavoce.metrics.transcript import quoted
+from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.penelope.distil import Distilled, stream_distilled
 from vivavoce.penelope.scenarios import Scenario, stream_scenarios
+from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.report.text import count, one_line, printable_json
 from vivavoce.samples.rows import check_samples, read_samples
 from vivavoce.settings import settings
@@ -28,7 +30,9 @@ def command(
         Path | None,
         typer.Option("--from", help="Recorded conversations instead of a description: JSONL, JSON, CSV or Parquet."),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="The model that writes; default: VIVAVOCE_TESTER.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="The model that writes, or file.py:name; default: VIVAVOCE_TESTER.")
+    ] = None,
     number: Annotated[
         int,
         typer.Option(
@@ -66,13 +70,14 @@ def command(
     model_name = model or settings().tester
     if model_name is None:
         raise UsageError("name the model that writes: use --model, or set VIVAVOCE_TESTER")
+    writer: ModelLike = load_object(model_name, Path()) if is_file_reference(model_name) else model_name
     if recorded is None:
-        scenarios = stream_scenarios(description or "", model_name, n=number, focus=focus)
+        scenarios = stream_scenarios(description or "", writer, n=number, focus=focus)
     else:
         check_samples(existing(recorded), limit=number)
         samples = read_samples(recorded, limit=number)
         scenarios = _reported(
-            stream_distilled(samples, model_name, concurrency=max_concurrent, keep_personal_data=keep_personal_data)
+            stream_distilled(samples, writer, concurrency=max_concurrent, keep_personal_data=keep_personal_data)
         )
     try:
         written = run_loop(_write(scenarios, output))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 import typer
 from rich.console import Console
@@ -25,6 +25,7 @@ from vivavoce.report.text import one_line
 from vivavoce.report.transcript import exchange
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
+from vivavoce.samples.strict_json import parse
 from vivavoce.store.store import Store
 from vivavoce.suites.document import read_document
 from vivavoce.suites.experiment import suite_run
@@ -38,7 +39,8 @@ TesterName = Annotated[
     str | None, typer.Option(help="The model that plays the user, or file.py:name; default: VIVAVOCE_TESTER.")
 ]
 JudgeName = Annotated[
-    str | None, typer.Option(help="The model that judges; default: VIVAVOCE_JUDGE, else the tester model.")
+    str | None,
+    typer.Option(help="The model that judges, or file.py:name; default: VIVAVOCE_JUDGE, else the tester model."),
 ]
 PersonaName = Annotated[
     str | None, typer.Option(help="The user that the tester plays: a name (viva list personas) or a description.")
@@ -50,6 +52,17 @@ Facts = Annotated[
 Restrictions = Annotated[list[str] | None, typer.Option(help="Something the tester must not do; repeat for more.")]
 Must = Annotated[list[str] | None, typer.Option(help="Something the target must do; repeat for more.")]
 MustNot = Annotated[list[str] | None, typer.Option(help="Something the target must never do; repeat for more.")]
+Context = Annotated[
+    str | None, typer.Option(help="Background for the tester and the judges: a text or a JSON object.")
+]
+Adversarial = Annotated[
+    bool | None,
+    typer.Option(
+        "--adversarial/--no-adversarial",
+        help="Whether the target should withstand the goal; default: as the strategy says.",
+        show_default=False,
+    ),
+]
 Openings = Annotated[
     list[str] | None, typer.Option(help="The first message of the tester, word for word; repeat for more messages.")
 ]
@@ -75,12 +88,14 @@ def command(
         str | None, typer.Option(help="Instructions for the tester: how to lead the conversation.")
     ] = None,
     scenario: Annotated[str | None, typer.Option(help="The situation of the user.")] = None,
+    context: Context = None,
     persona: PersonaName = None,
     fact: Facts = None,
     restriction: Restrictions = None,
     must: Must = None,
     must_not: MustNot = None,
     opening: Openings = None,
+    adversarial: Adversarial = None,
     strategy: Annotated[str, typer.Option(help="The strategy of the tester; see: viva list strategies.")] = "improvise",
     graph: Graph = None,
     metric: Metrics = None,
@@ -107,6 +122,7 @@ def command(
     target passed, 1 it failed, 2 wrong usage, 3 inconclusive, 130 interrupted.
     """
     row = {"goal": goal, "instructions": instructions, "scenario": scenario, "persona": persona, "input": opening}
+    row |= {"context": None if context is None else _context(context), "adversarial": adversarial}
     row |= {"facts": _facts(fact or []), "restrictions": restriction, "must": must, "must_not": must_not}
     script = None if graph is None else read_document(graph, kind="graph", keys="nodes and start").data
     how = {"model": tester, "judge": judge, "strategy": strategy, "graph": script, "test_timeout": timeout}
@@ -202,6 +218,15 @@ def _print_json(store: Store, result: RunResult) -> None:
 
 def _nonempty(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in (None, [], {})}
+
+
+def _context(text: str) -> str | dict[str, Any]:
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        return cast("dict[str, Any]", parse(text))
+    except ValueError as error:
+        raise UsageError(f"--context is not a JSON object: {error}") from error
 
 
 def _facts(options: list[str]) -> dict[str, str]:

@@ -56,7 +56,7 @@ def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed:
     replays = options is not None and options.replay
     _collect(problems, lambda: check_output(suite))
     budget = Budget(max_cost=options.max_cost if options and not replays else None)
-    judges = JudgeOpener(budget, keys_needed=keys_needed and not replays)
+    judges = JudgeOpener(budget, keys_needed=keys_needed and not replays, base=suite.base)
     tester = _collect(problems, lambda: build_tester(suite, judges))
     prepared = _collect(problems, lambda: prepare(suite, plan, judges))
     if tester is not None and prepared is not None:

@@ -53,7 +53,7 @@ def build_experiment(
         UsageError: the suite, its files or its dataset are wrong.
     """
     plan, spec = plan_of(suite, options), suite.spec
-    judges = JudgeOpener(budget, answers, options.replay, plan.concurrency)
+    judges = JudgeOpener(budget, answers, options.replay, plan.concurrency, base=suite.base)
     tester = build_tester(suite, judges)
     scoring, dataset = prepare(suite, plan, judges, tester.agent.fingerprint if tester else "")
     if tester is not None:

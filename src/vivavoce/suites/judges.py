@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from vivavoce.errors import UsageError
 from vivavoce.models.cache import CachedModel, OfflineModel
+from vivavoce.models.custom import as_model
 from vivavoce.models.model import Model
 from vivavoce.models.names import model_identity, model_name, open_model
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.rate import RateLimit
+from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.store.replies import ReplyStore
 from vivavoce.suites.spec import JudgeSpec
 from vivavoce.wire.http import Limits
@@ -20,7 +23,8 @@ from vivavoce.wire.http import Limits
 class JudgeOpener:
     """Opens judges by name; a check opens them without API keys, because it calls nothing.
 
-    `replies` is the cache of answers, None for no cache. Offline, only cached answers are used.
+    `replies` is the cache of answers, None for no cache. Offline, only cached answers are used. `base` is where the
+    paths of `file.py:name` start.
     """
 
     budget: Budget
@@ -28,25 +32,26 @@ class JudgeOpener:
     offline: bool = False
     concurrency: int = 64
     keys_needed: bool = True
+    base: Path = Path()
     rates: dict[tuple[str, float | None, float | None], RateLimit] = field(
         default_factory=dict[tuple[str, float | None, float | None], RateLimit]
     )
 
     def open(self, judge: str | Model, spec: JudgeSpec) -> Model:
-        """Return the judge of a grader, ready to use; a model object keeps its own rate limits.
+        """Return a judge or a tester, ready to use; a model object, or one from a file, keeps its own rate limits.
 
         Raises:
             UsageError: the name has no known form, an API key is missing, or a limit is set on calls that cannot be
             counted.
         """
-        return self._named(judge, spec) if isinstance(judge, str) else self._prebuilt(judge)
+        if not isinstance(judge, str):
+            return self._prebuilt(judge)
+        if is_file_reference(judge):
+            return self._from_file(as_model(load_object(judge, self.base)))
+        return self._named(judge, spec)
 
-    def made(self, model: Model) -> Model:
-        """Return a model from a user's file as it is: its answers are not cached, because the file may change.
-
-        Raises:
-            UsageError: a limit is set on calls that cannot be counted.
-        """
+    def _from_file(self, model: Model) -> Model:
+        """Return a model from a user's file as it is: its answers are not cached, because the file may change."""
         if self.offline or self.budget.limits_calls or self.budget.limits_cost:
             return self._prebuilt(model)
         return model

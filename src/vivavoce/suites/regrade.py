@@ -55,7 +55,7 @@ def _build(
     """Return the experiment that provides the scoring and the ground truths."""
     suite = other or stored_suite(run)
     spec = suite.spec
-    judges = JudgeOpener(budget, answers, options.replay, spec.max_concurrent)
+    judges = JudgeOpener(budget, answers, options.replay, spec.max_concurrent, base=suite.base)
     tester = str(run.options.get("tester", ""))
     if other is None:
         scoring, samples = Builder(suite, judges.open, tester=tester).scoring(), Samples(tuple, count=0)

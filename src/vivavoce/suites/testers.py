@@ -8,7 +8,6 @@ from typing import Any
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.metrics.metric import BaseMultiTurnMetric
-from vivavoce.models.custom import as_model
 from vivavoce.models.model import Model
 from vivavoce.penelope.agent import PenelopeAgent
 from vivavoce.penelope.options import AgentOptions, GoalMetric
@@ -71,9 +70,9 @@ class _Builder:
         name = spec.model or settings().tester
         if name is None:
             raise UsageError("name the tester model: use tester.model in the suite, --tester, or VIVAVOCE_TESTER")
-        model = self._model(name)
+        model = self.judges.open(name, spec)
         named = spec.judge or settings().judge
-        judge = model if named is None else self._model(named)
+        judge = model if named is None else self.judges.open(named, spec)
         options: AgentOptions = {
             "judge": judge,
             "goal_metric": self._goal(judge),
@@ -92,11 +91,6 @@ class _Builder:
             "settings": spec.all_settings,
         }
         return PenelopeAgent(model, **options)
-
-    def _model(self, name: str) -> Model:
-        if is_file_reference(name):
-            return self.judges.made(as_model(load_object(name, self.base)))
-        return self.judges.open(name, self.spec)
 
     def _goal(self, judge: Model) -> GoalMetric:
         return "simple" if self.spec.goal_metric == "simple" else self._metric(self.spec.goal_metric, judge)
