@@ -189,3 +189,22 @@ def test_findings_stand_in_the_context_beside_the_test_s_own() -> None:
     test.findings.append("It greets.")
     told = {"findings": ["It greets."], "turn_count": 2, "successful_interactions": 1}
     assert metric_input_of(test).context == {"shop": "Lamps", "analysis": told}
+
+
+async def test_a_metric_that_breaks_and_a_simpler_question_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(Words):
+        def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
+            raise ValueError("no\x1b\nscale")
+
+    model = ScriptedModel(lambda request: simple(False) if asks_for(request, "criteria_evaluations") else BROKEN)
+    await led(judges_of(model, evaluation_metrics=[Broken("mine")], watch=True), "a", "b", "c")
+    said = sorted(record.getMessage() for record in caplog.records)
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+    assert said[0] == "goal_achievement was asked more simply: the first answer could not be read: no sense"
+    assert said[1].startswith("mine could not be measured: ")
+    assert not set("\x1b\n") & set(said[1])
+
+
+async def test_what_is_measured_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    await led(judges_of(judge(False), evaluation_metrics=[Words("mine")], watch=True), "a", "b")
+    assert caplog.records == []

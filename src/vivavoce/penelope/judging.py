@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -21,13 +22,21 @@ from vivavoce.pacing.waiting import is_cancelled
 from vivavoce.penelope.context import GoalProgress, TestState, TurnMetrics
 from vivavoce.penelope.review import TesterReview
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
+from vivavoce.records.failure import shorten
 from vivavoce.records.usage import Usage
+from vivavoce.safe_text import safe
+
+log = logging.getLogger("vivavoce")
 
 GOAL = "goal_achievement"
 """The name of the result of the goal metric, whatever the metric is called."""
 
 CONTRACT = "contract"
 """The name of the judgement of what the target must and must not do."""
+
+
+FALLBACK = "fallback_for"
+"""Where a result of the simple question says what was wrong with the first answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,7 @@ class Judges:
     seconds: float | None = None
     _stream: Stream | None = None
     _latest: dict[str, tuple[tuple[int, int], MetricResult]] = field(default_factory=dict[str, Any])
+    _warned: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     async def after_turn(self, state: TestState) -> None:
         """Judge what is due now that a turn has ended.
@@ -121,6 +131,7 @@ class Judges:
         for (name, _), result in zip(fresh, results, strict=True):
             self._latest[name] = now, result
             state.spend("judge", result.usage)
+            self._warn(name, result)
         return {name: self._latest[name][1] for name, _ in metrics}
 
     async def in_time(self, judging: Awaitable[MetricResult], metric: BaseMultiTurnMetric) -> MetricResult:
@@ -172,8 +183,20 @@ class Judges:
             return result.model_copy(update={"usage": usage, "extra": {**result.extra, "fallback": second.reason}})
         assert result.error is not None
         reason = f"asked more simply, for the first answer could not be read: {second.reason or ''}"
-        extra = {**second.extra, "fallback_for": result.error.message}
+        extra = {**second.extra, FALLBACK: result.error.message}
         return second.model_copy(update={"usage": usage, "extra": extra, "reason": reason})
+
+    def _warn(self, name: str, result: MetricResult) -> None:
+        """Log the first time in a test that a metric gave no result, or that its question was asked more simply."""
+        if result.error is not None:
+            what, why = "could not be measured", str(result.error)
+        elif FALLBACK in result.extra:
+            what, why = "was asked more simply", f"the first answer could not be read: {result.extra[FALLBACK]}"
+        else:
+            return
+        if (name, what) not in self._warned:
+            self._warned.add((name, what))
+            log.warning("%s %s: %s", safe(name), what, _one_line(why))
 
     def _is_current(self, name: str, state: TestState) -> bool:
         return name in self._latest and self._latest[name][0] == _moment(state)
@@ -197,6 +220,10 @@ async def _all_results(judgings: Sequence[Coroutine[Any, Any, MetricResult]]) ->
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
+
+
+def _one_line(text: str) -> str:
+    return " ".join((shorten(safe(text), 300) or "").split())
 
 
 def progress_of(result: MetricResult) -> GoalProgress:

@@ -49,6 +49,7 @@ every_tool = pytest.mark.parametrize("make", MAKERS, ids=list(ANSWERS))
 @every_tool
 async def test_a_model_that_fails_is_told_of_and_the_rules_answer(
     make: Callable[[ModelLike | None], AnalysisTool],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     ruled = (await make(None).begin(TALK).aexecute()).output
     for reply in (ModelFault("the judge is down"), {"nonsense": 1}, "no JSON"):
@@ -58,6 +59,7 @@ async def test_a_model_that_fails_is_told_of_and_the_rules_answer(
         assert why
         assert output == ruled
         assert output["method"] == "rules"
+        assert "goes by rules, for its model failed: " in caplog.records.pop().getMessage()
 
 
 @every_tool

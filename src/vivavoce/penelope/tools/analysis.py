@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from vivavoce.penelope.tools.tool import Tool, ToolResult
 from vivavoce.penelope.turn import Turn
 from vivavoce.records.failure import shorten
 from vivavoce.records.usage import Usage, usage_of
+from vivavoce.safe_text import safe
+
+log = logging.getLogger("vivavoce")
 
 RULES_LIMIT = 200_000
 """Characters of a text that rules analyse."""
@@ -108,6 +112,7 @@ class AnalysisTool(Tool):
             usage = reply.usage
             answer = planned.shape.model_validate(reply.parsed, strict=True)
         except (Fault, ValidationError) as error:
+            log.warning("%s goes by rules, for its model failed: %s", self.name, " ".join(safe(_why(error)).split()))
             return await _by_rules(planned, {"fallback": _why(error), **_used(usage or usage_of(error))})
         output = await in_thread(partial(planned.read, answer))
         return _result({**output, "method": "model", **_used(usage)}, planned.length, MODEL_LIMIT)
