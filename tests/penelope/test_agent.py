@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from stage import Bot, BotSession, agent, judge, player, say, simple
 from vivavoce.errors import UsageError
 from vivavoce.messages import FilePart, HumanMessage
 from vivavoce.metrics import BaseMultiTurnMetric, CoherenceMetric, GoalAchievementJudge, MetricConfig, MetricResult
+from vivavoce.metrics.presets import quality_metrics, security_metrics
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.penelope import EndpointTarget, PenelopeAgent
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
@@ -140,7 +142,10 @@ def test_older_names_of_options_mean_the_same() -> None:
         ({"evaluation_metrics": [CoherenceMetric]}, "the class .*CoherenceMetric; create an instance of it"),
         ({"guard_metrics": [{"metric": "refusal", "treshold": 1}]}, "no option 'treshold'"),
         ({"goal_metric": "simpel"}, "no metric 'simpel'"),
-        ({"evaluation_metrics": [GoalAchievementJudge()]}, "two metrics are called 'goal_achievement'"),
+        (
+            {"evaluation_metrics": [GoalAchievementJudge()], "goal_metric": "simple"},
+            "two metrics are called 'goal_achievement'",
+        ),
         ({"evaluation_metrics": [CoherenceMetric()], "guard_metrics": [CoherenceMetric()]}, "two metrics are called"),
     ],
 )
@@ -264,3 +269,27 @@ def test_the_judge_is_the_one_that_is_given_else_that_of_the_environment_else_th
     monkeypatch.setenv("VIVAVOCE_JUDGE", "http://localhost:1/v1#m")
     assert judge() == "http://localhost:1/v1#m"
     assert judge(judge=ScriptedModel([], "mine")) == "mine"
+
+
+@pytest.mark.parametrize("preset", [quality_metrics, security_metrics])
+async def test_a_preset_fits_and_its_goal_metric_judges_the_goal(preset: Callable[..., list[Any]]) -> None:
+    tester, judging = player(), judge(True)
+    made = PenelopeAgent(tester, evaluation_metrics=preset(judging))
+    assert (made.goal_metric.name, made.goal_metric.model) == ("goal_achievement", judging)
+    assert [one.name for one in made.evaluation_metrics] == [one.name for one in preset(judging)][1:]
+    result = await made.aexecute_test(Bot(), goal="Return a lamp")
+    assert list(result.evaluation) == [one.name for one in preset(judging)]
+    assert result.goal_achieved
+    own = GoalAchievementJudge(judging)
+    assert agent(tester, judging, goal_metric=own, evaluation_metrics=preset(judging)).goal_metric is own
+
+
+def test_the_goal_metric_of_a_preset_without_a_model_asks_the_judge_of_the_test() -> None:
+    preset, judging = quality_metrics(), judge(True)
+    made = PenelopeAgent(player(), judge=judging, evaluation_metrics=preset)
+    assert (made.goal_metric.model, preset[0].model) == (judging, None)
+
+
+def test_another_goal_metric_than_the_one_that_is_given_is_refused() -> None:
+    with pytest.raises(UsageError, match="two metrics are called 'goal_achievement'"):
+        agent(player(), judge(True), evaluation_metrics=quality_metrics(ScriptedModel([], "another")))

@@ -20,6 +20,7 @@ from vivavoce.errors import UsageError
 from vivavoce.messages import describe
 from vivavoce.metrics.evaluation import choose
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
+from vivavoce.metrics.judges import with_judges
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.options import check_names
 from vivavoce.models.custom import ModelLike, as_model
@@ -251,8 +252,7 @@ async def _close(*things: Model | BaseMultiTurnMetric | Target) -> None:
 
 def _setup(model: Model, options: AgentOptions) -> Setup:
     judge = as_model(options.get("judge") or settings().judge or model)
-    goal = _goal(options.get("goal_metric"), judge)
-    metrics = choose(options.get("evaluation_metrics") or (), judge)
+    goal, metrics = _goal_and_metrics(options, judge)
     guards = choose(options.get("guard_metrics") or (), judge)
     for guard in guards:
         decides = guard.config.threshold is not None or guard.config.passing_categories
@@ -274,6 +274,22 @@ def _setup(model: Model, options: AgentOptions) -> Setup:
         settings=options.get("settings", {}),
         context_tokens=options.get("context_tokens", 60_000),
     )
+
+
+def _goal_and_metrics(options: AgentOptions, judge: Model) -> tuple[BaseMultiTurnMetric, list[BaseMultiTurnMetric]]:
+    """Return the metric of the goal, and the metrics that say how good the conversation was without it.
+
+    A preset has the metric of the goal, too: it is used where no other one is given.
+    """
+    chosen = options.get("goal_metric")
+    metrics = choose(options.get("evaluation_metrics") or (), judge)
+    among = next((one for one in metrics if one.name == GOAL and isinstance(one, GoalAchievementJudge)), None)
+    if among is None:
+        return _goal(chosen, judge), metrics
+    judged = with_judges(among, lambda own: own or judge)
+    goal = judged if chosen is None else _goal(chosen, judge)
+    same = goal.fingerprint == judged.fingerprint
+    return goal, [one for one in metrics if one is not among] if same else metrics
 
 
 def _goal(chosen: GoalMetric | None, judge: Model) -> BaseMultiTurnMetric:

@@ -12,10 +12,10 @@ from vivavoce.metrics.evaluation import Named
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.persona import Persona
+from vivavoce.penelope.session import OnCancelled
 from vivavoce.penelope.stopping import StoppingCondition
 from vivavoce.penelope.strategies.strategy import Strategy
 from vivavoce.penelope.tools.tool import Tool
-from vivavoce.penelope.session import OnCancelled
 from vivavoce.penelope.turn_loop import OnTurn
 
 GoalMetric = Named | Literal["simple"]
@@ -45,7 +45,8 @@ class AgentOptions(TypedDict, total=False):
     judge: ModelLike | None
     """The model that judges where a metric brings none; the tester's own unless given."""
     evaluation_metrics: Sequence[Named] | None
-    """Metrics that say how good the conversation was: metrics, their names, or names with options."""
+    """Metrics that say how good the conversation was: metrics, their names, or names with options.
+    A preset may be given, such as `quality_metrics(model)`: its goal metric judges the goal where none is given."""
     evaluate_during_test: bool
     """Whether they measure after every turn, and not only at the end."""
     guard_metrics: Sequence[Named] | None
