@@ -35,7 +35,7 @@ def test_options_are_read_without_changing_what_was_given() -> None:
 
 
 def test_an_option_that_is_none_is_as_not_given() -> None:
-    without: AgentOptions = {name: None for name in AgentOptions.__annotations__}  # pyright: ignore[reportAssignmentType]
+    without: AgentOptions = dict.fromkeys(AgentOptions.__annotations__)  # pyright: ignore[reportAssignmentType]
     assert read_agent_options(without) == {}
     assert read_agent_options({"tools": None, "custom_tools": []}) == {"tools": []}
 

@@ -187,7 +187,11 @@ async def test_what_was_held_of_a_cancelled_test_is_kept() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     (result,) = kept
-    assert (result.status.name, result.stopped_by, result.stop_reason) == ("ABORTED", "cancelled", "the test was cancelled")
+    assert (result.status.name, result.stopped_by, result.stop_reason) == (
+        "ABORTED",
+        "cancelled",
+        "the test was cancelled",
+    )
     assert (result.goal_achieved, result.target_passed, result.blame) == (False, None, "environment")
     assert [turn.reply for turn in result.history] == ["You said: question 1", ""]
     assert [one.kind for turn in result.history if (one := turn.exchange.failure)] == ["cancelled"]

@@ -49,7 +49,13 @@ def test_a_turn_has_what_its_strategy_said_and_what_was_measured_after_it() -> N
 
 def test_the_judgements_have_what_was_found_and_the_quotes_that_are_not_there() -> None:
     quote = {"text": "as you wish", "turn": 1, "verified": False}
-    broken = {"kind": "violation", "what": "it told a secret", "verdict": "violation", "state": "fail", "evidence": [quote]}
+    broken = {
+        "kind": "violation",
+        "what": "it told a secret",
+        "verdict": "violation",
+        "state": "fail",
+        "evidence": [quote],
+    }
     met = {"kind": "criterion", "what": "it greets", "verdict": "met", "state": "pass"}
     goal = {"value": 0.0, "reason": "It told.", "findings": [met, broken]}
     assert shown(judgements(kept_test(evaluation={"goal_achievement": goal}))) == [

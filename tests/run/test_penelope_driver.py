@@ -166,9 +166,8 @@ async def test_a_test_that_is_dropped_keeps_its_transcript_and_is_held_again() -
     write([ROWS[1]], target={"kind": "function", "function": "bot.py:hang_once"})
     with Store.open(settings().store) as store:
         run = open_run("suite.yaml", RunOptions(max_concurrent=1), store=store)
-        stopping = asyncio.create_task(_stop_twice(run))
+        _stop_twice_when_it_hangs(run)
         interrupted = await run.execute()
-        await stopping
         (held,) = store.outcomes(interrupted.grading.id)
         talk = held.attempt.trajectory
         assert talk.test is not None
@@ -182,9 +181,10 @@ async def test_a_test_that_is_dropped_keeps_its_transcript_and_is_held_again() -
         assert [one.key for one in store.replaced(resumed.run.id)] == [held.attempt.key]
 
 
-async def _stop_twice(run: ExperimentRun) -> None:
-    while not Path("hung").exists():
-        await asyncio.sleep(0.005)
+def _stop_twice_when_it_hangs(run: ExperimentRun) -> None:
+    if not Path("hung").exists():
+        asyncio.get_running_loop().call_later(0.005, _stop_twice_when_it_hangs, run)
+        return
     run.stop()
     run.stop()
 

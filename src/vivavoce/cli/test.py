@@ -52,9 +52,7 @@ Facts = Annotated[
 Restrictions = Annotated[list[str] | None, typer.Option(help="Something the tester must not do; repeat for more.")]
 Must = Annotated[list[str] | None, typer.Option(help="Something the target must do; repeat for more.")]
 MustNot = Annotated[list[str] | None, typer.Option(help="Something the target must never do; repeat for more.")]
-Context = Annotated[
-    str | None, typer.Option(help="Background for the tester and the judges: a text or a JSON object.")
-]
+Context = Annotated[str | None, typer.Option(help="Background for the tester and the judges: a text or a JSON object.")]
 Adversarial = Annotated[
     bool | None,
     typer.Option(

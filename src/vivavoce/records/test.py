@@ -82,8 +82,8 @@ class TesterTurn(Step):
     """One exchange with the target as the tester led it, with the steps before it; turns count from 1.
 
     `assistant_message` is the tester's call of `send_message_to_target`, `tool_message` its result. `evaluation` is the
-    reasoning of the goal's judge, where this turn was judged, and `guidance` what the strategy told it. `fresh` marks the first turn of a new session, and
-    `forgotten` one that was taken back: later messages were sent without it.
+    reasoning of the goal's judge, where this turn was judged, and `guidance` what the strategy told the tester. `fresh`
+    marks the first turn of a new session, and `forgotten` one that was taken back: later messages were sent without it.
     """
 
     turn_number: int

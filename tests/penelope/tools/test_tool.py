@@ -3,7 +3,16 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.errors import UsageError
-from vivavoce.penelope.tools.tool import OUTPUT_LIMIT, FunctionTool, Tool, ToolResult, as_tool, cut_findings, cut_result, tool
+from vivavoce.penelope.tools.tool import (
+    OUTPUT_LIMIT,
+    FunctionTool,
+    Tool,
+    ToolResult,
+    as_tool,
+    cut_findings,
+    cut_result,
+    tool,
+)
 
 from ..states import state
 
