@@ -178,14 +178,12 @@ class PenelopeAgent:
             UsageError: the goal is empty, or another argument cannot be used.
         """
         check_names(About, about)
-        if not goal.strip():
-            raise UsageError("the goal is empty")
         other = about.get("test_instructions")
         if instructions is not None and other is not None and instructions != other:
             raise UsageError("instructions and test_instructions are the same thing, and differ")
         persona = about.get("persona")
         try:
-            return TestContext(
+            context = TestContext(
                 goal=goal,
                 instructions=instructions if instructions is not None else other,
                 scenario=about.get("scenario"),
@@ -204,6 +202,9 @@ class PenelopeAgent:
             )
         except ValidationError as error:
             raise UsageError(describe(error)) from error
+        if not context.goal.strip():
+            raise UsageError("the goal is empty")
+        return context
 
     async def close(self) -> None:
         """Close the connections of every model; a later test opens new ones."""
