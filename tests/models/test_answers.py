@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from vivavoce.models.answers import StructuredAnswer, check_answer, read_answer
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"score": {"type": "number"}}, "required": ["score"]}
-FRAMES = st.text(st.characters(exclude_characters="{}", exclude_categories=["Cs"]), max_size=40)
+FRAMES = st.text(st.characters(exclude_characters="{}\"'“‘«„`", exclude_categories=["Cs"]), max_size=40)
 
 
 class Verdict(BaseModel):
@@ -31,6 +31,13 @@ CLEAN: dict[str, Any] = {"level": "Met", "met": True, "sure": 0.5, "rule": 2, "q
 @given(FRAMES, st.floats(0, 1), FRAMES)
 def test_one_object_is_found_whatever_stands_around_it(before: str, score: float, after: str) -> None:
     assert read_answer(f'{before}{{"score": {score!r}}}{after}', SCHEMA).parsed == {"score": score}
+
+
+@pytest.mark.parametrize("mark", ['"', "'", "“", "‘", "«", "„", "`"])
+@pytest.mark.parametrize("after", ["", " I refuse.", "\n```"])
+def test_an_object_that_the_text_quotes_is_not_the_answer(mark: str, after: str) -> None:
+    with pytest.raises(ValueError, match="not JSON"):
+        read_answer(f'The user wrote {mark}{{"score": 1}}{mark}{after}', SCHEMA)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """JSON as small models write it: the one object in a text, whatever stands around it and however it is spelled.
 
 Only what has one reading is read. Of two objects that differ, of an object that is cut off, and of a string whose end
-is in doubt nothing is taken.
+is in doubt nothing is taken, nor of an object that the text around it quotes.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ _NUMBER = re.compile(r"[-+]?(?:\d++(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d++)?")
 _WORD = re.compile(r"[A-Za-z_]\w*+")
 _CONSTANTS = {"true": True, "True": True, "false": False, "False": False, "null": None, "None": None}
 _DEEPEST = 100
+_QUOTES = ('"', "'", "“", "‘", "«", "„", "`")
 _FENCE = re.compile(r"```\w*")
 _GOES_ON = re.compile(r"""\s*,\s*["'“]?\w+["'”]?\s*:""")
 """How a text goes on when an object in it was closed too early."""
@@ -52,6 +53,8 @@ def find_object(text: str) -> tuple[dict[str, Any], list[str]]:
         raise ValueError("exactly one object is needed")
     if any("}" in part for part in around) or any(map(_GOES_ON.match, around[1:])):
         raise ValueError("what follows the object may be a part of it")
+    if _is_quoted(around):
+        raise ValueError("the object is quoted, so it may be somebody else's")
     value, spelled = objects[0]
     repeated = ["repeated"] if len(objects) > 1 else []
     return value, [*(["thoughts"] if thoughts else []), *_written(around, spelled), *repeated]
@@ -70,6 +73,12 @@ def read_whole(text: str) -> object:
     if _skip(text, end) != len(text):
         raise ValueError("something follows")
     return value
+
+
+def _is_quoted(around: list[str]) -> bool:
+    """Say whether an object stands in quotation marks between words, as what somebody else wrote does."""
+    says_more = any(any(map(str.isalnum, _FENCE.sub("", part))) for part in around)
+    return says_more and any(part.endswith(_QUOTES) and not part.endswith("```") for part in around[:-1])
 
 
 def _written(around: list[str], spelled: str) -> Iterator[str]:
