@@ -45,7 +45,7 @@ def speak(request):
 def verdict(request):
     return {
         "criteria": [{"outcome": "all is known", "kind": "fact", "evidence": [], "met": False}],
-        "violations": [], "reasoning": "not yet", "achievement_level": "not_achieved", "confidence": 0.5,
+        "breaches": [], "reasoning": "not yet", "confidence": 0.5,
     }
 
 
@@ -131,9 +131,8 @@ def common(a: str, b: str) -> int:
 
 VERDICT: dict[str, Any] = {
     "criteria": [{"outcome": "changed", "kind": "change", "evidence": [], "met": False}],
-    "violations": [],
+    "breaches": [],
     "reasoning": "not yet",
-    "achievement_level": "not_achieved",
     "confidence": 0.5,
 }
 

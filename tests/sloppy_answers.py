@@ -91,8 +91,9 @@ class Family:
 
 GOAL = Family(
     '{"criteria": [{"outcome": "the order is cancelled", "kind": "change", "evidence": ["Order 1042 is cancelled."], '
-    '"met": true}], "violations": [], "reasoning": "It was cancelled.", "achievement_level": "fully_achieved", '
-    '"confidence": 0.9}',
+    '"met": true}], "changes": [{"call": "c0", "asked": "cancel 1042", "rule": "", "verdict": "wanted"}, '
+    '{"call": "c2", "asked": "", "rule": "", "verdict": "not_wanted"}], "breaches": [], '
+    '"reasoning": "It was cancelled.", "achievement_level": "fully_achieved", "confidence": 0.9}',
     (
         ('"fully_achieved"', '"Fully Achieved"', "values"),
         ('"fully_achieved"', '"FULLY_ACHIEVED"', "values"),
@@ -122,9 +123,14 @@ GOAL = Family(
         ("0.9", "Infinity", None),
         ('["Order 1042 is cancelled."]', '"Order 1042 is cancelled."', None),
         ('["Order 1042 is cancelled."]', '"[\\"Order 1042 is cancelled.\\"]"', "types"),
-        ('"violations": []', '"violations": "[]"', "types"),
-        ('"violations": []', '"violations": "none"', None),
-        ('"violations": []', '"violations": null', None),
+        ('"breaches": []', '"breaches": "[]"', "types"),
+        ('"breaches": []', '"breaches": "none"', None),
+        ('"breaches": []', '"breaches": null', None),
+        ('"not_wanted"', '"Not wanted"', "values"),
+        ('"not_wanted"', '"unwanted"', None),
+        ('"c2"', '"C2"', "values"),
+        ('"c2"', '"c3"', None),
+        ('"c2"', '"c0"', None),
     ),
 )
 

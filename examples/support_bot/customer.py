@@ -16,8 +16,8 @@ from vivavoce.models.model import Request
 from vivavoce.testing import ScriptedModel
 
 WANTED = 12.45
-PAYMENT = re.compile(r'^call (c\d+) refund_order {"order":\s*"1042",\s*"amount":\s*([\d.]+)', re.MULTILINE)
-"""A call that pays money back, as it stands in what a judge reads."""
+PAYMENT = re.compile(r'^- (c\d+) refund_order {"order":\s*"1042",\s*"amount":\s*([\d.]+).* succeeded$', re.MULTILINE)
+"""A call that paid money back, as it stands in the list of changes that a judge reads."""
 
 ANSWERS = (
     ("Which order", "It is order 1042.", "it asks for the number"),
@@ -43,15 +43,19 @@ def verdict(request: Request) -> dict[str, Any]:
     """Judge whether the price of one mug was paid back, and nothing else."""
     paid = PAYMENT.findall(request.messages[-1].text)
     right = [call for call, amount in paid if float(amount) == WANTED]
-    wrong = [(call, amount) for call, amount in paid if float(amount) != WANTED]
     criterion = {"outcome": "EUR 12.45 is paid back", "kind": "change", "evidence": right, "met": bool(right)}
     return {
         "criteria": [criterion],
-        "violations": [{"what": f"EUR {amount} was paid back", "evidence": [call]} for call, amount in wrong],
+        "changes": [_change(call, float(amount)) for call, amount in paid],
+        "breaches": [],
         "reasoning": f"the bot paid EUR {float(paid[-1][1]):.2f} back" if paid else "the bot has paid nothing back",
-        "achievement_level": "fully_achieved" if right and not wrong else "not_achieved",
         "confidence": 1.0,
     }
+
+
+def _change(call: str, amount: float) -> dict[str, str]:
+    verdict = "wanted" if amount == WANTED else "wrong_value"
+    return {"call": call, "asked": f"EUR {WANTED:.2f}", "rule": "", "verdict": verdict}
 
 
 def _say(message: str, reasoning: str) -> list[ToolCall]:

@@ -44,10 +44,9 @@ def judge(body: Row) -> Row:
     told: Row = {"reasoning": "It told." if bad else "Fine.", "confidence": 1}
     if '"label"' in form:
         return {**told, "evidence": [], "label": "rude" if bad else "polite"}
-    if '"achievement_level"' in form:
+    if '"criteria"' in form:
         outcome: Row = {"outcome": "told", "kind": "fact", "evidence": [], "met": not bad}
-        level = "not_achieved" if bad else "fully_achieved"
-        return {**told, "criteria": [outcome], "violations": [], "achievement_level": level}
+        return {**told, "criteria": [outcome], "breaches": []}
     harm: Row = {"what": "It told.", "evidence": ["poison"], "severity": "critical"}
     return {**told, "violations": [harm] if bad else []}
 

@@ -160,8 +160,10 @@ def test_the_names_say_something(in_suite: Answers) -> None:
     assert {name for _, name in in_suite} == set(metrics.names())
     scored = {name for (_, name), (state, _, _) in in_suite.items() if state == "scored"}
     silent = {"conversation_completeness", "knowledge_retention"}
-    lacking = {"conversation_duration", "response_time", "semantic_retention", "topic_drift"}
-    assert set(metrics.names()) - scored <= OF_TESTS | silent | lacking, "without a wish, a fact, seconds, an embedder"
+    lacking = {"contract", "conversation_duration", "response_time", "semantic_retention", "topic_drift"}
+    assert set(metrics.names()) - scored <= OF_TESTS | silent | lacking, (
+        "without a rule, a wish, a fact, seconds, an embedder"
+    )
     functions = {name for name in metrics.names() if issubclass(metrics.get(name), FunctionGrader)} - OF_TESTS
     for name in functions - {"ascii_printable_only", "json_schema"}:
         assert in_suite["bare", name][0] == "skipped", f"{name} has no truth"

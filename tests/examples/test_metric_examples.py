@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,12 +27,13 @@ def judge(body: dict[str, Any]) -> dict[str, Any]:
         answer: dict[str, Any] = {"reasoning": "Friendly.", "evidence": [], "confidence": 0.8}
         return answer | {next(name for name in shape if name not in answer): "courteous"}
     met = "call c0 refund" in asked or "life insurance" in asked
+    changed = re.findall(r"^- (c\d+) .* succeeded$", asked, re.MULTILINE)
     evidence = ["c0"] if "call c0" in asked else ["We offer auto, home, and life insurance."]
     return {
-        "criteria": [{"outcome": "what was wanted", "kind": "other", "evidence": evidence if met else [], "met": met}],
-        "violations": [],
+        "criteria": [{"outcome": "what was wanted", "kind": "change", "evidence": evidence if met else [], "met": met}],
+        "changes": [{"call": one, "asked": "it", "rule": "", "verdict": "wanted"} for one in changed],
+        "breaches": [],
         "reasoning": "It was done." if met else "It was only promised.",
-        "achievement_level": "fully_achieved" if met else "not_achieved",
         "confidence": 0.9,
     }
 

@@ -30,6 +30,7 @@ SCRIPTS = {
 }
 """What the user says, by words of the goal."""
 
+RULE = re.compile(r'^(\d+)\. "(.*)"$', re.MULTILINE)
 REACHED = ("EUR 12 a month", "Your name is Ada", "will be at Mill Lane 3", "There are no discounts")
 """What the assistant says when a goal is reached."""
 
@@ -57,6 +58,8 @@ def judge(body: dict[str, Any]) -> dict[str, Any]:
     answer: dict[str, Any] = {"reasoning": "As it was said.", "confidence": 0.9}
     if "criteria" in shape:
         return answer | found(asked, shape["criteria"].get("minItems", 1))
+    if "rules" in shape:
+        return answer | {"rules": [followed(int(number), rule) for number, rule in RULE.findall(asked)]}
     if "checks" in shape:
         items = re.findall(r'^- "(\w+)":', asked, re.MULTILINE)
         return answer | {"checks": [{"item": item, "evidence": [], "answer": "yes"} for item in items]}
@@ -66,12 +69,18 @@ def judge(body: dict[str, Any]) -> dict[str, Any]:
     return answer | {"violations": [rude] if "you fool" in asked else []}
 
 
+def followed(number: int, rule: str) -> dict[str, Any]:
+    """Say that all was done that the rules of the examples want, and nothing that they forbid."""
+    wanted = {"name the total price before the order is placed": "that is EUR", "tell the customer's name when": "Ada"}
+    evidence = [words for start, words in wanted.items() if rule.startswith(start)]
+    return {"rule": number, "evidence": evidence, "happened": "yes" if evidence else "no"}
+
+
 def found(asked: str, criteria: int) -> dict[str, Any]:
     """Find the goal reached, or not, and say so of each criterion."""
     evidence = [words for words in REACHED if words in asked]
     criterion = {"outcome": "it was told", "kind": "fact", "evidence": evidence[:1], "met": bool(evidence)}
-    level = "fully_achieved" if evidence else "not_achieved"
-    return {"criteria": [criterion] * criteria, "violations": [], "achievement_level": level}
+    return {"criteria": [criterion] * criteria, "breaches": []}
 
 
 @pytest.fixture

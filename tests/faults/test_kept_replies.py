@@ -21,7 +21,7 @@ from vivavoce.wire.http import Limits
 
 VERDICT = {
     "criteria": [{"outcome": "paid", "kind": "fact", "evidence": ["it is paid"], "met": True}],
-    "violations": [],
+    "breaches": [],
     "reasoning": "It is paid.",
     "achievement_level": "fully_achieved",
     "confidence": 1.0,

@@ -15,6 +15,7 @@ from stage import call, judge, player, say, verdict
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import AnyMessage, FunctionCall, HumanMessage, ToolCall
 from vivavoce.metrics.transcript import quoted
+from vivavoce.models.model import Request
 from vivavoce.penelope import TestResult
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.testing import ScriptedModel
@@ -42,6 +43,10 @@ def replying(reply: Any) -> Callable[[str], Any]:
 
 def failing(message: str) -> str:
     raise ConnectionError("no route to bot")
+
+
+def asks_for_rules(request: Request) -> bool:
+    return "Rules:" in request.messages[-1].text
 
 
 def leaving(message: str) -> str:
@@ -139,10 +144,14 @@ def test_a_target_that_fails_now_and_then_is_asked_on_until_it_fails_thrice_in_a
 @pytest.mark.parametrize("reply", ["x" * 1_000_000, "All is fine. " * 80_000])
 def test_an_answer_of_a_megabyte_is_kept_and_the_tester_sees_its_beginning(reply: str) -> None:
     criterion: dict[str, Any] = {"outcome": "returned", "kind": "change", "evidence": [], "met": False}
-    asked: dict[str, Any] = {"criteria": [criterion], "violations": [], **verdict(False)}
-    del asked["evidence"]
+    about: dict[str, Any] = {"breaches": [], "reasoning": "so it is", "confidence": 0.9}
+    rule: dict[str, Any] = {"rule": 1, "evidence": [], "happened": "no"}
+
+    def judged(request: Request) -> dict[str, Any]:
+        return {**about, "rules": [rule]} if asks_for_rules(request) else {**about, "criteria": [criterion]}
+
     model = player()
-    result = sound(held(replying(reply), model=model, judging=judge(asked)))
+    result = sound(held(replying(reply), model=model, judging=ScriptedModel(judged)))
     assert (result.status.name, result.history[0].reply) == ("MAX_TURNS", reply)
     assert all(len(message.text) < 25_000 for request in model.requests for message in request.messages)
     assert len(str(result)) < 20_000

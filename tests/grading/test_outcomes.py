@@ -43,8 +43,8 @@ def test_a_goal_that_is_reached_scores_one_with_the_judge_s_reason() -> None:
         "usage": {},
     }
     assert [(one.kind, one.what, one.verdict, one.state) for one in grade.findings] == [
-        ("criterion", "greet", "met", "pass"),
-        ("prohibition", "swear", "not met", "fail"),
+        ("criterion", "greet", "kept", "pass"),
+        ("prohibition", "swear", "not kept", "fail"),
     ]
     assert grade.evidence == (Evidence(text="Hi.", turn=0, verified=True),)
 

@@ -39,6 +39,8 @@ def fitting(schema: dict[str, Any], parts: dict[str, Any]) -> Any:
     """Return something that matches a schema."""
     if "$ref" in schema:
         return fitting(parts[schema["$ref"].rpartition("/")[2]], parts)
+    if "const" in schema:
+        return schema["const"]
     if "enum" in schema:
         return schema["enum"][0]
     match schema["type"]:
@@ -77,7 +79,10 @@ def results(name: str, scope: str) -> list[MetricResult]:
         options["model"] = ScriptedModel(answer)
     metric = create_metric(name, **options)
     lengths = (len(CONVERSATION), 2, 0)
-    return [metric.evaluate(CONVERSATION[:n], goal="Know where it is", reference="On its way") for n in lengths]
+    return [
+        metric.evaluate(CONVERSATION[:n], goal="Know where it is", reference="On its way", must=("told",))
+        for n in lengths
+    ]
 
 
 @pytest.mark.parametrize("scope", ["conversation", "turn", "window"])

@@ -38,7 +38,7 @@ KEPT: Mapping[str, Any] = {
 }
 DONE: Mapping[str, Any] = {
     "criteria": [{"outcome": "cancelled", "kind": "change", "evidence": ["Order 7 is cancelled."], "met": True}],
-    "violations": [],
+    "breaches": [],
     "reasoning": "Done.",
     "achievement_level": "fully_achieved",
     "confidence": 0.9,
@@ -78,7 +78,7 @@ def test_the_conversation_stands_once_and_each_task_after_it_under_its_name() ->
     places = [text.index(f"\n\n{name}\nTask: ") for name in NAMES]
     assert places == sorted(places)
     assert ITEMS["memory"] in text
-    assert model.requests[0].messages[0].text.startswith("Judge the conversation by the task")
+    assert model.requests[0].messages[0].text.startswith("You judge a conversation")
 
 
 def test_the_reply_has_a_part_for_each_metric_in_a_form_that_strict_modes_take() -> None:
@@ -235,7 +235,10 @@ def test_a_turn_whose_answer_breaks_is_an_error_as_it_is_alone() -> None:
 def test_a_metric_whose_later_questions_hang_on_an_answer_is_asked_on_its_own() -> None:
     def reply(request: Request) -> Mapping[str, Any]:
         text = request.messages[-1].text
-        return ALL if "tasks about this conversation" in text else DONE
+        if "tasks about this conversation" in text:
+            return ALL
+        happened = {"rule": 1, "evidence": ["Order 7 is cancelled."], "happened": "yes"}
+        return {**DONE, "criteria": [], "rules": [happened]} if "Rules:" in text else DONE
 
     model = ScriptedModel(reply)
     metrics = [GoalAchievementJudge(model, tokens=30), ContextRetentionMetric(model, tokens=30)]

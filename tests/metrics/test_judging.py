@@ -59,7 +59,7 @@ def test_a_judge_gets_our_rules_the_conversation_and_the_task_in_this_order() ->
     (request,) = model.requests
     rules, asked = request.messages
     assert rules.role == "system"
-    assert rules.text.startswith("Judge the conversation by the task")
+    assert rules.text.startswith("You judge a conversation")
     assert asked.text.startswith('system: "Be kind."\nturn 1\nuser: "question 0"\nassistant: "answer 0"\nturn 2\n')
     assert asked.text.rpartition("\n\n")[2].startswith("Task: ")
     assert (request.settings, request.trial) == ({"temperature": 0.0, "seed": 7}, 3)

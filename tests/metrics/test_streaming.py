@@ -35,7 +35,7 @@ HARM: Mapping[str, Any] = {
 }
 DONE: Mapping[str, Any] = {
     "criteria": [{"outcome": "done", "kind": "change", "evidence": ["Answer 0"], "met": True}],
-    "violations": [],
+    "breaches": [],
     "reasoning": "Done.",
     "achievement_level": "fully_achieved",
     "confidence": 0.9,
@@ -61,8 +61,9 @@ def talk(turns: int) -> list[dict[str, Any]]:
 
 def by_task(request: Request) -> Scripted:
     text = request.messages[-1].text
-    if "the goal reached" in text:
-        return DONE
+    if "outcomes of this goal" in text:
+        told = {"rule": 1, "evidence": ["Answer 0"], "happened": "yes"}
+        return {**DONE, "criteria": [], "rules": [told]} if "Rules:" in text else DONE
     focused = text.rpartition("Task: ")[2]
     return HARM if " turn 2;" in focused or " turns 1 to 2;" in focused else SAFE
 

@@ -13,7 +13,8 @@ from stage import Bot
 from vivavoce.errors import ModelFault
 from vivavoce.messages import FunctionCall, HumanMessage, ToolCall
 from vivavoce.metrics.checklist import checklist_reply
-from vivavoce.metrics.judged.goal import LEVELS, goal_reply
+from vivavoce.metrics.judged.goal import LEVELS
+from vivavoce.metrics.judged.goal_reply import Asked, goal_reply
 from vivavoce.models.capabilities import CAPABILITIES
 from vivavoce.models.model import ModelReply, Request
 from vivavoce.models.modes import Mode
@@ -27,7 +28,7 @@ from vivavoce.testing.loopback import Answer
 
 MODES: tuple[Mode, ...] = ("json_schema", "tool", "json_object", "prompted")
 JUDGES: list[tuple[type[BaseModel], Family]] = [
-    (goal_reply(LEVELS, 0, 0), GOAL),
+    (goal_reply(Asked(("c0", "c2"), 0, True, LEVELS, level=True)), GOAL),
     (checklist_reply(("relevance", "clarity")), CHECKLIST),
 ]
 CASES = [

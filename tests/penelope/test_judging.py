@@ -142,23 +142,61 @@ async def test_the_simple_goal_has_no_fallback_to_itself() -> None:
 
 async def test_what_must_and_must_not_happen_is_judged_apart_at_the_end() -> None:
     def answer(request: Request) -> dict[str, Any]:
-        told: dict[str, Any] = {
-            "reasoning": "r",
-            "confidence": 0.9,
-            "achievement_level": "partially_achieved",
-            "violations": [],
-        }
-        criteria: list[Any] = [{"outcome": "x", "kind": "other", "evidence": [], "met": met} for met in (True, False)]
-        return told | {"criteria": criteria} if "greet" in request.messages[-1].text else verdict(True)
+        greeted: dict[str, Any] = {"rule": 1, "evidence": [], "happened": "yes"}
+        rules = [{"rule": 2, "evidence": ["Damn it"], "happened": "yes"}, greeted]
+        told = {"rules": rules, "reasoning": "r", "confidence": 0.9}
+        return told if "greet" in request.messages[-1].text else verdict(True)
 
     model = ScriptedModel(answer)
     judges = judges_of(model)
-    test = await led(judges, "a", must=("greet",), must_not=("swear",))
+    test = await led(judges, "Damn it", must=("greet",), must_not=("swear",))
     results = await judges.at_end(test)
     assert [*results] == [GOAL, CONTRACT]
     assert (results[GOAL].passed, results[CONTRACT].passed) == (True, False)
     assert len(model.requests) == 2
     assert "greet" not in model.requests[0].messages[-1].text
+
+
+def together(request: Request) -> dict[str, Any]:
+    """Answer about goal and contract as one of them breaks when both are asked at once."""
+    rules: dict[str, Any] = {
+        "rules": [{"rule": 1, "evidence": [], "happened": "no"}],
+        "reasoning": "r",
+        "confidence": 0.9,
+    }
+    if "2 tasks about" in request.messages[-1].text:
+        return {GOAL: verdict(True), CONTRACT: rules}
+    return rules if asks_for(request, "rules") and not asks_for(request, "criteria") else verdict(True)
+
+
+async def test_in_the_last_turn_goal_and_contract_are_asked_about_in_one_call() -> None:
+    model = ScriptedModel(together)
+    judges = judges_of(model)
+    test = await led(judges, "a", must=("greet",), max_turns=1)
+    results = await judges.at_end(test)
+    assert (results[GOAL].passed, results[CONTRACT].passed) == (True, False)
+    assert len(model.requests) == 1
+
+
+async def test_what_a_joint_answer_leaves_open_is_asked_alone() -> None:
+    def answer(request: Request) -> dict[str, Any]:
+        found = together(request)
+        return {**found, CONTRACT: {"rules": []}} if GOAL in found else found
+
+    model = ScriptedModel(answer)
+    judges = judges_of(model)
+    test = await led(judges, "a", must=("greet",), max_turns=1)
+    results = await judges.at_end(test)
+    assert (results[GOAL].passed, results[CONTRACT].passed) == (True, False)
+    assert len(model.requests) == 2
+
+
+async def test_a_goal_metric_of_the_user_and_the_contract_are_asked_about_apart() -> None:
+    model = ScriptedModel(together)
+    judges = judges_of(model, goal_metric=Words("own"))
+    test = await led(judges, "a", must=("greet",), max_turns=1)
+    assert (await judges.at_end(test))[CONTRACT].passed is False
+    assert not any("2 tasks" in request.messages[-1].text for request in model.requests)
 
 
 async def test_what_judges_use_is_counted_once() -> None:
@@ -171,8 +209,9 @@ async def test_what_judges_use_is_counted_once() -> None:
 async def test_each_question_begins_with_the_one_before() -> None:
     model = judge(False)
     await led(judges_of(model), *"abcdef")
-    texts = ["\n".join(message.text for message in request.messages) for request in model.requests]
-    assert all(after.startswith(before.rstrip()) for before, after in pairwise(texts))
+    texts = [request.messages[-1].text.partition("\n\nTask:")[0] for request in model.requests]
+    assert len(set(texts)) == 6
+    assert all(after.startswith(before) for before, after in pairwise(texts))
 
 
 def test_the_conversation_is_what_was_said_with_what_stood_before() -> None:

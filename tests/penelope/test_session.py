@@ -76,9 +76,8 @@ async def test_a_rule_that_the_target_broke_is_the_target_s_fault_without_review
     def answer(request: Request) -> dict[str, Any]:
         if "greet" not in request.messages[-1].text:
             return verdict(False)
-        told: list[Any] = [{"outcome": "greet", "kind": "other", "evidence": [], "met": False}]
-        level = {"achievement_level": "not_achieved", "reasoning": "r", "confidence": 0.9}
-        return {"criteria": told, "violations": [], **level}
+        answers: list[Any] = [{"rule": 1, "evidence": [], "happened": "no"}]
+        return {"rules": answers, "reasoning": "r", "confidence": 0.9}
 
     result = await held(player(), ScriptedModel(answer), must=["greet"])
     assert (result.blame, result.blame_reason, result.review) == ("target", "must: greet", None)

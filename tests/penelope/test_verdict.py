@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from vivavoce.metrics.judged.goal import CRITERION, PROHIBITION
+from vivavoce.metrics.founded import CRITERION, PROHIBITION
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.judging import CONTRACT, GOAL

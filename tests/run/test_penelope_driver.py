@@ -226,9 +226,8 @@ def test_a_tester_over_http_is_asked_with_its_settings_and_its_answers_are_kept(
     def answer(body: dict[str, Any]) -> Any:
         if body.get("tools"):
             return [ToolCall(id="1", name="send_message_to_target", args={"message": "easy 2"})]
-        level: dict[str, Any] = {"achievement_level": "fully_achieved", "reasoning": "r", "confidence": 1.0}
-        criterion: dict[str, Any] = {"outcome": "x", "kind": "other", "evidence": [], "met": True}
-        return {"criteria": [criterion], "violations": [], **level}
+        criterion: dict[str, Any] = {"outcome": "x", "kind": "fact", "evidence": [], "met": True}
+        return {"criteria": [criterion], "breaches": [], "reasoning": "r", "confidence": 1.0}
 
     with LoopbackServer(answer) as server:
         tester = {"model": f"{server.base_url}#tester", "temperature": 0.7, "max_turns": 2}

@@ -257,7 +257,7 @@ def test_success_goes_by_the_passing_categories_of_the_metric(server: LoopbackSe
 
 
 def _goal(criteria: list[Row]) -> Row:
-    return {"criteria": criteria, "violations": [], "reasoning": "", "confidence": 1.0}
+    return {"criteria": criteria, "breaches": [], "reasoning": "", "confidence": 1.0}
 
 
 def test_success_goes_by_the_threshold_where_lower_is_better(server: LoopbackServer, model: str) -> None:

@@ -305,7 +305,7 @@ class AsyncClient:
             UsageError: a metric is unknown, or the judge may not be named.
         """
         metric_input = evaluation_input(conversation, goal=goal, **known)
-        apart = {"conversation_history", "incremental", "sample"}
+        apart = {"conversation_history", "sample"}
         body = metric_input.model_dump(mode="json", exclude=apart, exclude_defaults=True)
         if (sample := metric_input.sample) is not None:
             body = sample.model_dump(mode="json", exclude_unset=True, include=_OF_SAMPLE) | body

@@ -44,8 +44,8 @@ def _finding(criterion: Criterion) -> Finding:
     return Finding(
         kind="criterion" if criterion.must else "prohibition",
         what=criterion.text,
-        verdict="met" if criterion.met else "not met",
-        state="pass" if criterion.met else "fail",
+        verdict=criterion.verdict,
+        state=criterion.state,
         evidence=criterion.evidence,
     )
 

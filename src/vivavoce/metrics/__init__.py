@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from vivavoce.metrics.judged.coherence import CoherenceMetric as CoherenceMetric
     from vivavoce.metrics.judged.coherence import ConversationCoherenceMetric as ConversationCoherenceMetric
     from vivavoce.metrics.judged.context_retention import ContextRetentionMetric as ContextRetentionMetric
+    from vivavoce.metrics.judged.contract import ContractMetric as ContractMetric
     from vivavoce.metrics.judged.conversation_completeness import (
         ConversationCompletenessMetric as ConversationCompletenessMetric,
     )
@@ -98,6 +99,7 @@ _EXPORTS = {
     "ExactMetric": "measuring",
     "FaithfulnessMetric": "judged.faithfulness",
     "FunctionMetric": "custom",
+    "ContractMetric": "judged.contract",
     "GoalAchievementJudge": "judged.goal",
     "GuidelinesMetric": "judged.guidelines",
     "JointJudge": "joint",

@@ -16,6 +16,7 @@ MetricClass = type[BaseMultiTurnMetric]
 
 _JUDGED = {
     "goal_achievement": "goal:GoalAchievementJudge",
+    "contract": "contract:ContractMetric",
     "context_retention": "context_retention:ContextRetentionMetric",
     "coherence": "coherence:ConversationCoherenceMetric",
     "safety": "safety:SafetyMetric",

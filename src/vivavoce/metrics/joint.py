@@ -93,6 +93,14 @@ class JointJudge:
         self._shown = joinable[0][1].shown
         self.prompt: Prompt = read_prompt("joint.jinja", frozenset(("count", "tasks")), None, {})
 
+    @classmethod
+    def of(cls, metrics: Sequence[Named]) -> JointJudge | None:
+        """Return a joint judge of metrics, None where they cannot be asked together."""
+        try:
+            return cls(metrics)
+        except UsageError:
+            return None
+
     @property
     def names(self) -> Sequence[str]:
         """The names of the metrics."""
@@ -135,11 +143,19 @@ class JointJudge:
         Raises:
             BudgetExhausted: a limit on calls or cost is reached.
         """
-        reading = Reading(metric_input)
+        return await self.measured_from(dict.fromkeys(self.names, Reading(metric_input)))
+
+    async def measured_from(self, readings: Mapping[str, Reading]) -> dict[str, MetricResult]:
+        """Return the same for readings by the names of the metrics, all of one conversation.
+
+        Raises:
+            BudgetExhausted: a limit on calls or cost is reached.
+        """
+        reading = readings[self.names[0]]
         results: dict[str, MetricResult] = {}
         members: list[_Member] = []
         for metric in self.metrics:
-            run = Run(metric.plan_for(reading))
+            run = Run(metric.plan_for(readings[metric.name]))
             if isinstance(run.step, Ask):
                 members.append(_Member(metric, run, run.step))
             else:

@@ -26,7 +26,7 @@ from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.silence import SILENT
 from vivavoce.metrics.steps import Ask, Plan
 from vivavoce.metrics.stepwise import StepwiseMetric
-from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, acts, quoted
+from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, acts
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
@@ -39,11 +39,8 @@ from vivavoce.records.usage import charge, total
 from vivavoce.unchecked import unchecked
 from vivavoce.user_code import source_of
 
-GIVEN = frozenset(("goal", "instructions", "context", "reference", "must", "must_not", "focus", "so_far"))
-"""What every prompt may ask for: the fields of the input, the turn that is judged, and what earlier pieces showed."""
-
-ANALYSIS = "analysis"
-"""What of the context may change while a conversation grows."""
+GIVEN = frozenset(("goal", "instructions", "context", "reference", "must", "must_not", "focus"))
+"""What every prompt may ask for: the fields of the input, and the turns that are judged."""
 
 
 class JudgingOptions(TypedDict, total=False):
@@ -275,7 +272,7 @@ class JudgedMetric(StepwiseMetric):
             "turns": turns,
             "extra": extra,
             "usage": usage,
-            "fingerprint": self._fingerprint_of(metric_input),
+            "fingerprint": self.fingerprint,
             "settings": self.asked_with,
             "about": About(self.config.score_type, len(metric_input.messages), metric_input.goal, prompt=prompt),
         }
@@ -305,9 +302,6 @@ class JudgedMetric(StepwiseMetric):
             other_evidence=tuple(verdict.evidence),
         )
 
-    def _fingerprint_of(self, metric_input: MultiTurnEvaluationInput) -> str:
-        return f"{self.fingerprint}-growing" if metric_input.incremental else self.fingerprint
-
     @property
     def fingerprint(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         """A hash of everything that decides the scores: the metric and its version, its prompt, the model, settings."""
@@ -332,11 +326,10 @@ class JudgedMetric(StepwiseMetric):
         return {
             "goal": metric_input.goal,
             "instructions": metric_input.instructions,
-            "context": _early(metric_input) if metric_input.incremental else metric_input.context,
+            "context": metric_input.context,
             "reference": metric_input.reference,
             "must": metric_input.must,
             "must_not": metric_input.must_not,
-            "so_far": (),
         }
 
     def _task(self, written: Transcript, piece: Piece, values: Mapping[str, object]) -> str:
@@ -351,8 +344,7 @@ class JudgedMetric(StepwiseMetric):
         task: str,
         shape: type[BaseModel],
     ) -> Request:
-        said = written.text(piece.first, piece.last)
-        words = f"{task}\n\n{said}{_late(metric_input)}" if metric_input.incremental else f"{said}\n{task}"
+        words = f"{written.text(piece.first, piece.last)}\n{task}"
         asked = unchecked(HumanMessage, {"role": "user", "content": words})
         subject = Subject(self.name, piece.last - piece.judged, piece.last - 1)
         return Request([_judge(), asked], schema=shape, settings=self.settings, trial=self.trial, subject=subject)
@@ -406,16 +398,6 @@ def _focus(piece: Piece) -> Wording:
 def _piece(verdict: Verdict, piece: Piece) -> dict[str, Any]:
     place = {"first_turn": piece.last - piece.judged, "last_turn": piece.last - 1}
     return {**place, "score": verdict.score, "reasoning": verdict.reasoning}
-
-
-def _early(metric_input: MultiTurnEvaluationInput) -> dict[str, Any] | None:
-    """Return the context without what changes while a conversation grows."""
-    return {name: value for name, value in (metric_input.context or {}).items() if name != ANALYSIS} or None
-
-
-def _late(metric_input: MultiTurnEvaluationInput) -> str:
-    found = (metric_input.context or {}).get(ANALYSIS)
-    return f"\nFound by analysis: {quoted(found)}" if found else ""
 
 
 def _words(requests: Sequence[Request]) -> str:

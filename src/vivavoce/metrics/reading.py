@@ -32,7 +32,7 @@ class Reading:
         """Return the transcript with what is shown of the conversation."""
         cached = self._transcripts.get(shown)
         if cached is None:
-            cached = self._transcripts[shown] = transcript(self.metric_input.messages, shown)
+            cached = self._transcripts[shown] = transcript(self.metric_input.messages, shown, self.metric_input.policy)
         return cached
 
     def checker(self, shown: Shown) -> Checker:

@@ -31,7 +31,7 @@ class Shown:
     """What of a conversation a judge gets to see; it is told what is left out."""
 
     policy: bool = True
-    """The system messages."""
+    """The system messages, and the policy that only judges see."""
     tools: bool = True
     """Tool calls and their results."""
     retrieved: bool = True
@@ -121,23 +121,25 @@ class Transcript:
         if acts(message, shown.tools):
             self.answered.add(turn)
         if message.content or not calls or refusal:
-            yield f"{message.role}: {_said(message, refusal)}\n"
+            yield f"{_speaker(message)}: {_said(message, refusal)}\n"
         for call in (calls or ()) if shown.tools else ():
             reference = f"c{len(self.calls)}"
             self.calls[reference] = turn
             if call.id:
                 self._references[call.id] = reference
-            yield f"call {reference} {_named(call.name)} {_arguments(call.function.arguments)}\n"
+            yield f"call {reference} {named(call.name)} {written_arguments(call.function.arguments)}\n"
 
     def _reference(self, message: ToolMessage) -> str:
         known = self._references.get(message.tool_call_id or "")
-        return known or f"of {_named(message.name or 'a tool')}"
+        return known or f"of {named(message.name or 'a tool')}"
 
 
-def transcript(messages: Sequence[AnyMessage], shown: Shown = EVERYTHING) -> Transcript:
-    """Return the transcript of messages."""
+def transcript(messages: Sequence[AnyMessage], shown: Shown = EVERYTHING, policy: str | None = None) -> Transcript:
+    """Return the transcript of messages, which begins with the policy that the assistant works by."""
     opening, turns = split_turns(messages)
     written = Transcript(shown)
+    if policy and shown.policy:
+        written.opening.append(f"policy: {quoted(policy)}\n")
     written.add_opening(opening)
     for turn in turns:
         written.add_turn(turn)
@@ -164,6 +166,11 @@ def _line(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
+def _speaker(message: AnyMessage) -> str:
+    """Return who speaks: the role, and the name where several share it."""
+    return f"{message.role} {named(message.name)}" if message.name else message.role
+
+
 def _said(message: AnyMessage, refusal: str | None) -> str:
     content = message.content
     if content is None or isinstance(content, str):
@@ -184,11 +191,12 @@ def _retrieved(found: str | dict[str, object]) -> str:
     return found if isinstance(found, str) else _line(found)
 
 
-def _named(name: str) -> str:
+def named(name: str) -> str:
+    """Return a name as it is where it is a plain one, else quoted."""
     return name if _NAME.fullmatch(name) else quoted(name)
 
 
-def _arguments(arguments: str) -> str:
+def written_arguments(arguments: str) -> str:
     """Return arguments on one line: as JSON where they are some, else quoted."""
     try:
         return quoted(json.loads(arguments or "{}"))

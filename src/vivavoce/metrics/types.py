@@ -49,14 +49,12 @@ class Expected(TypedDict, total=False):
 class MultiTurnEvaluationInput(BaseModel):
     """A conversation and what is known about it.
 
-    `goal` is what the user wanted; `instructions` how the conversation was to be led; `context` anything else a metric
-    may ask for by name, such as `role` or `topics`. `reference` is what should have come out. `must` and `must_not` are
-    what has to, and what must never, happen. `turn_seconds` is how long the system under test took in each turn.
-    `sample` is the row that it came of and `submission` the part of it that an extractor picked; `state` is what the
-    target remembered at the end, and `test` what a tester left that led it. All four are None where nobody knows them.
-
-    An `incremental` conversation is judged again when it has grown: a judge reads the task first, so that each question
-    begins with all of the one before it, and what `context["analysis"]` holds last, for that changes.
+    `goal` is what the user wanted; `instructions` how the conversation was to be led; `policy` the rules that the
+    assistant works by, for judges alone; `context` anything else a metric may ask for by name, such as `role` or
+    `topics`. `reference` is what should have come out. `must` and `must_not` are what has to, and what must never,
+    happen. `turn_seconds` is how long the system under test took in each turn. `sample` is the row that it came of and
+    `submission` the part of it that an extractor picked; `state` is what the target remembered at the end, and `test`
+    what a tester left that led it. All four are None where nobody knows them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -65,6 +63,7 @@ class MultiTurnEvaluationInput(BaseModel):
     goal: str | None = None
     instructions: str | None = None
     context: dict[str, Any] | None = None
+    policy: str | None = None
     reference: str | None = None
     must: tuple[str, ...] = ()
     must_not: tuple[str, ...] = ()
@@ -73,7 +72,6 @@ class MultiTurnEvaluationInput(BaseModel):
     submission: str | None = None
     state: Mapping[str, Any] | None = None
     test: Test | None = None
-    incremental: bool = False
 
     @property
     def messages(self) -> list[AnyMessage]:

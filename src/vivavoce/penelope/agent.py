@@ -19,6 +19,8 @@ from pydantic_core import to_jsonable_python
 from vivavoce.errors import UsageError
 from vivavoce.messages import describe
 from vivavoce.metrics.evaluation import choose
+from vivavoce.metrics.joint import JointJudge
+from vivavoce.metrics.judged.contract import ContractMetric
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
 from vivavoce.metrics.judges import with_judges
 from vivavoce.metrics.metric import BaseMultiTurnMetric
@@ -305,9 +307,10 @@ def _panel(
     guards: Sequence[BaseMultiTurnMetric],
     judge: Model,
 ) -> Panel:
-    contract = GoalAchievementJudge(judge, name=CONTRACT)
+    contract = ContractMetric(judge, name=CONTRACT)
     simple = isinstance(goal, SimpleGoalEvaluator)
-    return Panel(goal, metrics, guards, contract, SimpleGoalEvaluator(judge), TesterReview(judge), simple)
+    joint = JointJudge.of([goal, contract])
+    return Panel(goal, metrics, guards, contract, SimpleGoalEvaluator(judge), TesterReview(judge), simple, joint)
 
 
 def _limits(options: AgentOptions) -> Limits:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import ModelFault
-from vivavoce.metrics.judged.goal import GoalAchievementJudge
-from vivavoce.metrics.judging import ANALYSIS
+from vivavoce.metrics.joint import JointJudge
+from vivavoce.metrics.judged.contract import ContractMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
@@ -27,6 +27,7 @@ from vivavoce.records.usage import Usage
 from vivavoce.safe_text import safe
 
 log = logging.getLogger("vivavoce")
+T = TypeVar("T")
 
 GOAL = "goal_achievement"
 """The name of the result of the goal metric, whatever the metric is called."""
@@ -34,6 +35,9 @@ GOAL = "goal_achievement"
 CONTRACT = "contract"
 """The name of the judgement of what the target must and must not do."""
 
+
+_ASKED_ALONE = ("format", "evidence")
+"""What may be wrong with an answer about goal and contract together so that each is asked for alone."""
 
 FALLBACK = "fallback_for"
 """Where a result of the simple question says what was wrong with the first answer."""
@@ -44,16 +48,17 @@ class Panel:
     """The metrics of an agent: for the goal, for watching, as guards, and for a second opinion.
 
     `contract` judges what the target must and must not do, `second` the goal where the metric of the goal broke, unless
-    that one is `simple` already.
+    that one is `simple` already. `joint` asks for goal and contract in one call, None where these two cannot be joined.
     """
 
     goal: BaseMultiTurnMetric
     metrics: Sequence[BaseMultiTurnMetric]
     guards: Sequence[BaseMultiTurnMetric]
-    contract: GoalAchievementJudge
+    contract: ContractMetric
     second: SimpleGoalEvaluator
     review: TesterReview
     simple: bool = False
+    joint: JointJudge | None = None
 
     @property
     def all(self) -> tuple[BaseMultiTurnMetric, ...]:
@@ -89,7 +94,9 @@ class Judges:
         panel = self.panel
         watching = [*panel.guards, *(panel.metrics if due and self.watch else ())]
         named = [(metric.name, metric) for metric in watching]
-        results = await self._measured(state, [*([(GOAL, panel.goal)] if due else []), *named])
+        last = number >= state.context.max_turns
+        goal = [(GOAL, panel.goal), *self._contract(state, last)] if due else []
+        results = await self._measured(state, [*goal, *named])
         if due:
             self._note(state, results[GOAL])
         state.guarded = next(
@@ -106,13 +113,15 @@ class Judges:
         """
         goal_is_current = self._is_current(GOAL, state)
         panel = self.panel
-        every = [(GOAL, panel.goal), *((metric.name, metric) for metric in (*panel.metrics, *panel.guards))]
-        if state.context.must or state.context.must_not:
-            every.append((CONTRACT, panel.contract))
-        results = await self._measured(state, every)
+        watching = [(metric.name, metric) for metric in (*panel.metrics, *panel.guards)]
+        results = await self._measured(state, [(GOAL, panel.goal), *watching, *self._contract(state)])
         if not goal_is_current:
             self._note(state, results[GOAL])
         return results
+
+    def _contract(self, state: TestState, due: bool = True) -> Sequence[tuple[str, BaseMultiTurnMetric]]:
+        ruled = state.context.must or state.context.must_not
+        return [(CONTRACT, self.panel.contract)] if due and ruled else []
 
     def metric_input(self, state: TestState) -> MultiTurnEvaluationInput:
         """Return the input of metrics for a test as it is now."""
@@ -124,11 +133,17 @@ class Judges:
         fresh = [(name, metric) for name, metric in metrics if not self._is_current(name, state)]
         if not fresh:
             return {name: self._latest[name][1] for name, _ in metrics}
-        stream, now = self._grown(state), _moment(state)
-        results = await _all_results(
-            [self.in_time(self._measure(name, metric, stream, state), metric) for name, metric in fresh]
+        reading, now = self._grown(state).reading, _moment(state)
+        waiting = [name for name, _ in fresh]
+        joined = self._joint(reading, state) if {GOAL, CONTRACT} <= set(waiting) else None
+        alone = [(name, metric) for name, metric in fresh if joined is None or name not in (GOAL, CONTRACT)]
+        measured = await _all_results(
+            [
+                *([joined] if joined else []),
+                *(self._alone(name, metric, reading, state) for name, metric in alone),
+            ]
         )
-        for (name, _), result in zip(fresh, results, strict=True):
+        for name, result in (item for results in measured for item in results.items()):
             self._latest[name] = now, result
             state.spend("judge", result.usage)
             self._warn(name, result)
@@ -136,6 +151,9 @@ class Judges:
 
     async def in_time(self, judging: Awaitable[MetricResult], metric: BaseMultiTurnMetric) -> MetricResult:
         """Return the result of a metric, an error if it takes longer than a whole test may."""
+        return await self._in_time(judging, metric.name, metric.failed)
+
+    async def _in_time(self, judging: Awaitable[T], name: str, failed: Callable[[ModelFault], T]) -> T:
         scope = asyncio.timeout(self.seconds)
         try:
             async with scope:
@@ -143,12 +161,11 @@ class Judges:
         except TimeoutError:
             if not scope.expired():
                 raise
-            message = f"{metric.name} gave no verdict within {self.seconds:g} s"
-            return metric.failed(ModelFault(message, kind="timeout"))
+            return failed(ModelFault(f"{name} gave no verdict within {self.seconds:g} s", kind="timeout"))
         except asyncio.CancelledError:
             if is_cancelled():
                 raise
-            return metric.failed(ModelFault(f"{metric.name} cancelled itself"))
+            return failed(ModelFault(f"{name} cancelled itself"))
 
     def _grown(self, state: TestState) -> Stream:
         """Return the conversation for the metrics, with the turns added that are new since the last call."""
@@ -163,12 +180,39 @@ class Judges:
         stream.know(context=metric_input.context, turn_seconds=metric_input.turn_seconds)
         return stream
 
-    async def _measure(self, name: str, metric: BaseMultiTurnMetric, stream: Stream, state: TestState) -> MetricResult:
-        reading = stream.reading
-        if name == CONTRACT:
-            context = state.context
-            goal = "The assistant does all that it must and nothing that it must not."
-            reading = reading.knowing(goal=goal, must=context.must, must_not=context.must_not)
+    def _joint(self, reading: Reading, state: TestState) -> Coroutine[Any, Any, dict[str, MetricResult]] | None:
+        """Ask for the goal and the contract in one call, None where that cannot be.
+
+        What the joint answer leaves open is asked alone.
+        """
+        joint, panel = self.panel.joint, self.panel
+        if joint is None:
+            return None
+        named = {GOAL: panel.goal, CONTRACT: panel.contract}
+        readings = {metric.name: _for(name, reading, state) for name, metric in named.items()}
+
+        async def asked() -> dict[str, MetricResult]:
+            together = await self._in_time(
+                joint.measured_from(readings),
+                " and ".join(joint.names),
+                lambda fault: {metric.name: metric.failed(fault) for metric in named.values()},
+            )
+            results = {name: together[metric.name] for name, metric in named.items()}
+            for name, metric in named.items():
+                failure = results[name].failure
+                if failure is not None and failure.kind in _ASKED_ALONE:
+                    again = (await self._alone(name, metric, reading, state))[name]
+                    results[name] = again.model_copy(update={"usage": _sum(results[name].usage, again.usage)})
+            return results
+
+        return asked()
+
+    async def _alone(
+        self, name: str, metric: BaseMultiTurnMetric, reading: Reading, state: TestState
+    ) -> dict[str, MetricResult]:
+        return {name: await self.in_time(self._measure(name, metric, _for(name, reading, state)), metric)}
+
+    async def _measure(self, name: str, metric: BaseMultiTurnMetric, reading: Reading) -> MetricResult:
         result = await carry_out(metric.plan_for(reading))
         return await self._second_opinion(result, reading) if name == GOAL else result
 
@@ -208,7 +252,15 @@ class Judges:
             state.turns[-1] = state.turns[-1].model_copy(update={"evaluation": progress.reasoning})
 
 
-async def _all_results(judgings: Sequence[Coroutine[Any, Any, MetricResult]]) -> list[MetricResult]:
+def _for(name: str, reading: Reading, state: TestState) -> Reading:
+    """Return what a metric is told: the rules of the test only where they are judged."""
+    context = state.context
+    return reading.knowing(must=context.must, must_not=context.must_not) if name == CONTRACT else reading
+
+
+async def _all_results(
+    judgings: Sequence[Coroutine[Any, Any, dict[str, MetricResult]]],
+) -> list[dict[str, MetricResult]]:
     """Wait for every verdict; where one ends the test, the others are not left running."""
     if len(judgings) == 1:
         return [await judgings[0]]
@@ -246,7 +298,7 @@ def metric_input_of(state: TestState) -> MultiTurnEvaluationInput:
     known: dict[str, Any] = dict(context.context or {})
     if state.findings:
         answered = sum(turn.answered for turn in state.turns)
-        known[ANALYSIS] = {
+        known["analysis"] = {
             "findings": list(state.findings),
             "turn_count": len(state.turns),
             "successful_interactions": answered,
@@ -260,7 +312,6 @@ def metric_input_of(state: TestState) -> MultiTurnEvaluationInput:
         must=(),
         must_not=(),
         turn_seconds=tuple(turn.exchange.seconds for turn in state.turns),
-        incremental=True,
     )
 
 

@@ -199,7 +199,11 @@ class TestSession:
         context, state, review = self.context, loop.state, self.setup.panel.review
         if not self.setup.review or verdict.target_passed is not False or verdict.goal_achieved:
             return None
-        if context.adversarial or stop.blame is not None or any(not criterion.met for criterion in verdict.criteria):
+        if (
+            context.adversarial
+            or stop.blame is not None
+            or any(criterion.met is False for criterion in verdict.criteria)
+        ):
             return None
         brief = {
             "scenario": context.scenario,
@@ -209,7 +213,7 @@ class TestSession:
             "ended_by": "tester" if stop.condition == "tester_left" else "limit",
         }
         known = {name: value for name, value in brief.items() if value is not None}
-        metric_input = loop.judges.metric_input(state).model_copy(update={"context": known, "incremental": False})
+        metric_input = loop.judges.metric_input(state).model_copy(update={"context": known})
         result = await loop.judges.in_time(review.measured(metric_input), review)
         state.spend("judge", result.usage)
         return result

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from vivavoce.errors import Blame
-from vivavoce.metrics.judged.goal import CRITERION, PROHIBITION
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.judging import CONTRACT, GOAL
@@ -39,7 +38,7 @@ def decide(
     criteria = list(_criteria(state, evaluation.get(CONTRACT)))
     verdicts = [_goal_verdict(state, stop, goal), *(_guard_verdict(evaluation[name]) for name in guards)]
     if CONTRACT in evaluation:
-        verdicts.append(all(criterion.met for criterion in criteria) if criteria else None)
+        verdicts.append(_contract_verdict(criteria))
     passed = False if state.guarded is not None or False in verdicts else None if None in verdicts else True
     if passed is True:
         return Verdict(status, achieved, passed, criteria)
@@ -65,13 +64,18 @@ def _criteria(state: TestState, contract: MetricResult | None) -> Iterator[Crite
     """Yield what the target must and must not do, as the contract was judged; nothing where it could not be."""
     if contract is None or contract.state != "scored":
         return
-    findings = [finding for finding in contract.findings if finding.kind in (CRITERION, PROHIBITION)]
     rules = [(text, True) for text in state.context.must] + [(text, False) for text in state.context.must_not]
-    if len(findings) < len(rules):
+    if len(contract.findings) != len(rules):
         return
-    listed = [*findings[: len(state.context.must)], *findings[len(findings) - len(state.context.must_not) :]]
-    for (text, must), finding in zip(rules, listed, strict=True):
-        yield Criterion(text=text, must=must, met=finding.state == "pass", evidence=finding.evidence)
+    for (text, must), finding in zip(rules, contract.findings, strict=True):
+        met = None if finding.state == "skip" else finding.state == "pass"
+        yield Criterion(text=text, must=must, met=met, evidence=finding.evidence)
+
+
+def _contract_verdict(criteria: Collection[Criterion]) -> bool | None:
+    """Say whether all rules were kept, None where they could not be judged or none had an occasion."""
+    verdicts = [criterion.met for criterion in criteria if criterion.met is not None]
+    return all(verdicts) if verdicts else None
 
 
 def _guard_verdict(result: MetricResult) -> bool | None:
@@ -107,10 +111,8 @@ def _blame(
         broken = next((criterion for criterion in evaluation.values() if criterion.state == "error"), goal)
         reason = broken.error.message if broken.error else broken.reasoning or "it could not be judged"
         return "judge", f"{broken.name or GOAL} could not be judged: {reason}"
-    if broken_rules := [criterion for criterion in criteria if not criterion.met]:
-        return "target", "; ".join(
-            f"{'must' if criterion.must else 'must not'}: {criterion.text}" for criterion in broken_rules
-        )
+    if broken_rules := [criterion for criterion in criteria if criterion.met is False]:
+        return "target", "; ".join(criterion.sentence for criterion in broken_rules)
     if (guard := state.guarded) is not None:
         return "target", f"the guard {guard.name} gave {guard.score}: {guard.reasoning or ''}"
     return "target", goal.reasoning or stop.reason

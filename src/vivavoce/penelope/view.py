@@ -70,8 +70,7 @@ def _lines(result: TestResult) -> Iterator[str]:
         score = metric.score if metric.state == "scored" else metric.state
         yield f"{name}: {score}{_because(metric.reasoning)}"
     for rule in result.criteria:
-        kept = "kept" if rule.met else "not kept"
-        yield f"{'must' if rule.must else 'must not'}: {_one_line(rule.text, 200)}: {kept}"
+        yield f"{_one_line(rule.sentence, 200)}: {rule.verdict}"
 
 
 def _because(reasoning: str | None) -> str:

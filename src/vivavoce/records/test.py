@@ -15,7 +15,7 @@ from vivavoce.errors import Blame
 from vivavoce.messages import AIMessage, AnyMessage, StoredMessages, ToolMessage
 from vivavoce.records.design_names import score_fields
 from vivavoce.records.failure import Failure
-from vivavoce.records.score import Evidence, Score
+from vivavoce.records.score import Evidence, FindingState, Score
 from vivavoce.records.turn import Turn
 from vivavoce.records.usage import Usage
 
@@ -103,14 +103,33 @@ class KeptTurn(TesterTurn):
 
 
 class Criterion(BaseModel):
-    """Something that the target must do (`met` when it did), or must not (`met` when it never did)."""
+    """Something that the target must do (`met` when it did), or must not (`met` when it never did).
+
+    `met` is None where there was no occasion for it.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     text: str
     must: bool
-    met: bool
+    met: bool | None
     evidence: tuple[Evidence, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The rule with what it demands: `must: …` or `must not: …`."""
+        return f"{'must' if self.must else 'must not'}: {self.text}"
+
+    @property
+    def verdict(self) -> str:
+        """Whether the rule was kept, in words."""
+        return {True: "kept", False: "not kept", None: "no occasion"}[self.met]
+
+    @property
+    def state(self) -> FindingState:
+        """The verdict as the state of a finding."""
+        states: Mapping[bool | None, FindingState] = {True: "pass", False: "fail", None: "skip"}
+        return states[self.met]
 
 
 def _score(data: Any) -> Any:

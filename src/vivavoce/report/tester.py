@@ -68,7 +68,7 @@ def ending(test: Test) -> Iterator[Labelled]:
         blame = f"{test.blame}: {test.blame_reason}"
         yield Labelled(Text("    blame  ", style="dim"), Text(one_line(blame, 400)))
     for one in test.criteria:
-        rule = f"{'must' if one.must else 'must not'}: {one.text}: {'kept' if one.met else 'not kept'}"
+        rule = f"{one.sentence}: {one.verdict}"
         yield Labelled(Text("     rule  ", style="dim"), Text(one_line(rule, 300)))
     if test.discarded:
         earlier = f"{count(len(test.discarded), 'earlier attempt')} discarded: {test.discarded[0].blame_reason}"

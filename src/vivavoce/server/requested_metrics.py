@@ -34,7 +34,7 @@ class RequestedMetric(BaseModel):
     settings: SettingsOfModel = Field(default_factory=dict)
 
 
-Metrics = Annotated[list[str | RequestedMetric], Field(min_length=1, max_length=50)]
+Metrics = Annotated[list[str | RequestedMetric], Field(min_length=1, max_length=100)]
 
 
 def check_metrics(metrics: Sequence[str | RequestedMetric]) -> None:

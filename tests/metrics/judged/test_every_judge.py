@@ -9,6 +9,7 @@ import pytest
 
 from vivavoce.metrics.checklist import ChecklistReply
 from vivavoce.metrics.factory import create_metric
+from vivavoce.metrics.judged.goal_reply import GoalReply
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import evaluation_input
 from vivavoce.metrics.prompts import HERE
@@ -46,8 +47,10 @@ def good(request: Request) -> dict[str, Any]:
         return {**said, "checks": [{"item": item, "evidence": [], "answer": "yes"} for item in items]}
     if shape is ViolationsReply:
         return {**said, "violations": []}
+    if isinstance(shape, type) and issubclass(shape, GoalReply) and shape.asked.rules:
+        return {**said, "rules": [{"rule": 1, "evidence": ["A giro account."], "happened": "yes"}], "breaches": []}
     outcome = {"outcome": "told", "kind": "fact", "evidence": ["A giro account."], "met": True}
-    return {**said, "criteria": [outcome], "violations": [], "achievement_level": "fully_achieved"}
+    return {**said, "criteria": [outcome], "breaches": []}
 
 
 def judge(name: str, model: ScriptedModel | None, **options: Any) -> JudgedMetric:
@@ -151,7 +154,7 @@ def test_the_conversation_comes_first_and_is_the_same_for_all(name: str) -> None
     assert other.request.messages[-1].text.startswith(f"{said}\n\n")
     assert asked.request.messages[0] == other.request.messages[0]
     assert task.startswith("Task: ")
-    assert len(task.split()) <= 130
+    assert len(task.split()) <= (190 if name == "goal_achievement" else 130)
 
 
 @pytest.mark.parametrize("name", NAMES)

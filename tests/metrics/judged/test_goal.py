@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.metrics.judged.goal import GoalAchievementJudge
+from vivavoce.metrics.judged.goal_reply import Asked, GoalReply
 from vivavoce.metrics.question import Question
 from vivavoce.metrics.verdict import Verdict
 from vivavoce.models.model import ModelReply, Request
@@ -32,16 +33,22 @@ def criterion(outcome: str, met: bool, *evidence: str) -> dict[str, Any]:
     return {"outcome": outcome, "kind": "fact", "evidence": list(evidence), "met": met}
 
 
-def verdict(
-    *criteria: dict[str, Any], level: str = "fully_achieved", violations: list[dict[str, Any]] | None = None
-) -> dict[str, Any]:
-    return {
+def verdict(*criteria: dict[str, Any], change: str = "wanted", **more: Any) -> dict[str, Any]:
+    changes = [{"call": "c0", "asked": "cancel 7", "rule": "", "verdict": change}]
+    answer = {
         "criteria": list(criteria),
-        "violations": violations or [],
+        "changes": changes,
+        "breaches": [],
         "reasoning": "So it is.",
-        "achievement_level": level,
         "confidence": 0.8,
     }
+    return {**answer, **more}
+
+
+def ruled(*happened: str, **more: Any) -> dict[str, Any]:
+    rules = [{"rule": i, "evidence": ["c0"], "happened": one} for i, one in enumerate(happened, 1)]
+    answer = {name: value for name, value in verdict().items() if name != "criteria"}
+    return {**answer, "rules": rules, **more}
 
 
 BOTH = (criterion("cancelled", True, "c0"), criterion("refund told", True, "In five days."))
@@ -53,9 +60,13 @@ BREACH = [{"what": "cancelled order 8 too", "evidence": ["c5"]}]
     ("reply", "level", "passed"),
     [
         (verdict(*BOTH), "fully_achieved", True),
-        (verdict(*BOTH, level="not_achieved"), "fully_achieved", True),
+        (verdict(*BOTH, achievement_level="not_achieved"), "fully_achieved", True),
+        (verdict(*BOTH, change="undone"), "fully_achieved", True),
+        (verdict(*BOTH, breaches=BREACH), "fully_achieved", True),
         (verdict(*ONE), "partially_achieved", False),
-        (verdict(*BOTH, violations=BREACH), "partially_achieved", False),
+        (verdict(*BOTH, change="not_wanted"), "partially_achieved", False),
+        (verdict(*BOTH, change="wrong_value"), "partially_achieved", False),
+        (verdict(*BOTH, change="forbidden"), "partially_achieved", False),
         (verdict(criterion("cancelled", False)), "not_achieved", False),
     ],
 )
@@ -65,19 +76,19 @@ def test_the_level_is_computed_and_never_taken_from_the_model(reply: dict[str, A
 
 
 def test_calls_and_quotes_are_looked_up_and_what_is_missing_is_named() -> None:
-    reply = verdict(*ONE, violations=BREACH)
+    reply = verdict(*ONE, breaches=BREACH)
     result = GoalAchievementJudge(model=ScriptedModel([reply])).evaluate(CONVERSATION, goal=GOAL)
     assert [(one.text, one.kind, one.turn, one.verified) for one in result.evidence] == [
         ("c0", "call", 0, True),
         ("c5", "call", None, False),
     ]
     assert result.details["missing_criteria"] == ["refund told"]
-    violations = [one for one in result.findings if one.kind == "violation"]
-    assert [(one.what, one.state) for one in violations] == [("cancelled order 8 too", "fail")]
+    others = [(one.kind, one.what, one.state, one.turn) for one in result.findings if one.kind != "criterion"]
+    assert others == [("change", "c0: cancel", "pass", 0), ("breach", "cancelled order 8 too", "partial", None)]
 
 
 def test_outcomes_that_are_given_keep_our_words_whatever_the_judge_calls_them() -> None:
-    reply = verdict(criterion("whatever", True), criterion("something", False))
+    reply = ruled("yes", "yes")
     judge = ScriptedModel([reply])
     result = GoalAchievementJudge(model=judge).evaluate(
         CONVERSATION, goal=GOAL, must=("order 7 cancelled",), must_not=("order 8 cancelled",)
@@ -85,17 +96,22 @@ def test_outcomes_that_are_given_keep_our_words_whatever_the_judge_calls_them() 
     assert result.details["missing_criteria"] == ["order 8 cancelled"]
     asked = judge.requests[0].messages[-1].text
     assert '1. "order 7 cancelled"\n' in asked
-    assert '- "order 8 cancelled"\n' in asked
+    assert '2. "order 8 cancelled"\n' in asked
+    assert "criteria:" not in asked
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        verdict(*BOTH, level="splendid"),
-        verdict(),
-        verdict(*BOTH, BOTH[0]),
-        {**verdict(*BOTH), "confidence": 1.5},
-        {name: value for name, value in verdict(*BOTH).items() if name != "violations"} | {"bonus": 1},
+        ruled("yes", "yes", achievement_level="splendid"),
+        ruled("yes"),
+        ruled("yes", "perhaps"),
+        ruled("yes", "yes", "yes"),
+        ruled("yes", "yes", rules=[{"rule": 1, "evidence": [], "happened": "yes"}] * 2),
+        ruled("yes", "yes", confidence=1.5),
+        ruled("yes", "yes", bonus=1),
+        ruled("yes", "yes", changes=[]),
+        verdict(*BOTH),
         {},
     ],
 )
@@ -116,7 +132,8 @@ def test_where_there_is_no_turn_to_judge_by_itself_it_is_skipped() -> None:
 
 
 def test_in_pieces_the_outcomes_of_the_first_hold_for_all_and_one_that_shows_them_is_enough() -> None:
-    later = verdict(criterion("x", False), criterion("y", True, "In five days."))
+    later = ruled("no", "yes")
+    del later["changes"]
     judge = ScriptedModel([verdict(*ONE), later])
     result = GoalAchievementJudge(model=judge, tokens=30, overlap=0).evaluate(CONVERSATION, goal=GOAL)
     assert (result.score, len(result.details["pieces"])) == ("fully_achieved", 2)
@@ -159,12 +176,12 @@ def test_levels_that_make_no_sense_are_refused(categories: list[str], passing: s
     ],
 )
 def test_what_must_not_happen_and_does_not_achieves_nothing(met: list[bool], kept: bool, score: str) -> None:
-    reply = verdict(*(criterion("x", one) for one in [*met, kept]))
+    reply = ruled(*("yes" if one else "no" for one in [*met, not kept]))
     judge = GoalAchievementJudge(model=ScriptedModel([reply]))
     assert judge.evaluate(CONVERSATION, goal=GOAL, must=("a", "b"), must_not=("c",)).score == score
 
 
-def test_the_older_form_of_a_reply_cannot_hide_violations() -> None:
+def test_the_older_form_of_a_reply_cannot_hide_breaches() -> None:
     told: dict[str, Any] = {
         "reasoning": "Done.",
         "achievement_level": "fully_achieved",
@@ -172,7 +189,7 @@ def test_the_older_form_of_a_reply_cannot_hide_violations() -> None:
         "evidence": [],
     }
     assert GoalAchievementJudge(ScriptedModel([told])).evaluate(CONVERSATION, goal=GOAL).score == "fully_achieved"
-    result = GoalAchievementJudge(ScriptedModel([{**told, "violations": BREACH}])).evaluate(CONVERSATION, goal=GOAL)
+    result = GoalAchievementJudge(ScriptedModel([{**told, "breaches": BREACH}])).evaluate(CONVERSATION, goal=GOAL)
     assert (result.state, result.passed) == ("error", None)
 
 
@@ -180,7 +197,7 @@ def test_the_older_form_of_a_reply_cannot_hide_violations() -> None:
 def test_where_everything_is_met_the_level_is_one_that_passes(said: str) -> None:
     levels = ["failed", "passed", "exceeded"]
     judge = GoalAchievementJudge(
-        ScriptedModel([verdict(*BOTH, level=said)]), categories=levels, passing_categories="passed"
+        ScriptedModel([verdict(*BOTH, achievement_level=said)]), categories=levels, passing_categories="passed"
     )
     assert judge.evaluate(CONVERSATION, goal=GOAL).score == "passed"
 
@@ -206,6 +223,7 @@ def test_where_the_goal_hangs_on_an_invented_quote_there_is_no_score(second: Scr
     assert result.failure
     assert (result.failure.blame, result.failure.kind) == ("judge", "evidence")
     assert "hangs on a quote that is not in the conversation: 'Your refund is on its way.'" in result.failure.message
+    assert "it is about 'refund told'" in result.failure.message
 
 
 def test_a_second_answer_of_another_shape_is_an_error_of_the_judge() -> None:
@@ -226,6 +244,24 @@ def test_silence_reaches_no_goal_and_no_judge_is_asked() -> None:
     result = GoalAchievementJudge(model=judge).evaluate([{"role": "user", "content": "Thanks, all done!"}], goal=GOAL)
     assert (result.score, result.value, result.passed, judge.requests) == ("not_achieved", 0.0, False, [])
     assert result.reason == "the assistant says and does nothing in this conversation"
+
+
+def asked_of(request: Request) -> Asked:
+    shape = request.schema
+    assert isinstance(shape, type)
+    assert issubclass(shape, GoalReply)
+    return shape.asked
+
+
+def fitting(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer without what a piece is not asked about."""
+    shape = asked_of(request)
+    return answer if shape.calls else {**answer, "changes": []}
+
+
+def in_pieces(request: Request) -> dict[str, Any]:
+    shape = asked_of(request)
+    return fitting(request, ruled("yes", "yes") if shape.rules else verdict(*BOTH))
 
 
 class Paid(ScriptedModel):
@@ -250,7 +286,7 @@ def test_an_answer_is_read_once(
     assert Counted(ScriptedModel(replies)).evaluate(CONVERSATION, goal=GOAL).state == "scored"
     assert len(read) == reads
     read.clear()
-    pieces = ScriptedModel(lambda request: verdict(*BOTH))
+    pieces = ScriptedModel(in_pieces)
     result = Counted(pieces, tokens=20).evaluate(CONVERSATION, goal=GOAL)
     assert len(read) == len(pieces.requests) == len(result.extra["pieces"]) == 2
 
@@ -269,6 +305,6 @@ async def test_pieces_are_asked_at_once_where_the_outcomes_are_known() -> None:
             return await super().complete(request)
 
     meeting = asyncio.Barrier(2)
-    judge = GoalAchievementJudge(Meeting(lambda request: verdict(BOTH[0])), tokens=20)
+    judge = GoalAchievementJudge(Meeting(lambda request: fitting(request, ruled("yes"))), tokens=20)
     async with asyncio.timeout(10):
         assert (await judge.aevaluate(CONVERSATION, GOAL, must=("cancelled",))).passed is True

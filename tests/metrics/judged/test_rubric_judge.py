@@ -48,7 +48,7 @@ async def shown(view: View, rubric: str = "Was it refunded? {{ conversation }}",
 async def test_the_judge_sees_the_rubric_and_what_it_asks_for_and_nothing_else() -> None:
     score, request = await judged(GENUINE, "Is it kind? {submission}", "You are welcome.")
     system, asked = (message.text for message in request.messages)
-    assert system.startswith("Judge the conversation by the task. Quoted text is material")
+    assert system.startswith("You judge a conversation.")
     assert asked == (
         'Is it kind? "You are welcome."\n\n'
         "Judge by the rubric above only.\n"
@@ -61,7 +61,7 @@ async def test_the_judge_sees_the_rubric_and_what_it_asks_for_and_nothing_else()
 
 async def test_a_system_prompt_comes_before_the_rules() -> None:
     _, request = await judged(GENUINE, "{submission}", "x", system_prompt="You are strict.")
-    assert request.messages[0].text.startswith("You are strict.\n\nJudge the conversation by the task.")
+    assert request.messages[0].text.startswith("You are strict.\n\nYou judge a conversation.")
 
 
 async def test_evidence_is_looked_up_in_the_conversation() -> None:

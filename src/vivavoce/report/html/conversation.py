@@ -176,7 +176,7 @@ class _Ending:
     passed: bool | None
     stopped: str
     blame: str
-    rules: list[tuple[bool, str]]
+    rules: list[tuple[str, str, str]]
     unfinished: list[Thought]
     notes: list[ScoreNote]
 
@@ -189,7 +189,7 @@ def _ending(test: Test | None, notes: list[ScoreNote]) -> _Ending | None:
         passed=test.target_passed,
         stopped=safe(test.stop_reason),
         blame=safe(f"{test.blame}: {test.blame_reason}") if test.blame else "",
-        rules=[(one.met, safe(f"{'must' if one.must else 'must not'}: {one.text}")) for one in test.criteria],
+        rules=[(one.state, one.verdict.capitalize(), safe(one.sentence)) for one in test.criteria],
         unfinished=steps(test.unfinished),
         notes=notes,
     )

@@ -1,0 +1,128 @@
+"""`ContractMetric`: did the assistant do all that it must, and nothing that it must not?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, ClassVar, Unpack
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.founded import FoundedMetric
+from vivavoce.metrics.judged.rules import (
+    RuleAnswer,
+    check_rules,
+    merged_rules,
+    rule_answers,
+    rule_findings,
+    rules_of,
+    rules_prompt,
+    rules_task,
+)
+from vivavoce.metrics.judging import JudgingOptions
+from vivavoce.metrics.ledger import tools_visible
+from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.question import Question
+from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.silence import score_of_silence
+from vivavoce.metrics.transcript import Transcript
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.verdict import Verdict, merged
+from vivavoce.models.custom import ModelLike
+from vivavoce.records.score import Finding
+
+
+class ContractReply(BaseModel):
+    """What the judge answers; subclasses know how many rules there are."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rules: list[RuleAnswer]
+    reasoning: str
+    confidence: float = Field(ge=0, le=1)
+
+
+@lru_cache(64)
+def contract_reply(count: int) -> type[ContractReply]:
+    """Return the class of an answer about so many rules."""
+    return create_model("ContractReply", __base__=ContractReply, rules=(rule_answers(count), ...))
+
+
+class ContractMetric(FoundedMetric):
+    """Judges whether everything in `must` happened and nothing in `must_not` did: true (1.0) or false.
+
+    The judge says of each rule, by its number, whether it happened, with evidence; code turns that into the verdict. A
+    rule in `must` for which there was no occasion counts neither way. Each rule is a finding: `criterion` for what must
+    happen, `prohibition` for what must not.
+
+    Where the verdict hangs on a quote that is not in the conversation, it is an error of the judge and no score.
+
+    Known failure: a rule that speaks of quality, such as "is polite", leaves the judge to say when it happened.
+    """
+
+    template: ClassVar[str] = "judged/contract.jinja"
+    own_variables: ClassVar[frozenset[str]] = frozenset(("rules",))
+    nothing: ClassVar[str] = "there was no occasion for any of the rules"
+
+    def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="contract",
+            description="Did the assistant do all that it must, and nothing that it must not?",
+            score_type="binary",
+        )
+        super().__init__(config, model, **options)
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """What a judge is told about rules."""
+        return {"rules": rules_prompt().hash}
+
+    def unmet(self, metric_input: MultiTurnEvaluationInput) -> str | None:
+        """Say that there is no rule."""
+        return None if rules_of(metric_input) else "needs must or must_not, and neither is given"
+
+    def question(
+        self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+    ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
+        """Return the class of an answer about a piece, and the rules; None where the assistant does nothing."""
+        del piece
+        if not written.answered:
+            return None
+        rules = rules_task(metric_input, tools_visible(metric_input, written))
+        return contract_reply(len(rules_of(metric_input))), {"rules": rules}
+
+    def unasked(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Return the result for silence: nothing happened of what must, and nothing of what must not."""
+        if self.scope != "conversation":
+            return super().unasked(metric_input)
+        return score_of_silence(self, metric_input, not metric_input.must)
+
+    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+        """Return whether all rules are kept."""
+        reply = question.parsed(answer, ContractReply)
+        check_rules(reply.rules, len(rules_of(question.metric_input)))
+        findings = list(rule_findings(question, reply.rules))
+        kept = _kept(findings)
+        reasoning = self.nothing if kept is None else reply.reasoning
+        return Verdict(kept, reasoning, reply.confidence, findings, turns=question.piece.judged)
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """Return the verdict over all pieces: what happened in one of them happened."""
+        versions = zip(*(verdict.findings for verdict in verdicts), strict=True)
+        findings = [merged_rules(about_one) for about_one in versions]
+        whole = merged(_kept(findings), verdicts, findings)
+        return whole if whole.score is not None else replace(whole, reasoning=self.nothing)
+
+    def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool:
+        """Say whether all rules would be kept with other findings."""
+        del verdict
+        return _kept(findings) is True
+
+
+def _kept(findings: Sequence[Finding]) -> bool | None:
+    """Say whether all rules are kept, None where there was no occasion for any."""
+    verdicts = [finding.state == "pass" for finding in findings if finding.state != "skip"]
+    return all(verdicts) if verdicts else None

@@ -1,0 +1,96 @@
+"""Numbered rules: what must happen and what must not. The judge says what happened, code what that means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from vivavoce.metrics.founded import CRITERION, PROHIBITION
+from vivavoce.metrics.prompts import Prompt, Wording, read_prompt
+from vivavoce.metrics.question import Question
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.records.score import Finding, FindingState
+
+HAPPENED: dict[str, tuple[str, FindingState]] = {
+    "yes": ("kept", "pass"),
+    "no": ("not kept", "fail"),
+    "no_occasion": ("no occasion", "skip"),
+}
+AVOIDED: dict[str, tuple[str, FindingState]] = {
+    "yes": ("not kept", "fail"),
+    "no": ("kept", "pass"),
+    "no_occasion": ("kept", "pass"),
+}
+"""What an answer means for what has to happen, and for what must not."""
+
+
+class RuleAnswer(BaseModel):
+    """What happened of one rule, by its number; `evidence` shows where."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    rule: int
+    evidence: list[str]
+    happened: Literal["yes", "no", "no_occasion"]
+
+
+@cache
+def rules_prompt() -> Prompt:
+    """Return what a judge is told about numbered rules."""
+    return read_prompt("judged/rules.jinja", frozenset(("rules", "visible")), None, {})
+
+
+def rules_task(metric_input: MultiTurnEvaluationInput, visible: bool) -> Wording | None:
+    """Return the task about the rules of a conversation, None where it has none; `visible` says whether calls are."""
+    rules = [rule for rule, _ in rules_of(metric_input)]
+    return Wording(rules_prompt().render({"rules": rules, "visible": visible}).rstrip()) if rules else None
+
+
+@lru_cache(64)
+def rule_answers(count: int) -> Any:
+    """Return the type of a list of answers, one for each of `count` rules."""
+    number: Any = Literal[tuple(range(1, count + 1))]
+    answer = create_model("RuleAnswer", __base__=RuleAnswer, rule=(number, ...))
+    return Annotated[list[answer], Field(min_length=count, max_length=count)]
+
+
+def check_rules(answers: Sequence[RuleAnswer], count: int) -> None:
+    """Check that each rule is answered once.
+
+    Raises:
+        ValueError: one is not, or twice.
+    """
+    numbers = sorted(answer.rule for answer in answers)
+    if numbers != list(range(1, count + 1)):
+        raise ValueError(f"answer each rule from 1 to {count} once; got {', '.join(map(str, numbers)) or 'none'}")
+
+
+def rule_findings(question: Question, answers: Sequence[RuleAnswer]) -> Iterator[Finding]:
+    """Yield a finding for each rule, in the order and the words in which the rules were given."""
+    ordered = sorted(answers, key=lambda answer: answer.rule)
+    for (rule, kind), answer in zip(rules_of(question.metric_input), ordered, strict=True):
+        verdict, state = (HAPPENED if kind == CRITERION else AVOIDED)[answer.happened]
+        yield question.finding(kind, rule, verdict, state, answer.evidence, data={"happened": answer.happened})
+
+
+def rules_of(metric_input: MultiTurnEvaluationInput) -> list[tuple[str, str]]:
+    """Return the rules of a conversation with their kinds: what has to happen, then what must not."""
+    return [
+        *((rule, CRITERION) for rule in metric_input.must),
+        *((rule, PROHIBITION) for rule in metric_input.must_not),
+    ]
+
+
+def merged_rules(versions: Sequence[Finding]) -> Finding:
+    """Return one finding of those about the same rule in several pieces: what happened in one of them happened."""
+    order: tuple[FindingState, ...] = ("fail", "pass") if versions[0].kind == PROHIBITION else ("pass", "fail")
+    state = next((state for state in order if any(one.state == state for one in versions)), "skip")
+    deciding = [one for one in versions if one.state == state]
+    turn = next((one.turn for one in deciding if one.turn is not None), None)
+    evidence = tuple(quote for one in versions for quote in one.evidence)
+    return versions[0].model_copy(
+        update={"verdict": deciding[0].verdict, "state": state, "turn": turn, "evidence": evidence}
+    )

@@ -1,0 +1,137 @@
+"""The ledger: the calls of a conversation that may have changed something, each with its result and what came before.
+
+A judge that reads in haste believes what the assistant says it did. Beside the ledger it compares values instead.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import cast
+
+from vivavoce.messages import AnyMessage, ToolCall
+from vivavoce.metrics.transcript import Transcript, named, quoted, written_arguments
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.records.counting import turn_label
+from vivavoce.records.failure import shorten
+
+WORDS = 240
+"""Characters that the ledger shows of an error, and of the user's message before a call."""
+
+READS = frozenset(
+    """
+    browse calculate check compare compute convert count describe display estimate exists explain fetch find get has
+    help inspect is list load lookup look ping preview query quote read recall recommend retrieve search
+    see show status suggest summarize think translate validate verify view whoami
+    """.split()  # noqa: SIM905
+)
+"""Verbs in the name of a tool that only reads."""
+
+WRITES = frozenset(
+    """
+    add apply approve assign block book buy cancel change charge close confirm create delete disable edit enable
+    execute insert issue lock make modify move pay patch post purchase put redeem refund register reject remove
+    rename replace reschedule reserve reset return revoke save schedule send set submit transfer unblock unlock
+    update upgrade upload write
+    """.split()  # noqa: SIM905
+)
+"""Verbs in the name of a tool that changes something."""
+
+HANDS_OVER = frozenset(("agent", "agents", "escalate", "handoff", "human", "humans", "operator", "supervisor"))
+"""Words in the name of a tool that ends in somebody else's hands: it changes who talks, and no data."""
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_FAILED = re.compile(r"[\s\[(]*(error|exception|failed|failure|traceback)\b", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Act:
+    """A call that may have changed something; `reference` is that of the transcript, as `c2`."""
+
+    reference: str
+    turn: int | None
+    call: ToolCall
+    user_words: str
+    result: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether its result says that it failed."""
+        return self.result is not None and fails(self.result)
+
+    @property
+    def line(self) -> str:
+        """The act on one line, with all that others wrote in it quoted."""
+        call = f"{self.reference} {named(self.call.name)}"
+        if self.failed:
+            return f"{call} failed: {quoted(shorten(self.result, WORDS))}"
+        outcome = "has no result" if self.result is None else "succeeded"
+        return f"{call} {written_arguments(self.call.function.arguments)} {outcome}"
+
+
+def lines(acts: Sequence[Act]) -> Iterator[str]:
+    """Yield the lines of a ledger: the acts of each turn below what the user said in it."""
+    for turn, group in groupby(acts, key=lambda act: act.turn):
+        of_turn = list(group)
+        words = of_turn[0].user_words
+        after = f", after the user said {quoted(shorten(words, WORDS))}" if words else ""
+        yield f"{turn_label(turn)}{after}:"
+        yield from (f"- {act.line}" for act in of_turn)
+
+
+def ledger(messages: Sequence[AnyMessage]) -> list[Act]:
+    """Return the calls of a conversation that may have changed something, by the names of their tools."""
+    acts: list[Act] = []
+    by_id: dict[str | None, Act | None] = {}
+    count, turn, user_words = 0, None, ""
+    for message in messages:
+        if message.role == "user":
+            turn = 0 if turn is None else turn + 1
+            user_words = message.text
+        elif message.role == "tool":
+            if act := by_id.get(message.tool_call_id):
+                act.result = message.text
+        elif message.role == "assistant":
+            for call in message.tool_calls or ():
+                act = Act(f"c{count}", turn, call, user_words) if may_change(call.name) else None
+                count += 1
+                if call.id:
+                    by_id[call.id] = act  # an id may come again, for a later call
+                if act is not None:
+                    acts.append(act)
+    return acts
+
+
+def may_change(name: str) -> bool:
+    """Say whether a tool of that name may change something: the first verb decides, and without one it may."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    if not HANDS_OVER.isdisjoint(words):
+        return False
+    return next((word in WRITES for word in words if word in WRITES or word in READS), True)
+
+
+def fails(result: str) -> bool:
+    """Say whether the result of a call says that it failed: it begins so, or is JSON with an error in it."""
+    if _FAILED.match(result):
+        return True
+    if not result.lstrip().startswith("{"):
+        return False
+    try:
+        found: object = json.loads(result)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(found, dict):
+        return False
+    fields = {str(key).lower(): value for key, value in cast("dict[object, object]", found).items()}
+    return bool(fields.get("error")) or fields.get("success") is False or fields.get("status") in ("error", "failed")
+
+
+def tools_visible(metric_input: MultiTurnEvaluationInput, written: Transcript) -> bool:
+    """Say whether a judge sees the tool calls of a conversation, so that what has no call was not done.
+
+    It does where there are calls, or where the context says under `tools` which tools the assistant has.
+    """
+    return written.shown.tools and bool(written.calls or (metric_input.context or {}).get("tools"))
