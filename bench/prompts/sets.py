@@ -18,7 +18,9 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
+BESIDE = [folder / "shared" / "data" for folder in Path(__file__).parents[3:]]
+DATA = next((folder for folder in BESIDE if folder.is_dir()), BESIDE[0])
+"""Beside the project, or beside a folder that it lies in, as one with several working trees."""
 HALVES = ("choose", "report")
 
 Row = dict[str, Any]
