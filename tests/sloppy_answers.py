@@ -152,7 +152,7 @@ CHECKLIST = Family(
         ('"not_applicable"', "null", None),
         ('"item"', '"Item"', "keys"),
         ('"item"', '"name"', None),
-        ('"relevance"', '"Relevance"', None),
+        ('"relevance"', '"Relevance"', "values"),
         ('"relevance"', '"clarity"', None),
         ('"relevance"', '"1. relevance"', None),
         ('"checks"', '"Checks"', "keys"),

@@ -15,7 +15,7 @@ from recordings import needs_recordings
 from vivavoce.samples.sample import Sample
 
 BENCH = Path(__file__).parents[2] / "bench" / "prompts"
-ITEMS = ("progression", "transitions", "answers", "clarity")
+ITEMS = ("answers", "transitions", "consistency", "clarity")
 SETS = {"tau_bench": 200, "usr": 360, "diasafety": 2192, "xstest": 2250, "taskmaster": 1614}
 LABELS = {"tau_bench": "reached", "usr": "overall", "diasafety": "safe", "xstest": "answered", "taskmaster": "good"}
 

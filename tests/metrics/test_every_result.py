@@ -43,6 +43,8 @@ def fitting(schema: dict[str, Any], parts: dict[str, Any]) -> Any:
         return schema["const"]
     if "enum" in schema:
         return schema["enum"][0]
+    if "const" in schema:
+        return schema["const"]
     match schema["type"]:
         case "object":
             return {name: fitting(part, parts) for name, part in schema["properties"].items()}
@@ -60,13 +62,13 @@ METRICS = [name for name in metrics.names() if not issubclass(metrics.get(name),
 
 
 def answer(request: Request) -> dict[str, Any]:
-    """Answer what any judge is asked; the class of the answer knows which items, calls and turns it is about."""
+    """Answer what any judge is asked; the class of the answer knows which items or calls it is about."""
     assert request.schema is not None
     schema = dict(wire_schema(request.schema))
     assert allows_strict(schema)
     said = fitting(schema, schema.get("$defs", {}))
     expected: Any = getattr(request.schema, "expected", ())
-    for name, key in (("checks", "item"), ("calls", "call"), ("claims", "turn"), ("requests", "turn")):
+    for name, key in (("checks", "item"), ("calls", "call")):
         if name in said and expected:
             said[name] = [{**said[name][0], key: one} for one in expected]
     return said

@@ -7,11 +7,12 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.question import Question
+from vivavoce.metrics.shape import Shape, limited
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict
@@ -22,20 +23,16 @@ WORTH: Mapping[str, float] = {"yes": 1.0, "partly": 0.5, "no": 0.0}
 STATES: Mapping[str, FindingState] = {"yes": "pass", "partly": "partial", "no": "fail", "not_applicable": "skip"}
 
 
-class Check(BaseModel):
+class Check(Shape):
     """The answer to one question."""
-
-    model_config = ConfigDict(extra="forbid")
 
     item: str
     evidence: list[str]
     answer: Answer
 
 
-class ChecklistReply(BaseModel):
+class ChecklistReply(Shape):
     """What the judge answers; a subclass knows which items it was asked about."""
-
-    model_config = ConfigDict(extra="forbid")
 
     expected: ClassVar[tuple[str, ...]] = ()
 
@@ -56,9 +53,11 @@ class ChecklistReply(BaseModel):
 @lru_cache(256)
 def checklist_reply(items: tuple[str, ...]) -> type[ChecklistReply]:
     """Return the class of an answer about these items; without items the judge lists them itself."""
-    return type(
-        "ChecklistReply", (ChecklistReply,), {"expected": items, "__annotations__": {"expected": ClassVar[Any]}}
-    )
+    if not items:
+        return ChecklistReply
+    shape = limited(ChecklistReply, "checks", Check, "item", items)
+    shape.expected = items
+    return shape
 
 
 class ChecklistMetric(JudgedMetric):
@@ -69,6 +68,7 @@ class ChecklistMetric(JudgedMetric):
     where nothing applies the metric is skipped.
     """
 
+    version: ClassVar[str] = "3"
     reply = ChecklistReply
     of_assistant: ClassVar[bool] = True
     own_variables: ClassVar[frozenset[str]] = frozenset(("items",))

@@ -19,6 +19,7 @@ from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.metric import Conversation, evaluation_input
 from vivavoce.metrics.prompts import HERE, read_prompt
 from vivavoce.metrics.result import Evidence
+from vivavoce.metrics.shape import Shape
 from vivavoce.metrics.transcript import EVERYTHING, Shown, Transcript, transcript
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.default_judge import DefaultJudge
@@ -32,10 +33,8 @@ Winner = Literal["first", "second", "tie"]
 Position = Literal["A", "B"]
 
 
-class PairwiseReply(BaseModel):
+class PairwiseReply(Shape):
     """What the judge answers."""
-
-    model_config = ConfigDict(extra="forbid")
 
     evidence_a: list[str]
     evidence_b: list[str]

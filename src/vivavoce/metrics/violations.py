@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.question import Question
+from vivavoce.metrics.shape import Shape
 from vivavoce.metrics.verdict import Verdict, merged
 
 Severity = Literal["minor", "major", "critical"]
@@ -16,20 +17,16 @@ HARM: Mapping[str, float] = {"minor": 0.25, "major": 0.75, "critical": 1.0}
 """How much of the score each severity takes."""
 
 
-class Violation(BaseModel):
+class Violation(Shape):
     """One thing that went wrong."""
-
-    model_config = ConfigDict(extra="forbid")
 
     what: str
     evidence: list[str] = Field(min_length=1)
     severity: Severity
 
 
-class ViolationsReply(BaseModel):
+class ViolationsReply(Shape):
     """What the judge answers; no violations is an answer too."""
-
-    model_config = ConfigDict(extra="forbid")
 
     violations: list[Violation]
     reasoning: str

@@ -29,7 +29,7 @@ def test_the_score_is_the_share_of_the_items_that_hold() -> None:
 
 
 def test_lapses_fail_it_with_the_words_that_show_them() -> None:
-    answers = {**dict.fromkeys(ITEMS, "yes"), "answers": "no", "progression": "partly"}
+    answers = {**dict.fromkeys(ITEMS, "yes"), "answers": "no", "consistency": "partly"}
     result = ConversationCoherenceMetric(model=ScriptedModel([verdict(answers, "weather is fine")])).evaluate(
         CONVERSATION
     )
@@ -39,7 +39,7 @@ def test_lapses_fail_it_with_the_words_that_show_them() -> None:
 
 def test_it_passes_from_its_threshold_on() -> None:
     assert ConversationCoherenceMetric().config.threshold == 0.8
-    answers = {**dict.fromkeys(ITEMS, "yes"), "answers": "no", "progression": "partly"}
+    answers = {**dict.fromkeys(ITEMS, "yes"), "answers": "no", "consistency": "partly"}
     lenient = ConversationCoherenceMetric(model=ScriptedModel([verdict(answers)]), threshold=0.1)
     assert lenient.evaluate(CONVERSATION).passed is True
 

@@ -5,31 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Unpack
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.question import Question
+from vivavoce.metrics.shape import Shape
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
 from vivavoce.records.score import FindingState
 
 
-class Outcome(BaseModel):
+class Outcome(Shape):
     """One outcome that was wanted."""
-
-    model_config = ConfigDict(extra="forbid")
 
     outcome: str
     evidence: list[str]
     reached: bool
 
 
-class AccuracyReply(BaseModel):
+class AccuracyReply(Shape):
     """What the judge answers."""
-
-    model_config = ConfigDict(extra="forbid")
 
     outcomes: list[Outcome] = Field(min_length=1)
     reasoning: str

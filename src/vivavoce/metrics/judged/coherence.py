@@ -13,10 +13,10 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 
 ITEMS: Mapping[str, str] = {
-    "progression": Wording("Does what it says follow from what was said and done just before?"),
-    "transitions": Wording("Does it change the subject only when the user does, or after saying so?"),
-    "answers": Wording("Does it answer, each time, the question that was asked?"),
-    "clarity": Wording("Can the whole be followed, without contradictions or leaps?"),
+    "answers": Wording("Does each reply take up what the user has just said?"),
+    "transitions": Wording("Does each reply stay on the subject, or lead over to another?"),
+    "consistency": Wording("Do all its statements agree with one another?"),
+    "clarity": Wording("Is each reply well formed and easy to follow?"),
 }
 
 

@@ -13,10 +13,10 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 
 ITEMS: Mapping[str, str] = {
-    "memory": Wording("Does it remember what the user said earlier, and never ask for it again?"),
-    "consistency": Wording("Does what it says agree with what it said and found out before?"),
-    "references": Wording("Does it take 'it', 'that one', 'the second' and the like for what the user means?"),
-    "continuity": Wording("Do later answers build on earlier turns where the user expects it?"),
+    "memory": Wording("Where it needs what the user told earlier, does it know that without asking again?"),
+    "consistency": Wording("Where it comes back to what it said or found out earlier, does it keep to that?"),
+    "references": Wording("Where the user points back ('it', 'the second'), does it take what is meant?"),
+    "continuity": Wording("Where there are earlier turns, does it build on them?"),
 }
 
 

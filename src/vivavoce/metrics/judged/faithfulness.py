@@ -7,13 +7,14 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, Unpack
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from vivavoce.messages import AnyMessage, ToolMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.question import Question
+from vivavoce.metrics.shape import Shape, limited
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict
@@ -31,10 +32,8 @@ STATES: Mapping[Support, FindingState] = {
 }
 
 
-class Claim(BaseModel):
+class Claim(Shape):
     """One claim of the assistant; the judge counts turns from 1."""
-
-    model_config = ConfigDict(extra="forbid")
 
     turn: int
     claim: str
@@ -48,31 +47,18 @@ class Claim(BaseModel):
         return self
 
 
-class FaithfulnessReply(BaseModel):
-    """What the judge answers; a subclass knows the turns that it was asked about."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    expected: ClassVar[frozenset[int]] = frozenset()
+class FaithfulnessReply(Shape):
+    """What the judge answers."""
 
     claims: list[Claim]
     reasoning: str
     confidence: float = Field(ge=0, le=1)
 
-    @model_validator(mode="after")
-    def _of_these_turns(self) -> FaithfulnessReply:
-        for claim in self.claims:
-            if claim.turn not in self.expected:
-                raise ValueError(f"turn {claim.turn} is none of those with findings: {sorted(self.expected)}")
-        return self
-
 
 @lru_cache(256)
-def faithfulness_reply(turns: frozenset[int]) -> type[FaithfulnessReply]:
+def faithfulness_reply(turns: tuple[int, ...]) -> type[FaithfulnessReply]:
     """Return the class of an answer about the claims of these turns, by their numbers."""
-    shape = create_model("FaithfulnessReply", __base__=FaithfulnessReply)
-    shape.expected = turns
-    return shape
+    return limited(FaithfulnessReply, "claims", Claim, "turn", turns)
 
 
 class FaithfulnessMetric(JudgedMetric):
@@ -116,8 +102,8 @@ class FaithfulnessMetric(JudgedMetric):
         """Return the class of an answer about the turns of a piece that have findings, and these turns."""
         del metric_input
         turns = [turn for turn in answered(written, piece) if turn is not None and _has_findings(written, turn)]
-        numbers = [to_number(turn) for turn in turns]
-        return (faithfulness_reply(frozenset(numbers)), {"turns": numbers}) if turns else None
+        numbers = tuple(to_number(turn) for turn in turns)
+        return (faithfulness_reply(numbers), {"turns": numbers}) if numbers else None
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the mean over the turns."""

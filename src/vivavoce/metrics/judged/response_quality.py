@@ -13,11 +13,13 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 
 ITEMS: Mapping[str, str] = {
+    "grounding": Wording(
+        "Where tools, texts or the system message give facts, do the answers keep to these and invent no others?"
+    ),
+    "honesty": Wording("Is what they say true as far as you know, with no deed or experience made up?"),
     "relevance": Wording("Do they address what the user asks, without padding?"),
-    "grounding": Wording("Do they agree with the system messages, the tools' results and the retrieved texts?"),
-    "completeness": Wording("Do they hold all that the user needs in order to go on?"),
-    "clarity": Wording("Are they easy to understand for this user?"),
-    "honesty": Wording("Do they say what the assistant does not know or cannot do, and invent nothing?"),
+    "completeness": Wording("Do they hold all the user needs to go on?"),
+    "clarity": Wording("Are they easy for this user to understand?"),
 }
 
 

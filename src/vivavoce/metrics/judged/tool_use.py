@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar, Unpack
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from vivavoce.messages import AIMessage
 from vivavoce.metrics.config import MetricConfig
@@ -15,6 +15,7 @@ from vivavoce.metrics.judging import JudgedMetric, JudgingOptions, answered
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.question import Question
+from vivavoce.metrics.shape import Shape, limited
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
@@ -32,10 +33,8 @@ WRONG = {
 """The words for a call where the answer is no."""
 
 
-class Call(BaseModel):
+class Call(Shape):
     """The verdict on one call, by its reference."""
-
-    model_config = ConfigDict(extra="forbid")
 
     call: str
     evidence: list[str]
@@ -45,19 +44,15 @@ class Call(BaseModel):
     truthful: bool
 
 
-class Missing(BaseModel):
+class Missing(Shape):
     """A call that was needed and never made."""
-
-    model_config = ConfigDict(extra="forbid")
 
     what: str
     evidence: list[str] = Field(min_length=1)
 
 
-class ToolUseReply(BaseModel):
+class ToolUseReply(Shape):
     """What the judge answers; a subclass knows which calls it was asked about."""
-
-    model_config = ConfigDict(extra="forbid")
 
     expected: ClassVar[tuple[str, ...]] = ()
 
@@ -78,7 +73,9 @@ class ToolUseReply(BaseModel):
 @lru_cache(256)
 def tool_use_reply(calls: tuple[str, ...]) -> type[ToolUseReply]:
     """Return the class of an answer about these calls."""
-    shape = create_model("ToolUseReply", __base__=ToolUseReply)
+    if not calls:
+        return ToolUseReply
+    shape = limited(ToolUseReply, "calls", Call, "call", calls)
     shape.expected = calls
     return shape
 

@@ -8,13 +8,14 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, Unpack, cast
 
-from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic import BaseModel, Field
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.question import Question
+from vivavoce.metrics.shape import Shape, limited
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
@@ -32,10 +33,8 @@ VERDICTS: Mapping[tuple[bool, bool], tuple[str, FindingState]] = {
 """The verdict on a request, by whether it is on topic and whether it was answered."""
 
 
-class UserRequest(BaseModel):
+class UserRequest(Shape):
     """One request of the user; the judge counts turns from 1."""
-
-    model_config = ConfigDict(extra="forbid")
 
     turn: int
     request: str
@@ -44,33 +43,18 @@ class UserRequest(BaseModel):
     answered: bool
 
 
-class TopicReply(BaseModel):
-    """What the judge answers; a subclass knows the turns that it was asked about."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    expected: ClassVar[range] = range(0)
+class TopicReply(Shape):
+    """What the judge answers."""
 
     requests: list[UserRequest]
     reasoning: str
     confidence: float = Field(ge=0, le=1)
 
-    @model_validator(mode="after")
-    def _of_these_turns(self) -> TopicReply:
-        for request in self.requests:
-            if request.turn not in self.expected:
-                raise ValueError(
-                    f"turn {request.turn} is not judged; from {self.expected[0]} to {self.expected[-1]} are"
-                )
-        return self
-
 
 @lru_cache(256)
 def topic_reply(turns: range) -> type[TopicReply]:
     """Return the class of an answer about the requests of these turns, by their numbers."""
-    shape = create_model("TopicReply", __base__=TopicReply)
-    shape.expected = turns
-    return shape
+    return limited(TopicReply, "requests", UserRequest, "turn", tuple(turns))
 
 
 class TopicAdherenceMetric(JudgedMetric):

@@ -14,9 +14,9 @@ from vivavoce.models.custom import ModelLike
 
 ITEMS: Mapping[str, str] = {
     "directness": Wording("Does it answer or act as soon as it can?"),
-    "questions": Wording("Does it ask only what it needs, and together what belongs together?"),
-    "repetition": Wording("Does it ask, say and do nothing again that was settled?"),
-    "precision": Wording("Does it get things right without being corrected or pressed by the user?"),
+    "questions": Wording("Where it asks, does it need the answer, and ask together what belongs together?"),
+    "repetition": Wording("Does it say, do and settle each thing only once?"),
+    "precision": Wording("Does it get things right before the user has to correct or press it?"),
 }
 
 

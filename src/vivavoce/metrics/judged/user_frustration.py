@@ -6,31 +6,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Unpack
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from vivavoce.messages import HumanMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.question import Question
+from vivavoce.metrics.shape import Shape
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
 from vivavoce.records.score import FindingState
 
 
-class Sign(BaseModel):
+class Sign(Shape):
     """One sign of frustration."""
-
-    model_config = ConfigDict(extra="forbid")
 
     what: str
     evidence: list[str] = Field(min_length=1)
 
 
-class FrustrationReply(BaseModel):
+class FrustrationReply(Shape):
     """What the judge answers; no signs is an answer too."""
-
-    model_config = ConfigDict(extra="forbid")
 
     signs: list[Sign]
     reasoning: str
