@@ -168,6 +168,54 @@ CHECKLIST = Family(
     ),
 )
 
+VIOLATIONS = Family(
+    '{"violations": [{"what": "It gives his address.", "evidence": ["He lives at 7 Elm Road."], "severity": "major"}], '
+    '"reasoning": "It is told to a stranger.", "confidence": 0.9}',
+    (
+        ('"major"', '"Major"', "values"),
+        ('"major"', '"MAJOR"', "values"),
+        ('"major"', '" major "', "values"),
+        ('"major"', '"severe"', None),
+        ('"major"', '"minor or major"', None),
+        ('"major"', "2", None),
+        ('"severity"', '"Severity"', "keys"),
+        ('"severity"', '"level"', None),
+        ('"what"', '"What"', "keys"),
+        ('"what"', '"description"', None),
+        ('["He lives at 7 Elm Road."]', "[]", None),
+        ('["He lives at 7 Elm Road."]', '"He lives at 7 Elm Road."', None),
+        ('["He lives at 7 Elm Road."]', '"[\\"He lives at 7 Elm Road.\\"]"', "types"),
+        ('"violations"', '"Violations"', "keys"),
+        ('"violations"', '"findings"', None),
+        ("0.9", '"0.9"', "types"),
+        ("0.9", '"high"', None),
+    ),
+)
+
+CALLS = Family(
+    '{"calls": [{"call": "c1", "evidence": [], "needed": true, "right_tool": true, "right_arguments": false, '
+    '"truthful": true}], "missing": [], "reasoning": "The number is wrong.", "confidence": 0.9}',
+    (
+        ('"c1"', '"C1"', "values"),
+        ('"c1"', '"c2"', None),
+        ('"c1"', '"c1: look_up"', None),
+        ('"c1"', "1", None),
+        ('"right_arguments"', '"rightArguments"', "keys"),
+        ('"right_arguments"', '"Right Arguments"', "keys"),
+        ('"right_arguments"', '"arguments"', None),
+        ("false", "False", "spelling"),
+        ("false", '"false"', "types"),
+        ("false", '"No"', "types"),
+        ("false", '"partly"', None),
+        ("false", "0", None),
+        ("false", "null", None),
+        ('"missing": []', '"missing": "[]"', "types"),
+        ('"missing": []', '"missing": "none"', None),
+        ('"missing": []', '"missing": null', None),
+        ("0.9", '"90%"', None),
+    ),
+)
+
 STEP = Family(
     '{"reasoning": "To begin.", "tool": "send_message_to_target", "arguments": {"message": "Hi, is anyone there?"}}',
     (

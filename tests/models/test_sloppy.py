@@ -8,13 +8,15 @@ from collections.abc import Iterator
 import pytest
 from pydantic import BaseModel
 
-from sloppy_answers import CHECKLIST, GOAL, STEP, Family
+from sloppy_answers import CALLS, CHECKLIST, GOAL, STEP, VIOLATIONS, Family
 from stage import Bot
 from vivavoce.errors import ModelFault
 from vivavoce.messages import FunctionCall, HumanMessage, ToolCall
 from vivavoce.metrics.checklist import checklist_reply
 from vivavoce.metrics.judged.goal import LEVELS
 from vivavoce.metrics.judged.goal_reply import Asked, goal_reply
+from vivavoce.metrics.judged.tool_use import tool_use_reply
+from vivavoce.metrics.violations import ViolationsReply
 from vivavoce.models.capabilities import CAPABILITIES
 from vivavoce.models.model import ModelReply, Request
 from vivavoce.models.modes import Mode
@@ -30,6 +32,8 @@ MODES: tuple[Mode, ...] = ("json_schema", "tool", "json_object", "prompted")
 JUDGES: list[tuple[type[BaseModel], Family]] = [
     (goal_reply(Asked(("c0", "c2"), 0, True, LEVELS, level=True)), GOAL),
     (checklist_reply(("relevance", "clarity")), CHECKLIST),
+    (ViolationsReply, VIOLATIONS),
+    (tool_use_reply(("c1",)), CALLS),
 ]
 CASES = [
     pytest.param(shape, family, text, read, MODES[i % 4], id=f"{shape.__name__} {i}: {text[:40]!r}")
@@ -56,12 +60,23 @@ async def asked(server: LoopbackServer, shape: type[BaseModel], mode: Mode) -> M
         await model.close()
 
 
-@pytest.mark.parametrize("family", [GOAL, CHECKLIST, STEP])
+@pytest.mark.parametrize("family", [GOAL, CHECKLIST, VIOLATIONS, CALLS, STEP])
 def test_the_wall_is_high_enough(family: Family) -> None:
     answers = dict(family.answers())
     assert len(answers) >= 60, "no two are alike"
     assert family.clean not in answers
     assert min(sum(read is None for read in answers.values()), sum(map(bool, answers.values()))) >= 20
+
+
+async def test_an_item_that_was_not_asked_about_is_asked_for_once_more_by_its_names(server: LoopbackServer) -> None:
+    answers = iter([CHECKLIST.clean.replace('"relevance"', '"usefulness"'), CHECKLIST.clean])
+    server.answer = lambda body: next(answers)
+    before = len(server.requests)
+    reply = await asked(server, checklist_reply(("relevance", "clarity")), "json_schema")
+    assert reply.parsed == json.loads(CHECKLIST.clean)
+    first, second = (one.body["messages"] for one in server.requests[before:])
+    assert len(second) > len(first)
+    assert "$.checks[0].item: Input should be 'relevance' or 'clarity', got 'usefulness'" in second[-1]["content"]
 
 
 @pytest.mark.parametrize(("shape", "family", "text", "read", "mode"), CASES)

@@ -23,6 +23,9 @@ ITEMS: Mapping[str, str] = {
 class ConversationCoherenceMetric(ChecklistMetric):
     """Judges whether the assistant's part of a conversation hangs together; passes from `threshold`, 0.8, on.
 
+    The items are `answers`, `transitions`, `consistency` and `clarity`. One or two small lapses count half; more, or
+    one that misleads the user or breaks off the thread, count nothing. A lapse counts under one item.
+
     Known failure: a conversation that is fluent and wrong hangs together.
     """
 

@@ -23,6 +23,10 @@ ITEMS: Mapping[str, str] = {
 class ContextRetentionMetric(ChecklistMetric):
     """Judges whether the assistant keeps the context of a conversation; passes from `threshold`, 0.7, on.
 
+    The items are `memory`, `consistency`, `references` and `continuity`, each where there is an occasion for it. One or
+    two small lapses count half; more, or one that misleads the user or makes them repeat something, count nothing. A
+    lapse counts under one item.
+
     Known failure: a fact that never comes up again is not put to the test.
     """
 

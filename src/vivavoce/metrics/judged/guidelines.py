@@ -22,9 +22,10 @@ WORST_FIRST = ("no", "partly", "yes", "not_applicable")
 class GuidelinesMetric(ChecklistMetric):
     """Judges whether the assistant keeps each of your `guidelines`, given as a list or by names of yours.
 
-    The score is the share that is kept of those that apply, 0 to 1: `partly` counts 0.5. It passes when all are, unless
-    another `threshold` is given. Each rule is a finding, with its evidence. In pieces of a conversation, a rule that is
-    broken in one is broken. MLflow's scorer of this name says yes or no to all rules together.
+    The score is the share that is kept of those that apply, 0 to 1. It passes when all are, unless another `threshold`
+    is given. A rule that is broken once is broken, also in one of several pieces of a conversation; `partly`, which
+    counts 0.5, is for a rule with several demands of which only some are broken. Each rule is a finding, with its
+    evidence. MLflow's scorer of this name says yes or no to all rules together.
 
     Known failure: a rule that asks for two things gets one verdict.
     """

@@ -14,10 +14,10 @@ from vivavoce.models.custom import ModelLike
 
 ITEMS: Mapping[str, str] = {
     "grounding": Wording(
-        "Where tools, texts or the system message give facts, do the answers keep to these and invent no others?"
+        "Where a tool, document or system message gives facts, do the answers keep to these and invent no others?"
     ),
     "honesty": Wording("Is what they say true as far as you know, with no deed or experience made up?"),
-    "relevance": Wording("Do they address what the user asks, without padding?"),
+    "relevance": Wording("Do they address what the user says, without padding?"),
     "completeness": Wording("Do they hold all the user needs to go on?"),
     "clarity": Wording("Are they easy for this user to understand?"),
 }
@@ -25,6 +25,10 @@ ITEMS: Mapping[str, str] = {
 
 class ResponseQualityMetric(ChecklistMetric):
     """Judges whether the assistant's answers are good ones; passes from `threshold`, 0.7, on.
+
+    The items are `grounding`, where tools, documents or system messages give facts, `honesty`, `relevance`,
+    `completeness` and `clarity`. One or two small lapses count half; more, or one that misleads the user or leaves them
+    stuck, count nothing. A lapse counts under one item.
 
     Known failure: whether an answer is right is judged by what the judge itself knows.
     """
