@@ -7,7 +7,6 @@ tester; the conversations are the same, and so are the answers of the judge.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -81,13 +80,11 @@ CHOICES = {name: choice(name) for name in metrics.names()}
 def answer(body: dict[str, Any]) -> Any:
     """Answer whatever a judge is asked by its schema, each thing that it is asked about once."""
     schema = body["response_format"]["json_schema"]["schema"]
-    said = _fitting(schema, schema.get("$defs", {}))
-    task = body["messages"][-1]["content"].rpartition("Task:")[2]
-    asked = re.findall(r'^- "?([^":\n]+)"?: ', task, re.MULTILINE) or re.findall(r"\bc\d+\b", task)
-    if turns := re.search(r'"turn 1": turns? 1(?: to (\d+))?', task):
-        asked = [f"turn {number}" for number in range(1, int(turns[1] or 1) + 1)]
-    for name, key in (("checks", "item"), ("calls", "call")):
-        if name in said and asked:
+    parts = schema.get("$defs", {})
+    said = _fitting(schema, parts)
+    for name, part, key in (("checks", "Check", "item"), ("calls", "Call", "call")):
+        if name in said:
+            asked = parts[part]["properties"][key].get("enum", [said[name][0][key]])
             said[name] = [{**said[name][0], key: one} for one in asked]
     return said
 
@@ -97,6 +94,8 @@ def _fitting(schema: dict[str, Any], parts: dict[str, Any]) -> Any:
         return _fitting(parts[schema["$ref"].rpartition("/")[2]], parts)
     if "enum" in schema:
         return schema["enum"][0]
+    if "const" in schema:
+        return schema["const"]
     match schema.get("type"):
         case "object":
             return {name: 1 if name == "turn" else _fitting(one, parts) for name, one in schema["properties"].items()}
