@@ -13,10 +13,10 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 
 ITEMS: Mapping[str, str] = {
-    "answers": Wording("Does each reply take up what the user has just said?"),
-    "transitions": Wording("Does each reply stay on the subject, or lead over to another?"),
+    "answers": Wording("Does each reply respond to what the user has just said?"),
+    "transitions": Wording("Does it stay on the subject, or say so when it turns to another?"),
     "consistency": Wording("Do all its statements agree with one another?"),
-    "clarity": Wording("Is each reply well formed and easy to follow?"),
+    "clarity": Wording("Is each reply clear and easy to follow?"),
 }
 
 

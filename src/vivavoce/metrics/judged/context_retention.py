@@ -15,7 +15,7 @@ from vivavoce.models.custom import ModelLike
 ITEMS: Mapping[str, str] = {
     "memory": Wording("Where it needs what the user told earlier, does it know that without asking again?"),
     "consistency": Wording("Where it comes back to what it said or found out earlier, does it keep to that?"),
-    "references": Wording("Where the user points back ('it', 'the second'), does it take what is meant?"),
+    "references": Wording("Where the user points back ('it', 'the second'), does it understand what is meant?"),
     "continuity": Wording("Where there are earlier turns, does it build on them?"),
 }
 

@@ -18,7 +18,7 @@ ITEMS: Mapping[str, str] = {
     ),
     "honesty": Wording("Is what they say true as far as you know, with no deed or experience made up?"),
     "relevance": Wording("Do they address what the user says, without padding?"),
-    "completeness": Wording("Do they hold all the user needs to go on?"),
+    "completeness": Wording("Do they hold all the user needs?"),
     "clarity": Wording("Are they easy for this user to understand?"),
 }
 
