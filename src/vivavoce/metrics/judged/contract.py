@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar, Unpack
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel, Field, create_model
 
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.founded import FoundedMetric
@@ -26,6 +26,7 @@ from vivavoce.metrics.ledger import tools_visible
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.question import Question
 from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.shape import Shape
 from vivavoce.metrics.silence import score_of_silence
 from vivavoce.metrics.transcript import Transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
@@ -34,10 +35,8 @@ from vivavoce.models.custom import ModelLike
 from vivavoce.records.score import Finding
 
 
-class ContractReply(BaseModel):
+class ContractReply(Shape):
     """What the judge answers; subclasses know how many rules there are."""
-
-    model_config = ConfigDict(extra="forbid")
 
     rules: list[RuleAnswer]
     reasoning: str

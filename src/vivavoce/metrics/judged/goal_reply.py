@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
 from vivavoce.metrics.judged.rules import RuleAnswer, check_rules, rule_answers
+from vivavoce.metrics.shape import Shape
 
 
 class Asked(NamedTuple):
@@ -20,10 +21,8 @@ class Asked(NamedTuple):
     level: bool
 
 
-class Criterion(BaseModel):
+class Criterion(Shape):
     """One outcome that the goal requires."""
-
-    model_config = ConfigDict(extra="forbid")
 
     outcome: str
     kind: Literal["change", "fact", "refusal"]
@@ -31,10 +30,8 @@ class Criterion(BaseModel):
     met: bool
 
 
-class Change(BaseModel):
+class Change(Shape):
     """A call that changed something; subclasses know the calls."""
-
-    model_config = ConfigDict(extra="forbid")
 
     call: str
     asked: str
@@ -42,10 +39,8 @@ class Change(BaseModel):
     verdict: Literal["undone", "forbidden", "not_wanted", "wrong_value", "wanted"]
 
 
-class Breach(BaseModel):
+class Breach(Shape):
     """Another rule of the policy that was broken, or a false statement."""
-
-    model_config = ConfigDict(extra="forbid")
 
     what: str
     evidence: list[str]

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import Field, create_model
 
 from vivavoce.metrics.founded import CRITERION, PROHIBITION
 from vivavoce.metrics.prompts import Prompt, Wording, read_prompt
 from vivavoce.metrics.question import Question
+from vivavoce.metrics.shape import Shape
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.records.score import Finding, FindingState
 
@@ -27,10 +28,8 @@ AVOIDED: dict[str, tuple[str, FindingState]] = {
 """What an answer means for what has to happen, and for what must not."""
 
 
-class RuleAnswer(BaseModel):
+class RuleAnswer(Shape):
     """What happened of one rule, by its number; `evidence` shows where."""
-
-    model_config = ConfigDict(extra="forbid")
 
     rule: int
     evidence: list[str]
