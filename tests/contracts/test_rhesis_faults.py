@@ -232,8 +232,8 @@ def order_status(number: int) -> dict[str, Any]:
 def test_a_tool_of_ones_own_is_offered_called_and_kept() -> None:
     model = player(call("order_status", number=1042), say("Where is 1042?"))
     result = held(model, tools=[order_status], max_turns=1)
-    assert "order_status" in [tool["function"]["name"] for tool in model.requests[0].tools]
-    assert "Look up what the shop's own records say" in model.requests[0].messages[0].text
+    described = {tool["function"]["name"]: tool["function"]["description"] for tool in model.requests[0].tools}
+    assert described["order_status"] == "Look up what the shop's own records say of an order."
     step = result.history[0].steps[0]
     assert (step.tool_name, step.tool_result["output"]) == ("order_status", {"number": 1042, "status": "shipped"})
 
@@ -244,7 +244,7 @@ def seven_words(message: str) -> str:
 
 def test_what_an_analysis_found_is_in_the_next_request_and_is_about_the_last_reply() -> None:
     model = player(say("Hi"), ANALYSE, say("And?"))
-    held(model, target=seven_words, max_turns=2)
+    held(model, target=seven_words, max_turns=2, enable_analysis_tools=True)
     last = model.requests[2].messages[-1]
     assert isinstance(last, ToolMessage)
     assert "Response length: 7 words" in last.text

@@ -45,7 +45,8 @@ def speak(body: dict[str, Any]) -> list[ToolCall]:
     brief = body["messages"][0]["content"]
     lines = next(script for words, script in SCRIPTS.items() if words in brief)
     called = [message["name"] for message in body["messages"] if message["role"] == "tool"]
-    if "price_on_the_menu" in brief and "price_on_the_menu" not in called:
+    offered = [tool["function"]["name"] for tool in body["tools"]]
+    if "price_on_the_menu" in offered and "price_on_the_menu" not in called:
         return [ToolCall(name="price_on_the_menu", args={"pizza": "diavola", "reasoning": "to know what is right"})]
     said = called.count("send_message_to_target") - ("Hello, I am Ada." in json.dumps(body["messages"][1:]))
     return [ToolCall(name="send_message_to_target", args={"message": lines[said], "reasoning": "as planned"})]

@@ -194,8 +194,7 @@ class Speaking:
 
     def generate(self, prompt: str, schema: Any = None) -> dict[str, Any]:
         self.prompts.append(prompt)
-        said = {"message": f"question {len(self.prompts)}"}
-        return {"reasoning": "Because.", "tool": SEND, "arguments": said}
+        return {"reasoning": "Because.", "message": f"question {len(self.prompts)}"}
 
 
 def test_hostile_words_stay_quoted_when_their_turn_is_condensed() -> None:
@@ -206,7 +205,7 @@ def test_hostile_words_stay_quoted_when_their_turn_is_condensed() -> None:
 
     result = sound(held(answer, model=model, max_turns=8, context_tokens=600))
     assert result.metadata["condensed_turns"] > 0
-    told = [line for line in model.prompts[-1].splitlines() if line.startswith("Result of send_message_to_target")]
+    told = [line for line in model.prompts[-1].splitlines() if "Result: {" in line]
     assert len(told) == 7
     assert all(json.loads(line.partition(": ")[2])["success"] for line in told)
 
@@ -250,9 +249,9 @@ def test_a_tester_that_says_nothing_that_can_be_sent_uses_up_its_steps(name: str
     assert told in result.unfinished[0].tool_message.text
 
 
-def test_a_tester_that_analyses_for_ever_is_offered_only_its_turn_and_then_stopped() -> None:
+def test_a_tester_that_analyses_for_ever_is_refused_and_then_stopped() -> None:
     model = ScriptedModel(always(call("analyze_response", response_text="Fine.", analysis_focus="tone")))
-    result = sound(held(model=model))
+    result = sound(held(model=model, enable_analysis_tools=True))
     assert (result.status.name, result.stopped_by, result.blame) == ("ERROR", "step_budget", "tester")
     assert [step.refused for step in result.unfinished] == [False] * 8 + [True] * 2
 
@@ -334,7 +333,7 @@ class Plain:
     """A homemade model that takes no schema."""
 
     def generate(self, prompt: str) -> str:
-        return json.dumps({"reasoning": "", "tool": SEND, "arguments": {"message": "Hi"}})
+        return json.dumps({"reasoning": "", "message": "Hi"})
 
 
 CIRCLE: dict[str, Any] = {}
@@ -354,7 +353,7 @@ def test_a_homemade_tester_that_takes_no_schema_is_down_and_the_reason_is_told()
 
 
 def test_a_homemade_tester_may_answer_in_text_that_is_json() -> None:
-    wanted = {"reasoning": "", "tool": SEND, "arguments": {"message": "Hi"}}
+    wanted = {"reasoning": "", "message": "Hi"}
     result = sound(held(model=Homemade(lambda prompt: json.dumps(wanted)), max_turns=2))
     assert (result.status.name, [turn.message for turn in result.history]) == ("MAX_TURNS", ["Hi", "Hi"])
 

@@ -23,8 +23,10 @@ from vivavoce.models.modes import Mode
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.tester import Tester
+from vivavoce.penelope.tools.end_conversation import EndConversationTool
 from vivavoce.penelope.tools.target_interaction import NAME as SEND
 from vivavoce.penelope.tools.target_interaction import TargetInteractionTool
+from vivavoce.penelope.tools.tool import Tool
 from vivavoce.testing import LoopbackServer
 from vivavoce.testing.loopback import Answer
 
@@ -102,15 +104,16 @@ async def test_a_testers_step_has_one_reading_or_is_an_error(
     server.answer = lambda body: text
     model = OpenAIModel("small", base_url=server.base_url)
     CAPABILITIES.note_no_tools(model.identity)
-    tester = Tester(model, TestContext(goal="Be heard"), {SEND: TargetInteractionTool(Bot())})
+    tools: dict[str, Tool] = {one.name: one for one in (TargetInteractionTool(Bot()), EndConversationTool())}
+    tester = Tester(model, TestContext(goal="Be heard"), tools)
     tester.memory.begin_turn("Turn 1.")
     try:
         if read is None:
             with pytest.raises(ModelFault) as caught:
-                await tester.next([SEND])
+                await tester.next()
             assert caught.value.kind == "format"
         else:
-            (call,) = (await tester.next([SEND])).calls
+            (call,) = (await tester.next()).calls
             assert (call.name, call.arguments, call.reasoning) == (
                 SEND,
                 {"message": "Hi, is anyone there?"},

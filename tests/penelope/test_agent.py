@@ -136,7 +136,7 @@ def test_older_names_of_options_mean_the_same() -> None:
         ({"evaluate_every": 0}, "evaluate_every is at least 1, got 0"),
         ({"max_turn": 3}, "max_turn"),
         ({"strategy": "crescend"}, "did you mean 'crescendo'"),
-        ({"tools": [AnalyzeTool()]}, "two tools are called 'analyze_response'"),
+        ({"tools": [AnalyzeTool()] * 2}, "two tools are called 'analyze_response'"),
         ({"tools": [7]}, "a tool is a Tool or a function with a docstring, got 7"),
         ({"evaluation_metrics": ["coherense"]}, "no metric 'coherense'; did you mean 'coherence'"),
         ({"evaluation_metrics": [CoherenceMetric]}, "the class .*CoherenceMetric; create an instance of it"),

@@ -41,12 +41,13 @@ def test_a_model_that_calls_tools_sees_calls_and_results() -> None:
 
 def test_any_other_model_sees_them_as_json() -> None:
     memory = filled(1, 60_000, "Hello")
-    memory.show_as_json()
+    memory.show_as_json(SystemMessage(content="Write JSON."))
     shown = memory.messages
     assert [message.role for message in shown] == ["system", "user", "assistant", "user", "assistant", "user"]
-    told = {"reasoning": "", "tool": "send_message_to_target", "arguments": {"message": "question 1"}}
-    assert json.loads(shown[4].text) == told
-    assert shown[5].text.startswith("Result of send_message_to_target: {")
+    assert shown[0].text == "Write JSON."
+    assert json.loads(shown[2].text) == {"tool": "analyze_response", "arguments": {}}
+    assert json.loads(shown[4].text) == {"message": "question 1"}
+    assert json.loads(shown[5].text.removeprefix("Result: "))["output"] == {"response": "Hello"}
 
 
 def test_words_without_a_call_are_answered_by_a_user_message() -> None:

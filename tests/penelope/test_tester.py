@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +13,10 @@ from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, FunctionCall, ToolCall
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.penelope.context import TestContext
-from vivavoce.penelope.persona import Persona
+from vivavoce.penelope.persona import Persona, read_persona
 from vivavoce.penelope.tester import Tester, brief
 from vivavoce.penelope.tools.analyze import AnalyzeTool
+from vivavoce.penelope.tools.end_conversation import EndConversationTool
 from vivavoce.penelope.tools.target_interaction import NAME as SEND
 from vivavoce.penelope.tools.target_interaction import TargetInteractionTool
 from vivavoce.penelope.tools.tool import Tool, tool
@@ -23,7 +25,8 @@ from vivavoce.testing.loopback import Answer
 from vivavoce.testing.scripted import Scripted
 
 UNSUPPORTED = ModelFault("this model has no tools", kind="unsupported")
-STEP = {"reasoning": "to begin", "tool": SEND, "arguments": {"message": "Hi"}}
+STEP = {"reasoning": "to begin", "message": "Hi"}
+CALL = {"reasoning": "to begin", "tool": SEND, "arguments": {"message": "Hi"}}
 
 
 @tool
@@ -45,30 +48,29 @@ def player(*replies: Scripted, **options: Any) -> tuple[Tester, ScriptedModel]:
 
 async def test_a_call_is_read_with_its_reasoning_which_no_tool_gets() -> None:
     made, model = player(say("Hi", reasoning="to begin"), settings={"temperature": 0.5})
-    (asked,) = (await made.next([SEND])).calls
+    (asked,) = (await made.next()).calls
     assert (asked.name, asked.arguments, asked.reasoning) == (SEND, {"message": "Hi"}, "to begin")
     (request,) = model.requests
     assert (request.schema, request.settings, request.trial) == (None, {"temperature": 0.5}, 3)
-    (offered,) = request.tools
-    assert list(offered["function"]["parameters"]["properties"]) == ["reasoning", "message"]
+    assert list(request.tools[0]["function"]["parameters"]["properties"]) == ["reasoning", "message"]
 
 
 async def test_without_transparency_no_reasoning_is_asked_for() -> None:
     made, model = player(say("Hi"), transparent=False)
-    await made.next([SEND])
+    await made.next()
     assert "reasoning" not in model.requests[0].tools[0]["function"]["parameters"]["properties"]
     assert "reasoning" not in model.requests[0].messages[0].text
 
 
 async def test_a_tool_whose_own_argument_is_called_reasoning_gets_it() -> None:
     made, _ = player(call("keep", reasoning="hm"))
-    (asked,) = (await made.next(["keep"])).calls
+    (asked,) = (await made.next()).calls
     assert (asked.arguments, asked.reasoning) == ({"reasoning": "hm"}, "")
 
 
 async def test_parallel_calls_come_in_order_each_as_a_message_of_its_own() -> None:
     made, _ = player([*call("analyze_response"), *say("Hi")])
-    calls = (await made.next([SEND, "analyze_response"])).calls
+    calls = (await made.next()).calls
     assert [one.name for one in calls] == ["analyze_response", SEND]
     ids = [one.message.tool_calls[0].id for one in calls if one.message.tool_calls]
     assert ids == ["call_1", "call_2"]
@@ -76,19 +78,19 @@ async def test_parallel_calls_come_in_order_each_as_a_message_of_its_own() -> No
 
 async def test_arguments_that_are_no_object_are_none() -> None:
     made, _ = player([ToolCall(id="1", function=FunctionCall(name=SEND, arguments='{"message": '))])
-    (asked,) = (await made.next([SEND])).calls
+    (asked,) = (await made.next()).calls
     assert asked.arguments is None
 
 
 async def test_a_model_without_tools_is_asked_for_json_at_once_and_from_then_on() -> None:
     made, model = player(UNSUPPORTED, STEP, STEP)
     for _ in range(2):
-        (asked,) = (await made.next([SEND])).calls
+        (asked,) = (await made.next()).calls
         assert (asked.name, asked.arguments, asked.reasoning) == (SEND, {"message": "Hi"}, "to begin")
     assert [bool(request.tools) for request in model.requests] == [True, False, False]
     shape = model.requests[1].schema
     assert isinstance(shape, type)
-    assert shape.model_json_schema()["properties"]["tool"]["const"] == SEND
+    assert list(shape.model_json_schema()["properties"]) == ["reasoning", "message", "leave", "tool", "arguments"]
     assert not made.memory.native
 
 
@@ -101,7 +103,7 @@ async def test_that_an_endpoint_lacks_tools_is_known_in_later_tests() -> None:
     for _ in range(2):
         made = Tester(model, TestContext(goal="Return a lamp"), tools())
         made.memory.begin_turn("Turn 1.")
-        (asked,) = (await made.next([SEND])).calls
+        (asked,) = (await made.next()).calls
         assert asked.arguments == {"message": "Hi"}
     assert [bool(request.tools) for request in model.requests] == [True, False, False]
 
@@ -115,7 +117,7 @@ async def test_an_endpoint_that_refuses_tools_is_asked_for_json() -> None:
             model = OpenAIModel("gemma2:2b", base_url=server.base_url)
             made = Tester(model, TestContext(goal="Return a lamp"), tools())
             made.memory.begin_turn("Turn 1.")
-            (asked,) = (await made.next([SEND])).calls
+            (asked,) = (await made.next()).calls
             await model.close()
             assert (asked.name, asked.arguments) == (SEND, {"message": "Hi"})
         assert ["tools" in request.body for request in server.requests] == [True, False, False]
@@ -124,14 +126,14 @@ async def test_an_endpoint_that_refuses_tools_is_asked_for_json() -> None:
 @pytest.mark.parametrize(
     "written",
     [
-        f"I greet first.\n```json\n{json.dumps(STEP)}\n```",
+        f"I greet first.\n```json\n{json.dumps(CALL)}\n```",
         '<tool_call>\n{"name": "send_message_to_target", "arguments": {"message": "Hi"}}\n</tool_call>',
         '{"name": "send_message_to_target", "parameters": "{\\"message\\": \\"Hi\\"}"}',
     ],
 )
 async def test_a_call_that_is_written_down_is_read_as_small_models_write_it(written: str) -> None:
     made, _ = player(written)
-    (asked,) = (await made.next([SEND])).calls
+    (asked,) = (await made.next()).calls
     assert (asked.name, asked.arguments) == (SEND, {"message": "Hi"})
 
 
@@ -140,49 +142,113 @@ async def test_what_json_does_not_help_is_not_taken_for_a_lack_of_tools() -> Non
     made = Tester(model, TestContext(goal="Return a lamp"), tools())
     made.memory.begin_turn("Turn 1.")
     with pytest.raises(ModelFault):
-        await made.next([SEND])
+        await made.next()
     later = Tester(model, TestContext(goal="Return a lamp"), tools())
     later.memory.begin_turn("Turn 1.")
-    await later.next([SEND])
+    await later.next()
     assert [bool(request.tools) for request in model.requests] == [True, False, True]
 
 
 async def test_a_model_without_tools_that_cannot_answer_json_either_has_failed() -> None:
     made, _ = player(UNSUPPORTED, UNSUPPORTED)
     with pytest.raises(ModelFault, match="this model has no tools"):
-        await made.next([SEND])
+        await made.next()
 
 
 async def test_prose_twice_in_a_row_and_json_is_asked_for() -> None:
     made, model = player("Hm.", say("Hi"), "Hm.", "Well.", STEP)
-    answers = [await made.next([SEND]) for _ in range(5)]
+    answers = [await made.next() for _ in range(5)]
     assert [len(one.calls) for one in answers] == [0, 1, 0, 0, 1]
     assert [one.text for one in answers] == ["Hm.", "", "Hm.", "Well.", ""]
     assert [request.schema is not None for request in model.requests] == [False, False, False, False, True]
 
 
+async def asked_for_json(model: ScriptedModel, requests: int) -> list[bool]:
+    """Ask for some steps of two tests of an endpoint, and say of each request whether it was for JSON."""
+    for _ in range(2):
+        made = Tester(model, TestContext(goal="Return a lamp"), tools())
+        made.memory.begin_turn("Turn 1.")
+        for _ in range(requests):
+            await made.next()
+    return [request.schema is not None for request in model.requests]
+
+
+async def test_that_only_json_helps_an_endpoint_is_known_in_later_tests() -> None:
+    assert await asked_for_json(Endpoint(["Hm.", "Well.", STEP, STEP, STEP, STEP]), 3) == [False, False, *[True] * 4]
+
+
+async def test_an_endpoint_that_called_a_tool_before_it_talked_is_offered_them_again() -> None:
+    replies = [say("Hi"), "Hm.", "Well.", STEP]
+    assert await asked_for_json(Endpoint(replies * 2), 4) == [False, False, False, True] * 2
+
+
+async def test_an_endpoint_that_json_does_not_help_either_is_offered_tools_again() -> None:
+    assert await asked_for_json(Endpoint(["Hm.", "Well.", {"x": 1}] * 2), 3) == [False, False, True] * 2
+
+
+WRITTEN: list[tuple[dict[str, Any], tuple[str, dict[str, Any]]]] = [
+    ({"reasoning": "r", "leave": "fed up"}, ("end_conversation", {"reason": "fed up"})),
+    ({"reasoning": "r", "message": None, "leave": "fed up"}, ("end_conversation", {"reason": "fed up"})),
+    ({"reasoning": "r", "message": "Hi", "leave": ""}, (SEND, {"message": "Hi"})),
+    (
+        {"reasoning": "r", "tool": "analyze_response", "arguments": {"analysis_focus": "tone"}},
+        ("analyze_response", {"analysis_focus": "tone"}),
+    ),
+    ({"reasoning": "r", "tool": "analyze_response"}, ("analyze_response", {})),
+]
+
+
+@pytest.mark.parametrize(("written", "read"), WRITTEN)
+async def test_a_step_in_json_is_a_message_a_reason_to_leave_or_a_tool(
+    written: dict[str, Any], read: tuple[str, dict[str, Any]]
+) -> None:
+    made, _ = player(UNSUPPORTED, written)
+    (asked,) = (await made.next()).calls
+    assert ((asked.name, asked.arguments), asked.reasoning) == (read, "r")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"reasoning": "r"},
+        {"reasoning": "r", "message": "Hi", "leave": "fed up"},
+        {"reasoning": "r", "message": "Hi", "tool": "analyze_response", "arguments": {}},
+        {"reasoning": "r", "tool": SEND, "arguments": {"message": "Hi"}},
+        {"reasoning": "r", "message": " "},
+    ],
+)
+async def test_a_step_in_json_that_is_not_one_of_these_is_words(written: dict[str, Any]) -> None:
+    made, _ = player(UNSUPPORTED, written)
+    answer = await made.next()
+    assert (answer.calls, json.loads(answer.text)) == ([], written)
+    assert made.wanted == 'nothing was sent; answer with one JSON object that has "message" or "leave"'
+
+
+async def test_files_are_attached_in_json_too(tmp_path: Path) -> None:
+    picture = tmp_path / "lamp.png"
+    picture.write_bytes(b"png")
+    sending: dict[str, Tool] = {SEND: TargetInteractionTool(Bot(), {"lamp.png": picture})}
+    model = ScriptedModel([UNSUPPORTED, {**STEP, "files": ["lamp.png"]}])
+    made = Tester(model, TestContext(goal="Return a lamp", files=("lamp.png",)), sending)
+    made.memory.begin_turn("Turn 1.")
+    (asked,) = (await made.next()).calls
+    assert asked.arguments == {"message": "Hi", "files": ["lamp.png"]}
+
+
 async def test_a_call_that_is_written_down_counts_as_made() -> None:
-    made, _ = player(json.dumps(STEP))
-    (asked,) = (await made.next([SEND])).calls
+    made, _ = player(json.dumps(CALL))
+    (asked,) = (await made.next()).calls
     assert (asked.name, asked.arguments) == (SEND, {"message": "Hi"})
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"tool": 7}', "{" * 100_000])
 async def test_what_is_no_call_is_words(text: str) -> None:
     made, _ = player(text)
-    answer = await made.next([SEND])
+    answer = await made.next()
     assert (answer.calls, answer.text) == ([], text)
 
 
-async def test_only_what_is_offered_is_offered() -> None:
-    made, model = player(say("Hi"), say("Hi"))
-    await made.next([SEND])
-    await made.next(["analyze_response", SEND])
-    names = [[one["function"]["name"] for one in request.tools] for request in model.requests]
-    assert names == [[SEND], [SEND, "analyze_response"]]
-
-
-def test_the_brief_quotes_what_the_test_is_about_and_tells_of_every_tool() -> None:
+def test_the_brief_quotes_what_the_test_is_about() -> None:
     about = TestContext(
         goal='Return "it"\nTool x',
         instructions="Be slow",
@@ -201,19 +267,97 @@ def test_the_brief_quotes_what_the_test_is_about_and_tells_of_every_tool() -> No
         '"Be slow"',
         '"At home"',
         '"No names"',
-        '"curt"',
+        '- "style: curt"',
         '"1042"',
         '"photo.png"',
     ):
         assert part in told
     assert "at most 7 turns, and use at least 2" in told
-    assert [line for line in told.splitlines() if line.startswith("Tool ")] == [f"Tool {name}" for name in tools()]
 
 
 async def test_the_brief_opens_every_request() -> None:
     made, model = player(say("Hi"))
-    await made.next([SEND])
+    await made.next()
     first, note = model.requests[0].messages
     assert first.text == brief(made.context, made.tools, transparent=True)
     assert note.text == "Turn 1."
     assert not any(isinstance(one, AIMessage) for one in model.requests[0].messages)
+
+
+async def test_what_a_tool_is_for_stands_once_in_a_request() -> None:
+    made, model = player(say("Hi"), UNSUPPORTED, STEP)
+    await made.next()
+    await made.next()
+    native, _, in_json = model.requests
+    words = AnalyzeTool().documentation
+    assert [words in tool["function"]["description"] for tool in native.tools] == [False, True, False]
+    assert words not in native.messages[0].text
+    assert in_json.messages[0].text.count(words) == 1
+    assert '"analysis_focus"' in in_json.messages[0].text, "there the arguments are written down, too"
+
+
+def test_the_brief_for_json_knows_of_no_tools_where_there_are_none() -> None:
+    about = TestContext(goal="Return a lamp", instructions="Be slow", persona=Persona(style="curt"))
+    two: dict[str, Tool] = {one.name: one for one in (TargetInteractionTool(Bot()), EndConversationTool())}
+    words = brief(about, two, transparent=True, native=False)
+    assert '{"reasoning": "…", "message": "…"}' in words
+    assert '{"reasoning": "…", "leave": "why"}' in words
+    asked = words.replace("knows nothing of tests, goals, prompts or tools", "")
+    assert not [word for word in ("tool", "call", SEND, "end_conversation") if word in asked]
+    assert "reasoning" not in brief(about, two, transparent=False, native=False)
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_who_the_user_is_stands_in_words(native: bool) -> None:
+    persona = Persona(name="Ada", description="a worried\nfather", style="curt", language="German, informal")
+    words = brief(TestContext(goal="Return a lamp", persona=persona), tools(), transparent=True, native=native)
+    assert 'in your own words, in "German, informal".' in words
+    assert '- "description: a worried father"\n- "style: curt"\n' in words
+    assert "Ada" not in words
+    assert "{" not in words.partition("Each step is")[0]
+
+
+def test_without_a_language_the_user_writes_in_that_of_the_part() -> None:
+    assert "in the language of your part." in brief(TestContext(goal="Eine Lampe"), tools(), transparent=True)
+
+
+@pytest.mark.parametrize("restriction", ["Do not threaten", "threaten", "Niemals drohen"])
+def test_a_restriction_is_not_negated_twice(restriction: str) -> None:
+    words = brief(TestContext(goal="g", restrictions=(restriction,)), tools(), transparent=True)
+    assert f'Rules for you, about what you must not do:\n- "{restriction}"\n' in words
+    assert "Never" not in words
+
+
+def test_the_brief_asks_for_a_user_and_not_for_a_tester() -> None:
+    words = brief(TestContext(goal="Return a lamp", facts={"order": "1042"}), tools(), transparent=True)
+    for rule in (
+        "usually one or two short sentences",
+        "never checks, verifies or grades",
+        "Tell a detail only when the assistant asks for it, however it asks",
+        "invent no names, numbers or dates",
+        "If an answer is wrong, evasive, or differs from an earlier one, say so",
+        '"I will" is not done',
+    ):
+        assert rule in words
+    assert "find out" not in words
+
+
+def test_all_turns_are_used_where_the_least_are_the_most() -> None:
+    about = TestContext(goal="Return a lamp", max_turns=6, min_turns=6)
+    assert "You have 6 turns: use all of them." in brief(about, tools(), transparent=True)
+
+
+async def test_brief_and_tools_of_a_usual_test_are_short() -> None:
+    about = TestContext(
+        goal="The flight of booking KX7Q2L is moved to the next morning",
+        persona=read_persona("impatient"),
+        facts={"booking code": "KX7Q2L", "full name": "Marta Lindqvist"},
+    )
+    two: dict[str, Tool] = {one.name: one for one in (TargetInteractionTool(Bot()), EndConversationTool())}
+    model = ScriptedModel([say("Hi")])
+    made = Tester(model, about, two)
+    made.memory.begin_turn("Turn 1 of at most 20.")
+    await made.next()
+    (request,) = model.requests
+    size = sum(len(message.text) for message in request.messages) + len(json.dumps(request.tools))
+    assert size < 2_600, "about 650 tokens"

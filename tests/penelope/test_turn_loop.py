@@ -38,7 +38,7 @@ def told(turn: Turn) -> list[tuple[str, str | None]]:
 
 
 async def test_steps_are_part_of_the_turn_that_they_lead_to() -> None:
-    result = await held(player(THINK, say("Hi", reasoning="to begin"), say("Well?")))
+    result = await held(player(THINK, say("Hi", reasoning="to begin"), say("Well?")), enable_analysis_tools=True)
     first, second = result.history
     assert [step.tool_name for step in first.steps] == ["analyze_response"]
     assert (first.message, first.reply, first.reasoning, second.steps) == ("Hi", "You said: Hi", "to begin", [])
@@ -48,7 +48,7 @@ async def test_steps_are_part_of_the_turn_that_they_lead_to() -> None:
 
 async def test_calls_made_at_once_are_taken_in_order_and_nothing_after_the_message() -> None:
     bot = Bot()
-    result = await held(player([*THINK, *say("Hi"), *say("And?"), *THINK]), bot)
+    result = await held(player([*THINK, *say("Hi"), *say("And?"), *THINK]), bot, enable_analysis_tools=True)
     first, second = result.history
     assert bot.sessions[0].sent == [["Hi"], ["Hi", "You said: Hi", "question 1"]]
     late = "not carried out: the turn had ended; one message at a time"
@@ -68,7 +68,10 @@ NO_OBJECT = [ToolCall(id="1", function=FunctionCall(name="send_message_to_target
         (call("send_message_to_target", message=7), "wrong arguments for send_message_to_target"),
         (NO_OBJECT, "the arguments of send_message_to_target are not a JSON object"),
         (say(" "), "not sent: the message is empty"),
-        (call("end_conversation", reason="done"), "the tool end_conversation cannot be used now"),
+        (
+            call("end_conversation", reason="done"),
+            "it is too early to leave: this conversation has at least 1 turn;",
+        ),
     ],
 )
 async def test_a_wrong_step_is_told_to_the_model_and_never_to_the_target(wrong: Scripted, why: str) -> None:
@@ -114,13 +117,25 @@ async def test_what_the_model_behind_a_tool_uses_is_the_tester_s() -> None:
     assert "usage" not in step.tool_message.text
 
 
-async def test_before_the_budget_of_steps_is_used_up_only_the_message_is_left() -> None:
-    model = player(*[THINK] * 8)
-    result = await held(model, max_steps=4)
-    assert [len(request.tools) for request in model.requests] == [6, 6, 2, 2]
+async def test_before_the_budget_of_steps_is_used_up_only_the_message_is_taken() -> None:
+    result = await held(player(*[THINK] * 8), max_steps=4, enable_analysis_tools=True)
     assert (result.status.name, result.stopped_by, result.blame) == ("ERROR", "step_budget", "tester")
     assert [step.refused for step in result.unfinished] == [False, False, True, True]
+    why = "analyze_response is not used any more in this turn, for its steps are nearly used up"
+    assert why in result.unfinished[-1].tool_message.text
     assert result.history == []
+
+
+async def test_every_request_of_a_test_offers_the_same_tools() -> None:
+    model = player(call("end_conversation", reason="done"), *[THINK] * 3, say("Hi"), say("Well?"))
+    await held(model, max_steps=6, min_turns=2, enable_analysis_tools=True)
+    offered = [request.tools for request in model.requests]
+    assert len(offered) == 6
+    assert [tool["function"]["name"] for tool in offered[0]] == [
+        *("send_message_to_target", "end_conversation"),
+        *("analyze_response", "extract_information", "check_facts", "compare_turns"),
+    ]
+    assert all(tools == offered[0] for tools in offered)
 
 
 async def test_the_tester_leaves_when_it_may() -> None:
@@ -300,7 +315,7 @@ async def test_a_model_without_tools_leads_a_test_in_json() -> None:
     def answer(request: Request) -> Scripted:
         if request.tools:
             return ModelFault("no tools here", kind="unsupported")
-        return {"reasoning": "r", "tool": "send_message_to_target", "arguments": {"message": f"q{next(numbers)}"}}
+        return {"reasoning": "r", "message": f"q{next(numbers)}"}
 
     model = ScriptedModel(answer)
     result = await held(model)

@@ -44,7 +44,7 @@ from vivavoce.messages import ToolCall
 from vivavoce.testing import ScriptedModel
 
 def speak(request):
-    goal = request.messages[0].text.partition('Goal of this conversation: "')[2].partition('"')[0]
+    goal = request.messages[0].text.partition('You want: "')[2].partition('"')[0]
     said = f"{goal} {1 + sum(message.role == 'tool' for message in request.messages)}"
     return [ToolCall(name="send_message_to_target", args={"message": said, "reasoning": "because"})]
 

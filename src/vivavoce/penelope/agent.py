@@ -321,7 +321,7 @@ def _limits(options: AgentOptions) -> Limits:
 def _tools(options: AgentOptions) -> tuple[Tool, ...]:
     model = options.get("analysis_model")
     built_in: list[Tool] = [EndConversationTool()]
-    if options.get("enable_analysis_tools", True):
+    if options.get("enable_analysis_tools", model is not None):
         built_in += [AnalyzeTool(model), ExtractTool(model), CheckFactsTool(model=model), CompareTurnsTool(model)]
     tools = (*built_in, *map(as_tool, options.get("tools") or ()))
     _check_names([TargetInteractionTool.name, *(tool.name for tool in tools)], "tools")

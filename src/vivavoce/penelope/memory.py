@@ -12,6 +12,7 @@ from vivavoce.metrics.transcript import CHARACTERS_PER_TOKEN
 from vivavoce.penelope.tools.target_interaction import result_text
 from vivavoce.penelope.tools.tool import ToolResult
 from vivavoce.penelope.turn import Step, Turn
+from vivavoce.penelope.written_step import written
 from vivavoce.records.failure import shorten
 
 CONDENSED_REPLY = 300
@@ -22,9 +23,9 @@ CONDENSED_REPLY = 300
 class Memory:
     """The tester's view of a test, made so that each request begins with the one before it.
 
-    A `native` model sees its calls and their results as such, any other sees them as JSON. When the view takes more
-    than about `tokens`, the older half of the turns is condensed by rule: every message to the target stays, replies
-    are cut, and the steps between are left out.
+    A `native` model sees its calls and their results as such, any other sees its steps as JSON. When the view takes
+    more than about `tokens`, the older half of the turns is condensed by rule: every message to the target stays,
+    replies are cut, and the steps between are left out.
     """
 
     brief: SystemMessage
@@ -56,9 +57,10 @@ class Memory:
             self._condense()
         return [self.brief, *self._messages]
 
-    def show_as_json(self) -> None:
-        """Show calls as JSON from now on, for a model that calls no tools."""
+    def show_as_json(self, brief: SystemMessage) -> None:
+        """Show steps as JSON from now on, after another brief, for a model that calls no tools."""
         self.native = False
+        self.brief = brief
         self._rewrite()
 
     def _add(self, entry: HumanMessage | Step) -> None:
@@ -93,9 +95,8 @@ def _native(step: Step) -> Sequence[AnyMessage]:
 def _as_json(step: Step) -> Sequence[AnyMessage]:
     if not step.assistant_message.tool_calls:
         return _native(step)
-    call = {"reasoning": step.reasoning, "tool": step.tool_name, "arguments": step.tool_arguments}
-    result = f"Result of {step.tool_name}: {step.tool_message.text}"
-    return [AIMessage(content=json.dumps(call, ensure_ascii=False)), HumanMessage(content=result)]
+    said = AIMessage(content=json.dumps(written(step), ensure_ascii=False))
+    return [said, HumanMessage(content=f"Result: {step.tool_message.text}")]
 
 
 def _condensed(turn: Turn) -> Turn:

@@ -56,7 +56,7 @@ class AgentOptions(TypedDict, total=False):
     analysis_model: ModelLike | None
     """The model behind the analysis tools; rules without one."""
     enable_analysis_tools: bool
-    """Whether the tester has tools to analyse answers."""
+    """Whether the tester has tools to analyse answers; unless given, where `analysis_model` is."""
     strategy: str | Strategy
     """How the tester leads the conversation: a name, such as `crescendo`, or a strategy."""
     max_steps: int

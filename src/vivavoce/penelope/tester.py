@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import ModelFault
 from vivavoce.messages import AIMessage, FunctionCall, SystemMessage, ToolCall
@@ -20,7 +20,10 @@ from vivavoce.models.model import Model, ModelReply, Request, known_identity
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.memory import Memory
 from vivavoce.penelope.prompts import packaged
+from vivavoce.penelope.tools.end_conversation import NAME as END
+from vivavoce.penelope.tools.target_interaction import NAME as SEND
 from vivavoce.penelope.tools.tool import Tool
+from vivavoce.penelope.written_step import WrittenStep, step_shape
 from vivavoce.records.usage import Usage
 
 REASONING = "reasoning"
@@ -35,9 +38,9 @@ _SPELLINGS = {"name": "tool", "parameters": "arguments"}
 _WORDS = re.compile(r"\W+", re.ASCII)
 """Characters that providers refuse in the name of a tool."""
 
-_BRIEF = (
-    "goal instructions scenario persona restrictions facts context files max_turns min_turns reasoning tools".split()  # noqa: SIM905
-)
+_OF_CONTEXT = ("goal", "instructions", "scenario", "restrictions", "facts", "context", "max_turns", "min_turns")
+_BRIEF = (*_OF_CONTEXT, "persona", "language", "files", "reasoning", "native", "send", "leave", "tools")
+"""The variables of the instructions, and those that are fields of a test's context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,8 @@ class Answer:
     usage: Usage | None = None
 
 
-class _Step(BaseModel):
-    """One step; subclasses know the tools."""
+class _WrittenCall(BaseModel):
+    """A call of a tool that is written down."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -68,13 +71,18 @@ class _Step(BaseModel):
     tool: str
     arguments: dict[str, Any] = Field(default_factory=dict[str, Any])
 
+    @property
+    def call(self) -> tuple[str, dict[str, Any], str]:
+        """The name of the tool, its arguments, and why."""
+        return self.tool, self.arguments, self.reasoning
+
 
 @dataclass
 class Tester:
     """A model with its tools and what it remembers; `settings` such as a temperature go with each request.
 
-    A model that calls tools is offered them, any other answers a schema. Which kind it is shows when it says that tools
-    are unsupported, which later tests know, or answers in prose, which holds for this test.
+    A model that calls tools is offered all of them each time, any other answers a schema. Which kind it is shows when
+    it says that tools are unsupported, or answers in prose and JSON helps; later tests in this process know it.
     """
 
     __test__ = False
@@ -91,10 +99,10 @@ class Tester:
     @cached_property
     def memory(self) -> Memory:
         """What the model sees of the test."""
-        return Memory(SystemMessage(content=brief(self.context, self.tools, self.transparent)), self.tokens)
+        return Memory(self._brief(native=True), self.tokens)
 
-    async def next(self, offered: Collection[str]) -> Answer:
-        """Ask for the next step; only the tools offered may be called.
+    async def next(self) -> Answer:
+        """Ask for the next step.
 
         Raises:
             ModelFault: the model failed.
@@ -102,46 +110,58 @@ class Tester:
         """
         identity = known_identity(self.model)
         if self.memory.native and CAPABILITIES.lacks_tools(identity):
-            self.memory.show_as_json()
+            self._ask_for_json()
         try:
-            reply = await self.model.complete(self._request(offered))
+            reply = await self.model.complete(self._request())
         except ModelFault as fault:
             if fault.kind != "unsupported" or not self.memory.native:
                 raise
-            self.memory.show_as_json()
-            reply = await self.model.complete(self._request(offered))
+            self._ask_for_json()
+            reply = await self.model.complete(self._request())
             CAPABILITIES.note_no_tools(identity)  # only now is it sure that the tools were the trouble
-        calls = list(self._calls_in(reply))
+        calls = self._calls_in(reply)
+        if calls and not (self.memory.native or reply.tool_calls) and self._calls == len(calls):
+            CAPABILITIES.note_no_tools(identity)  # it answered in prose until it was asked for JSON
         self._prose = 0 if calls else self._prose + 1
         if self._prose >= PROSE_LIMIT and self.memory.native:
-            self.memory.show_as_json()
+            self._ask_for_json()
         return Answer(calls, "" if calls else reply.text, reply.usage)
 
-    def _request(self, offered: Collection[str]) -> Request:
-        messages = self.memory.messages
-        if not self.memory.native:
-            shape = _shape(tuple(sorted(offered)))
-            return Request(messages, schema=shape, settings=self.settings, trial=self.context.trial)
-        wire = [self._wire[name] for name in self.tools if name in offered]
-        return Request(messages, tools=wire, settings=self.settings, trial=self.context.trial)
+    @property
+    def wanted(self) -> str:
+        """What is wrong with an answer that is only words, and what to answer instead."""
+        if self.memory.native:
+            return "no tool was called, so nothing was sent; call exactly one of the tools"
+        return 'nothing was sent; answer with one JSON object that has "message" or "leave"'
+
+    def _ask_for_json(self) -> None:
+        self.memory.show_as_json(self._brief(native=False))
+
+    def _brief(self, *, native: bool) -> SystemMessage:
+        return SystemMessage(content=brief(self.context, self.tools, self.transparent, native=native))
+
+    def _request(self) -> Request:
+        memory = self.memory
+        tools, schema = (self._wire, None) if memory.native else ((), self._shape)
+        return Request(memory.messages, schema, tools, self.settings, self.context.trial)
 
     @cached_property
-    def _wire(self) -> dict[str, dict[str, Any]]:
-        return {name: _wire(tool, self.transparent) for name, tool in self.tools.items()}
+    def _wire(self) -> list[dict[str, Any]]:
+        return [_wire(tool, self.transparent) for tool in self.tools.values()]
+
+    @cached_property
+    def _shape(self) -> type[WrittenStep]:
+        return step_shape(tuple(_to_think(self.tools)), tuple(sorted(self.context.files)), self.transparent)
 
     def _calls_in(self, reply: ModelReply) -> Sequence[Call]:
         if reply.tool_calls:
             return [self._call(call, reply.text if i == 0 else "") for i, call in enumerate(reply.tool_calls)]
-        parsed = reply.parsed if reply.parsed is not None else _written_call(reply.text)
-        if parsed is None:
-            return []
         try:
-            step = _Step.model_validate(parsed)
-            arguments = {**step.arguments, REASONING: step.reasoning} if step.reasoning else step.arguments
-            call_in_text = ToolCall(name=step.tool, args=arguments)
-        except ValidationError:
+            step = _written_call(reply.text) if self.memory.native else self._shape.model_validate(reply.parsed)
+            name, arguments, why = step.call
+            return [self._call(ToolCall(name=name, args={**arguments, **({REASONING: why} if why else {})}), "")]
+        except ValueError:
             return []
-        return [self._call(call_in_text, "")]
 
     def _call(self, call: ToolCall, text: str) -> Call:
         self._calls += 1
@@ -158,14 +178,21 @@ class Tester:
         return Call(message, call.name, arguments, reasoning or text)
 
 
-def brief(context: TestContext, tools: Mapping[str, Tool], transparent: bool) -> str:
-    """Return the instructions for the model, given before the conversation begins."""
+def brief(context: TestContext, tools: Mapping[str, Tool], transparent: bool, *, native: bool = True) -> str:
+    """Return the instructions for the model, given before the conversation begins.
+
+    A `native` model reads of its tools where they are offered, any other reads of them here.
+    """
+    values: dict[str, Any] = {name: getattr(context, name) for name in _OF_CONTEXT}
+    values |= {"files": list(context.files), "reasoning": transparent, "native": native}
+    values |= {"send": Wording(SEND), "leave": Wording(END)}
     persona = context.persona
-    values = {name: getattr(context, name) for name in ("goal", "instructions", "scenario", "restrictions", "facts")}
-    values |= {"context": context.context, "files": list(context.files), "reasoning": transparent}
-    values |= {"max_turns": context.max_turns, "min_turns": context.min_turns}
-    values["persona"] = persona.model_dump(exclude_defaults=True) if persona else None
-    values["tools"] = [(Wording(name), Wording(tool.documentation)) for name, tool in tools.items()]
+    values["language"] = " ".join(persona.language.split()) if persona else ""
+    values["persona"] = persona.model_copy(update={"language": ""}).spoken().splitlines() if persona else []
+    values["tools"] = [
+        {"name": Wording(name), "words": Wording(tools[name].documentation), "arguments": dict(tools[name].parameters)}
+        for name in _to_think(tools)
+    ]
     return packaged("tester", *_BRIEF).render(values)
 
 
@@ -181,21 +208,21 @@ def _wire(tool: Tool, transparent: bool) -> dict[str, Any]:
         schema["properties"] = {REASONING: {"type": "string"}, **properties}
     return {
         "type": "function",
-        "function": {"name": tool.name, "description": tool.description, "parameters": schema},
+        "function": {"name": tool.name, "description": tool.documentation, "parameters": schema},
     }
 
 
-@cache
-def _shape(names: tuple[str, ...]) -> type[BaseModel]:
-    choice: Any = Literal[names]
-    return create_model("Step", __base__=_Step, tool=(choice, ...), reasoning=(str, ...))
+def _to_think(tools: Mapping[str, Tool]) -> list[str]:
+    """Return the names of the tools besides those that send and leave."""
+    return [name for name in tools if name not in (SEND, END)]
 
 
-def _written_call(text: str) -> dict[str, Any] | None:
-    """Return the call in a text, for a model that writes it down instead of making it."""
-    try:
-        found = read_answer(text, {}).parsed
-        named = {_SPELLINGS.get(key, key): value for key, value in found.items()}
-        return read_answer(json.dumps(named), _Step).parsed
-    except ValueError:
-        return None
+def _written_call(text: str) -> _WrittenCall:
+    """Return the call in a text, for a model that writes it down instead of making it.
+
+    Raises:
+        ValueError: there is none, or more than one.
+    """
+    found = read_answer(text, {}).parsed
+    named = {_SPELLINGS.get(key, key): value for key, value in found.items()}
+    return _WrittenCall.model_validate(read_answer(json.dumps(named), _WrittenCall).parsed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -37,7 +37,7 @@ UNANSWERED = Failure(blame="target", kind="timeout", message="the target had not
 
 _ENDS_A_TURN = (SEND, END)
 _LAST_STEPS = 2
-"""With so few steps left in a turn only the tools that end it are offered."""
+"""With so few steps left in a turn only the tools that end it may be called."""
 
 _WITHIN = ("step_budget", "tester_down", "timeout", "cost")
 _HOPELESS = (401, 403, 404)
@@ -141,7 +141,7 @@ class TurnLoop:
         """Ask the model for its next step and take it; say whether the turn has ended."""
         state = self.state
         try:
-            answer = await self.tester.next(self._offered())
+            answer = await self.tester.next()
         except BudgetExhausted:
             raise
         except Exception as error:
@@ -155,7 +155,7 @@ class TurnLoop:
         state.tester_failures.clear()
         state.spend("tester", answer.usage)
         if not answer.calls:
-            self._refused(AIMessage(content=answer.text or ""), "", "no tool was called; call exactly one of the tools")
+            self._refused(AIMessage(content=answer.text or ""), "", self.tester.wanted)
             return False
         ended = False
         for call in answer.calls:
@@ -167,12 +167,6 @@ class TurnLoop:
             state.turns[-1].steps.extend(state.steps)
             state.steps = []
         return ended
-
-    def _offered(self) -> Collection[str]:
-        """Return the tools that may be called: near the end of the budget only those that end the turn."""
-        names = [name for name in self.tools if name != END or len(self.state.turns) >= self.state.context.min_turns]
-        remaining = self.max_steps - len(self.state.steps)
-        return [name for name in names if name in _ENDS_A_TURN] if remaining <= _LAST_STEPS else names
 
     async def _step(self, call: Call, fresh: bool) -> bool:
         """Take one step; say whether it ended the turn."""
@@ -195,10 +189,10 @@ class TurnLoop:
 
     def _objection(self, call: Call) -> str | None:
         """Say why a call is not carried out, None when it is."""
-        offered = self._offered()
-        if call.name not in offered:
-            why = "cannot be used now" if call.name in self.tools else "does not exist"
-            return f"the tool {call.name} {why}; the tools are: {', '.join(offered)}"
+        if call.name not in self.tools:
+            return f"the tool {call.name} does not exist; the tools are: {', '.join(self.tools)}"
+        if why_not := self._not_now(call.name):
+            return why_not
         if call.arguments is None:
             return f"the arguments of {call.name} are not a JSON object"
         message = call.arguments.get("message")
@@ -211,6 +205,16 @@ class TurnLoop:
         if problem:
             return f"wrong arguments for {call.name}: {problem}"
         return self._objection_to_message(str(call.arguments["message"])) if call.name == SEND else None
+
+    def _not_now(self, tool: str) -> str | None:
+        """Say why a tool cannot be called at this point of the test, None where it can."""
+        least = self.state.context.min_turns
+        if tool == END and len(self.state.turns) < least:
+            turns = f"{least} turn{'s' * (least != 1)}"
+            return f"it is too early to leave: this conversation has at least {turns}; write the next message"
+        if tool not in _ENDS_A_TURN and self.max_steps - len(self.state.steps) <= _LAST_STEPS:
+            return f"{tool} is not used any more in this turn, for its steps are nearly used up; write the next message"
+        return None
 
     def _objection_to_message(self, message: str) -> str | None:
         for check in self.checks:

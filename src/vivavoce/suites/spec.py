@@ -426,7 +426,7 @@ class TesterSpec(JudgeSpec):
     test_timeout: float | None = Field(default=None, gt=0)
     max_test_cost: float | None = Field(default=None, ge=0)
     guards: list[TesterMetric] = Field(default_factory=lambda: list[str | TesterMetricSpec]())
-    analysis: bool = True
+    analysis: bool = False
     tools: list[str] = Field(default_factory=list)
     adversarial: bool | None = None
     review: bool = True

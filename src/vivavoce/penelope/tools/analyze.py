@@ -45,15 +45,15 @@ class AnalyzeTool(AnalysisTool):
     """
 
     name = "analyze_response"
-    description = "Look at the assistant's latest answer, or another text: length, tone, structure, what it does."
-    when_to_use = "when an answer is long or evasive, states rules, or should keep to what was said before."
-    when_not_to_use = "for a plain yes or no, or twice on the same answer with the same focus."
+    description = "Look at an answer of the assistant: its length, tone and structure, and what it does."
+    when_to_use = "when an answer is long or evasive, or states rules."
+    when_not_to_use = "for a plain yes or no."
     examples = 'good: {"analysis_focus": "are the refund conditions stated?"}; bad: {"analysis_focus": "analyze"}'
     parameters: Mapping[str, Any] = {
         "type": "object",
         "properties": {
             "analysis_focus": {"type": "string", "description": "what to look for"},
-            "response_text": {"type": "string", "description": "left out: the assistant's latest answer"},
+            "response_text": {"type": "string", "description": "left out: the latest answer"},
             "context": {"type": "string", "description": "what the answer should take up"},
         },
         "required": ["analysis_focus"],

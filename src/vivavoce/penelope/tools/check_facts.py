@@ -60,9 +60,9 @@ class CheckFactsTool(AnalysisTool):
     """
 
     name = "check_facts"
-    description = "Compare the assistant's latest answer, or another text, with facts known to be true."
-    when_to_use = "when an answer states figures, dates or conditions that you know the right values of."
-    when_not_to_use = "for opinions, or with facts that you only guess."
+    description = "Compare an answer of the assistant with what is known to be true."
+    when_to_use = "when an answer states figures, dates or conditions whose right values you know."
+    when_not_to_use = "with facts that you only guess."
     examples = 'good: {"facts": ["Returns are accepted within 30 days"]}; bad: {"facts": ["the answer is good"]}'
     parameters: Mapping[str, Any] = {
         "type": "object",
@@ -72,7 +72,7 @@ class CheckFactsTool(AnalysisTool):
                 "items": {"type": "string"},
                 "description": "a sentence each; left out: the facts of the test",
             },
-            "response_text": {"type": "string", "description": "left out: the assistant's latest answer"},
+            "response_text": {"type": "string", "description": "left out: the latest answer"},
         },
         "additionalProperties": False,
     }

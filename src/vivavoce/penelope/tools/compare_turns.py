@@ -58,9 +58,9 @@ class CompareTurnsTool(AnalysisTool):
     """
 
     name = "compare_turns"
-    description = "Compare the assistant's answers in two turns: what contradicts, what is repeated, what is dropped."
-    when_to_use = "when you asked for the same thing again, or an answer seems to differ from an earlier one."
-    when_not_to_use = "before the assistant answered twice, or for turns about different things."
+    description = "Compare the assistant's answers in two turns: what contradicts, is repeated, or is dropped."
+    when_to_use = "when an answer seems to differ from an earlier one."
+    when_not_to_use = "for turns about different things."
     examples = 'good: {"first": 1, "second": 4}; good: {} for the last two; bad: {"first": 2, "second": 2}'
     parameters: Mapping[str, Any] = {
         "type": "object",

@@ -15,8 +15,8 @@ class EndConversationTool(Tool):
 
     name = NAME
     description = "Leave the conversation."
-    when_to_use = "where the person you play would leave: satisfied, fed up, or sent elsewhere for good."
-    when_not_to_use = "because an answer was bad once, or because you think that the goal is reached."
+    when_to_use = "only where the user would leave: satisfied, fed up, or sent elsewhere for good."
+    when_not_to_use = "after one bad answer."
     parameters: Mapping[str, Any] = {
         "type": "object",
         "properties": {"reason": {"type": "string"}},

@@ -82,15 +82,15 @@ class ExtractTool(AnalysisTool):
     """
 
     name = "extract_information"
-    description = "Pick facts out of the assistant's latest answer, or another text: dates, amounts, contacts, names."
-    when_to_use = "when the goal hangs on exact figures, dates, names or contacts in an answer."
-    when_not_to_use = "to judge tone or quality, or for what you can read in one short sentence."
+    description = "Pick dates, amounts, contacts and names out of an answer of the assistant."
+    when_to_use = "when what you want hangs on exact figures, dates, names or contacts."
+    when_not_to_use = "for what you can read in one short sentence."
     examples = 'good: {"extraction_target": "refund timeframe"}; bad: {"extraction_target": "everything"}'
     parameters: Mapping[str, Any] = {
         "type": "object",
         "properties": {
             "extraction_target": {"type": "string", "description": "what to look for"},
-            "response_text": {"type": "string", "description": "left out: the assistant's latest answer"},
+            "response_text": {"type": "string", "description": "left out: the latest answer"},
         },
         "required": ["extraction_target"],
         "additionalProperties": False,

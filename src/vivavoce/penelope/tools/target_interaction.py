@@ -35,10 +35,10 @@ class TargetInteractionTool(Tool):
     """
 
     name = NAME
-    description = "Say something to the assistant, in the words of the person you play, and read its answer."
-    when_to_use = "for every message to the assistant; it ends your turn."
-    when_not_to_use = "to note down thoughts, or to talk about the conversation from outside."
-    examples = 'good: {"message": "Hi, I ordered a lamp and it came broken."}; bad: {"message": "Test the refund flow"}'
+    description = "Type a message to the assistant, as the user, and read its answer; it ends your turn."
+    when_to_use = "for everything that the user says."
+    when_not_to_use = "for thoughts, or to speak of the conversation from outside."
+    examples = '{"message": "Hi, I ordered a lamp and it came broken."}'
 
     def __init__(self, target: Dialogue | Target | Callable[..., Any], files: Mapping[str, Path] | None = None) -> None:
         self.dialogue = target if isinstance(target, Dialogue) else _dialogue(target)
