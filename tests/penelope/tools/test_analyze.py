@@ -99,7 +99,7 @@ def test_a_model_answers_under_the_names_of_the_seed() -> None:
 
 
 def test_a_completeness_above_one_is_not_believed() -> None:
-    answer: dict[str, Any] = {"findings": [], "sentiment": "", "concerns": [], "next_steps": []}
+    answer: dict[str, Any] = {"findings": [], "sentiment": "mixed", "concerns": [], "next_steps": []}
     answer["completeness_score"] = 57.0
     output = AnalyzeTool(ScriptedModel([answer])).execute("Hi", "x").output
     assert output["method"] == "rules"

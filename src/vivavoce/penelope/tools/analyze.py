@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -31,7 +31,7 @@ class AnalysisResult(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     findings: list[str] = Field(description="what the reply claims, and what was noticed with regard to the focus")
-    sentiment: str = Field(description="positive, neutral, negative or mixed")
+    sentiment: Literal["positive", "neutral", "negative", "mixed"]
     completeness_score: float = Field(ge=0, le=1)
     concerns: list[str] = Field(description="gaps, contradictions, risks; empty for none")
     next_steps: list[str] = Field(description="what the user could say next")
@@ -110,7 +110,7 @@ def _latest(earlier: list[str], room: int) -> list[str]:
 def _output_of(answer: AnalysisResult) -> Output:
     return {
         "findings": [excerpt(one) for one in answer.findings[:LISTED]],
-        "sentiment": excerpt(answer.sentiment),
+        "sentiment": answer.sentiment,
         "completeness": answer.completeness_score,
         "concerns": [excerpt(one) for one in answer.concerns[:LISTED]],
         "recommendations": [excerpt(one) for one in answer.next_steps[:LISTED]],

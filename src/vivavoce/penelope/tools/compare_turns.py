@@ -51,8 +51,9 @@ class CompareTurnsTool(AnalysisTool):
 
     `similarity` is from 0 to 1, by the words deleted or inserted to make one of the other. By rules, `contradictions`
     are sentences with the same words and other dates, sums or numbers; `repeated` and `dropped` are sentences with
-    figures that the later turn has again, or has not. Both readings of what a model quotes are `verified` to stand in
-    the replies, or marked as not.
+    figures that the later turn has again, or has not. Rules do not see a contradiction in words alone, as between
+    "returns the sorted list" and "returns None"; a model does. Both readings of what a model quotes are `verified` to
+    stand in the replies, or marked as not.
 
     Source: RapidFuzz, normalised indel similarity.
     """
