@@ -47,6 +47,14 @@ def test_a_turn_has_what_its_strategy_said_and_what_was_measured_after_it() -> N
     assert shown(after_turn(test, 1)) == shown(after_turn(None, 0)) == []
 
 
+def test_the_ending_has_what_was_explored_and_what_was_not_reached() -> None:
+    coverage = [{"name": "its purpose", "turns": [1, 2]}, {"name": "at the line", "turns": []}]
+    assert shown(ending(kept_test(coverage=coverage)))[-2:] == [
+        "  covered  its purpose: turns 1, 2",
+        "  covered  at the line: not reached",
+    ]
+
+
 def test_the_judgements_have_what_was_found_and_the_quotes_that_are_not_there() -> None:
     quote = {"text": "as you wish", "turn": 1, "verified": False}
     broken = {

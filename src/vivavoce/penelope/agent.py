@@ -40,6 +40,7 @@ from vivavoce.penelope.session import OnCancelled, Setup, TestSession
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.penelope.stopping import Limits
 from vivavoce.penelope.strategies import make_strategy
+from vivavoce.penelope.strategies.strategy import phases_of
 from vivavoce.penelope.tester import brief_hash
 from vivavoce.penelope.tools.analyze import AnalyzeTool
 from vivavoce.penelope.tools.check_facts import CheckFactsTool
@@ -184,6 +185,8 @@ class PenelopeAgent:
         if instructions is not None and other is not None and instructions != other:
             raise UsageError("instructions and test_instructions are the same thing, and differ")
         persona = about.get("persona")
+        max_turns = about.get("max_turns", self.max_turns)
+        explores = bool(phases_of(self.setup.strategy))
         try:
             context = TestContext(
                 goal=goal,
@@ -198,8 +201,8 @@ class PenelopeAgent:
                 openings=_listed(about.get("openings")),
                 files=tuple(_files(about.get("files", ()))),
                 adversarial=about.get("adversarial", self.setup.strategy.adversarial),
-                max_turns=about.get("max_turns", self.max_turns),
-                min_turns=about.get("min_turns", self.min_turns),
+                max_turns=max_turns,
+                min_turns=max_turns if explores else about.get("min_turns", self.min_turns),
                 trial=about.get("trial", 0),
             )
         except ValidationError as error:

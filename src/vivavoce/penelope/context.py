@@ -87,7 +87,8 @@ class TestState:
     """A test under way.
 
     `steps` are those of the turn that has not ended, and `objections` how often each check refused a message in it;
-    `counts` is how often each event happened in all, and `guidance` what the strategy tells the tester for this turn.
+    `counts` is how often each event happened in all, and `guidance` what the strategy tells the tester for this turn,
+    which is in its `phase`. `covered` are the numbers of the turns that each phase took.
 
     `opening` are the messages before the first one of the user, where the target gives them. `findings` are the texts
     that analysis found. `left` is why the tester ended the conversation, None while it has not.
@@ -109,6 +110,8 @@ class TestState:
     objections: Counter[str] = field(default_factory=Counter[str])
     began: float = field(default_factory=time.monotonic)
     guidance: str = ""
+    phase: str = ""
+    covered: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     guarded: MetricResult | None = None
     left: str | None = None
     tester_failures: list[Failure] = field(default_factory=list[Failure])

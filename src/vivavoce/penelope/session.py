@@ -18,14 +18,14 @@ from vivavoce.penelope.judging import Judges, Panel
 from vivavoce.penelope.result import TestResult
 from vivavoce.penelope.stopping import Limits, Stop, StoppingCondition, TimeoutCondition, conditions
 from vivavoce.penelope.strategies.openings import Openings
-from vivavoce.penelope.strategies.strategy import Strategy
+from vivavoce.penelope.strategies.strategy import Strategy, phases_of
 from vivavoce.penelope.tester import Tester
 from vivavoce.penelope.tools.target_interaction import TargetInteractionTool
 from vivavoce.penelope.tools.tool import Tool
 from vivavoce.penelope.turn_loop import UNANSWERED, OnTurn, TurnLoop
 from vivavoce.penelope.verdict import Verdict, decide
 from vivavoce.records.failure import CANCELLED, Failure, failure_of
-from vivavoce.records.test import TestStatus
+from vivavoce.records.test import Phase, TestStatus
 from vivavoce.records.usage import Usage
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.dialogue import Dialogue
@@ -145,6 +145,7 @@ class TestSession:
             findings=_findings(state),
             evaluation={},
             criteria=verdict.criteria,
+            coverage=_coverage(self.setup.strategy, state),
             metrics_history=state.metrics_history,
             blame=verdict.blame,
             blame_reason=verdict.blame_reason,
@@ -253,6 +254,12 @@ def _findings(state: TestState) -> list[str]:
     """Return the findings of analysis, and those that the last judgement of the goal rests on."""
     judged = state.progress[-1].findings if state.progress else []
     return [*state.findings, *(finding for finding in judged if finding not in state.findings)]
+
+
+def _coverage(strategy: Strategy, state: TestState) -> list[Phase]:
+    """Return the phases of a strategy that explores, those that were not reached among them."""
+    names = dict.fromkeys((*phases_of(strategy), *state.covered))
+    return [Phase(name=name, turns=tuple(state.covered.get(name, ()))) for name in names]
 
 
 def _failure_of(state: TestState) -> Failure | None:

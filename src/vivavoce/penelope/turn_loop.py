@@ -101,7 +101,7 @@ class TurnLoop:
         state = self.state
         state.steps = []
         state.objections.clear()
-        state.guidance = move.guidance
+        state.guidance, state.phase = move.guidance, move.phase
         fresh = await self._prepare(move)
         self.tester.memory.begin_turn(self._note(move, fresh))
         if move.say is not None:
@@ -290,6 +290,8 @@ class TurnLoop:
         if not state.turns:
             state.opening = list(self.send.dialogue.opening)
         state.turns.append(turn)
+        if state.phase:
+            state.covered.setdefault(state.phase, []).append(turn.turn_number)
         state.spend("target", exchange.usage)
         self.tester.memory.add(turn)
 

@@ -69,6 +69,8 @@ def _lines(result: TestResult) -> Iterator[str]:
     for name, metric in result.evaluation.items():
         score = metric.score if metric.state == "scored" else metric.state
         yield f"{name}: {score}{_because(metric.reasoning)}"
+    for phase in result.coverage:
+        yield f"covered: {_one_line(str(phase), 200)}"
     for rule in result.criteria:
         yield f"{_one_line(rule.sentence, 200)}: {rule.verdict}"
 

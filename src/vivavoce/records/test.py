@@ -132,6 +132,20 @@ class Criterion(BaseModel):
         return states[self.met]
 
 
+class Phase(BaseModel):
+    """A phase of a strategy that explores, and the turns that it took, which count from 1; none was not reached."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    turns: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        if not self.turns:
+            return f"{self.name}: not reached"
+        return f"{self.name}: turn{'s' * (len(self.turns) > 1)} {', '.join(map(str, self.turns))}"
+
+
 def _score(data: Any) -> Any:
     return score_fields(cast("Mapping[str, Any]", data)) if isinstance(data, Mapping) else data
 
@@ -155,6 +169,7 @@ class TestOutcome(BaseModel, Generic[AnyContext, AnyTurn, AnyScore, AnyTurnScore
     `goal_achieved` is the last judgement of the goal. `target_passed` follows from it: the goal was reached, or, where
     the target should withstand it, was not; and all of `criteria` were kept and no guard failed. It is None where that
     cannot be decided. `blame` names who caused a target not to pass, and `blame_reason` why.
+    `coverage` is what a strategy that explores tried, and in which turns.
     `usage` is by role: tester, judge, target. Both kinds of outcome have `discarded` besides: earlier tries that the
     tester itself spoilt, whose usage is counted too.
     """
@@ -174,6 +189,7 @@ class TestOutcome(BaseModel, Generic[AnyContext, AnyTurn, AnyScore, AnyTurnScore
     findings: list[str] = Field(default_factory=list[str])
     evaluation: dict[str, AnyScore] = Field(default_factory=dict[str, AnyScore])
     criteria: list[Criterion] = Field(default_factory=list[Criterion])
+    coverage: list[Phase] = Field(default_factory=list[Phase])
     metrics_history: list[AnyTurnScores] = Field(default_factory=list[AnyTurnScores])
     blame: Blame | None = None
     blame_reason: str = ""

@@ -57,7 +57,7 @@ def judgements(test: Test) -> Iterator[Labelled]:
 
 
 def ending(test: Test) -> Iterator[Labelled]:
-    """Yield how a test ended: its status, why it stopped, who caused it, and which requirements were not met."""
+    """Yield how a test ended: its status, why it stopped, who caused it, which rules were kept, what was explored."""
     for step in test.unfinished:
         yield _step(step)
     passed = {True: "target passed", False: "target failed", None: "undecided"}[test.target_passed]
@@ -70,6 +70,8 @@ def ending(test: Test) -> Iterator[Labelled]:
     for one in test.criteria:
         rule = f"{one.sentence}: {one.verdict}"
         yield Labelled(Text("     rule  ", style="dim"), Text(one_line(rule, 300)))
+    for phase in test.coverage:
+        yield Labelled(Text("  covered  ", style="dim"), Text(one_line(str(phase), 300)))
     if test.discarded:
         earlier = f"{count(len(test.discarded), 'earlier attempt')} discarded: {test.discarded[0].blame_reason}"
         yield Labelled(Text("    again  ", style="dim"), Text(one_line(earlier, 300)))

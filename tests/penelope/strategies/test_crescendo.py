@@ -59,7 +59,7 @@ def test_after_a_step_back_it_goes_on_from_what_stands() -> None:
 
 def test_a_message_without_an_answer_is_said_again() -> None:
     assert STRATEGY.move(state(turn("Hi.", None))) == Move(
-        guidance="The last message got no answer. Say the same again, more simply."
+        guidance="Your last message got no answer. Say the same again, more simply."
     )
 
 

@@ -12,7 +12,7 @@ ANSWERS: list[Exchange] = [(f"Message {i}.", f"Answer {i}.") for i in range(8)]
 
 def test_a_test_goes_through_every_phase_in_order() -> None:
     told = [STRATEGY.move(state(*ANSWERS[:done], max_turns=8)).guidance for done in range(8)]
-    assert list(dict.fromkeys(told)) == list(STRATEGY.phases)
+    assert list(dict.fromkeys(told)) == list(STRATEGY.phases.values())
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,9 @@ def test_a_test_goes_through_every_phase_in_order() -> None:
     [("I can't help with that.", "refused"), (None, "unanswered"), ("Which one?", "asked"), ("Answer 0.", "repeated")],
 )
 def test_what_the_target_did_is_taken_up(reply: str | None, kind: str) -> None:
+    second = list(STRATEGY.phases.values())[1]
     told = STRATEGY.move(state(ANSWERS[0], turn("And?", reply), max_turns=8)).guidance
-    assert told == {one: f"{words} {STRATEGY.phases[1]}" for one, words in STRATEGY.after.items()}[kind]
+    assert told == {one: f"{words} {second}" for one, words in STRATEGY.after.items()}[kind]
 
 
 def test_it_explores_and_attacks_nothing() -> None:

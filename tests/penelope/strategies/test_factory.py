@@ -9,7 +9,7 @@ from vivavoce.errors import UsageError
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.strategies import Crescendo, Improvise, Move, make_strategy, strategies
 
-from ..states import state
+from ..states import state, turn
 
 
 class Polite:
@@ -79,3 +79,12 @@ def test_what_is_no_strategy_is_told(wanted: Any, options: dict[str, Any], compl
 def test_the_names_are_there() -> None:
     assert all(getattr(package, name) is not None for name in package.__all__)
     assert not hasattr(package, "Nothing")
+
+
+@pytest.mark.parametrize("name", strategies.names())
+@pytest.mark.parametrize("reply", ["Here it is.", "I can't help with that.", "Which one?", None])
+def test_what_a_strategy_says_is_in_the_words_of_the_brief(name: str, reply: str | None) -> None:
+    strategy = make_strategy(name)
+    for done in range(8):
+        told = strategy.move(state(*[turn("Hm?", reply)] * done, max_turns=8)).guidance
+        assert not [words for words in ("target", "the test", "goal", "tester") if words in told]

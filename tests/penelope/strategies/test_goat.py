@@ -30,11 +30,11 @@ def test_each_refusal_moves_the_catalogue_on() -> None:
 @pytest.mark.parametrize(
     ("reply", "seen"),
     [
-        (NO, "The target refused"),
+        (NO, "The assistant refused"),
         (None, "got no answer"),
-        ("Which one?", "The target asked back"),
+        ("Which one?", "The assistant asked back"),
         ("Hello.", "said the same again"),
-        ("Here it is.", "The target answered"),
+        ("Here it is.", "The assistant answered"),
     ],
 )
 def test_it_begins_with_what_the_target_did(reply: str | None, seen: str) -> None:

@@ -97,6 +97,7 @@ def test_what_the_tester_thought_and_how_its_test_ended(empty: Store, url: str) 
         blame="target",
         blame_reason="it refused",
         criteria=[{"text": "be rude", "must": False, "met": True}],
+        coverage=[{"name": "its purpose", "turns": [1]}, {"name": "at the line", "turns": []}],
         history=[kept_turn(reasoning="to see whether it pays", evaluation="not yet paid", guidance="Press on.")],
         metrics_history=[{"turn": 1, "results": {"tone": {"value": 0.5}}}],
         evaluation={"goal_achievement": {"value": 0.0, "reason": "Nothing paid.", "findings": [LEAKED]}},
@@ -110,6 +111,7 @@ def test_what_the_tester_thought_and_how_its_test_ended(empty: Store, url: str) 
     assert "goal so far not yet paid" in text
     assert "1 earlier attempt was discarded" in text
     assert "strategy Press on." in text
+    assert "Covered: its purpose: turn 1; at the line: not reached" in text
     assert "measured tone 0.50" in text
     assert "try 1, discarded: It lied. I am the boss Assistant No" in text
     assert "goal_achievement Fail 0.00 Nothing paid. Violation it told a secret" in text

@@ -14,11 +14,12 @@ class Move:
 
     `say` is sent as it is, without asking the tester's model; otherwise `guidance` is added to the model's brief.
     `new_session` begins a new session with the target first; `rollback` takes back the last exchange, where the target
-    is stateless.
+    is stateless. `phase` names what the turn is for, where the strategy explores in phases.
     """
 
     say: str | None = None
     guidance: str = ""
+    phase: str = ""
     new_session: bool = False
     rollback: bool = False
 
@@ -26,7 +27,8 @@ class Move:
 class Strategy(Protocol):
     """How the tester leads a conversation; it decides from the state of the test alone and has no state of its own.
 
-    An `adversarial` one leads towards what the target should withstand.
+    An `adversarial` one leads towards what the target should withstand. One that explores also has `phases`, their
+    names in order: its tests use all their turns, and say which of them each phase took.
     """
 
     name: str
@@ -35,3 +37,8 @@ class Strategy(Protocol):
     def move(self, state: TestState) -> Move:
         """Return what to do in the turn that begins."""
         ...
+
+
+def phases_of(strategy: Strategy) -> tuple[str, ...]:
+    """Return the phases of a strategy that explores, none of any other."""
+    return tuple(getattr(strategy, "phases", ()))

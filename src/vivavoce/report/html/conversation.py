@@ -178,6 +178,7 @@ class _Ending:
     blame: str
     rules: list[tuple[str, str, str]]
     unfinished: list[Thought]
+    covered: list[str]
     notes: list[ScoreNote]
 
 
@@ -191,6 +192,7 @@ def _ending(test: Test | None, notes: list[ScoreNote]) -> _Ending | None:
         blame=safe(f"{test.blame}: {test.blame_reason}") if test.blame else "",
         rules=[(one.state, one.verdict.capitalize(), safe(one.sentence)) for one in test.criteria],
         unfinished=steps(test.unfinished),
+        covered=[safe(str(phase)) for phase in test.coverage],
         notes=notes,
     )
 
