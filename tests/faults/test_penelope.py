@@ -205,7 +205,7 @@ def test_hostile_words_stay_quoted_when_their_turn_is_condensed() -> None:
 
     result = sound(held(answer, model=model, max_turns=8, context_tokens=600))
     assert result.metadata["condensed_turns"] > 0
-    told = [line for line in model.prompts[-1].splitlines() if "Result: {" in line]
+    told = [line for line in model.prompts[-1].splitlines() if "The assistant answers: {" in line]
     assert len(told) == 7
     assert all(json.loads(line.partition(": ")[2])["success"] for line in told)
 

@@ -46,8 +46,9 @@ def test_any_other_model_sees_them_as_json() -> None:
     assert [message.role for message in shown] == ["system", "user", "assistant", "user", "assistant", "user"]
     assert shown[0].text == "Write JSON."
     assert json.loads(shown[2].text) == {"tool": "analyze_response", "arguments": {}}
+    assert shown[3].text == 'Result: {"success": true}'
     assert json.loads(shown[4].text) == {"message": "question 1"}
-    assert json.loads(shown[5].text.removeprefix("Result: "))["output"] == {"response": "Hello"}
+    assert json.loads(shown[5].text.removeprefix("The assistant answers: "))["output"] == {"response": "Hello"}
 
 
 def test_words_without_a_call_are_answered_by_a_user_message() -> None:

@@ -323,6 +323,31 @@ async def test_a_model_without_tools_leads_a_test_in_json() -> None:
     assert len(model.requests) == 3
 
 
+async def test_prose_is_never_sent_even_if_it_reads_like_a_message() -> None:
+    """As recorded: a small model was told to call a tool, and wrote its message without one."""
+    prose = "Hello! I hope this message finds you well. I would like to cancel my return flight, please."
+    model = player(
+        prose, prose, {"reasoning": "as asked", "message": "Hello! I would like to cancel my return flight."}
+    )
+    bot = Bot()
+    result = await held(model, bot, max_turns=1)
+    assert bot.sessions[0].sent == [["Hello! I would like to cancel my return flight."]]
+    assert [step.refused for step in result.history[0].steps] == [True, True]
+    assert "nothing was sent; call exactly one of the tools" in result.history[0].steps[0].tool_message.text
+    words, note, again, why = (message.text for message in model.requests[-1].messages)
+    assert '{"reasoning": "…", "message": "…"}' in words
+    assert (note, again) == ("Turn 1 of at most 1.", prose)
+    assert "nothing was sent; answer with one JSON object" in why
+
+
+async def test_leaving_in_json_ends_the_test() -> None:
+    leaving = {"reasoning": "It asks again and again.", "leave": "fed up"}
+    model = player(ModelFault("no tools", kind="unsupported"), {"reasoning": "", "message": "Hi"}, leaving)
+    result = await held(model, max_turns=9)
+    assert (result.status.name, result.stopped_by, result.turns_used) == ("FAILURE", "tester_left", 1)
+    assert result.stop_reason == "the tester ended the conversation: fed up"
+
+
 async def test_a_result_may_be_a_tool_result() -> None:
     @tool
     def fail() -> ToolResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from typing import Any
 
 from rich.console import Console, RenderableType
 
@@ -48,7 +49,7 @@ def test_a_turn_has_what_its_strategy_said_and_what_was_measured_after_it() -> N
 
 
 def test_the_ending_has_what_was_explored_and_what_was_not_reached() -> None:
-    coverage = [{"name": "its purpose", "turns": [1, 2]}, {"name": "at the line", "turns": []}]
+    coverage: list[dict[str, Any]] = [{"name": "its purpose", "turns": [1, 2]}, {"name": "at the line", "turns": []}]
     assert shown(ending(kept_test(coverage=coverage)))[-2:] == [
         "  covered  its purpose: turns 1, 2",
         "  covered  at the line: not reached",

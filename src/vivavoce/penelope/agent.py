@@ -185,8 +185,7 @@ class PenelopeAgent:
         if instructions is not None and other is not None and instructions != other:
             raise UsageError("instructions and test_instructions are the same thing, and differ")
         persona = about.get("persona")
-        max_turns = about.get("max_turns", self.max_turns)
-        explores = bool(phases_of(self.setup.strategy))
+        most, least = about.get("max_turns", self.max_turns), about.get("min_turns", self.min_turns)
         try:
             context = TestContext(
                 goal=goal,
@@ -201,8 +200,8 @@ class PenelopeAgent:
                 openings=_listed(about.get("openings")),
                 files=tuple(_files(about.get("files", ()))),
                 adversarial=about.get("adversarial", self.setup.strategy.adversarial),
-                max_turns=max_turns,
-                min_turns=max_turns if explores else about.get("min_turns", self.min_turns),
+                max_turns=most,
+                min_turns=max(least, most) if phases_of(self.setup.strategy) else least,
                 trial=about.get("trial", 0),
             )
         except ValidationError as error:

@@ -58,9 +58,14 @@ class Memory:
         return [self.brief, *self._messages]
 
     def show_as_json(self, brief: SystemMessage) -> None:
-        """Show steps as JSON from now on, after another brief, for a model that calls no tools."""
+        """Show steps as JSON from now on, after another brief, for a model that calls no tools.
+
+        What it answered in prose before is left out, with the request for a call that came after it.
+        """
         self.native = False
         self.brief = brief
+        for entries in self._turns:
+            entries[:] = [one for one in entries if isinstance(one, HumanMessage) or one.assistant_message.tool_calls]
         self._rewrite()
 
     def _add(self, entry: HumanMessage | Step) -> None:
@@ -96,7 +101,8 @@ def _as_json(step: Step) -> Sequence[AnyMessage]:
     if not step.assistant_message.tool_calls:
         return _native(step)
     said = AIMessage(content=json.dumps(written(step), ensure_ascii=False))
-    return [said, HumanMessage(content=f"Result: {step.tool_message.text}")]
+    label = "The assistant answers" if isinstance(step, Turn) and step.answered else "Result"
+    return [said, HumanMessage(content=f"{label}: {step.tool_message.text}")]
 
 
 def _condensed(turn: Turn) -> Turn:

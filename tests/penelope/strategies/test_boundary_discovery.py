@@ -5,6 +5,7 @@ import json
 import pytest
 
 from stage import Bot, agent, call, judge, player, say
+from vivavoce.errors import UsageError
 from vivavoce.penelope.result import TestResult
 from vivavoce.penelope.strategies.boundary_discovery import BoundaryDiscovery
 
@@ -102,3 +103,8 @@ async def test_a_tester_that_explores_leaves_no_earlier() -> None:
 async def test_a_strategy_that_does_not_explore_covers_nothing() -> None:
     result = await agent(player(), judge(True), max_turns=6).aexecute_test(Bot(), goal="Be heard")
     assert (result.turns_used, result.coverage) == (1, [])
+
+
+def test_more_turns_than_there_are_is_a_mistake_for_a_test_that_explores_too() -> None:
+    with pytest.raises(UsageError, match="min_turns is 3 and max_turns 2"):
+        agent(player(), judge(True), strategy="boundary_discovery").context(goal="x", min_turns=3, max_turns=2)
