@@ -334,10 +334,9 @@ async def test_prose_is_never_sent_even_if_it_reads_like_a_message() -> None:
     assert bot.sessions[0].sent == [["Hello! I would like to cancel my return flight."]]
     assert [step.refused for step in result.history[0].steps] == [True, True]
     assert "nothing was sent; call exactly one of the tools" in result.history[0].steps[0].tool_message.text
-    words, note, again, why = (message.text for message in model.requests[-1].messages)
+    words, note = (message.text for message in model.requests[-1].messages)
     assert '{"reasoning": "…", "message": "…"}' in words
-    assert (note, again) == ("Turn 1 of at most 1.", prose)
-    assert "nothing was sent; answer with one JSON object" in why
+    assert note == "Turn 1 of at most 1.", "as if it had been known that JSON is what helps"
 
 
 async def test_leaving_in_json_ends_the_test() -> None:

@@ -60,7 +60,8 @@ class Memory:
     def show_as_json(self, brief: SystemMessage) -> None:
         """Show steps as JSON from now on, after another brief, for a model that calls no tools.
 
-        What it answered in prose before is left out, with the request for a call that came after it.
+        What it answered in prose before is left out, so that the request is the same where it was known all along that
+        it calls none.
         """
         self.native = False
         self.brief = brief

@@ -109,7 +109,7 @@ class Tester:
             BudgetExhausted: a limit on calls or cost is reached.
         """
         identity = known_identity(self.model)
-        if self.memory.native and CAPABILITIES.lacks_tools(identity):
+        if self.memory.native and (self._prose >= PROSE_LIMIT or CAPABILITIES.lacks_tools(identity)):
             self._ask_for_json()
         try:
             reply = await self.model.complete(self._request())
@@ -123,8 +123,6 @@ class Tester:
         if calls and not (self.memory.native or reply.tool_calls) and self._calls == len(calls):
             CAPABILITIES.note_no_tools(identity)  # it answered in prose until it was asked for JSON
         self._prose = 0 if calls else self._prose + 1
-        if self._prose >= PROSE_LIMIT and self.memory.native:
-            self._ask_for_json()
         return Answer(calls, "" if calls else reply.text, reply.usage)
 
     @property
