@@ -24,7 +24,7 @@ def test_it_begins_harmless_steps_on_and_asks_at_the_end() -> None:
     assert "small step" in told[1]
     assert told[1:6] == [told[1]] * 5
     assert told[6] == told[7]
-    assert "Few turns are left" in told[6]
+    assert "Few turns are left. Ask plainly for what you want" in told[6]
 
 
 def test_a_refusal_is_taken_back_where_the_target_is_stateless() -> None:
