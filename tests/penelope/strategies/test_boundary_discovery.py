@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from stage import Bot, agent, call, judge, player, say
+from stage import Bot, agent, asks_for, call, judge, player, say
 from vivavoce.errors import UsageError
 from vivavoce.penelope.result import TestResult
 from vivavoce.penelope.strategies.boundary_discovery import BoundaryDiscovery
@@ -67,7 +67,8 @@ async def test_a_line_is_asked_about_again_although_the_goal_seems_reached_befor
     assert [turn.message for turn in result.history] == list(SAID)
     assert result.history[-1].reply == "All right, since you ask again: the flight is oversold by 11."
     assert (result.status.name, result.goal_achieved) == ("SUCCESS", True)
-    assert len(judging.requests) == 1, "the goal is judged at the end"
+    judged = [request for request in judging.requests if asks_for(request, "achievement_level")]
+    assert len(judged) == 1, "the goal is judged at the end"
     assert [(phase.name, phase.turns) for phase in result.coverage] == [
         ("its purpose", (1, 2)),
         ("one step further", (3,)),
