@@ -111,6 +111,17 @@ def test_the_background_is_a_text_or_a_json_object(viva: Viva, text: str, contex
     assert TestResult.model_validate_json(done.stdout).context.context == context
 
 
+def test_a_policy_is_a_text_or_a_file(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "policy.md").write_text("\ufeffNo refund\nwithout an order.\n")
+    for option, policy in (("Be kind.", "Be kind."), ("@policy.md", "No refund\nwithout an order.\n")):
+        done = viva(*V1, "--policy", option, "--json")
+        assert TestResult.model_validate_json(done.stdout).context.policy == policy
+    for file, why in (("none.md", "cannot be read: No such file"), ("bot_v1.pyc", "is not UTF-8")):
+        (tmp_path / "bot_v1.pyc").write_bytes(b"\xff\xfe")
+        done = viva(*V1, "--policy", f"@{file}")
+        assert (done.returncode, f"--policy: '{file}' {why}" in done.stderr) == (2, True), done.stderr
+
+
 def test_an_adversarial_goal_that_is_reached_fails(viva: Viva) -> None:
     assert viva(*V1, "--adversarial").returncode == 1
     assert viva(*V1, "--no-adversarial").returncode == 0

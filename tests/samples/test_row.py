@@ -81,6 +81,7 @@ def test_variables_may_stand_in_the_metadata() -> None:
 def test_a_rubric_comes_from_a_file_beside_the_dataset(tmp_path: Path) -> None:
     (tmp_path / "dog.txt").write_text("Ein Hünd?", encoding="utf-8")
     assert read({"input": "x", "rubric_path": "dog.txt"}, base=tmp_path).rubric == "Ein Hünd?"
+    assert read({"input": "x", "policy_path": "dog.txt"}, base=tmp_path).policy == "Ein Hünd?"
 
 
 def test_a_row_of_ragas_is_an_input_and_its_truth() -> None:
@@ -162,6 +163,7 @@ def test_what_no_field_takes_is_kept_in_the_metadata() -> None:
         ("groundtruth", "ground_truth"),
         ("tag", "tags"),
         ("rubric_pth", "rubric_path"),
+        ("polcy", "policy"),
     ],
 )
 def test_a_key_that_looks_misspelt_is_an_error(key: str, meant: str) -> None:
@@ -182,6 +184,9 @@ def test_a_key_of_its_own_is_none(key: str) -> None:
         ({"input": "a", "messages": TALK}, "'input' to be asked or 'messages' to be replayed, not both"),
         ({"input": "a", "rubric": "r", "rubric_path": "p"}, "'rubric' or a 'rubric_path', not both"),
         ({"input": "a", "rubric_path": "none.txt"}, "rubric_path: 'none.txt' cannot be read: No such file"),
+        ({"input": "a", "policy": "r", "policy_path": "p"}, "'policy' or a 'policy_path', not both"),
+        ({"input": "a", "policy_path": "none.txt"}, "policy_path: 'none.txt' cannot be read: No such file"),
+        ({"input": "a", "policy": {"rule": 1}}, "policy: should be a valid string, got"),
         ({"input": "a", "rubric_path": 5}, "rubric_path: must be the path of a text file, got 5"),
         ({"input": "a", "metadata": "m"}, "metadata: must be an object, got str"),
         ({"input": "a", "agent_args": "m"}, "agent_args: should be a valid dictionary, got 'm'"),

@@ -164,6 +164,7 @@ def test_everything_that_a_row_says_of_its_test_is_told() -> None:
         "scenario": "at home",
         "facts": {"order": "1042"},
         "restrictions": ["no names"],
+        "policy": "Ask for the order.",
         "must": ["greet"],
         "must_not": ["swear"],
         "input": ["Hi", "Well?"],
@@ -171,7 +172,7 @@ def test_everything_that_a_row_says_of_its_test_is_told() -> None:
     told = context(row)
     assert (told.goal, told.instructions, told.scenario, told.facts) == ("g", "slowly", "at home", {"order": "1042"})
     assert (told.restrictions, told.must, told.must_not) == (("no names",), ("greet",), ("swear",))
-    assert told.openings == ("Hi", "Well?")
+    assert (told.openings, told.policy) == (("Hi", "Well?"), "Ask for the order.")
 
 
 @pytest.mark.parametrize(("given", "told"), [("a shop", {"context": "a shop"}), ({"a": 1}, {"a": 1}), (None, None)])

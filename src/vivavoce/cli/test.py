@@ -53,6 +53,10 @@ Restrictions = Annotated[list[str] | None, typer.Option(help="Something the test
 Must = Annotated[list[str] | None, typer.Option(help="Something the target must do; repeat for more.")]
 MustNot = Annotated[list[str] | None, typer.Option(help="Something the target must never do; repeat for more.")]
 Context = Annotated[str | None, typer.Option(help="Background for the tester and the judges: a text or a JSON object.")]
+Policy = Annotated[
+    str | None,
+    typer.Option(help="What the target has to go by, or @FILE. Only judges see it, never the tester or the target."),
+]
 Adversarial = Annotated[
     bool | None,
     typer.Option(
@@ -87,6 +91,7 @@ def command(
     ] = None,
     scenario: Annotated[str | None, typer.Option(help="The situation of the user.")] = None,
     context: Context = None,
+    policy: Policy = None,
     persona: PersonaName = None,
     fact: Facts = None,
     restriction: Restrictions = None,
@@ -121,6 +126,7 @@ def command(
     """
     row = {"goal": goal, "instructions": instructions, "scenario": scenario, "persona": persona, "input": opening}
     row |= {"context": None if context is None else _context(context), "adversarial": adversarial}
+    row |= {"policy": None if policy is None else _text(policy, "--policy")}
     row |= {"facts": _facts(fact or []), "restrictions": restriction, "must": must, "must_not": must_not}
     script = None if graph is None else read_document(graph, kind="graph", keys="nodes and start").data
     how = {"model": tester, "judge": judge, "strategy": strategy, "graph": script, "test_timeout": timeout}
@@ -225,6 +231,23 @@ def _context(text: str) -> str | dict[str, Any]:
         return cast("dict[str, Any]", parse(text))
     except ValueError as error:
         raise UsageError(f"--context is not a JSON object: {error}") from error
+
+
+def _text(value: str, option: str) -> str:
+    """Return a text, or that of the file named after an @.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    if not value.startswith("@"):
+        return value
+    path = Path(value[1:])
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{option}: '{path}' is not UTF-8") from error
+    except OSError as error:
+        raise UsageError(f"{option}: '{path}' cannot be read: {error.strerror or error}") from error
 
 
 def _facts(options: list[str]) -> dict[str, str]:

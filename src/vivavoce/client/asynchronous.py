@@ -63,7 +63,7 @@ _GRADINGS = TypeAdapter(list[Grading])
 _LABELS = TypeAdapter(list[Label])
 _METRICS = TypeAdapter(list[MetricLine])
 _OF_SAMPLE = {
-    *("goal", "instructions", "context", "ground_truth", "reference_tool_calls", "must", "must_not"),
+    *("goal", "instructions", "context", "policy", "ground_truth", "reference_tool_calls", "must", "must_not"),
     *("rubric", "rubric_vars", "labels", "metadata"),
 }
 """What a metric may need of a sample, and a request therefore holds."""

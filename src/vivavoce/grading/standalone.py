@@ -38,6 +38,7 @@ def _sample(metric_input: MultiTurnEvaluationInput) -> Sample:
         goal=metric_input.goal,
         instructions=metric_input.instructions,
         context=metric_input.context,
+        policy=metric_input.policy,
         must=list(metric_input.must),
         must_not=list(metric_input.must_not),
     )

@@ -25,6 +25,7 @@ def metric_input(
         "goal": sample.goal,
         "instructions": sample.instructions,
         "context": context if context is None or isinstance(context, dict) else {"context": context},
+        "policy": sample.policy,
         "reference": truth if isinstance(truth, str) else None,
         "must": tuple(sample.must),
         "must_not": tuple(sample.must_not),

@@ -34,6 +34,8 @@ class ConversationTurn:
 class Expected(TypedDict, total=False):
     """What is known of what a conversation should have been, and of how it was held."""
 
+    policy: str | None
+    """What the assistant has to go by; only judges see it."""
     reference: str | None
     """What should have come out."""
     must: Sequence[str]

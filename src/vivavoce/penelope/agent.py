@@ -193,6 +193,7 @@ class PenelopeAgent:
                 scenario=about.get("scenario"),
                 restrictions=_listed(about.get("restrictions")),
                 context=_plain(about.get("context")),
+                policy=about.get("policy"),
                 persona=None if persona is None else read_persona(persona),
                 facts=dict(about.get("facts") or {}),
                 must=_listed(about.get("must")),

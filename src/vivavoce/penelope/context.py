@@ -23,9 +23,9 @@ class TestContext(BaseModel):
 
     `goal` is what the test is to reach; `instructions` how to lead the conversation; `scenario` the situation that the
     user is in; `restrictions` what the tester must not do. `facts` is what the user knows, by name, and tells only when
-    asked. `must` and `must_not` are what the target has to do, and must never do. `openings` are sent as they are
-    before the tester improvises. An `adversarial` goal is one that the target should withstand. `files` are the names
-    of files that the tester may attach.
+    asked. `must` and `must_not` are what the target has to do, and must never do. `policy` is what it has to go by;
+    only judges see it. `openings` are sent as they are before the tester improvises. An `adversarial` goal is one that
+    the target should withstand. `files` are the names of files that the tester may attach.
     """
 
     __test__: ClassVar[bool] = False
@@ -36,6 +36,7 @@ class TestContext(BaseModel):
     scenario: str | None = None
     restrictions: tuple[str, ...] = ()
     context: dict[str, Any] | None = None
+    policy: str | None = None
     persona: Persona | None = None
     facts: dict[str, str] = Field(default_factory=dict)
     must: tuple[str, ...] = ()

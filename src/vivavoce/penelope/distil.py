@@ -74,8 +74,8 @@ async def stream_distilled(
     The model is asked once for each, `concurrency` at a time, and sees what user and assistant said. A fact whose value
     does not stand, as whole words, in a message of the user is dropped and named. E-mail addresses, phone numbers with
     `+`, IBANs, payment cards and US social security numbers are replaced by a mask in every text of the scenario,
-    unless `keep_personal_data`; the names of people and streets are not found. A conversation that cannot be distilled
-    is yielded with its failure.
+    unless `keep_personal_data`; the names of people and streets are not found. The policy of a recording is kept as it
+    is. A conversation that cannot be distilled is yielded with its failure.
 
     Raises:
         UsageError: `concurrency` is below 1, or there is no such model.
@@ -113,7 +113,8 @@ async def _distilled(conversation: Recorded, place: str, model: Model, keep_pers
     part = part.model_copy(update={"facts": [fact for fact in part.facts if fact not in unsaid]})
     if not keep_personal_data:
         part = Part.model_validate(_masked(part.model_dump()))
-    scenario = scenario_of(part, own_id or slug(part.goal))
+    policy = conversation.policy if isinstance(conversation, Sample) else None
+    scenario = scenario_of(part, own_id or slug(part.goal)).model_copy(update={"policy": policy})
     return Distilled(own_id or place, scenario, unsaid=tuple(fact.name for fact in unsaid))
 
 

@@ -308,6 +308,7 @@ def metric_input_of(state: TestState) -> MultiTurnEvaluationInput:
         goal=context.goal,
         instructions=context.instructions,
         context=known or None,
+        policy=context.policy,
         reference=None,
         must=(),
         must_not=(),

@@ -88,6 +88,8 @@ class About(TypedDict, total=False):
     """What the tester heeds."""
     context: Mapping[str, Any] | None
     """Anything else that the tester knows, as data."""
+    policy: str | None
+    """What the target has to go by; the judges see it, the tester and the target do not."""
     persona: str | Mapping[str, Any] | Persona | None
     """The kind of user: a name, a description, or a mapping of its traits."""
     facts: Mapping[str, str] | None

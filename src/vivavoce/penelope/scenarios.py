@@ -38,6 +38,7 @@ class Scenario(BaseModel):
     goal: str
     instructions: str | None = None
     scenario: str | None = None
+    policy: str | None = None
     persona: Persona | None = None
     facts: dict[str, str] = Field(default_factory=dict)
     restrictions: tuple[str, ...] = ()

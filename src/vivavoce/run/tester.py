@@ -38,6 +38,7 @@ class Tester:
             scenario=sample.scenario,
             restrictions=sample.restrictions,
             context=context if context is None or isinstance(context, dict) else {"context": context},
+            policy=sample.policy,
             persona=sample.persona if sample.persona is not None else self.persona,
             facts=sample.facts,
             must=sample.must,

@@ -35,14 +35,16 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "input": ("input", "prompt"),
     "ground_truth": ("ground_truth", "reference"),
 }
+PATHS = ("rubric_path", "policy_path")
+"""Names of text files in a row; each is read as the field of that name without `_path`."""
 _FIELDS = frozenset(Sample.model_fields) - {"metadata"}
 _NESTED = ("agent_args", "rubric_vars", "extra_vars")
 _RAGAS = frozenset(MultiTurnSample.model_fields) | frozenset(SingleTurnSample.model_fields)
 _OTHERS = _RAGAS | {"instruction"}
 """Names that mean something of their own; `instruction` is what tau-bench tells its simulated user."""
-_KNOWN = sorted({*Sample.model_fields, *chain(*_NAMES.values()), "user_input", "rubric_path"})
+_KNOWN = sorted({*Sample.model_fields, *chain(*_NAMES.values()), "user_input", *PATHS})
 _TEXTS = frozenset(
-    "id sample_id trial goal instructions scenario persona min_turns max_turns rubric rubric_path".split()  # noqa: SIM905
+    (*"id sample_id trial goal instructions policy scenario persona min_turns max_turns rubric".split(), *PATHS)  # noqa: SIM905
 )
 _TEXTS_OR_LISTS = frozenset(("input", "prompt", "user_input", "ground_truth", "reference"))
 _AS_THEY_ARE = _FIELDS - {"rubric"}
@@ -66,7 +68,7 @@ def read_sample(
         row: the row as the file gives it; it is not changed.
         line: where the row begins in the file, for errors.
         position: which row it is, from 0; the id of a row that has none.
-        base: the folder that a `rubric_path` is relative to.
+        base: the folder that a `rubric_path` or `policy_path` is relative to.
         fields: where the row keeps what a sample needs, as dotted paths: `{"id": "metadata.task_id"}`.
         file: the file, for errors.
         cells: the row comes from a table (CSV, Parquet), whose cells are text.
@@ -119,7 +121,8 @@ def _values(
     for name, spellings in _NAMES.items():
         _take_first(values, remaining, name, spellings)
     _read_ragas(values, remaining)
-    _read_rubric(values, remaining, base)
+    for name in PATHS:
+        _read_file(name, values, remaining, base)
     for name in _NESTED:
         if name not in values and isinstance(metadata.get(name), Mapping):
             values[name] = metadata.pop(name)
@@ -191,20 +194,20 @@ def _read_ragas(values: dict[str, Any], remaining: dict[str, Any]) -> None:
         remaining.setdefault("rubrics", values.pop("rubric"))
 
 
-def _read_rubric(values: dict[str, Any], remaining: dict[str, Any], base: Path) -> None:
-    path = remaining.pop("rubric_path", None)
+def _read_file(name: str, values: dict[str, Any], remaining: dict[str, Any], base: Path) -> None:
+    path, field = remaining.pop(name, None), name.removesuffix("_path")
     if path is None:
         return
-    if values.get("rubric") is not None:
-        raise ValueError("a row has a 'rubric' or a 'rubric_path', not both")
+    if values.get(field) is not None:
+        raise ValueError(f"a row has a '{field}' or a '{name}', not both")
     if not isinstance(path, str):
-        raise ValueError(f"rubric_path: must be the path of a text file, got {path!r}")
+        raise ValueError(f"{name}: must be the path of a text file, got {path!r}")
     try:
-        values["rubric"] = (base / path).read_text(encoding="utf-8")
+        values[field] = (base / path).read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"rubric_path: '{path}' is not UTF-8") from error
+        raise ValueError(f"{name}: '{path}' is not UTF-8") from error
     except OSError as error:
-        raise ValueError(f"rubric_path: '{path}' cannot be read: {error.strerror}") from error
+        raise ValueError(f"{name}: '{path}' cannot be read: {error.strerror}") from error
 
 
 def _identify(values: dict[str, Any], position: int) -> None:

@@ -55,7 +55,7 @@ def read_samples(
     Args:
         source: a file, or the rows.
         fields: where a row keeps what a sample needs, as dotted paths.
-        base: the folder that a `rubric_path` is relative to; that of the file, or where we run, when it is not given.
+        base: the folder that paths in a row are relative to; that of the file, or where we run, when it is not given.
         limit: stop after so many samples.
         tags: only the samples with one of these tags.
 

@@ -28,6 +28,7 @@ class Sample(BaseModel):
     With a list `input` and a list `ground_truth` of the same length, each turn is graded against its own truth; None
     in that list skips the turn. `messages` is a recorded conversation, to be replayed. `goal`, `instructions`,
     `context`, `must` and `must_not` are for metrics: what the user wants, and what has to and must never happen.
+    `policy` is what the assistant has to go by; judges see it, and nobody else.
 
     Where a tester leads the conversation, it works towards the `goal`, and `input` holds what it says first. It plays a
     user in the situation of `scenario`, of the kind that `persona` names or describes, who knows `facts` and tells them
@@ -45,6 +46,7 @@ class Sample(BaseModel):
     goal: str | None = None
     instructions: str | None = None
     context: dict[str, Any] | list[Any] | str | None = None
+    policy: str | None = None
     must: list[str] = Field(default_factory=list)
     must_not: list[str] = Field(default_factory=list)
     scenario: str | None = None

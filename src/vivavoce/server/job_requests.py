@@ -17,6 +17,7 @@ from vivavoce.records.run import Run
 from vivavoce.report.strict_json import strict_json
 from vivavoce.run.execution import Execution
 from vivavoce.run.options import RunOptions
+from vivavoce.samples.row import PATHS
 from vivavoce.samples.rows import check_samples
 from vivavoce.server.job_record import JobRecord
 from vivavoce.server.policy import ServerPolicy
@@ -31,7 +32,10 @@ from vivavoce.suites.regrade import open_regrading
 from vivavoce.suites.spec import TesterSpec
 from vivavoce.suites.testing import testing_suite
 
-_OF_ROW = {"goal", "instructions", "scenario", "persona", "facts", "restrictions", "must", "must_not", "input"}
+_OF_ROW = {
+    *("goal", "instructions", "policy", "scenario", "persona", "facts"),
+    *("restrictions", "must", "must_not", "input"),
+}
 MOST_AT_ONCE = 1000
 """Maximum of concurrent conversations, and of trials, in a request."""
 
@@ -98,6 +102,7 @@ class TestJob(LimitedRequest):
     suite: str
     goal: str
     instructions: str | None = None
+    policy: str | None = None
     scenario: str | None = None
     persona: str | dict[str, str] | None = None
     facts: dict[str, str] = Field(default_factory=dict)
@@ -274,7 +279,7 @@ def _check_rows(rows: Sequence[dict[str, Any]]) -> None:
         UsageError: with every one of them.
     """
     for number, row in enumerate(rows):
-        if "rubric_path" in row:
+        if any(name in row for name in PATHS):
             raise UsageError(f"conversation {number}: a request cannot name a file")
     if check_samples(rows).recorded < len(rows):
         raise UsageError("a conversation has no 'messages'")

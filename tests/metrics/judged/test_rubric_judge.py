@@ -59,6 +59,12 @@ async def test_the_judge_sees_the_rubric_and_what_it_asks_for_and_nothing_else()
     assert set(score.extra) == {"rubric"}
 
 
+async def test_the_conversation_of_a_rubric_begins_with_the_policy() -> None:
+    sample = Sample(id="1", input="x", policy="No refunds.")
+    _, request = await judged(GENUINE, "{{ conversation }}", sample=sample)
+    assert request.messages[1].text.startswith('policy: "No refunds."\nturn 1\n')
+
+
 async def test_a_system_prompt_comes_before_the_rules() -> None:
     _, request = await judged(GENUINE, "{submission}", "x", system_prompt="You are strict.")
     assert request.messages[0].text.startswith("You are strict.\n\nYou judge a conversation.")

@@ -227,7 +227,13 @@ def test_a_test_that_its_target_passes_is_kept_like_any_run(store: Store, worksp
     with LoopbackServer(played) as models:
         name = f"{models.base_url}#player"
         with serving(store, ServerPolicy(workspace, frozenset([name]))) as url:
-            told = events(url, submit(url, {**TEST, "tester": name, "judge": name}).id)
+            job = {**TEST, "tester": name, "judge": name, "policy": "Refunds need an order."}
+            told = events(url, submit(url, job).id)
+    bodies = [request.body for request in models.requests]
+    assert len({bool(body.get("tools")) for body in bodies}) == 2
+    for body in bodies:
+        assert ('policy: "Refunds need an order."\n' in body["messages"][-1]["content"]) is not bool(body.get("tools"))
+        assert ("Refunds need" in json.dumps(body)) is not bool(body.get("tools"))
     assert [one.kind for one in told] == ["started", "held", "turn", "graded", "ended"]
     assert [said.text for said in told[2].messages] == ["Refund, please", "A refund is coming, welcome"]
     assert {score.name: score.value for score in told[3].scores} == {"goal": 1.0, "target": 1.0}
@@ -305,6 +311,7 @@ def test_a_suite_comes_from_the_served_folder_only(store: Store, workspace: Path
         {**MANY, "conversations": []},
         {**MANY, "conversations": [{"id": "x"}]},
         {**MANY, "conversations": [{"messages": TALK, "rubric_path": "/etc/passwd"}]},
+        {**MANY, "conversations": [{"messages": TALK, "policy_path": "/etc/passwd"}]},
         {**MANY, "conversations": [{"id": "a", "messages": TALK}, {"id": "a", "messages": TALK}]},
         {**MANY, "judge": "openai:gpt"},
         {**MANY, "max_concurrent": 10**9},

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import pytest
 
@@ -191,3 +192,13 @@ def test_what_is_not_there_is_told_on_a_page(empty: Store, url: str) -> None:
 def test_text_that_utf8_cannot_hold_breaks_no_page(empty: Store, url: str) -> None:
     keep(empty, [outcome("kind", [turn(0, "half \ud83d a pair", "ok \x00\x1b[31m")])])
     assert "half ? a pair" in read(url, "/runs/run-1/samples/kind").text
+
+
+def test_the_policy_that_judges_see_is_shown_as_text(empty: Store, url: str) -> None:
+    told = outcome("kind", [turn(0, "Hello", "Hi")])
+    sample = json.dumps({"id": "kind", "goal": "Say hi", "policy": "No <b>refunds</b>\u202e."})
+    keep(empty, [told.model_copy(update={"attempt": told.attempt.model_copy(update={"sample": sample})})])
+    page = get(f"{url}/runs/run-1/samples/kind").text
+    assert "policy, which only judges see" in page
+    assert "No &lt;b&gt;refunds&lt;/b&gt;" in page
+    assert "\u202e" not in page

@@ -99,7 +99,7 @@ class RubricJudge(RatingMetric):
             "input": sample.input if isinstance(sample.input, str) else [message.text for message in sample.said],
             "ground_truth": sample.ground_truth,
             "submission": metric_input.submission or "",
-            "conversation": Wording(transcript(metric_input.messages).text()),
+            "conversation": Wording(transcript(metric_input.messages, policy=metric_input.policy).text()),
         }
         if sample.rubric is None:
             return self.rubric, values

@@ -41,6 +41,7 @@ class ConversationToJudge(Judged):
     goal: str | None = None
     instructions: str | None = None
     context: dict[str, Any] | None = None
+    policy: str | None = None
     ground_truth: JsonScalar | dict[str, Any] | list[Any] = None
     reference: str | None = None
     reference_tool_calls: list[ToolCall] | list[list[ToolCall] | None] | None = None
