@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted, ModelFault, UsageError
 from vivavoce.messages import HumanMessage
 from vivavoce.models.model import ModelReply, Request
-from vivavoce.penelope.distil import Recorded, adistil_scenarios, distil_scenarios, stands_in, stream_distilled
+from vivavoce.penelope.distil import Recorded, adistil_scenarios, distil_scenarios, stream_distilled
 from vivavoce.samples.sample import Sample
 from vivavoce.testing import ScriptedModel
 
@@ -191,27 +189,3 @@ def test_the_sync_twin_takes_messages_as_they_are() -> None:
     (one,) = distil_scenarios([said], ScriptedModel([part(order="4711")]))
     assert one.scenario is not None
     assert one.scenario.row() == {"id": "return-the-kettle", "goal": "Return the kettle", "facts": {"order": "4711"}}
-
-
-@pytest.mark.parametrize(
-    ("value", "text", "stands"),
-    [
-        ("4711", "It is 4711.", True),
-        ("4711", "It is 47112.", False),
-        ("bob", "I am Bob's aunt", True),
-        ("Иван", "Это Иванов", False),
-        ("東京", "私は東京にいます", True),
-        ("4‑7", "room 4-7", True),
-        ("...", "so ... what", False),
-        ("", "anything", False),
-        ("a.c", "abc", False),
-        ("two  words", "Two\nwords", True),
-    ],
-)
-def test_a_value_stands_in_a_text_as_whole_words(value: str, text: str, stands: bool) -> None:
-    assert stands_in(value, text) is stands
-
-
-@given(st.text(), st.text(alphabet="abc123.+ \n", min_size=1), st.text())
-def test_what_was_said_between_spaces_is_found(before: str, value: str, after: str) -> None:
-    assert stands_in(value, f"{before} {value} {after}") is any(map(str.isalnum, value))

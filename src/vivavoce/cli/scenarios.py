@@ -6,7 +6,7 @@ import sys
 from collections.abc import AsyncIterator, Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -17,10 +17,13 @@ from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.penelope.distil import Distilled, stream_distilled
 from vivavoce.penelope.scenarios import Scenario, stream_scenarios
+from vivavoce.penelope.target_data import MOST
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.report.text import count, one_line, printable_json
+from vivavoce.samples.files import read_rows
 from vivavoce.samples.rows import check_samples, read_samples
 from vivavoce.settings import settings
+from vivavoce.suites.document import read_records
 
 
 def command(
@@ -40,6 +43,13 @@ def command(
         ),
     ] = 10,
     focus: Annotated[str | None, typer.Option(help="With --description: what the scenarios should focus on.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="With --description: records that exist in the target, such as orders, from which facts are taken: "
+            "JSONL, JSON, CSV, Parquet or YAML."
+        ),
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A new file; default: standard output.")] = None,
     max_concurrent: Annotated[
         int, typer.Option(min=1, max=1_000, help="With --from: how many conversations at a time.")
@@ -59,20 +69,19 @@ def command(
 
     viva scenarios --from talks.jsonl --model openai:gpt-4.1-mini -o new.jsonl
 
-    With --from, only facts that the user stated are used, and e-mail addresses, phone, account, card and social
-    security numbers are masked. Each row is written as soon as it is ready. Exit codes: 0 done, 2 wrong usage, 3
-    nothing was written or the model failed, 130 interrupted.
+    With --data, only facts that stand in these records are used. With --from, only facts that the user stated are
+    used, and e-mail addresses, phone, account, card and social security numbers are masked. Each row is written as
+    soon as it is ready. Exit codes: 0 done, 2 wrong usage, 3 nothing was written or the model failed, 130 interrupted.
     """
     if (description is None) == (recorded is None):
         raise UsageError("give either --description (what is tested) or --from (a file of recorded conversations)")
-    if focus is not None and recorded is not None:
-        raise UsageError("--focus works only with --description")
-    model_name = model or settings().tester
-    if model_name is None:
-        raise UsageError("name the model that writes: use --model, or set VIVAVOCE_TESTER")
-    writer: ModelLike = load_object(model_name, Path()) if is_file_reference(model_name) else model_name
+    for option, value in (("--focus", focus), ("--data", data)):
+        if value is not None and recorded is not None:
+            raise UsageError(f"{option} works only with --description")
+    writer = _writer(model or settings().tester)
     if recorded is None:
-        scenarios = stream_scenarios(description or "", writer, n=number, focus=focus)
+        records = None if data is None else _records(existing(data))
+        scenarios = _complete(stream_scenarios(description or "", writer, n=number, focus=focus, data=records))
     else:
         check_samples(existing(recorded), limit=number)
         samples = read_samples(recorded, limit=number)
@@ -88,6 +97,17 @@ def command(
     raise typer.Exit(0 if written else 3)
 
 
+def _writer(name: str | None) -> ModelLike:
+    """Return the model that writes.
+
+    Raises:
+        UsageError: none is named, or its file cannot be used.
+    """
+    if name is None:
+        raise UsageError("name the model that writes: use --model, or set VIVAVOCE_TESTER")
+    return load_object(name, Path()) if is_file_reference(name) else name
+
+
 async def _write(scenarios: AsyncIterator[Scenario], output: Path | None) -> int:
     """Write each scenario as soon as it is ready, and return how many there were."""
     written = 0
@@ -99,6 +119,27 @@ async def _write(scenarios: AsyncIterator[Scenario], output: Path | None) -> int
             written += 1
             notes().print(one_line(f"{written}: {scenario.goal}"))
     return written
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    """Return the records of a file.
+
+    Raises:
+        UsageError: the file is too large, or cannot be read.
+    """
+    if (size := path.stat().st_size) > MOST:
+        raise UsageError(f"{path} has {size:,} bytes; data has at most {MOST:,}: keep the records that matter")
+    if path.suffix.lower() in (".yaml", ".yml"):
+        return read_records(path, kind="data file")
+    return [row for _, row in read_rows(path)]
+
+
+async def _complete(stream: AsyncIterator[Scenario]) -> AsyncIterator[Scenario]:
+    """Yield the scenarios, and say which facts were left out."""
+    async for one in stream:
+        if one.left_out:
+            notes().print(one_line(f"{one.id}: left out, because no record has it: {', '.join(one.left_out)}", 300))
+        yield one
 
 
 async def _reported(stream: AsyncIterator[Distilled]) -> AsyncIterator[Scenario]:

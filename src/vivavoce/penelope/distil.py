@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import deque
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,6 @@ from typing import cast
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import Fault, ModelFault, SuiteFault, UsageError, VivavoceError
 from vivavoce.messages import AnyMessage, HumanMessage, read_messages
-from vivavoce.metrics.evidence import plain
 from vivavoce.metrics.exact.personal_patterns import Kind, find_personal_data
 from vivavoce.metrics.metric import Conversation
 from vivavoce.metrics.prompts import Wording
@@ -22,6 +20,7 @@ from vivavoce.models.model import Model
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.prompts import packaged
 from vivavoce.penelope.scenarios import Part, Scenario, ask, closed_after, opened_model, scenario_of, slug, unique
+from vivavoce.penelope.words import Words
 from vivavoce.records.failure import Failure, failure_of
 from vivavoce.samples.sample import Sample
 
@@ -108,8 +107,8 @@ async def _distilled(conversation: Recorded, place: str, model: Model, keep_pers
         if isinstance(error, VivavoceError) and not isinstance(error, Fault):
             raise
         return Distilled(own_id or place, failure=_failure(error))
-    user_texts = [message.text for message in messages if isinstance(message, HumanMessage)]
-    unsaid = [fact for fact in part.facts if not any(stands_in(fact.value, text) for text in user_texts)]
+    said = Words(message.text for message in messages if isinstance(message, HumanMessage))
+    unsaid = [fact for fact in part.facts if not said.hold(fact.value)]
     part = part.model_copy(update={"facts": [fact for fact in part.facts if fact not in unsaid]})
     if not keep_personal_data:
         part = Part.model_validate(_masked(part.model_dump()))
@@ -151,19 +150,6 @@ def _failure(error: Exception) -> Failure:
     """Return a failure, blamed on the tester, whose model was asked, unless the recording is malformed."""
     failure = failure_of(error, "tester")
     return failure if isinstance(error, SuiteFault) else failure.model_copy(update={"blame": "tester"})
-
-
-_LETTER = r"[^\W_\u0e00-\u109f\u1780-\u17ff\u2e80-\ua4cf]"  # of scripts that set words apart
-
-
-def stands_in(value: str, text: str) -> bool:
-    """Say whether a value stands in a text as whole words; capitals, kinds of quotation marks and dashes may differ."""
-    needle = plain(value)
-    if not any(map(str.isalnum, needle)):
-        return False
-    before = f"(?<!{_LETTER})" if re.match(_LETTER, needle[0]) else ""
-    after = f"(?!{_LETTER})" if re.match(_LETTER, needle[-1]) else ""
-    return re.search(f"{before}{re.escape(needle)}{after}", plain(text)) is not None
 
 
 def _masked(value: object) -> object:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vivavoce.errors import ModelFault, UsageError
 from vivavoce.messages import HumanMessage, describe
 from vivavoce.metrics.evidence import plain
+from vivavoce.metrics.prompts import Wording
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, Request
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.prompts import packaged
+from vivavoce.penelope.target_data import Excerpt, TargetData
 from vivavoce.records.failure import shorten
 
 BATCH = 10
@@ -25,12 +27,19 @@ SIMILAR = 90.0
 """The similarity from which two goals count as the same, out of 100; see `rapidfuzz.fuzz.ratio`."""
 LONGEST_ID = 48
 
+Records = Iterable[Mapping[str, Any]]
+"""Records of a target, each a mapping of fields to values."""
+
 T = TypeVar("T")
 Shape = TypeVar("Shape", bound=BaseModel)
 
 
 class Scenario(BaseModel):
-    """One test to be led: a row of a dataset for a suite with the driver `penelope`."""
+    """One test to be led: a row of a dataset for a suite with the driver `penelope`.
+
+    An `adversarial` goal is one that the target should withstand. `left_out`, which is not in the row, names the facts
+    that were dropped because the data of the target does not hold their values.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -44,7 +53,9 @@ class Scenario(BaseModel):
     restrictions: tuple[str, ...] = ()
     must: tuple[str, ...] = ()
     must_not: tuple[str, ...] = ()
+    adversarial: bool = False
     tags: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = Field(default=(), exclude=True)
 
     def row(self) -> dict[str, Any]:
         """Return the row of a dataset, without empty fields."""
@@ -75,6 +86,7 @@ class Part(BaseModel):
 class WholePart(Part):
     """The part of a user, and what is asked of tester and assistant."""
 
+    expects: Literal["help", "refusal"]
     restrictions: list[str]
     must: list[str]
     must_not: list[str]
@@ -89,46 +101,55 @@ class Parts(BaseModel):
     scenarios: list[WholePart]
 
 
-def generate_scenarios(description: str, model: ModelLike, *, n: int = 10, focus: str | None = None) -> list[Scenario]:
+def generate_scenarios(
+    description: str, model: ModelLike, *, n: int = 10, focus: str | None = None, data: Records | None = None
+) -> list[Scenario]:
     """Sync version of `agenerate_scenarios`, also inside a running event loop; connections are closed at the end."""
     opened = as_model(model)
-    return wait_for(closed_after(opened, agenerate_scenarios(description, opened, n=n, focus=focus)))
+    return wait_for(closed_after(opened, agenerate_scenarios(description, opened, n=n, focus=focus, data=data)))
 
 
 async def agenerate_scenarios(
-    description: str, model: ModelLike, *, n: int = 10, focus: str | None = None
+    description: str, model: ModelLike, *, n: int = 10, focus: str | None = None, data: Records | None = None
 ) -> list[Scenario]:
     """Return the scenarios of `stream_scenarios`; where that fails midway, those it had written are lost."""
-    return [scenario async for scenario in stream_scenarios(description, model, n=n, focus=focus)]
+    return [scenario async for scenario in stream_scenarios(description, model, n=n, focus=focus, data=data)]
 
 
 async def stream_scenarios(
-    description: str, model: ModelLike, *, n: int = 10, focus: str | None = None
+    description: str, model: ModelLike, *, n: int = 10, focus: str | None = None, data: Records | None = None
 ) -> AsyncIterator[Scenario]:
     """Write scenarios for testing what is described, and yield each as it comes.
 
     A request asks for up to 10, and lists the goals that exist already. A goal that nearly repeats another is
     dropped, and another is asked for; after one request more than twice as many as `n` takes, there may be fewer
-    than `n`. `focus` is what to look for above all. Ids are made of the goals.
+    than `n`. `focus` is what to look for above all. Ids are made of the goals. A scenario in which the target should
+    refuse is `adversarial`.
+
+    `data` are records that exist in the target, such as its orders; each request shows as many as 24,000 characters
+    hold. With them, a fact whose value does not stand, as whole words, in a field of a record is dropped and named.
 
     Raises:
-        UsageError: the description is empty, `n` is below 1, or there is no such model.
+        UsageError: the description is empty, `n` is below 1, the data cannot be used, or there is no such model.
         ModelFault: the model failed, or answered outside the shape that it was asked for.
     """
     if not description.strip():
         raise UsageError("the description is empty; describe what is to be tested")
     if n < 1:
         raise UsageError(f"n is how many scenarios to write, at least 1; got {n}")
+    known = None if data is None else TargetData(data)
     goals: list[str] = []
     ids: set[str] = set()
     async with opened_model(model) as opened:
         for trial in range(2 * -(-n // BATCH) + 1):
-            task = _task(description, focus, min(BATCH, n - len(goals)), goals)
-            answer = await ask(opened, task, Parts, trial)
+            task = {"description": description, "focus": focus, "count": min(BATCH, n - len(goals)), "earlier": goals}
+            excerpt = Excerpt() if known is None else known.excerpt(trial)
+            task |= {"records": list(map(Wording, excerpt.lines)), "unshown": excerpt.unshown}
+            answer = await ask(opened, packaged("scenarios", *task).render(task), Parts, trial)
             for part in answer.scenarios:
                 if len(goals) < n and _is_new(part.goal, goals):
                     goals.append(part.goal)
-                    yield scenario_of(part, unique(slug(part.goal), ids))
+                    yield _in_data(scenario_of(part, unique(slug(part.goal), ids)), known)
             if len(goals) == n:
                 return
 
@@ -153,6 +174,7 @@ def scenario_of(part: Part, name: str) -> Scenario:
     if isinstance(part, WholePart):
         listed = part.model_dump(include={"restrictions", "must", "must_not", "tags"})
         lists = {key: tuple(text for text in texts if text.strip()) for key, texts in listed.items()}
+        lists["adversarial"] = part.expects == "refusal"
     persona_fields = {
         field: words for field, words in part.persona.model_dump(exclude_defaults=True).items() if words.strip()
     }
@@ -203,9 +225,11 @@ async def closed_after(model: Model, work: Coroutine[Any, Any, T]) -> T:
         await model.close()
 
 
-def _task(description: str, focus: str | None, count: int, earlier: Sequence[str]) -> str:
-    values = {"description": description, "focus": focus, "count": count, "earlier": earlier}
-    return packaged("scenarios", *values).render(values)
+def _in_data(scenario: Scenario, data: TargetData | None) -> Scenario:
+    """Return a scenario without the facts whose values stand in no record, and with their names."""
+    left_out = tuple(name for name, value in scenario.facts.items() if data is not None and not data.hold(value))
+    facts = {name: value for name, value in scenario.facts.items() if name not in left_out}
+    return scenario.model_copy(update={"facts": facts, "left_out": left_out})
 
 
 def _is_new(goal: str, earlier: Sequence[str]) -> bool:

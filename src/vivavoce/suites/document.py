@@ -100,11 +100,34 @@ def read_document(path: Path, kind: str = "suite", keys: str = "name, dataset, t
     Raises:
         UsageError: the file is missing, of another kind, unreadable, not UTF-8, not YAML, too large, or not a mapping.
     """
+    loaded = _load(path, kind)
+    if not isinstance(loaded, Mapping):
+        raise UsageError(Problem(f"must be a mapping with keys such as {keys}", path, 1))
+    places: dict[KeyPath, tuple[int, int]] = {}
+    data = _Plain(path, places).convert(cast("object", loaded), ())
+    return Document(cast("dict[str, Any]", data), path, places)
+
+
+def read_records(path: Path, kind: str) -> list[dict[str, Any]]:
+    """Read a YAML file whose top is a list of mappings; `kind` is its name in errors.
+
+    Raises:
+        UsageError: the file is missing, of another kind, unreadable, not UTF-8, not YAML, too large, or no such list.
+    """
+    plain = _Plain(path, {})
+    loaded = plain.convert(_load(path, kind), ())
+    records = cast("list[object]", loaded) if isinstance(loaded, list) else []
+    if not isinstance(loaded, list) or not all(isinstance(record, dict) for record in records):
+        raise UsageError(Problem("must be a list of mappings, each with a dash and keys: - order: 1042", path, 1))
+    return cast("list[dict[str, Any]]", records)
+
+
+def _load(path: Path, kind: str) -> object:
     text = _read_text(path, kind)
     reader = YAML(typ="rt")
     reader.Constructor = _Constructor
     try:
-        loaded: object = reader.load(text)  # pyright: ignore[reportUnknownMemberType]
+        return cast("object", reader.load(text))  # pyright: ignore[reportUnknownMemberType]
     except MarkedYAMLError as error:
         raise UsageError(_unreadable(path, error)) from error
     except ReaderError as error:
@@ -113,11 +136,6 @@ def read_document(path: Path, kind: str = "suite", keys: str = "name, dataset, t
         raise UsageError(Problem("is nested too deeply", path)) from error
     except ValueError as error:
         raise UsageError(Problem(f"is not YAML: {str(error).splitlines()[0]}", path)) from error
-    if not isinstance(loaded, Mapping):
-        raise UsageError(Problem(f"must be a mapping with keys such as {keys}", path, 1))
-    places: dict[KeyPath, tuple[int, int]] = {}
-    data = _Plain(path, places).convert(cast("object", loaded), ())
-    return Document(cast("dict[str, Any]", data), path, places)
 
 
 def _unprintable(path: Path, text: str, error: Any) -> Problem:
