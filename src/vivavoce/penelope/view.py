@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from vivavoce.records.failure import shorten
+from vivavoce.records.spending import by_role
 from vivavoce.safe_text import safe
 
 if TYPE_CHECKING:
@@ -52,9 +53,11 @@ def html(result: TestResult) -> str:
         f"<li><b>{escape(name)}</b> {escape(str(metric.score))}: {_cell(metric.reasoning or '')}</li>"
         for name, metric in result.evaluation.items()
     )
+    used = by_role(result.usage)
     return (
         f"<p><b>{escape(line(result))}</b><br>{_cell(result.stop_reason)}</p>"
         f"<table><tr><th></th><th>user</th><th>assistant</th></tr>{rows}</table><ul>{metrics}</ul>"
+        f"{f'<p>{escape(used)}</p>' if used else ''}"
     )
 
 
@@ -73,6 +76,8 @@ def _lines(result: TestResult) -> Iterator[str]:
         yield f"covered: {_one_line(str(phase), 200)}"
     for rule in result.criteria:
         yield f"{_one_line(rule.sentence, 200)}: {rule.verdict}"
+    if used := by_role(result.usage):
+        yield f"used: {used}"
 
 
 def _because(reasoning: str | None) -> str:

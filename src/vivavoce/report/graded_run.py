@@ -8,6 +8,8 @@ from typing import cast
 
 from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading, Outcome, Run
+from vivavoce.records.spending import spent
+from vivavoce.records.usage import Usage
 from vivavoce.run.summary import Summary, summarise, tally
 from vivavoce.store.store import Store
 
@@ -35,6 +37,14 @@ class GradedRun:
             return self._count().stopped_by("unfinished")
         stored = Summary.model_validate(self.grading.summary)
         return stored if self.ended or stored.stopped is not None else stored.stopped_by("interrupted")
+
+    def spent(self) -> dict[str, Usage]:
+        """Return what the conversations that a tester led used, by role; empty where no tester led any."""
+        found: dict[str, Usage] = {}
+        for outcome in self.outcomes() if self.run.spec.get("driver") == "penelope" else ():
+            for role, used in spent(outcome).items():
+                found[role] = found.get(role, Usage()) + used
+        return found
 
     def _count(self) -> Summary:
         attempts, failed = self.store.counts(self.run.id)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from vivavoce.records.counting import to_number
+from vivavoce.records.spending import by_role
 from vivavoce.records.test import Step, Test
 from vivavoce.report.findings import findings, score_text
 from vivavoce.report.tables import Labelled
@@ -57,7 +58,7 @@ def judgements(test: Test) -> Iterator[Labelled]:
 
 
 def ending(test: Test) -> Iterator[Labelled]:
-    """Yield how a test ended: its status, why it stopped, who caused it, which rules were kept, what was explored."""
+    """Yield how a test ended: status, why it stopped, whose fault it is, rules, what was explored, what roles used."""
     for step in test.unfinished:
         yield _step(step)
     passed = {True: "target passed", False: "target failed", None: "undecided"}[test.target_passed]
@@ -75,6 +76,8 @@ def ending(test: Test) -> Iterator[Labelled]:
     if test.discarded:
         earlier = f"{count(len(test.discarded), 'earlier attempt')} discarded: {test.discarded[0].blame_reason}"
         yield Labelled(Text("    again  ", style="dim"), Text(one_line(earlier, 300)))
+    if used := by_role(test.usage):
+        yield Labelled(Text("     used  ", style="dim"), Text(used, style="dim"))
 
 
 def _noted(what: str, text: str) -> Labelled:

@@ -11,9 +11,9 @@ from vivavoce.records.counting import to_number
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score
+from vivavoce.records.spending import in_words, spent
 from vivavoce.records.test import Test
 from vivavoce.records.trajectory import Trajectory
-from vivavoce.records.usage import Usage
 from vivavoce.report.html.evidence import Register
 from vivavoce.report.html.plots import strip
 from vivavoce.report.html.score_notes import (
@@ -27,7 +27,7 @@ from vivavoce.report.html.score_notes import (
     whole_notes,
 )
 from vivavoce.report.html.transcript import Part, Shown, Thought, Writer, judged, steps, thoughts
-from vivavoce.report.html.wording import dollars, span
+from vivavoce.report.html.wording import span
 from vivavoce.report.tester import discarded_title, measured
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import RANK, SampleStatus, worst_of
@@ -155,17 +155,10 @@ def _sample(text: str) -> dict[str, Any]:
 
 
 def _facts(outcome: Outcome) -> list[tuple[str, str]]:
-    """Return time and token usage of the target, and of each grader that called a model."""
-    talk = outcome.attempt.trajectory
-    judged = sum((grade.usage for grade in outcome.scores.values() if grade.usage), Usage())
-    found: list[tuple[str, str]] = []
-    if talk.seconds is not None:
-        found.append(("took", span(talk.seconds)))
-    for whose, usage in (("target", talk.usage), ("judge", judged)):
-        if usage.calls or usage.input_tokens or usage.output_tokens:
-            tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
-            found.append((whose, tokens if usage.cost is None else f"{tokens}, {dollars(usage.cost)}"))
-    return found
+    """Return how long it took, and what each role used."""
+    seconds = outcome.attempt.trajectory.seconds
+    took = [] if seconds is None else [("took", span(seconds))]
+    return took + [(role, in_words(used)) for role, used in spent(outcome).items()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,13 +34,6 @@ def span(seconds: float | None) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
-def dollars(cost: float | None) -> str:
-    """Return an amount of US dollars; small amounts keep two significant digits."""
-    if cost is None:
-        return "–"
-    return f"${cost:.2f}" if cost >= 0.1 or cost == 0 else f"${cost:.2g}"
-
-
 def clock(seconds: float) -> str:
     """Return the time of day, of seconds since the epoch."""
     return datetime.fromtimestamp(seconds).strftime("%H:%M")
