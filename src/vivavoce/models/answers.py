@@ -48,6 +48,15 @@ def read_answer(text: str, schema: Schema) -> StructuredAnswer:
     return _fit(value, written, schema, strict)
 
 
+def lacks_keys(text: str, schema: Schema) -> bool:
+    """Say whether an answer has no JSON object with all keys of its schema, as where nobody heeded that."""
+    try:
+        found, _ = _object_in(text)
+    except (ValueError, RecursionError):
+        return True
+    return not found.keys() >= set(wire_schema(schema).get("required", ()))
+
+
 def check_answer(parsed: Mapping[str, Any], schema: Schema) -> StructuredAnswer:
     """Return a JSON object in the spelling of its schema.
 

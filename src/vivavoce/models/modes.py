@@ -24,6 +24,7 @@ Mode = Literal["json_schema", "tool", "json_object", "prompted"]
 the schema in the prompt."""
 
 STRONGEST: Mode = "json_schema"
+PROMPTED: Mode = "prompted"
 IN_MESSAGES: frozenset[Mode] = frozenset(("json_object", "prompted"))
 """The modes in which the model is sure to read the schema, for it stands in a message."""
 _NEXT: dict[Mode, Mode] = {"json_schema": "tool", "tool": "json_object", "json_object": "prompted"}

@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 from vivavoce.errors import Fault, ModelFault, UsageError
 from vivavoce.messages import AnyMessage
 from vivavoce.models.addresses import OPENAI, identity_at
-from vivavoce.models.answers import read_answer
+from vivavoce.models.answers import lacks_keys, read_answer
 from vivavoce.models.capabilities import CAPABILITIES
 from vivavoce.models.model import ModelReply, Request, Schema
 from vivavoce.models.modes import IN_MESSAGES, Mode, ask_for, json_text, refuses_tools, step_down
@@ -57,7 +57,8 @@ class OpenAIModel:
     `name` is what records and prices call it, `openai:MODEL` or `http://host/v1#MODEL` unless it is given.
     `structured` is the way to ask for JSON. Unless it is given, the native `json_schema` is tried first, and a weaker
     one when the endpoint says that it does not know it. That is kept for this model at this address as long as the
-    process lives, and so is that it knows no tools. An answer outside the schema gets one chance to be repaired.
+    process lives, and so is that it knows no tools. An answer outside the schema gets one chance to be repaired; after
+    two answers in a row for which the schema had been ignored, it stands in the prompt.
 
     Failures that may pass are retried, up to `tries` (4) in all; each try holds a slot of `limiter`, waits for `rate`,
     and counts against `budget`. After five calls that failed alike for a reason that every call would meet, such as a
@@ -141,6 +142,7 @@ class OpenAIModel:
         mode, body, completion = await self._ask_for(schema, plain, used)
         applied["mode"], repaired = mode, False
         untold = None if mode in IN_MESSAGES else schema
+        ignored = False
         while True:
             text, parsed = json_answer(completion, mode, body), None
             if text is None:
@@ -148,11 +150,14 @@ class OpenAIModel:
             try:
                 answer = read_answer(text, schema)
                 parsed, applied = answer.parsed, answer.noted({**applied, "repaired": repaired})
+                if untold is not None and self._mode_chosen is None:
+                    self._learn(mode, repaired, ignored)
                 break
             except ValueError as error:
                 if repaired:
                     said = f"{self.name} twice answered outside the JSON schema: {error}"
                     raise ModelFault(said, kind="format", evidence=text) from error
+                ignored = lacks_keys(text, schema)
                 body, repaired = _with_repair(body, asked_again(text, str(error), untold)), True
             completion = await self._ask(body, used)
         message = completion.message
@@ -179,6 +184,13 @@ class OpenAIModel:
                 if weaker is None:
                     raise
                 CAPABILITIES.weaken(self.identity, mode, weaker)
+
+    def _learn(self, mode: Mode, repaired: bool, ignored: bool) -> None:
+        """Keep whether a schema that stood in no message was heeded."""
+        if not repaired:
+            CAPABILITIES.note_heeded(self.identity)
+        elif ignored:
+            CAPABILITIES.note_ignored(self.identity, mode)
 
     async def _offer_tools(self, body: Mapping[str, Any], used: list[Usage]) -> Completion:
         """Ask with tools; that an endpoint knows none is kept, and nothing more is sent to it in vain."""
