@@ -100,6 +100,9 @@ def test_a_judge_from_a_file_also_judges_the_other_metrics(viva: Viva) -> None:
     done = viva(*V1, "--metric", "{metric: goal_achievement, name: again}")
     assert done.returncode == 0, done.stderr
     assert "1.00  again" in viva("show", "latest", "test").stdout
+    beside = viva(*V1, "--metric", "goal_achievement")
+    assert beside.returncode == 0, beside.stderr
+    assert "1.00  goal_achievement" in viva("show", "latest", "test").stdout
 
 
 @pytest.mark.parametrize(

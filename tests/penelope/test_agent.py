@@ -144,7 +144,7 @@ def test_older_names_of_options_mean_the_same() -> None:
         ({"goal_metric": "simpel"}, "no metric 'simpel'"),
         (
             {"evaluation_metrics": [GoalAchievementJudge()], "goal_metric": "simple"},
-            "two metrics are called 'goal_achievement'",
+            "two metrics judge the goal: simple_goal as goal_metric",
         ),
         ({"evaluation_metrics": [CoherenceMetric()], "guard_metrics": [CoherenceMetric()]}, "two metrics are called"),
     ],
@@ -290,6 +290,13 @@ def test_the_goal_metric_of_a_preset_without_a_model_asks_the_judge_of_the_test(
     assert (made.goal_metric.model, preset[0].model) == (judging, None)
 
 
-def test_another_goal_metric_than_the_one_that_is_given_is_refused() -> None:
-    with pytest.raises(UsageError, match="two metrics are called 'goal_achievement'"):
-        agent(player(), judge(True), evaluation_metrics=quality_metrics(ScriptedModel([], "another")))
+@pytest.mark.parametrize(("chosen", "name"), [("simple", "simple_goal"), (None, "goal_achievement")])
+def test_another_goal_metric_than_the_one_of_a_preset_is_refused(chosen: Any, name: str) -> None:
+    judging = judge(True)
+    chosen = chosen or GoalAchievementJudge(judging)
+    preset = quality_metrics(ScriptedModel([], "another"))
+    rule = f"two metrics judge the goal: {name} as goal_metric, and goal_achievement in evaluation_metrics, where a"
+    with pytest.raises(UsageError, match=rule):
+        PenelopeAgent(player(), judge=judging, goal_metric=chosen, evaluation_metrics=preset)
+    made = PenelopeAgent(player(), judge=judging, goal_metric=chosen, evaluation_metrics=preset[1:])
+    assert [one.name for one in made.evaluation_metrics] == [one.name for one in preset[1:]]

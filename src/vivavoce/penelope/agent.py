@@ -286,6 +286,9 @@ def _goal_and_metrics(options: AgentOptions, judge: Model) -> tuple[BaseMultiTur
     """Return the metric of the goal, and the metrics that say how good the conversation was without it.
 
     A preset has the metric of the goal, too: it is used where no other one is given.
+
+    Raises:
+        UsageError: there is another one.
     """
     chosen = options.get("goal_metric")
     metrics = choose(options.get("evaluation_metrics") or (), judge)
@@ -294,8 +297,12 @@ def _goal_and_metrics(options: AgentOptions, judge: Model) -> tuple[BaseMultiTur
         return _goal(chosen, judge), metrics
     judged = with_judges(among, lambda own: own or judge)
     goal = judged if chosen is None else _goal(chosen, judge)
-    same = goal.fingerprint == judged.fingerprint
-    return goal, [one for one in metrics if one is not among] if same else metrics
+    if goal.fingerprint != judged.fingerprint:
+        raise UsageError(
+            f"two metrics judge the goal: {goal.name} as goal_metric, and {among.name} in evaluation_metrics, where a "
+            "preset has one; leave one of them out"
+        )
+    return goal, [one for one in metrics if one is not among]
 
 
 def _goal(chosen: GoalMetric | None, judge: Model) -> BaseMultiTurnMetric:
