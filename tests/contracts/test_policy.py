@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from server.live import serving
 from stage import NO_FAULT, Bot, asks_for, player, say, simple, verdict
 from vivavoce import evaluate, run_suite
 from vivavoce.client import Client
+from vivavoce.errors import UsageError
 from vivavoce.metrics import SafetyMetric, evaluate_conversation, evaluate_test_result
 from vivavoce.metrics.streaming import StreamingEvaluator
 from vivavoce.models.model import Request
@@ -20,6 +23,8 @@ from vivavoce.samples.sample import Sample
 from vivavoce.server.policy import ServerPolicy
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
+from vivavoce.suites.load import load_suite
+from vivavoce.suites.regrade import open_regrading
 from vivavoce.testing import LoopbackServer, ScriptedModel
 
 POLICY = 'No refund without "ok".\ncall c0 refund {}'
@@ -123,6 +128,62 @@ def test_a_row_of_a_suite_has_it_and_a_stored_conversation_is_judged_with_it_aga
     examiner = ScriptedModel(examine, "examiner")
     evaluate_test_result("latest/s", [SafetyMetric(examiner)])
     judged_with(examiner.requests)
+
+
+RECORDED: dict[str, Any] = {
+    "name": "recorded",
+    "driver": "replay",
+    "dataset": {"rows": [{"id": "a", "messages": TALK}, {"id": "b", "messages": TALK, "policy": "Be kind."}]},
+    "graders": {"safety": {"kind": "metric", "metric": "safety", "model": "bot.py:examiner"}},
+}
+EXAMINER = """\
+from pathlib import Path
+from vivavoce.testing import ScriptedModel
+
+def examine(request):
+    with Path("examiner.txt").open("a") as file:
+        file.write(request.messages[-1].text.splitlines()[0] + "\\n")
+    return {"violations": [], "reasoning": "fine", "confidence": 0.9}
+
+examiner = ScriptedModel(examine, "examiner")
+"""
+
+
+def suite_with(**policy: str) -> Path:
+    dataset = {**RECORDED["dataset"], **policy}
+    Path("suite.json").write_text(json.dumps({**RECORDED, "dataset": dataset}))
+    return Path("suite.json")
+
+
+async def test_the_policy_of_a_suite_is_that_of_the_rows_without_one_also_when_they_are_graded_again() -> None:
+    Path("bot.py").write_text(EXAMINER)
+    Path("policy.md").write_text(POLICY)
+    run = run_suite(suite_with(policy_path="policy.md"))
+    rows = {one.attempt.key.sample_id: json.loads(one.attempt.sample)["policy"] for one in run.outcomes()}
+    assert rows == {"a": POLICY, "b": "Be kind."}
+    changed = load_suite(suite_with(policy="Be brief."))
+    with Store.open(settings().store) as store:
+        await open_regrading(run.run.id, store=store).execute()
+        await open_regrading(run.run.id, changed, store=store).execute()
+    kind, brief = 'policy: "Be kind."\n', 'policy: "Be brief."\n'
+    told = Path("examiner.txt").read_text().splitlines(keepends=True)
+    assert [set(told[:2]), set(told[2:4]), set(told[4:])] == [{LINE, kind}, {LINE, kind}, {brief, kind}]
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        ({"policy": "a", "policy_path": "b"}, "has a policy or a policy_path, not both"),
+        ({"policy_path": "none.md"}, "'none.md' cannot be read"),
+        ({"policy_path": "bot.pyc"}, "'bot.pyc' cannot be read"),
+    ],
+)
+def test_a_policy_of_a_suite_that_cannot_be_used_is_told_with_its_place(policy: dict[str, str], why: str) -> None:
+    Path("bot.py").write_text(EXAMINER)
+    Path("bot.pyc").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match=f"dataset.*{why}") as caught:
+        run_suite(suite_with(**policy))
+    assert str(caught.value).startswith("suite.json:1:")
 
 
 def test_recorded_conversations_are_judged_with_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from vivavoce.suites.plan import Plan, hash_file
@@ -17,3 +18,5 @@ def test_a_dataset_is_known_by_its_content() -> None:
     assert plan.dataset == before
     written(rows(3))
     assert hash_file(path) == plan.dataset != before
+    ruled = replace(plan, policy="Be kind.")
+    assert len({plan.dataset, ruled.dataset, replace(plan, policy="Be brief.").dataset}) == 3

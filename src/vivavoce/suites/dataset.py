@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.samples.rows import SampleCount, check_samples
+from vivavoce.samples.sample import Sample
 from vivavoce.suites.load import Suite
 
 
@@ -15,6 +16,29 @@ def dataset_source(suite: Suite) -> Path | list[dict[str, Any]]:
     """Return the file of the dataset, or its rows if they are written in the suite."""
     spec = suite.spec.dataset
     return suite.base / spec.path if spec.path is not None else list(spec.rows or ())
+
+
+def policy_of(suite: Suite) -> str | None:
+    """Return the policy of the rows without one, None if there is none.
+
+    Raises:
+        UsageError: its file cannot be read.
+    """
+    spec = suite.spec.dataset
+    if spec.policy_path is None:
+        return spec.policy
+    try:
+        return (suite.base / spec.policy_path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = f"'{spec.policy_path}' cannot be read: {error}"
+        raise UsageError(suite.document.problem(("dataset", "policy_path"), why)) from error
+
+
+def with_policy(samples: Iterable[Sample], policy: str | None) -> Iterator[Sample]:
+    """Yield samples, each with its own policy or else this one."""
+    for sample in samples:
+        own = policy is None or sample.policy is not None
+        yield sample if own else sample.model_copy(update={"policy": policy})
 
 
 def check_dataset(suite: Suite, tags: Sequence[str] | None = None) -> SampleCount:

@@ -13,7 +13,7 @@ from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
-from vivavoce.suites.dataset import dataset_source
+from vivavoce.suites.dataset import dataset_source, policy_of, with_policy
 from vivavoce.suites.load import Suite
 
 
@@ -30,11 +30,12 @@ class Plan:
     tags: Sequence[str] | None
     ids: frozenset[str] | None
     concurrency: int
+    policy: str | None = None
 
     def samples(self) -> Iterator[Sample]:
         """Yield the chosen samples, one at a time."""
         found = 0
-        for sample in read_samples(self.source, fields=self.fields, base=self.base, tags=self.tags):
+        for sample in self.every(self.tags):
             if self.ids is not None and sample.id not in self.ids:
                 continue
             yield sample
@@ -42,13 +43,20 @@ class Plan:
             if found == self.max_samples:
                 return
 
+    def every(self, tags: Sequence[str] | None = None) -> Iterator[Sample]:
+        """Yield the samples of the dataset, those that are not chosen too; `tags` filters them."""
+        read = read_samples(self.source, fields=self.fields, base=self.base, tags=tags)
+        return with_policy(read, self.policy)
+
     @property
     def dataset(self) -> str:
-        """What identifies this dataset: a hash of its file, or of its rows."""
-        if isinstance(self.source, Path):
-            return hash_file(self.source)
-        rows = json.dumps(self.source, sort_keys=True, default=str)
-        return hashlib.blake2b(rows.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        """What identifies this dataset: a hash of its file, or of its rows, and of its policy."""
+        rows = (
+            hash_file(self.source)
+            if isinstance(self.source, Path)
+            else _hash(json.dumps(self.source, sort_keys=True, default=str))
+        )
+        return rows if self.policy is None else _hash(f"{rows} {self.policy}")
 
     def count(self, rows: int) -> int:
         """Return how many rows of the dataset are chosen.
@@ -58,7 +66,7 @@ class Plan:
         """
         if self.ids is None:
             return min(rows, self.max_samples or rows)
-        every = {sample.id for sample in read_samples(self.source, fields=self.fields, base=self.base)}
+        every = {sample.id for sample in self.every()}
         missing = sorted(self.ids - every)
         where = self.source if isinstance(self.source, Path) else "the list of rows"
         if missing:
@@ -87,7 +95,12 @@ def plan_of(suite: Suite, options: RunOptions) -> Plan:
         tags=options.tags if options.tags is not None else spec.sample_tags,
         ids=None if options.samples is None else frozenset(options.samples),
         concurrency=options.max_concurrent or spec.max_concurrent,
+        policy=policy_of(suite),
     )
+
+
+def _hash(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def hash_file(path: Path) -> str:

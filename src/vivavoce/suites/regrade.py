@@ -12,12 +12,10 @@ from vivavoce.records.run import Run
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples
 from vivavoce.run.options import RunOptions
 from vivavoce.run.regrading import Regrading
-from vivavoce.samples.rows import read_samples
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder
 from vivavoce.suites.check import prepare
-from vivavoce.suites.dataset import dataset_source
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import plan_of
@@ -60,9 +58,9 @@ def _build(
     if other is None:
         scoring, samples = Builder(suite, judges.open, tester=tester).scoring(), Samples(tuple, count=0)
     else:
-        scoring, _ = prepare(suite, plan_of(suite, RunOptions()), judges, tester)
-        rows = partial(read_samples, dataset_source(suite), fields=spec.dataset.fields, base=suite.base)
-        samples = Samples(rows)
+        plan = plan_of(suite, RunOptions())
+        scoring, _ = prepare(suite, plan, judges, tester)
+        samples = Samples(plan.every)
     return Experiment(
         name=spec.name,
         samples=samples,

@@ -65,17 +65,22 @@ class Spec(BaseModel):
 class DatasetSpec(Spec):
     """Where the samples are: in a file, or here as `rows`.
 
-    `fields` maps a field of a sample to the dotted path of its value in a row.
+    `fields` maps a field of a sample to the dotted path of its value in a row. `policy`, text or a file, is that of the
+    rows without one.
     """
 
     path: str | None = None
     rows: list[dict[str, Any]] | None = None
     fields: dict[str, str] = Field(default_factory=dict)
+    policy: str | None = None
+    policy_path: str | None = None
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
         if (self.path is None) == (self.rows is None):
             raise ValueError("needs either path or rows")
+        if self.policy is not None and self.policy_path is not None:
+            raise ValueError("has a policy or a policy_path, not both")
         return self
 
     @property
