@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -194,3 +195,13 @@ def test_the_page_of_a_conversation_shows_marks_beside_those_of_the_judge(store:
     assert "<b>fine</b>" not in page.text
     post(f"{url}/label", **{**fields, "action": "undo"}, grader="goal")
     assert [one.grader for one in store.labels.all(RUN)] == ["apart"]
+
+
+def test_whoever_labels_sees_the_policy_that_judges_see(url: str, store: Store) -> None:
+    told = outcome("ruled", [turn(0, "Hi", "Hello")], target=TARGET)
+    sample = json.dumps({"id": "ruled", "goal": "Say hi", "policy": "No <b>refunds</b>."})
+    ruled = told.model_copy(update={"attempt": told.attempt.model_copy(update={"sample": sample})})
+    keep(store, [ruled], "another-run")
+    address = get(f"{url}/label?{urlencode({'run': 'another-run', 'grader': 'goal'})}").headers["location"]
+    assert "No &lt;b&gt;refunds&lt;/b&gt;." in get(url + address).text
+    assert "policy of the assistant" not in get(begin(url)).text
