@@ -47,11 +47,11 @@ def words(request: Request) -> str:
 
 
 def judged_with(requests: list[Request]) -> None:
-    """Check that there are requests, and that the policy is the first line of the transcript in each."""
+    """Check that there are requests, and that each begins with the policy."""
     assert requests
     for request in requests:
-        assert request.messages[-1].text.count(LINE) == 1
-        assert request.messages[-1].text.count(SECRET) == 1
+        assert request.messages[-1].text.startswith(LINE)
+        assert words(request).count(SECRET) == 1
 
 
 def test_every_judge_of_a_test_reads_it_and_tester_and_target_do_not() -> None:
@@ -62,10 +62,8 @@ def test_every_judge_of_a_test_reads_it_and_tester_and_target_do_not() -> None:
     about: Any = {"must": "greet", "scenario": "at home", "facts": {"order": "1042"}, "policy": POLICY}
     result = agent.execute_test(bot, goal="Get a refund", **about)
     assert result.context.policy == POLICY
-    assert (
-        len({tuple(request.schema.model_fields) for request in examiner.requests if isinstance(request.schema, type)})
-        > 2
-    )
+    asked = {request.schema.__name__ for request in examiner.requests if isinstance(request.schema, type)}
+    assert {"GoalReply", "ContractReply", "ViolationsReply", "ChecklistReply", "ReviewReply"} <= asked
     judged_with(examiner.requests)
     assert tester.requests
     assert not [request for request in tester.requests if SECRET in words(request) or SECRET in str(request.tools)]
