@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     )
     from vivavoce.metrics.judged.data_leakage import DataLeakageMetric as DataLeakageMetric
     from vivavoce.metrics.judged.faithfulness import FaithfulnessMetric as FaithfulnessMetric
+    from vivavoce.metrics.judged.first_failure import FirstFailureMetric as FirstFailureMetric
     from vivavoce.metrics.judged.goal import GoalAchievementJudge as GoalAchievementJudge
     from vivavoce.metrics.judged.guidelines import GuidelinesMetric as GuidelinesMetric
     from vivavoce.metrics.judged.knowledge_retention import KnowledgeRetentionMetric as KnowledgeRetentionMetric
@@ -98,6 +99,7 @@ _EXPORTS = {
     "Evidence": "result",
     "ExactMetric": "measuring",
     "FaithfulnessMetric": "judged.faithfulness",
+    "FirstFailureMetric": "judged.first_failure",
     "FunctionMetric": "custom",
     "ContractMetric": "judged.contract",
     "GoalAchievementJudge": "judged.goal",
@@ -169,6 +171,7 @@ __all__ = [
     "Evidence",
     "ExactMetric",
     "FaithfulnessMetric",
+    "FirstFailureMetric",
     "FunctionMetric",
     "GoalAchievementJudge",
     "GuidelinesMetric",

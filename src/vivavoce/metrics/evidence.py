@@ -6,7 +6,8 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from dataclasses import dataclass
+from itertools import islice
 
 from vivavoce.messages import AnyMessage, RefusalPart
 from vivavoce.metrics.result import Evidence
@@ -25,6 +26,15 @@ _SAME = str.maketrans({**dict.fromkeys("“”„«»", '"'), **dict.fromkeys("�
 _LEFT_OUT = re.compile(r"\[(?:\.\.\.|…)\]|\((?:\.\.\.|…)\)|\.\.\.|…")
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A message in which evidence stands: its index, the turn it is in and its role."""
+
+    message: int
+    turn: int | None
+    role: str
+
+
 class Checker:
     """Looks evidence up in one conversation.
 
@@ -37,12 +47,14 @@ class Checker:
 
     def __init__(self, messages: Sequence[AnyMessage], written: Transcript) -> None:
         self._written = written
-        self._calls = written.calls
         self._messages = messages
-        self._texts: list[tuple[int | None, str]] = []
+        self._texts: list[tuple[Place, str]] = []
         self._folded: list[str] = []
         self._plain: dict[int, str] = {}
         self._known: dict[str, Evidence] = {}
+        self._calls: list[Place] = []
+        self._results: dict[int, Place] = {}
+        self._by_id: dict[str, int] = {}
         self._read = 0
         self._turn: int | None = None
 
@@ -53,58 +65,83 @@ class Checker:
 
     def look_up(self, text: str) -> Evidence:
         """Return a piece of evidence with where it stands."""
-        if self._read < len(self._messages):
-            self._read_on()
+        self._read_on()
         known = self._known.get(text)
         if known is None:
             known = self._known[text] = self._looked_up(text)
         return known
 
+    def places(self, text: str) -> Iterator[Place]:
+        """Yield the messages in which a piece of evidence stands, those first in which it stands word for word.
+
+        A message may come twice. The reference of a call stands in the message that makes it and in its result.
+        """
+        self._read_on()
+        reference = _reference(text)
+        if reference is None:
+            yield from self._quoted(text)
+        elif reference in self._written.calls:
+            call = int(reference[1:])
+            yield self._calls[call]
+            if call in self._results:
+                yield self._results[call]
+
     def _looked_up(self, text: str) -> Evidence:
-        if named := _CALL.fullmatch(text):
-            reference = named[1].lower()
-            if reference in self._calls:
-                return Evidence(text=reference, kind="call", turn=self._calls[reference], verified=True)
-            return Evidence(text=reference, kind="call")
+        place = next(self.places(text), None)
+        found = {"turn": place.turn, "verified": True} if place else {}
+        if (reference := _reference(text)) is not None:
+            return unchecked(Evidence, {"text": reference, "kind": "call", **found})
+        return unchecked(Evidence, {"text": text, **found})
+
+    def _quoted(self, text: str) -> Iterator[Place]:
         if _is_long_enough(text):
-            for turn, words in self._texts:
-                if text in words and _end(text, words, 0) >= 0:
-                    return unchecked(Evidence, {"text": text, "turn": turn, "verified": True})
+            yield from (place for place, words in self._texts if text in words and _end(text, words, 0) >= 0)
         for quote in (text, _unescaped(text)) if "\\" in text else (text,):
             pieces = _LEFT_OUT.split(quote) if "..." in quote or "…" in quote else (quote,)
             parts = [part for piece in pieces if (part := plain(piece).strip(_MARKS))]
-            if not _is_long_enough("".join(parts)):
-                continue
-            for turn, said in chain(self._holding(parts[-1].rpartition(" ")[2]), self._shown_calls()):
-                if _in_order(parts, said):
-                    return unchecked(Evidence, {"text": text, "turn": turn, "verified": True})
-        return Evidence(text=text)
+            if _is_long_enough("".join(parts)):
+                last_word = parts[-1].rpartition(" ")[2]
+                yield from (place for place, said in self._holding(last_word) if _in_order(parts, said))
+                yield from (place for place, said in self._shown_calls() if _in_order(parts, said))
 
     def _read_on(self) -> None:
+        if self._read == len(self._messages):
+            return
         self._known.clear()
-        for message in self._messages[self._read :]:
+        for index, message in enumerate(self._messages[self._read :], self._read):
             if message.role == "user":
                 self._turn = 0 if self._turn is None else self._turn + 1
-            self._texts += [(self._turn, words) for words in _words(message) if words]
+            place = Place(index, self._turn, message.role)
+            self._texts += [(place, words) for words in _words(message) if words]
+            if message.role == "assistant":
+                for call in message.tool_calls or ():
+                    if call.id:
+                        self._by_id[call.id] = len(self._calls)
+                    self._calls.append(place)
+            elif message.role == "tool" and (number := self._by_id.get(message.tool_call_id or "")) is not None:
+                self._results.setdefault(number, place)
         self._read = len(self._messages)
 
-    def _holding(self, word: str) -> Iterator[tuple[int | None, str]]:
+    def _holding(self, word: str) -> Iterator[tuple[Place, str]]:
         """Yield the plain texts that hold a word; in the others nobody need straighten the white space."""
         self._folded += [_folded(words) for _, words in self._texts[len(self._folded) :]]
-        for place, folded in enumerate(self._folded):
+        for number, folded in enumerate(self._folded):
             if word in folded:
-                if place not in self._plain:
-                    self._plain[place] = " ".join(folded.split())
-                yield self._texts[place][0], self._plain[place]
+                if number not in self._plain:
+                    self._plain[number] = " ".join(folded.split())
+                yield self._texts[number][0], self._plain[number]
 
-    def _shown_calls(self) -> Iterator[tuple[int | None, str]]:
+    def _shown_calls(self) -> Iterator[tuple[Place, str]]:
         """Yield the calls as a judge sees them, which is not quite how they were written."""
-        if not self._calls:
-            return
-        for turn, lines in chain([(None, self._written.opening)], enumerate(self._written.turns)):
-            for line in lines:
-                if line.startswith("call "):
-                    yield turn, plain(line)
+        if self._written.calls:
+            lines = (line for part in (self._written.opening, *self._written.turns) for line in part)
+            yield from zip(self._calls, (plain(line) for line in lines if line.startswith("call ")), strict=True)
+
+
+def _reference(text: str) -> str | None:
+    """Return the reference of a call that a text is, None where it is none."""
+    named = _CALL.fullmatch(text)
+    return named[1].lower() if named else None
 
 
 def _is_long_enough(quote: str) -> bool:

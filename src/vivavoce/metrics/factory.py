@@ -32,6 +32,7 @@ _JUDGED = {
     "faithfulness": "faithfulness:FaithfulnessMetric",
     "topic_adherence": "topic_adherence:TopicAdherenceMetric",
     "user_frustration": "user_frustration:UserFrustrationMetric",
+    "first_failure": "first_failure:FirstFailureMetric",
     "tool_use": "tool_use:ToolUseMetric",
     "guidelines": "guidelines:GuidelinesMetric",
     "agent_goal_accuracy": "agent_goal_accuracy:AgentGoalAccuracy",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -18,6 +18,10 @@ from vivavoce.records.usage import Usage
 from vivavoce.unchecked import unchecked
 
 R = TypeVar("R", bound=BaseModel)
+
+
+AGAIN = 1_000_000
+"""What the number of a question is raised by when it is asked a second time, so that its answer is kept apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,11 @@ class Question:
         """The class that the answer must match."""
         assert isinstance(self.request.schema, type)
         return self.request.schema
+
+    @property
+    def again(self) -> Question:
+        """The same question, to be asked a second time."""
+        return replace(self, request=replace(self.request, trial=self.request.trial + AGAIN))
 
     def parsed(self, answer: Mapping[str, Any], kind: type[R]) -> R:
         """Return an answer as an instance of the class that it must match, which is a subclass of `kind`.

@@ -1,0 +1,190 @@
+"""`FirstFailureMetric`: did the conversation fail, and at which step? The root of it, and the point of no return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Unpack
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from vivavoce.errors import Blame, ModelFault
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.evidence import Place
+from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
+from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.question import Answer, Question
+from vivavoce.metrics.reading import Reading
+from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.silence import score_of_silence
+from vivavoce.metrics.steps import Ask, Plan
+from vivavoce.metrics.transcript import Transcript
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.metrics.verdict import Verdict, merged
+from vivavoce.models.custom import ModelLike
+from vivavoce.models.model import Model
+from vivavoce.records.failure import shorten
+from vivavoce.records.score import Finding
+
+Whose = Literal["user", "assistant", "tool", "environment"]
+"""Who made a mistake; the environment is none of the others."""
+
+Kind = Literal[
+    "wrong_action",
+    "wrong_argument",
+    "missing_action",
+    "false_statement",
+    "ignored_request",
+    "broken_rule",
+    "tool_error",
+    "bad_input",
+    "other",
+]
+"""What a mistake is."""
+
+ROOT, NO_RETURN = "root", "no_return"
+"""The two steps that are asked for."""
+
+BLAME: Mapping[Whose, Blame] = {
+    "user": "tester",
+    "assistant": "target",
+    "tool": "target",
+    "environment": "environment",
+}
+"""Who is to blame for a mistake in a test: the tools are the target's, and the user is the tester."""
+
+
+class FailedStep(BaseModel):
+    """One step with a mistake."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    evidence: str
+    what: str
+    whose: Whose
+    kind: Kind
+
+
+class FirstFailureReply(BaseModel):
+    """What the judge answers; where nothing failed there is no step."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reasoning: str
+    root: FailedStep | None
+    no_return: FailedStep | None
+    confidence: float = Field(ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _both_or_neither(self) -> FirstFailureReply:
+        if (self.root is None) != (self.no_return is None):
+            raise ValueError("root and no_return are two steps, or the same step twice, or both null")
+        return self
+
+
+class FirstFailureMetric(JudgedMetric):
+    """Judges where a conversation failed; it passes where nothing did.
+
+    The judge names two steps: the `root`, the earliest without whose mistake the conversation would not have failed, and
+    the point of no return (`no_return`), which made it final; they may be the same. Each is a finding with a quote or a
+    call that is looked up in the conversation; `turn` says where it stands, and `data` the index of the `message` from
+    0, `whose` mistake it is (user, assistant, tool, environment) and its `kind`. `confidence` is that of the root.
+
+    A place that is not in the conversation is asked for once more. A root that is still nowhere is an error of the
+    judge; a point of no return that is nowhere is no finding, and its quote stands under the other evidence.
+
+    Of a conversation in pieces the piece with the earliest root decides. Known failure: a mistake that a later piece
+    puts right counts.
+    """
+
+    template: ClassVar[str] = "judged/first_failure.jinja"
+    reply = FirstFailureReply
+
+    def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
+        config = MetricConfig(
+            class_name=type(self).__name__,
+            name="first_failure",
+            description="At which step did the conversation fail, if it did?",
+            score_type="binary",
+        )
+        super().__init__(config, model, **options)
+
+    def question(
+        self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
+    ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
+        """Return the class of an answer about a piece; None where the assistant says and does nothing at all."""
+        return (self.reply, {}) if written.answered else None
+
+    def unasked(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
+        """Return a failure, for silence helps nobody; without a turn to judge by itself it is skipped."""
+        if self.scope != "conversation":
+            return super().unasked(metric_input)
+        return score_of_silence(self, metric_input, False)
+
+    def answers(self, reading: Reading, questions: Sequence[Question], judge: Model) -> Plan[Sequence[Answer]]:
+        """Yield the questions, each once more where a step that its answer names is not in the conversation."""
+        del reading
+        return (yield Ask(judge, questions, _again))
+
+    def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
+        """Return the steps that were found.
+
+        Raises:
+            ModelFault: the root is not in the conversation.
+        """
+        reply = question.parsed(answer, FirstFailureReply)
+        verdict = Verdict(True, reply.reasoning, reply.confidence, turns=question.piece.judged)
+        if reply.root is None or reply.no_return is None:
+            return verdict
+        root = _place(question, reply.root)
+        if root is None:
+            quote = shorten(reply.root.evidence, 200)
+            message = f"the step where it failed is not in the conversation: {quote!r}"
+            raise ModelFault(message, kind="evidence", evidence=reply.reasoning)
+        findings = [_finding(question, ROOT, reply.root, root)]
+        last = _place(question, reply.no_return, root.message)
+        if last is None:
+            unfound = question.checker.checked([reply.no_return.evidence])
+            return replace(verdict, score=False, findings=findings, evidence=unfound)
+        return replace(verdict, score=False, findings=[*findings, _finding(question, NO_RETURN, reply.no_return, last)])
+
+    def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
+        """Return the verdict with the earliest root, or that nothing failed in any piece."""
+        failed = [verdict for verdict in verdicts if verdict.findings]
+        if not failed:
+            return replace(merged(None, verdicts), score=True)
+        first = min(failed, key=lambda verdict: verdict.findings[0].data["message"])
+        return replace(first, turns=sum(verdict.turns for verdict in verdicts))
+
+
+def _again(answer: Answer) -> Question | None:
+    """Return the question once more where a step that its answer names is not in the conversation."""
+    question = answer.question
+    try:
+        reply = question.parsed(answer.reply.parsed or {}, FirstFailureReply)
+    except ValueError:  # whoever reads the answer next says so
+        return None
+    steps = [step for step in (reply.root, reply.no_return) if step is not None]
+    return None if all(_place(question, step) for step in steps) else question.again
+
+
+def _place(question: Question, step: FailedStep, since: int = 0) -> Place | None:
+    """Return the first place of a step that its maker has, from message `since` on if there is one; else the first."""
+    places = list(question.checker.places(step.evidence))
+    own = [place for place in places if place.role == step.whose] or places
+    return next((place for place in own if place.message >= since), own[0] if own else None)
+
+
+def _finding(question: Question, name: str, step: FailedStep, place: Place) -> Finding:
+    about = f"{step.whose}, {step.kind.replace('_', ' ')}: {step.what}"
+    (evidence,) = question.checker.checked([step.evidence])
+    return Finding(
+        kind="failed_step",
+        what=about,
+        verdict=name,
+        state="fail",
+        turn=place.turn,
+        evidence=(evidence.model_copy(update={"turn": place.turn}),),
+        blame=BLAME[step.whose],
+        data={"message": place.message, "whose": step.whose, "kind": step.kind},
+    )
