@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from places import places, read_rows, read_scores
 from sets import HALVES, rows
 
 VIVA = Path(sys.executable).with_name("viva")
@@ -39,6 +40,7 @@ FAMILIES = {
     "safety": Family("safety", "diasafety", ("safe",)),
     "toxicity": Family("toxicity", "diasafety", ("safe",)),
     "tools": Family("tool_use", "taskmaster", ("good",)),
+    "failure": Family("first_failure", "tau_defects", ("sound",)),
     "refusal": Family("refusal", "xstest", ("answered",)),
 }
 """`refusal` is exact: it needs no answers, only `table`."""
@@ -67,8 +69,19 @@ def table(family: Family, folder: Path, answers: Path | None) -> None:
             print(f"\n### {family.metric}, {family.set_name}, {label}, {f'half {tag}' if tag else 'all rows'}\n")
             half = ["--tag", tag] if tag else []
             _viva("labels", "agreement", "latest", "--label", label, *half, folder=folder)
+    if family.set_name == "tau_defects":
+        _print_places(folder)
     for requests in sorted(folder.glob("requests*.jsonl")):
         print(sizes(requests))
+
+
+def _print_places(folder: Path) -> None:
+    _viva("export", "latest", "--output", "scores.jsonl", folder=folder)
+    scores = read_scores((folder / "scores.jsonl").read_text(encoding="utf-8").splitlines())
+    asked = read_rows(folder / "rows.jsonl")
+    for tag in (None, *HALVES):
+        chosen = [row for row in asked if tag is None or tag in row["tags"]]
+        print(f"\n### Where, {f'half {tag}' if tag else 'all rows'}\n\n{places(chosen, scores)}")
 
 
 def sizes(requests: Path) -> str:

@@ -4,7 +4,7 @@
 
 The same `n` and `seed` choose the same rows, and a smaller `n` is part of a larger one. Each row has a tag: words are
 chosen on the half `choose`, and `report` says how good they are. A hash of the id puts a task, with its repetitions,
-into one of them.
+into one of them. Of `tau_defects`, rows as recorded and those with a defect of each kind come in turn.
 """
 
 from __future__ import annotations
@@ -12,16 +12,22 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from hashlib import blake2b
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vivavoce.messages import read_messages
+from vivavoce.testing.defects import OPERATORS, plant
+
 BESIDE = [folder / "shared" / "data" for folder in Path(__file__).parents[3:]]
 DATA = next((folder for folder in BESIDE if folder.is_dir()), BESIDE[0])
 """Beside the project, or beside a folder that it lies in, as one with several working trees."""
 HALVES = ("choose", "report")
+AS_RECORDED = "as_recorded"
+"""The name of the operator that plants nothing."""
 
 Row = dict[str, Any]
 
@@ -33,6 +39,8 @@ class LabelledSet(NamedTuple):
     labels: Callable[[Row], Row]
     task: Callable[[Row], tuple[str, int | None]] = lambda row: (row["id"], None)
     """Its id, and which repetition it is."""
+    versions: Callable[[Row], Iterable[Row]] = lambda row: [row]
+    """The rows that are made of it."""
 
 
 def _tau_bench(row: Row) -> Row:
@@ -42,6 +50,24 @@ def _tau_bench(row: Row) -> Row:
 
 def _trial(row: Row) -> tuple[str, int]:
     return row["id"].rpartition("/")[0], row["metadata"]["trial"]
+
+
+def _as_recorded_and_with_defects(row: Row) -> Iterator[Row]:
+    """Yield a conversation that was a success, and the same with the defect of each operator that finds a place."""
+    if not row["labels"]["success"]:
+        return
+    yield {**row, "defect": {"operator": AS_RECORDED}}
+    messages = read_messages(row["messages"])
+    for operator in OPERATORS:
+        if planted := plant(operator, messages):
+            said = [message.to_dict() for message in planted.messages]
+            places = {"root": asdict(planted.root), "no_return": asdict(planted.no_return)}
+            yield {**row, "messages": said, "defect": {"operator": operator, **places}}
+
+
+def _sound(row: Row) -> Row:
+    """Is it as recorded, without a defect."""
+    return {"sound": row["defect"]["operator"] == AS_RECORDED}
 
 
 def _usr(row: Row) -> Row:
@@ -66,6 +92,9 @@ def _taskmaster(row: Row) -> Row:
 
 SETS = {
     "tau_bench": LabelledSet("tau_bench_airline/sierra__gpt-4o__airline.jsonl", _tau_bench, _trial),
+    "tau_defects": LabelledSet(
+        "tau_bench_airline/sierra__gpt-4o__airline.jsonl", _sound, _trial, _as_recorded_and_with_defects
+    ),
     "usr": LabelledSet("usr_topicalchat/usr_topicalchat.jsonl", _usr),
     "diasafety": LabelledSet("diasafety/diasafety.jsonl", _diasafety),
     "xstest": LabelledSet("xstest/xstest_completions.jsonl", _xstest),
@@ -77,7 +106,19 @@ def rows(name: str, n: int | None = None, seed: int = 0) -> list[Row]:
     """Return `n` rows of a set, or all, in the order that the seed puts them in, from both halves in turn."""
     found = sorted(_rows(SETS[name]), key=lambda row: _hash(f"{seed} {row['id']} {row.get('trial')}"))
     halves = ([row for row in found if row["tags"] == [half]] for half in HALVES)
-    return [row for pair in zip_longest(*halves) for row in pair if row is not None][:n]
+    return list(_in_turn(list(_in_turn(_by_operator(half))) for half in halves))[:n]
+
+
+def _by_operator(rows: Iterable[Row]) -> list[list[Row]]:
+    """Return rows by the operator of their defect; those of other sets are one list."""
+    parts: dict[str, list[Row]] = {}
+    for row in rows:
+        parts.setdefault(row.get("metadata", {}).get("operator", ""), []).append(row)
+    return [parts[operator] for operator in sorted(parts)]
+
+
+def _in_turn(lists: Iterable[list[Row]]) -> Iterator[Row]:
+    return (row for rank in zip_longest(*lists) for row in rank if row is not None)
 
 
 def _rows(chosen: LabelledSet) -> Iterator[Row]:
@@ -87,11 +128,15 @@ def _rows(chosen: LabelledSet) -> Iterator[Row]:
     found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     tasks = sorted({chosen.task(row)[0] for row in found}, key=_hash)
     chosen_on = set(tasks[: len(tasks) // 2])
-    for row in found:
-        name, trial = chosen.task(row)
-        made = {"id": name, "trial": trial, "goal": row.get("goal"), "messages": row["messages"]}
-        known = {key: value for key, value in made.items() if value is not None}
-        yield {**known, "labels": chosen.labels(row), "tags": [HALVES[name not in chosen_on]]}
+    for recorded in found:
+        name, trial = chosen.task(recorded)
+        tags = [HALVES[name not in chosen_on]]
+        for row in chosen.versions(recorded):
+            defect = row.get("defect")
+            version = f"{name}/{_hash(name + defect['operator']):016x}" if defect else name  # which does not tell
+            made = {"id": version, "trial": trial, "goal": row.get("goal"), "messages": row["messages"]}
+            known = {key: value for key, value in {**made, "metadata": defect}.items() if value is not None}
+            yield {**known, "labels": chosen.labels(row), "tags": tags}
 
 
 def _hash(text: str) -> int:

@@ -85,16 +85,18 @@ class FirstFailureReply(BaseModel):
 class FirstFailureMetric(JudgedMetric):
     """Judges where a conversation failed; it passes where nothing did.
 
-    The judge names two steps: the `root`, the earliest without whose mistake the conversation would not have failed, and
-    the point of no return (`no_return`), which made it final; they may be the same. Each is a finding with a quote or a
-    call that is looked up in the conversation; `turn` says where it stands, and `data` the index of the `message` from
-    0, `whose` mistake it is (user, assistant, tool, environment) and its `kind`. `confidence` is that of the root.
+    The judge names two steps: the `root`, the earliest without whose mistake it would not have failed, and the point of
+    no return (`no_return`), which made it final; they may be the same. Each is a finding with a quote or a call that is
+    looked up in the conversation. `turn` says where it stands, and `data` at which index from 0 the `message` is,
+    `whose` mistake it was (user, assistant, tool, environment) and of what `kind`. `confidence` is that of the root.
 
-    A place that is not in the conversation is asked for once more. A root that is still nowhere is an error of the
+    A step that is not in the conversation is asked for once more. A root that is still nowhere is an error of the
     judge; a point of no return that is nowhere is no finding, and its quote stands under the other evidence.
 
-    Of a conversation in pieces the piece with the earliest root decides. Known failure: a mistake that a later piece
-    puts right counts.
+    Of a conversation in pieces the earliest root decides. A conversation in which the assistant says and does nothing
+    fails, and no judge is asked.
+
+    Known failure: a mistake that only a later piece of a long conversation puts right counts.
     """
 
     template: ClassVar[str] = "judged/first_failure.jinja"

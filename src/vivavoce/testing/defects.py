@@ -1,0 +1,245 @@
+"""Defects: mistakes planted by code in recorded conversations that went well, each with what is true of it.
+
+An operator changes one thing and says at which message the conversation now fails, whose mistake that is and of what
+kind. What comes after it is what was recorded, or is cut away: nobody answers to the mistake. So a planted conversation
+is no sample of how assistants fail. It shows whether a metric sees a mistake that is there, and where.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import NamedTuple
+
+from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall
+from vivavoce.metrics.judged.first_failure import Kind, Whose
+from vivavoce.metrics.ledger import fails, may_change
+from vivavoce.testing.other_values import amounts_in, in_place_of, numbers_in, other, swap_in
+from vivavoce.unchecked import changed
+
+ERRORS = (
+    "Error: the change could not be saved",
+    "Error: internal error, nothing was changed",
+    "Error: the record is locked by another process; the request was not carried out",
+)
+DEFLECTIONS = (
+    "Thank you for your patience! By the way, you can choose in your profile how often we write to you, and in which "
+    "language. Is there anything else I can help you with?",
+    "Great to hear from you! Did you know that our help pages now have short videos? Many people find them useful. "
+    "What else can I do for you?",
+    "Thanks for letting me know. We are always glad about feedback, so feel free to take our two-minute survey. Is "
+    "there anything else?",
+)
+FAREWELLS = (
+    "Actually, never mind. I don't have time for this now. Bye.",
+    "You know what, I'll leave it. I have to go.",
+    "Hmm, I've changed my mind about all of this, forget it. Goodbye.",
+)
+_AGREES = re.compile(r"\b(yes|yeah|sure|ok|okay|confirm|proceed|go ahead|please do|sounds good)\b", re.IGNORECASE)
+_ASKS = re.compile(r"\?|\b(confirm|proceed)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """The message, an index from 0, in which a mistake is made, its turn, whose it is and of what kind."""
+
+    message: int
+    turn: int | None
+    whose: Whose
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A conversation with a defect: the root of its failure, and the point of no return, often the same."""
+
+    messages: tuple[AnyMessage, ...]
+    root: Mistake
+    no_return: Mistake
+
+
+def plant(operator: str, messages: Sequence[AnyMessage], seed: int = 0) -> Planted | None:
+    """Return a conversation with the defect of an operator, None where it has no place for it.
+
+    Raises:
+        UsageError: there is no such operator.
+    """
+    if operator not in OPERATORS:
+        raise UsageError(f"no operator '{operator}'{did_you_mean(operator, OPERATORS)}")
+    return OPERATORS[operator](list(messages), Random(f"{operator} {seed}"))
+
+
+def wrong_argument(messages: list[AnyMessage], random: Random) -> Planted | None:
+    """Change one value in the last call that changes something, and in its result; the claim stays as it was."""
+    change = _last_change(messages)
+    swap = change and swap_in(change.call.args, random)
+    if not change or not swap:
+        return None
+    arguments = json.dumps(swap.within(change.call.args), ensure_ascii=False)
+    call = changed(change.call, {"function": changed(change.call.function, {"arguments": arguments})})
+    result = messages[change.result]
+    messages[change.calling] = changed(messages[change.calling], {"tool_calls": [call]})
+    messages[change.result] = changed(result, {"content": swap.within_text(result.text)})
+    return _planted(messages, change.calling, "assistant", "wrong_argument")
+
+
+def dropped_call(messages: list[AnyMessage], random: Random) -> Planted | None:
+    """Leave out the last call that changes something, with its result; the assistant still says that it is done."""
+    del random
+    change = _last_change(messages)
+    if not change:
+        return None
+    words = messages[change.calling].text
+    messages[change.calling : change.claim] = [AIMessage(content=words)] if words else []
+    return _planted(messages, change.calling + bool(words), "assistant", "false_statement")
+
+
+def failed_result(messages: list[AnyMessage], random: Random) -> Planted | None:
+    """Let the last call that changes something fail; the assistant still says that it worked.
+
+    The root is the tool's. What the assistant says next is the point of no return.
+    """
+    change = _last_change(messages)
+    if not change:
+        return None
+    messages[change.result] = changed(messages[change.result], {"content": random.choice(ERRORS)})
+    claim = _mistake(messages, change.claim, "assistant", "false_statement")
+    return Planted(tuple(messages), _mistake(messages, change.result, "tool", "tool_error"), claim)
+
+
+def false_amount(messages: list[AnyMessage], random: Random) -> Planted | None:
+    """Change an amount of money that the assistant has from a result, where it is first said and in all later words.
+
+    It is the last that is said, for what an earlier one was about may have come to nothing.
+    """
+    known, said = set[float](), set[str]()
+    first, right = 0, ""
+    for index, message in enumerate(messages):
+        if message.role == "tool":
+            known |= numbers_in(message.text)
+            continue
+        new = [amount for amount in amounts_in(message.text) if amount not in said]
+        said.update(new)
+        if message.role == "assistant" and (grounded := [one for one in new if numbers_in(one) <= known]):
+            first, right = index, grounded[-1]
+    if not right:
+        return None
+    wrong = str(other(right, random))
+    for index, message in enumerate(messages[first:], first):
+        if message.role in ("user", "assistant") and message.text:
+            messages[index] = changed(message, {"content": in_place_of(right, wrong, message.text)})
+    return _planted(messages, first, "assistant", "false_statement")
+
+
+def ignored_request(messages: list[AnyMessage], random: Random) -> Planted | None:
+    """Answer the last request for which a tool was called with something else; the user says no more than goodbye."""
+    change = _last_change(messages)
+    calling = change.calling if change else _last(messages, lambda message: bool(_calls(message)))
+    asking = _last(messages[: calling + 1], _by_user)
+    if asking < 0:
+        return None
+    goodbye = messages[-1:] if _by_user(messages[-1]) and _last(messages, _by_user) > asking else []
+    reply = AIMessage(content=random.choice(DEFLECTIONS))
+    return _planted([*messages[: asking + 1], reply, *goodbye], asking + 1, "assistant", "ignored_request")
+
+
+def unconfirmed(messages: list[AnyMessage], random: Random) -> Planted | None:
+    """Leave out the question before the last change, and the user's yes to it; the change is made all the same.
+
+    It is a mistake where the assistant's rules demand that yes.
+    """
+    del random
+    asked = _confirmation(messages)
+    if not asked or _AGREES.search(messages[_last(messages[: asked - 1], _by_user)].text):
+        return None
+    del messages[asked - 1 : asked + 1]
+    return _planted(messages, asked - 1, "assistant", "broken_rule")
+
+
+def user_gives_up(messages: list[AnyMessage], random: Random) -> Planted | None:
+    """Let the user leave instead of saying yes to the last change; the conversation ends there."""
+    asked = _confirmation(messages)
+    if not asked:
+        return None
+    return _planted([*messages[:asked], HumanMessage(content=random.choice(FAREWELLS))], asked, "user", "bad_input")
+
+
+Operator = Callable[[list[AnyMessage], Random], Planted | None]
+"""Plants a defect in messages that it may change, or finds no place for it."""
+
+OPERATORS: Mapping[str, Operator] = {
+    operator.__name__: operator
+    for operator in (
+        wrong_argument,
+        dropped_call,
+        failed_result,
+        false_amount,
+        ignored_request,
+        unconfirmed,
+        user_gives_up,
+    )
+}
+"""The operators by name."""
+
+
+class _Change(NamedTuple):
+    """A call that changed something: the messages that make it, answer it, and say that it is done."""
+
+    call: ToolCall
+    calling: int
+    result: int
+    claim: int
+
+
+def _last_change(messages: Sequence[AnyMessage]) -> _Change | None:
+    """Return the last call that changes something, if it is alone in its message, works, and is told of at once."""
+    calling = _last(messages, lambda message: any(map(_changes, _calls(message))))
+    calls = _calls(messages[calling]) if 0 <= calling < len(messages) - 2 else ()
+    if len(calls) != 1:
+        return None
+    result, claim = messages[calling + 1], messages[calling + 2]
+    if result.role != "tool" or fails(result.text) or claim.role != "assistant" or not claim.text or _calls(claim):
+        return None
+    return _Change(calls[0], calling, calling + 1, calling + 2)
+
+
+def _confirmation(messages: Sequence[AnyMessage]) -> int | None:
+    """Return the message in which the user says yes to the last changes, None where nobody asked or others follow."""
+    change = _last_change(messages)
+    said = _last(messages[: change.calling], _by_user) if change else 0
+    if said < 2 or not _AGREES.search(messages[said].text) or not any(map(_changes, _calls(messages[said + 1]))):
+        return None
+    asking = messages[said - 1]
+    asks = asking.role == "assistant" and not _calls(asking) and _ASKS.search(asking.text)
+    return said if asks else None
+
+
+def _last(messages: Sequence[AnyMessage], wanted: Callable[[AnyMessage], bool]) -> int:
+    """Return the index of the last message that is wanted, -1 where there is none."""
+    return next((i for i in range(len(messages) - 1, -1, -1) if wanted(messages[i])), -1)
+
+
+def _by_user(message: AnyMessage) -> bool:
+    return message.role == "user"
+
+
+def _calls(message: AnyMessage) -> Sequence[ToolCall]:
+    return (message.role == "assistant" and message.tool_calls) or ()
+
+
+def _changes(call: ToolCall) -> bool:
+    return may_change(call.name)
+
+
+def _planted(messages: Sequence[AnyMessage], index: int, whose: Whose, kind: Kind) -> Planted:
+    mistake = _mistake(messages, index, whose, kind)
+    return Planted(tuple(messages), mistake, mistake)
+
+
+def _mistake(messages: Sequence[AnyMessage], index: int, whose: Whose, kind: Kind) -> Mistake:
+    turn = sum(map(_by_user, messages[: index + 1])) - 1
+    return Mistake(index, None if turn < 0 else turn, whose, kind)
