@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 from recordings import needs_recordings
 from vivavoce.samples.sample import Sample
+from vivavoce.testing.defects import OPERATORS
 
 BENCH = Path(__file__).parents[2] / "bench" / "prompts"
 ITEMS = ("answers", "transitions", "consistency", "clarity")
@@ -48,6 +50,60 @@ def test_the_same_seed_chooses_the_same_rows_and_more_of_them_include_these() ->
     assert ten == again == twenty[:10]
     assert set(ten) != set(bench("sets.py", "usr", "--n", 10, "--seed", 1).splitlines())
     assert [row["tags"] for row in read("\n".join(ten))] == [["choose"], ["report"]] * 5
+
+
+@needs_recordings
+def test_rows_with_defects_come_in_turn_and_nothing_in_a_request_tells_which() -> None:
+    rows = read(bench("sets.py", "tau_defects", "--n", 40))
+    for half in ("choose", "report"):
+        tagged = [row for row in rows if row["tags"] == [half]]
+        counts = Counter(row["metadata"]["operator"] for row in tagged)
+        assert set(counts) == {"as_recorded", *OPERATORS}
+        assert max(counts.values()) - min(counts.values()) <= 1
+        assert all(row["labels"]["sound"] == ("root" not in row["metadata"]) for row in tagged)
+    tasks = [{row["id"].rpartition("/")[0] for row in rows if row["tags"] == [half]} for half in ("choose", "report")]
+    assert tasks[0] & tasks[1] == set()
+    assert not any(operator in row["id"] for row in rows for operator in counts)
+
+
+def cited(row: dict[str, Any], step: str) -> dict[str, Any] | None:
+    """Return what a judge that is right says of a step, None where the row has no defect."""
+    mistake = row["metadata"].get(step)
+    if mistake is None:
+        return None
+    before = row["messages"][: mistake["message"] + 1]
+    calls = sum(len(message.get("tool_calls") or ()) for message in before)
+    words = before[-1]["content"] if before[-1]["role"] in ("user", "assistant") else ""
+    labels = {"whose": mistake["whose"], "kind": mistake["kind"]}
+    return {"evidence": words or f"c{calls - 1}", "what": "It goes wrong.", **labels}
+
+
+@needs_recordings
+def test_a_table_says_how_often_the_planted_step_is_named(tmp_path: Path) -> None:
+    bench("run.py", "export", "failure", tmp_path, "--n", 24)
+    rows = {f"{row['id']}#{row['trial'] + 1}": row for row in read((tmp_path / "rows.jsonl").read_text())}
+    plain: list[dict[str, Any]] = []
+    for number, one in enumerate(read((tmp_path / "requests.jsonl").read_text())):
+        row = rows.get(one["sample"]) or rows[f"{one['sample']}#1"]
+        root, last = (cited(row, step) for step in ("root", "no_return"))
+        if number % 2 and root and last:  # half of the time it is sure of the first words of the user
+            root = last = {"evidence": row["messages"][1]["content"], "what": "?", "whose": "user", "kind": "other"}
+        answer = {"reasoning": "So it is.", "root": root, "no_return": last, "confidence": 0.7}
+        plain.append({"custom_id": one["custom_id"], "answer": answer})
+    (tmp_path / "plain.jsonl").write_text("".join(json.dumps(line) + "\n" for line in plain))
+    (tmp_path / "answers.jsonl").write_text(bench("answers.py", tmp_path / "plain.jsonl"))
+    tables = bench("run.py", "table", "failure", tmp_path, tmp_path / "answers.jsonl")
+    planted = sum("root" in row["metadata"] for row in rows.values())
+    wrong = sum(line["answer"]["root"] is not None and line["answer"]["root"]["what"] == "?" for line in plain)
+    share = f"{(planted - wrong) / planted:.2f}"
+    assert f"{planted} of {planted} conversations with a defect have a score" in tables
+    assert f"| a failure is seen | {planted} | 1.00 |" in tables
+    assert f"| root: exact message | {planted} | {share} | 0." in tables
+    assert f"| point of no return: exact message | {planted} | {share} | 0." in tables
+    assert f"| root: kind | {planted} | {share} | 0." in tables
+    assert f"| as recorded: no failure is seen | {24 - planted} | 1.00 |" in tables
+    assert "### first_failure, tau_defects, sound, half report" in tables
+    assert all(f"| `{operator}` |" in tables for operator in OPERATORS)
 
 
 @needs_recordings

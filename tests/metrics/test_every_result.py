@@ -43,8 +43,8 @@ def fitting(schema: dict[str, Any], parts: dict[str, Any]) -> Any:
         return schema["const"]
     if "enum" in schema:
         return schema["enum"][0]
-    if "const" in schema:
-        return schema["const"]
+    if "anyOf" in schema:
+        return fitting(schema["anyOf"][0], parts)
     match schema["type"]:
         case "object":
             return {name: fitting(part, parts) for name, part in schema["properties"].items()}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from vivavoce.messages import AnyMessage, read_messages
 from vivavoce.metrics.evidence import SHORTEST_QUOTE, Checker
-from vivavoce.metrics.transcript import transcript
+from vivavoce.metrics.transcript import Shown, transcript
 
 CONVERSATION = read_messages(
     [
@@ -111,6 +111,43 @@ def test_words_taken_from_a_message_are_verified_with_its_turn(texts: list[str],
 def test_words_that_nobody_used_are_never_verified(texts: list[str], quote: str) -> None:
     messages = read_messages([{"role": "user", "content": text} for text in texts])
     assert not checker(messages).look_up(quote).verified
+
+
+@pytest.mark.parametrize(
+    ("evidence", "places"),
+    [
+        ("Be brief.", [(0, None, "system")]),
+        ("30 euros", [(3, 0, "tool"), (4, 0, "assistant")]),
+        ("c0", [(2, 0, "assistant"), (3, 0, "tool")]),
+        ("result c0:", [(2, 0, "assistant"), (3, 0, "tool")]),
+        ('call c0 refund {"order": 17}', [(2, 0, "assistant")]),
+        ("must not do", [(6, 1, "assistant")]),
+        ("c1", []),
+        ("60 euros", []),
+    ],
+)
+def test_evidence_has_places_in_messages(evidence: str, places: list[tuple[int, int | None, str]]) -> None:
+    found = checker(CONVERSATION).places(evidence)
+    assert [(place.message, place.turn, place.role) for place in found] == places
+
+
+def test_the_result_of_a_call_is_that_of_the_latest_with_its_id() -> None:
+    again = [*CONVERSATION[1:4], *CONVERSATION[1:4]]
+    found = [[place.message for place in checker(again).places(name)] for name in ("c0", "c1")]
+    assert found == [[1, 2], [4, 5]]
+
+
+def test_what_is_not_shown_has_no_place_by_its_reference() -> None:
+    hidden = Checker(CONVERSATION, transcript(CONVERSATION, Shown(tools=False)))
+    assert hidden.places("c0") == []
+
+
+def test_places_are_found_in_messages_that_came_later() -> None:
+    messages = list(CONVERSATION)
+    growing = checker(messages)
+    assert growing.places("30 pounds") == []
+    messages += read_messages([{"role": "user", "content": "Not 30 pounds?"}])
+    assert [place.message for place in growing.places("30 pounds")] == [7]
 
 
 @given(st.text(max_size=60), SENTENCES)

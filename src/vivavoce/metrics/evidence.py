@@ -71,12 +71,22 @@ class Checker:
             known = self._known[text] = self._looked_up(text)
         return known
 
-    def places(self, text: str) -> Iterator[Place]:
-        """Yield the messages in which a piece of evidence stands, those first in which it stands word for word.
+    def places(self, text: str) -> list[Place]:
+        """Return the messages in which a piece of evidence stands, those first in which it stands word for word.
 
-        A message may come twice. The reference of a call stands in the message that makes it and in its result.
+        The reference of a call stands in the message that makes it and in its result.
         """
         self._read_on()
+        return list(dict.fromkeys(self._found(text)))
+
+    def _looked_up(self, text: str) -> Evidence:
+        place = next(self._found(text), None)
+        found = {"turn": place.turn, "verified": True} if place else {}
+        if (reference := _reference(text)) is not None:
+            return unchecked(Evidence, {"text": reference, "kind": "call", **found})
+        return unchecked(Evidence, {"text": text, **found})
+
+    def _found(self, text: str) -> Iterator[Place]:
         reference = _reference(text)
         if reference is None:
             yield from self._quoted(text)
@@ -85,13 +95,6 @@ class Checker:
             yield self._calls[call]
             if call in self._results:
                 yield self._results[call]
-
-    def _looked_up(self, text: str) -> Evidence:
-        place = next(self.places(text), None)
-        found = {"turn": place.turn, "verified": True} if place else {}
-        if (reference := _reference(text)) is not None:
-            return unchecked(Evidence, {"text": reference, "kind": "call", **found})
-        return unchecked(Evidence, {"text": text, **found})
 
     def _quoted(self, text: str) -> Iterator[Place]:
         if _is_long_enough(text):

@@ -115,7 +115,7 @@ class TestJob(LimitedRequest):
     min_turns: int = Field(default=0, ge=0, le=MOST_AT_ONCE)
     tester: str | None = None
     judge: str | None = None
-    metrics: list[str | RequestedMetric] = Field(default_factory=lambda: list[str | RequestedMetric](), max_length=50)
+    metrics: list[str | RequestedMetric] = Field(default_factory=lambda: list[str | RequestedMetric](), max_length=100)
     trials: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
 
 

@@ -172,7 +172,7 @@ def _again(answer: Answer) -> Question | None:
 
 def _place(question: Question, step: FailedStep, since: int = 0) -> Place | None:
     """Return the first place of a step that its maker has, from message `since` on if there is one; else the first."""
-    places = list(question.checker.places(step.evidence))
+    places = question.checker.places(step.evidence)
     own = [place for place in places if place.role == step.whose] or places
     return next((place for place in own if place.message >= since), own[0] if own else None)
 
