@@ -8,8 +8,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from vivavoce.metrics.judged.first_failure import NO_RETURN, ROOT
 from vivavoce.records.score import Score
 from vivavoce.stats.intervals import wilson
+
+NAMES = {"root": ROOT, "no_return": NO_RETURN}
+"""The findings about the steps that a row has."""
 
 Row = dict[str, Any]
 Hit = Callable[["Case"], bool]
@@ -23,7 +27,7 @@ class Case(NamedTuple):
 
     def named(self, step: str) -> Row:
         """Return what the metric says of a step: turn, message, whose, kind; nothing where it names none."""
-        found = (one for one in self.score.findings if one.verdict == step) if self.score else ()
+        found = (one for one in self.score.findings if one.verdict == NAMES[step]) if self.score else ()
         return next(({"turn": one.turn, **one.data} for one in found), Row())
 
     def agrees(self, step: str, what: str) -> bool:

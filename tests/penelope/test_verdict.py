@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from vivavoce.metrics.founded import CRITERION, PROHIBITION
+from vivavoce.metrics.judged.first_failure import NO_RETURN, ROOT
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.judging import CONTRACT, GOAL
 from vivavoce.penelope.stopping import Stop
 from vivavoce.penelope.verdict import Verdict, decide
 from vivavoce.records.failure import Failure
-from vivavoce.records.score import Finding
+from vivavoce.records.score import FAILED_STEP, Finding
 from vivavoce.records.test import TestStatus
 
 from .states import state, turn
@@ -146,6 +147,17 @@ def test_a_target_that_is_down_has_not_passed_whatever_the_judge() -> None:
     for goal in (BROKEN, UNMET):
         found = verdict(goal, stop, state(turn("Hi", None)))
         assert (found.status, found.target_passed, found.blame) == (TestStatus.ERROR, False, "target")
+
+
+def test_the_reason_names_the_step_where_it_failed() -> None:
+    what = "assistant, wrong argument: It cancels order 8."
+    root = Finding(kind=FAILED_STEP, what=what, verdict=ROOT, state="fail", turn=2)
+    last = root.model_copy(update={"verdict": NO_RETURN, "turn": 4})
+    failure = MetricResult(name="first_failure", score=False, passed=False, findings=(last, root))
+    found = verdict(UNMET, first_failure=failure)
+    assert (found.blame, found.blame_reason) == ("target", f"Nothing was done; it failed in turn 3: {what}")
+    assert "it failed" not in verdict(BROKEN, first_failure=failure).blame_reason
+    assert verdict(MET, first_failure=failure).blame_reason == ""
 
 
 def test_who_passed_is_nobody_s_fault() -> None:

@@ -8,7 +8,7 @@ from kept import kept_test, kept_turn
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Score, failed
+from vivavoce.records.score import FAILED_STEP, Finding, Score, failed
 from vivavoce.records.score import mean_of_turns as per_turn
 from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.report.transcript import conversation
@@ -65,6 +65,25 @@ def test_a_discarded_try_stands_before_the_one_that_counts() -> None:
         "── turn 1",
         "     user  Hi",
     ]
+
+
+def test_the_steps_with_which_it_failed_stand_below_their_turn() -> None:
+    root = Finding(kind=FAILED_STEP, what="tool, tool error: It is locked.", verdict="root", state="fail", turn=0)
+    last = root.model_copy(update={"what": "assistant, other: It gives up.", "verdict": "point_of_no_return"})
+    elsewhere = root.model_copy(update={"what": "another turn", "turn": 1})
+    found = talk(HumanMessage(content="Hi"), AIMessage(content="Hello"))
+    score = Score(name="first_failure", raw=False, value=0.0, findings=(root, last, elsewhere))
+    lines = shown(found.model_copy(update={"scores": {"first_failure": score}})).splitlines()
+    assert lines[2:6] == [
+        "assistant  Hello",
+        "   failed  root: tool, tool error: It is locked.",
+        "   failed  point of no return: assistant, other: It gives up.",
+        "── grades",
+    ]
+    test = kept_test(evaluation={"first_failure": score})
+    trajectory = found.attempt.trajectory.model_copy(update={"test": test})
+    tested = found.model_copy(update={"attempt": found.attempt.model_copy(update={"trajectory": trajectory})})
+    assert "   failed  root: tool, tool error: It is locked." in shown(tested).splitlines()
 
 
 def test_turns_messages_calls_and_grades_stand_below_each_other() -> None:

@@ -6,10 +6,12 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from vivavoce.errors import Blame
+from vivavoce.metrics.judged.first_failure import root_of
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.judging import CONTRACT, GOAL
 from vivavoce.penelope.stopping import Stop
+from vivavoce.records.counting import turn_label
 from vivavoce.records.test import Criterion, TestStatus
 
 
@@ -43,6 +45,8 @@ def decide(
     if passed is True:
         return Verdict(status, achieved, passed, criteria)
     blame, why = _blame(state, stop, evaluation, criteria, passed)
+    if passed is False and (root := root_of(evaluation.values())):
+        why = f"{why.rstrip('.')}; it failed in {turn_label(root.turn)}: {root.what}"
     return Verdict(status, achieved, passed, criteria, blame, why)
 
 

@@ -22,6 +22,9 @@ Raw = bool | float | str
 TESTER_ERROR = "tester_error"
 """The kind of a failure of a test that its tester caused."""
 
+FAILED_STEP = "failed_step"
+"""The kind of a finding about a step with which a conversation failed."""
+
 PASSING = 1.0
 """The value from which a score passes unless its grader has a threshold."""
 

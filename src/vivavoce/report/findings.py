@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.text import Text
 
 from vivavoce.records.counting import turn_label
-from vivavoce.records.score import Evidence, FindingState, Score
+from vivavoce.records.score import FAILED_STEP, Evidence, FindingState, Score
 from vivavoce.report.tables import Labelled
 from vivavoce.report.text import one_line
 
@@ -33,6 +33,14 @@ def findings(score: Score) -> Iterator[Labelled]:
     if len(score.findings) > SHOWN:
         yield Labelled(Text(" " * 22), Text(f"… and {len(score.findings) - SHOWN} more", style="dim"))
     yield from _evidence(score.other_evidence)
+
+
+def failed_steps(scores: Iterable[Score], turn: int) -> Iterator[Labelled]:
+    """Yield a line for each step in a turn with which the conversation failed, by the scores of the conversation."""
+    for one in (one for score in scores for one in score.findings):
+        if one.kind == FAILED_STEP and one.turn == turn:
+            said = f"{one.verdict.replace('_', ' ')}: {one.what}"
+            yield Labelled(Text("   failed  ", style="red"), Text(one_line(said, _WIDTH), style="red"))
 
 
 def _evidence(evidence: Sequence[Evidence]) -> Iterator[Labelled]:

@@ -14,7 +14,7 @@ from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, State
 from vivavoce.records.test import Test
 from vivavoce.records.trajectory import Turn
-from vivavoce.report.findings import findings, score_text
+from vivavoce.report.findings import failed_steps, findings, score_text
 from vivavoce.report.tables import Labelled
 from vivavoce.report.tester import after_turn, discarded_title, ending, judgements, thoughts, try_title
 from vivavoce.report.text import one_line
@@ -61,6 +61,7 @@ class _Transcript:
                 yield from _message(message)
             yield from self._failure(turn.failure)
             yield from after_turn(talk.test, turn.index)
+            yield from failed_steps(self._whole_scores(), turn.index)
             yield from self._turn_grades(turn.index)
         yield from self._failure(talk.failure)
         if talk.test is not None:
@@ -72,6 +73,11 @@ class _Transcript:
             yield from self._grade(name, score)
         if self._outcome.reward is not None:
             yield from self._grade("reward", self._outcome.reward)
+
+    def _whole_scores(self) -> Iterator[Score]:
+        test = self._outcome.attempt.trajectory.test
+        yield from test.evaluation.values() if test is not None else ()
+        yield from self._outcome.scores.values()
 
     def _turn_grades(self, index: int) -> Iterator[RenderableType]:
         for name, score in self._outcome.scores.items():

@@ -48,7 +48,7 @@ def test_both_steps_are_found_with_whose_mistake_and_of_what_kind() -> None:
     result = judged(answer)
     assert (result.name, result.score, result.passed, result.value) == ("first_failure", False, False, 0.0)
     assert (result.reason, result.confidence) == ("So it went.", 0.9)
-    assert places(result) == [("root", 1, 6), ("no_return", 1, 8)]
+    assert places(result) == [("root", 1, 6), ("point_of_no_return", 1, 8)]
     root, last = result.findings
     assert (root.kind, root.state, root.blame) == ("failed_step", "fail", "target")
     assert root.what == "assistant, wrong argument: It goes wrong."
@@ -80,18 +80,18 @@ def test_of_the_places_of_a_quote_that_of_the_one_who_made_the_mistake_counts(
     evidence: str, whose: str, turn: int | None, message: int
 ) -> None:
     result = judged(reply(step(evidence, whose), step(evidence, whose)))
-    assert places(result) == [("root", turn, message), ("no_return", turn, message)]
+    assert places(result) == [("root", turn, message), ("point_of_no_return", turn, message)]
 
 
 def test_the_point_of_no_return_is_not_looked_for_before_the_root_if_it_stands_after_it() -> None:
     result = judged(reply(step("c0"), step("order 7", "assistant")))
-    assert places(result) == [("root", 1, 4), ("no_return", 1, 8)]
+    assert places(result) == [("root", 1, 4), ("point_of_no_return", 1, 8)]
 
 
 def test_a_step_that_is_not_in_the_conversation_is_asked_for_once_more() -> None:
     model = ScriptedModel([reply(step("c1"), step("never said")), reply(step("c1"), step(ERROR, "tool"))])
     result = FirstFailureMetric(model).evaluate(CONVERSATION)
-    assert places(result) == [("root", 1, 6), ("no_return", 1, 7)]
+    assert places(result) == [("root", 1, 6), ("point_of_no_return", 1, 7)]
     assert len(model.requests) == 2
 
 
@@ -112,7 +112,7 @@ def test_a_point_of_no_return_that_is_nowhere_is_no_finding_and_is_shown_as_not_
 def test_in_pieces_the_earliest_root_decides() -> None:
     answers = [reply(), reply(step(ERROR, "tool"), step(ERROR, "tool")), reply(step("thanks", "user"), step("thanks"))]
     result = judged(*answers, tokens=1, overlap=0)
-    assert places(result) == [("root", 1, 7), ("no_return", 1, 7)]
+    assert places(result) == [("root", 1, 7), ("point_of_no_return", 1, 7)]
     assert [piece["score"] for piece in result.details["pieces"]] == [True, False, False]
     assert judged(reply(), reply(), reply(), tokens=1, overlap=0).passed is True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Unpack
 
@@ -24,7 +24,7 @@ from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
 from vivavoce.models.model import Model
 from vivavoce.records.failure import shorten
-from vivavoce.records.score import Finding
+from vivavoce.records.score import FAILED_STEP, Finding, Score
 
 Whose = Literal["user", "assistant", "tool", "environment"]
 """Who made a mistake; the environment is none of the others."""
@@ -42,8 +42,8 @@ Kind = Literal[
 ]
 """What a mistake is."""
 
-ROOT, NO_RETURN = "root", "no_return"
-"""The two steps that are asked for."""
+ROOT, NO_RETURN = "root", "point_of_no_return"
+"""The two steps, as findings are called."""
 
 BLAME: Mapping[Whose, Blame] = {
     "user": "tester",
@@ -85,8 +85,8 @@ class FirstFailureReply(BaseModel):
 class FirstFailureMetric(JudgedMetric):
     """Judges where a conversation failed; it passes where nothing did.
 
-    The judge names two steps: the `root`, the earliest without whose mistake it would not have failed, and the point of
-    no return (`no_return`), which made it final; they may be the same. Each is a finding with a quote or a call that is
+    The judge names two steps: the `root`, the earliest without whose mistake it would not have failed, and the
+    `point_of_no_return`, which made it final; they may be the same. Each is a finding with a quote or a call that is
     looked up in the conversation. `turn` says where it stands, and `data` at which index from 0 the `message` is,
     `whose` mistake it was (user, assistant, tool, environment) and of what `kind`. `confidence` is that of the root.
 
@@ -159,6 +159,12 @@ class FirstFailureMetric(JudgedMetric):
         return replace(first, turns=sum(verdict.turns for verdict in verdicts))
 
 
+def root_of(scores: Iterable[Score]) -> Finding | None:
+    """Return the root of the failure that one of the scores found, None where none did."""
+    found = (one for score in scores for one in score.findings)
+    return next((one for one in found if (one.kind, one.verdict) == (FAILED_STEP, ROOT)), None)
+
+
 def _again(answer: Answer) -> Question | None:
     """Return the question once more where a step that its answer names is not in the conversation."""
     question = answer.question
@@ -181,7 +187,7 @@ def _finding(question: Question, name: str, step: FailedStep, place: Place) -> F
     about = f"{step.whose}, {step.kind.replace('_', ' ')}: {step.what}"
     (evidence,) = question.checker.checked([step.evidence])
     return Finding(
-        kind="failed_step",
+        kind=FAILED_STEP,
         what=about,
         verdict=name,
         state="fail",
