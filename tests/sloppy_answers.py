@@ -168,6 +168,33 @@ CHECKLIST = Family(
     ),
 )
 
+FAILURE = Family(
+    '{"reasoning": "The order was never cancelled.", "root": {"evidence": "c1", "what": "It cancels order 8.", '
+    '"whose": "assistant", "kind": "wrong_argument"}, "no_return": {"evidence": "Order 7 is cancelled.", '
+    '"what": "It says so.", "whose": "assistant", "kind": "false_statement"}, "confidence": 0.7}',
+    (
+        ('"assistant"', '"Assistant"', "values"),
+        ('"assistant"', '"the assistant"', None),
+        ('"assistant"', '["assistant"]', None),
+        ('"wrong_argument"', '"Wrong argument"', "values"),
+        ('"wrong_argument"', '"wrong-argument"', "values"),
+        ('"wrong_argument"', '"wrongArgument"', "values"),
+        ('"wrong_argument"', '"argument"', None),
+        ('"wrong_argument"', '"wrong_argument | wrong_action"', None),
+        ('"wrong_argument"', "null", None),
+        ('"no_return"', '"noReturn"', "keys"),
+        ('"no_return"', '"No Return"', "keys"),
+        ('"no_return"', '"point_of_no_return"', None),
+        ('"no_return": {', '"no_return": "root", "x": {', None),
+        ('"c1"', '["c1"]', None),
+        ('"c1"', "null", None),
+        ('"whose"', '"Whose"', "keys"),
+        ('"whose": "assistant", ', "", None),
+        ("0.7", '"0.7"', "types"),
+        ("0.7", "7/10", None),
+    ),
+)
+
 VIOLATIONS = Family(
     '{"violations": [{"what": "It gives his address.", "evidence": ["He lives at 7 Elm Road."], "severity": "major"}], '
     '"reasoning": "It is told to a stranger.", "confidence": 0.9}',

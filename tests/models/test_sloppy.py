@@ -8,11 +8,12 @@ from collections.abc import Iterator
 import pytest
 from pydantic import BaseModel
 
-from sloppy_answers import CALLS, CHECKLIST, GOAL, STEP, VIOLATIONS, Family
+from sloppy_answers import CALLS, CHECKLIST, FAILURE, GOAL, STEP, VIOLATIONS, Family
 from stage import Bot
 from vivavoce.errors import ModelFault
 from vivavoce.messages import FunctionCall, HumanMessage, ToolCall
 from vivavoce.metrics.checklist import checklist_reply
+from vivavoce.metrics.judged.first_failure import FirstFailureReply
 from vivavoce.metrics.judged.goal import LEVELS
 from vivavoce.metrics.judged.goal_reply import Asked, goal_reply
 from vivavoce.metrics.judged.tool_use import tool_use_reply
@@ -36,6 +37,7 @@ JUDGES: list[tuple[type[BaseModel], Family]] = [
     (checklist_reply(("relevance", "clarity")), CHECKLIST),
     (ViolationsReply, VIOLATIONS),
     (tool_use_reply(("c1",)), CALLS),
+    (FirstFailureReply, FAILURE),
 ]
 CASES = [
     pytest.param(shape, family, text, read, MODES[i % 4], id=f"{shape.__name__} {i}: {text[:40]!r}")
@@ -62,7 +64,7 @@ async def asked(server: LoopbackServer, shape: type[BaseModel], mode: Mode) -> M
         await model.close()
 
 
-@pytest.mark.parametrize("family", [GOAL, CHECKLIST, VIOLATIONS, CALLS, STEP])
+@pytest.mark.parametrize("family", [GOAL, CHECKLIST, VIOLATIONS, CALLS, FAILURE, STEP])
 def test_the_wall_is_high_enough(family: Family) -> None:
     answers = dict(family.answers())
     assert len(answers) >= 60, "no two are alike"

@@ -1,0 +1,77 @@
+"""Values that are wrong, and still look like what they stand for."""
+
+from __future__ import annotations
+
+import json
+import re
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vivavoce.testing.other_values import Swap, amounts_in, in_place_of, numbers_in, other, swap_in
+
+
+@given(
+    st.integers() | st.floats(-1e6, 1e6) | st.booleans() | st.from_regex(r"[A-Z0-9]{4,9}", fullmatch=True),
+    st.integers(),
+)
+def test_another_value_is_another_and_of_the_same_form(value: object, seed: int) -> None:
+    found = other(value, Random(seed))
+    assert found != value
+    assert type(found) is type(value)
+    if isinstance(value, str):
+        assert len(str(found)) == len(value)
+
+
+@given(st.dates(), st.integers())
+def test_another_date_is_in_the_same_month(day: object, seed: int) -> None:
+    text = str(day)
+    found = str(other(text, Random(seed)))
+    assert found != text
+    assert re.fullmatch(rf"{text[:8]}[0-2]\d", found)
+
+
+def test_a_number_is_wrong_in_its_first_digit_and_a_code_in_its_last() -> None:
+    assert re.fullmatch(r"[2-9],207", str(other("1,207", Random(0))))
+    assert re.fullmatch(r"credit_card_73[1-9]", str(other("credit_card_738", Random(0))))
+    assert str(other("credit_card_738", Random(0))) != "credit_card_738"
+
+
+def test_a_value_is_swapped_wherever_it_is_that_text_and_a_number_under_its_key_alone() -> None:
+    data = {"id": "A17", "note": "A17 or so", "bags": 2, "seats": 2, "list": [{"ids": ["A17"]}]}
+    assert Swap("id", "A17", "A19").within(data) == {**data, "id": "A19", "list": [{"ids": ["A19"]}]}
+    assert Swap("bags", 2, 3).within(data) == {**data, "bags": 3}
+    assert Swap("bags", 1, 2).within({"bags": True}) == {"bags": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (json.dumps({"id": "A17"}), json.dumps({"id": "A19"})),
+        ("cancelled A17", "cancelled A19"),
+        ("done", "done"),
+    ],
+)
+def test_a_value_is_swapped_in_a_result(text: str, expected: str) -> None:
+    assert Swap("id", "A17", "A19").within_text(text) == expected
+    assert Swap("id", 17, 19).within_text("cancelled 17") == "cancelled 17"
+
+
+def test_one_value_of_arguments_is_chosen_that_has_a_wrong_one_of_its_form() -> None:
+    arguments = {"why": "changed plans", "flights": [{"date": "2024-05-01"}], "bags": 1, "who": None}
+    found = {swap.key for seed in range(20) if (swap := swap_in(arguments, Random(seed)))}
+    assert found == {"date", "bags"}
+    assert swap_in({"why": "changed plans"}, Random(0)) is None
+
+
+def test_amounts_have_the_sign_of_a_currency_and_numbers_stand_by_themselves() -> None:
+    text = "From HAT17 on 2024-05-20 at 13:00: $1,207, €5 or £3.50. Not 12-hour, but 7."
+    assert amounts_in(text) == ["1,207", "5", "3.50"]
+    assert {1207.0, 5.0, 3.5, 7.0} <= numbers_in(text)
+    assert not numbers_in(text) & {17.0, 2024.0, 20.0, 12.0, 13.0}
+
+
+def test_a_number_is_replaced_where_it_is_no_part_of_another() -> None:
+    assert in_place_of("207", "407", "$207, 207.50, 1207, 1,207 and 207.") == "$407, 207.50, 1207, 1,207 and 407."
