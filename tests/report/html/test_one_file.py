@@ -15,7 +15,7 @@ import pytest
 from server.pages.cases import BROKEN, Elements, called, everywhere, keep, outcome, per_turn, turn
 from server.pages.hostile import TEXTS
 from vivavoce.records.run import Outcome
-from vivavoce.records.score import Evidence, Score, failed
+from vivavoce.records.score import FAILED_STEP, Evidence, Finding, Score, failed
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.html import one_file
 from vivavoce.report.html.one_file import write_html
@@ -74,6 +74,22 @@ def test_the_verdict_the_metrics_the_samples_and_the_conversations_are_in_it(emp
     assert [found["class"] for tag, found in page.tags if tag == "mark"] == ["ev bad"]
     assert {"s2-t1", "s2-t2", "s2-m0", "s2-m1-t2", "s2-ev-a"} <= set(page.having("id"))
     assert ("details", {"class": "tool"}) in page.tags
+
+
+def test_the_step_with_which_it_failed_is_named_beside_its_turn(empty: Store) -> None:
+    what = "tool, tool error: The order is locked."
+    root = Finding(kind=FAILED_STEP, what=what, verdict="root", state="fail", turn=1, evidence=(QUOTE,))
+    score = Score(name="first_failure", raw=False, value=0.0, findings=(root,))
+    turns = [turn(0, "Hello?"), turn(1, "I want my money back", "There is no refund, ever.")]
+    keep(empty, [outcome("a", turns, {"first_failure": score})])
+    text = written(empty)
+    sound(text)
+    _, first, second = text.split('<article class="turn"')
+    beside = re.search(r"<aside.*?</aside>", second, re.DOTALL)
+    assert beside
+    assert f"Root: {what}" in beside[0]
+    assert '<mark class="ev bad"' in second
+    assert what not in first
 
 
 def test_it_loads_nothing_and_runs_nothing(empty: Store) -> None:
