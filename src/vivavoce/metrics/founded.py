@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
 
 from vivavoce.errors import ModelFault
 from vivavoce.metrics.judging import JudgedMetric
@@ -18,9 +17,6 @@ from vivavoce.records.score import Finding
 
 CRITERION, PROHIBITION = "criterion", "prohibition"
 """The kinds of findings: what has to happen, and what must not."""
-
-AGAIN = 1_000_000
-"""What the number of a question is raised by when it is asked a second time, so that its answer is kept apart."""
 
 
 class FoundedMetric(JudgedMetric):
@@ -66,8 +62,7 @@ class FoundedMetric(JudgedMetric):
             doubtful = any(map(unfounded, self.verdict(answer).findings))
         except ModelFault:  # whoever reads the answer next says so
             return None
-        request = answer.question.request
-        return replace(answer.question, request=replace(request, trial=request.trial + AGAIN)) if doubtful else None
+        return answer.question.again if doubtful else None
 
 
 def unfounded(finding: Finding) -> bool:
