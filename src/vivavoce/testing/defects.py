@@ -114,7 +114,7 @@ def failed_result(messages: list[AnyMessage], random: Random) -> Planted | None:
 def false_amount(messages: list[AnyMessage], random: Random) -> Planted | None:
     """Change an amount of money that the assistant has from a result, where it is first said and in all later words.
 
-    It is the last that is said, for what an earlier one was about may have come to nothing.
+    It is the last that the user says yes to, for what another one was about may have come to nothing.
     """
     known, said = set[float](), set[str]()
     first, right = 0, ""
@@ -124,7 +124,8 @@ def false_amount(messages: list[AnyMessage], random: Random) -> Planted | None:
             continue
         new = [amount for amount in amounts_in(message.text) if amount not in said]
         said.update(new)
-        if message.role == "assistant" and (grounded := [one for one in new if numbers_in(one) <= known]):
+        agreed = message.role == "assistant" and _agrees(messages[index + 1 : index + 2])
+        if agreed and (grounded := [one for one in new if numbers_in(one) <= known]):
             first, right = index, grounded[-1]
     if not right:
         return None
@@ -154,7 +155,7 @@ def unconfirmed(messages: list[AnyMessage], random: Random) -> Planted | None:
     """
     del random
     asked = _confirmation(messages)
-    if not asked or _AGREES.search(messages[_last(messages[: asked - 1], _by_user)].text):
+    if not asked or _agrees([messages[_last(messages[: asked - 1], _by_user)]]):
         return None
     del messages[asked - 1 : asked + 1]
     return _planted(messages, asked - 1, "assistant", "broken_rule")
@@ -211,7 +212,7 @@ def _confirmation(messages: Sequence[AnyMessage]) -> int | None:
     """Return the message in which the user says yes to the last changes, None where nobody asked or others follow."""
     change = _last_change(messages)
     said = _last(messages[: change.calling], _by_user) if change else 0
-    if said < 2 or not _AGREES.search(messages[said].text) or not any(map(_changes, _calls(messages[said + 1]))):
+    if said < 2 or not _agrees([messages[said]]) or not any(map(_changes, _calls(messages[said + 1]))):
         return None
     asking = messages[said - 1]
     asks = asking.role == "assistant" and not _calls(asking) and _ASKS.search(asking.text)
@@ -225,6 +226,10 @@ def _last(messages: Sequence[AnyMessage], wanted: Callable[[AnyMessage], bool]) 
 
 def _by_user(message: AnyMessage) -> bool:
     return message.role == "user"
+
+
+def _agrees(said: Sequence[AnyMessage]) -> bool:
+    return any(_by_user(message) and _AGREES.search(message.text) for message in said)
 
 
 def _calls(message: AnyMessage) -> Sequence[ToolCall]:
