@@ -48,14 +48,14 @@ class Checker:
     def __init__(self, messages: Sequence[AnyMessage], written: Transcript) -> None:
         self._written = written
         self._messages = messages
-        self._texts: list[tuple[Place, str]] = []
+        self._turns: list[int | None] = []
+        self._texts: list[tuple[int, str]] = []
         self._folded: list[str] = []
         self._plain: dict[int, str] = {}
         self._known: dict[str, Evidence] = {}
-        self._calls: list[Place] = []
-        self._results: dict[int, Place] = {}
+        self._calls: list[int] = []
+        self._results: dict[int, int] = {}
         self._by_id: dict[str, int] = {}
-        self._read = 0
         self._turn: int | None = None
 
     def checked(self, given: Iterable[str]) -> list[Evidence]:
@@ -77,16 +77,18 @@ class Checker:
         The reference of a call stands in the message that makes it and in its result.
         """
         self._read_on()
-        return list(dict.fromkeys(self._found(text)))
+        found = dict.fromkeys(self._found(text))
+        return [Place(index, self._turns[index], self._messages[index].role) for index in found]
 
     def _looked_up(self, text: str) -> Evidence:
-        place = next(self._found(text), None)
-        found = {"turn": place.turn, "verified": True} if place else {}
+        index = next(self._found(text), None)
+        found = {} if index is None else {"turn": self._turns[index], "verified": True}
         if (reference := _reference(text)) is not None:
             return unchecked(Evidence, {"text": reference, "kind": "call", **found})
         return unchecked(Evidence, {"text": text, **found})
 
-    def _found(self, text: str) -> Iterator[Place]:
+    def _found(self, text: str) -> Iterator[int]:
+        """Yield the indices of the messages in which a piece of evidence stands."""
         reference = _reference(text)
         if reference is None:
             yield from self._quoted(text)
@@ -96,36 +98,36 @@ class Checker:
             if call in self._results:
                 yield self._results[call]
 
-    def _quoted(self, text: str) -> Iterator[Place]:
+    def _quoted(self, text: str) -> Iterator[int]:
         if _is_long_enough(text):
-            yield from (place for place, words in self._texts if text in words and _end(text, words, 0) >= 0)
+            yield from (index for index, words in self._texts if text in words and _end(text, words, 0) >= 0)
         for quote in (text, _unescaped(text)) if "\\" in text else (text,):
             pieces = _LEFT_OUT.split(quote) if "..." in quote or "…" in quote else (quote,)
             parts = [part for piece in pieces if (part := plain(piece).strip(_MARKS))]
             if _is_long_enough("".join(parts)):
                 last_word = parts[-1].rpartition(" ")[2]
-                yield from (place for place, said in self._holding(last_word) if _in_order(parts, said))
-                yield from (place for place, said in self._shown_calls() if _in_order(parts, said))
+                yield from (index for index, said in self._holding(last_word) if _in_order(parts, said))
+                yield from (index for index, said in self._shown_calls() if _in_order(parts, said))
 
     def _read_on(self) -> None:
-        if self._read == len(self._messages):
+        read = len(self._turns)
+        if read == len(self._messages):
             return
         self._known.clear()
-        for index, message in enumerate(self._messages[self._read :], self._read):
+        for index, message in enumerate(self._messages[read:], read):
             if message.role == "user":
                 self._turn = 0 if self._turn is None else self._turn + 1
-            place = Place(index, self._turn, message.role)
-            self._texts += [(place, words) for words in _words(message) if words]
+            self._turns.append(self._turn)
+            self._texts += [(index, words) for words in _words(message) if words]
             if message.role == "assistant":
                 for call in message.tool_calls or ():
                     if call.id:
                         self._by_id[call.id] = len(self._calls)
-                    self._calls.append(place)
+                    self._calls.append(index)
             elif message.role == "tool" and (number := self._by_id.get(message.tool_call_id or "")) is not None:
-                self._results.setdefault(number, place)
-        self._read = len(self._messages)
+                self._results.setdefault(number, index)
 
-    def _holding(self, word: str) -> Iterator[tuple[Place, str]]:
+    def _holding(self, word: str) -> Iterator[tuple[int, str]]:
         """Yield the plain texts that hold a word; in the others nobody need straighten the white space."""
         self._folded += [_folded(words) for _, words in self._texts[len(self._folded) :]]
         for number, folded in enumerate(self._folded):
@@ -134,7 +136,7 @@ class Checker:
                     self._plain[number] = " ".join(folded.split())
                 yield self._texts[number][0], self._plain[number]
 
-    def _shown_calls(self) -> Iterator[tuple[Place, str]]:
+    def _shown_calls(self) -> Iterator[tuple[int, str]]:
         """Yield the calls as a judge sees them, which is not quite how they were written."""
         if self._written.calls:
             lines = (line for part in (self._written.opening, *self._written.turns) for line in part)
