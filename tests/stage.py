@@ -14,7 +14,13 @@ from vivavoce.targets.target import Opening, Reply
 from vivavoce.testing import ScriptedModel
 from vivavoce.testing.scripted import Scripted
 
-NO_FAULT: dict[str, Any] = {"faults": [], "reasoning": "It played its part.", "confidence": 0.9}
+NO_FAULT: dict[str, Any] = {
+    "faults": [],
+    "obstacle": "none",
+    "obstacle_evidence": [],
+    "reasoning": "It played its part.",
+    "confidence": 0.9,
+}
 
 
 def call(tool: str, /, **arguments: Any) -> list[ToolCall]:

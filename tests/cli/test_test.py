@@ -67,14 +67,15 @@ SPOILT = """\
 from vivavoce.messages import ToolCall
 from vivavoce.testing import ScriptedModel
 
-reviews = [[{"kind": "leak", "what": "It told.", "evidence": ["As a test"], "decisive": True}], []]
+reviews = [[{"kind": "leak", "what": "It told.", "evidence": ["Hi, I play a part"], "decisive": True}], []]
 
 def speak(request):
-    return [ToolCall(name="send_message_to_target", args={"message": "As a test, hi"})]
+    return [ToolCall(name="send_message_to_target", args={"message": "Hi, I play a part"})]
 
 def examine(request):
     if "faults" in request.schema.model_fields:
-        return {"faults": reviews.pop(0), "reasoning": "It gave itself away.", "confidence": 0.9}
+        found = {"faults": reviews.pop(0), "obstacle": "none", "obstacle_evidence": []}
+        return found | {"reasoning": "It gave itself away.", "confidence": 0.9}
     return {"achievement_level": "not_achieved", "confidence": 0.9, "reasoning": "no", "evidence": []}
 
 customer, examiner = ScriptedModel(speak, "customer"), ScriptedModel(examine, "examiner")
@@ -84,9 +85,9 @@ customer, examiner = ScriptedModel(speak, "customer"), ScriptedModel(examine, "e
 def test_a_discarded_try_and_the_second_one_are_told_apart_live_and_later(viva: Viva, tmp_path: Path) -> None:
     (tmp_path / "spoilt.py").write_text(SPOILT)
     (tmp_path / "echo.py").write_text("def reply(message):\n    return 'You said: ' + message\n")
-    played = ("--tester", "spoilt.py:customer", "--judge", "spoilt.py:examiner", "--opening", "As a test, hi")
+    played = ("--tester", "spoilt.py:customer", "--judge", "spoilt.py:examiner")
     done = viva("test", "--target", "echo.py:reply", "--goal", GOAL, *played, "--max-turns", "1")
-    said = ["     user  As a test, hi", "assistant  You said: As a test, hi"]
+    said = ["     user  Hi, I play a part", "assistant  You said: Hi, I play a part"]
     separated = "── try 2: the tester spoilt try 1, which is discarded"
     assert done.stdout.splitlines()[:5] == [*said, separated, *said]
     lines = viva("show", "latest", "test").stdout.splitlines()

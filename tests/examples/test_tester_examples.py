@@ -65,7 +65,9 @@ def judge(body: dict[str, Any]) -> dict[str, Any]:
         items = re.findall(r'^- "(\w+)":', asked, re.MULTILINE)
         return answer | {"checks": [{"item": item, "evidence": [], "answer": "yes"} for item in items]}
     if "faults" in shape:
-        return answer | {"faults": []}
+        return answer | {"faults": [], "obstacle": "none", "obstacle_evidence": []}
+    if "asked" in shape:
+        return answer | {"asked": "no", "evidence": []}
     rude = {"what": "an insult", "evidence": ["Go away, you fool."], "severity": "critical"}
     return answer | {"violations": [rude] if "you fool" in asked else []}
 

@@ -74,6 +74,14 @@ def test_a_failure_of_the_tester_s_own_is_an_error_and_no_zero() -> None:
         assert (grade.failure.blame, grade.failure.kind) == ("tester", "tester_error")
 
 
+def test_what_no_target_could_pass_is_an_error_of_the_suite_and_no_zero() -> None:
+    hopeless = case(goal_achieved=False, target_passed=None, blame="suite", blame_reason="The goal is impossible.")
+    for grade in (goal_achieved(hopeless), target_passed(hopeless)):
+        assert (grade.state, grade.value) == ("error", None)
+        assert grade.failure is not None
+        assert str(grade.failure) == "suite: The goal is impossible."
+
+
 def test_a_success_stands_whatever_else_is_said_of_the_tester() -> None:
     assert goal_achieved(case(blame="tester")).value == 1.0
 

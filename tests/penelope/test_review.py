@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -37,9 +38,18 @@ def fault(kind: str, *evidence: str, decisive: bool = True) -> dict[str, Any]:
     return {"kind": kind, "what": "It did.", "evidence": list(evidence), "decisive": decisive}
 
 
+def reply(*faults: dict[str, Any], obstacle: str = "none", shown_by: Sequence[str] = ()) -> dict[str, Any]:
+    hindrance = {"obstacle": obstacle, "obstacle_evidence": list(shown_by)}
+    return {"faults": list(faults), **hindrance, "reasoning": "So it is.", "confidence": 0.9}
+
+
+def judged(answer: dict[str, Any], *, brief: Mapping[str, Any] = BRIEF, **known: Any) -> MetricResult:
+    metric = TesterReview(ScriptedModel([answer]))
+    return metric.evaluate(CONVERSATION, goal="Learn about refunds", context=dict(brief), **known)
+
+
 def review(*faults: dict[str, Any], ended_by: str = "limit", **options: Any) -> MetricResult:
-    answer = {"faults": list(faults), "reasoning": "So it is.", "confidence": 0.9}
-    metric = TesterReview(ScriptedModel([answer] * 9), **options)
+    metric = TesterReview(ScriptedModel([reply(*faults)] * 9), **options)
     return metric.evaluate(CONVERSATION, goal="Learn about refunds", context={**BRIEF, "ended_by": ended_by})
 
 
@@ -67,9 +77,9 @@ def test_the_turn_of_a_fault_is_that_of_the_whole_conversation() -> None:
 @pytest.mark.parametrize(
     ("evidence", "why"),
     [
-        (["I am robot 7"], "its evidence is in no message of the user"),
-        (["Order 9000 is on its way."], "its evidence is in no message of the user"),
-        (["c0"], "its evidence is in no message of the user"),
+        (["I am robot 7"], "its evidence is in no message that the user wrote itself"),
+        (["Order 9000 is on its way."], "its evidence is in no message that the user wrote itself"),
+        (["c0"], "its evidence is in no message that the user wrote itself"),
         ([], "it has no evidence"),
     ],
 )
@@ -106,9 +116,10 @@ def test_in_pieces_one_decisive_fault_is_enough_and_leaving_belongs_to_the_last(
     "broken",
     [
         ModelFault("down"),
-        {"faults": [fault("rude", "Where")], "reasoning": "", "confidence": 1},
-        {"faults": [fault("leak", "Where") | {"decisive": "yes"}], "reasoning": "", "confidence": 1},
-        {"faults": [], "reasoning": "", "confidence": 7},
+        reply(fault("rude", "Where")),
+        reply(fault("leak", "Where") | {"decisive": "yes"}),
+        reply(obstacle="bad_weather"),
+        reply() | {"confidence": 7},
         {"verdict": True},
     ],
 )
@@ -121,6 +132,39 @@ def test_without_a_word_of_the_user_or_without_a_judge_it_is_skipped() -> None:
     silent = TesterReview(ScriptedModel([])).evaluate(CONVERSATION[1:2])
     assert (silent.state, silent.reasoning) == ("skipped", "the user says nothing in this conversation")
     assert TesterReview().evaluate(CONVERSATION).state == "skipped"
+
+
+def test_words_that_the_brief_prescribes_are_no_fault_and_the_judge_is_told_where_they_stand() -> None:
+    answer = reply(fault("invented_fact", QUOTES["invented_fact"]), fault("broke_character", "Where is my parcel?"))
+    result = judged(answer, brief={**BRIEF, "scripted": [0]})
+    assert [one.state for one in result.findings] == ["fail", "skip"]
+    assert "The brief prescribes what the user says in turn 1, word for word" in result.details["prompt"]
+    assert result.evidence[0].turn == 1
+
+
+@pytest.mark.parametrize("shown_by", ["A refund takes a week.", "A parcel is late.", "4711", "Never say week", "c9"])
+def test_what_keeps_every_assistant_from_passing_is_the_suite_s_and_needs_a_quote(shown_by: str) -> None:
+    answer = reply(obstacle="impossible_rule", shown_by=[shown_by])
+    result = judged(answer, must_not=["Never say week"])
+    (found,) = result.findings
+    founded = shown_by != "c9"
+    assert (found.kind, found.what, found.blame) == ("obstacle", "a rule cannot be kept", "suite")
+    assert (found.state, found.data["dismissed"]) == (
+        ("fail", None) if founded else ("skip", "its evidence is neither in the conversation nor in the brief")
+    )
+    assert (result.score, result.passed) == (True, True)
+
+
+def test_an_obstacle_that_nothing_shows_does_not_count() -> None:
+    (found,) = judged(reply(obstacle="impossible_goal")).findings
+    assert (found.state, found.data["dismissed"]) == ("skip", "it has no evidence")
+
+
+def test_the_judge_reads_all_that_the_tester_was_told() -> None:
+    brief = {"background": {"shop": "Lamps"}, "guidance": ["Ask about the refund."]}
+    asked = judged(reply(), brief=brief, must=["greet"], must_not=["swear"]).details["prompt"]
+    for told in ('{"shop": "Lamps"}', '["Ask about the refund."]', '["greet"]', '["swear"]'):
+        assert told in asked
 
 
 class Spelled:
@@ -146,8 +190,7 @@ def test_what_is_said_or_briefed_stays_one_quoted_line(place: str) -> None:
         "facts": {"order": at("facts")},
         "restrictions": [at("restrictions")],
     }
-    answer = {"faults": [fault("leak", at("user"))], "reasoning": "", "confidence": 1}
-    model = ScriptedModel([answer])
+    model = ScriptedModel([reply(fault("leak", at("user")))])
     result = TesterReview(model).evaluate(said, goal=at("goal"), context=brief)
     assert (result.state, result.passed) == ("scored", False)
     asked = model.requests[0].messages[-1].text
@@ -156,7 +199,7 @@ def test_what_is_said_or_briefed_stays_one_quoted_line(place: str) -> None:
 
 
 def test_an_object_in_the_brief_cannot_spell_itself_into_the_task() -> None:
-    model = ScriptedModel([{"faults": [], "reasoning": "", "confidence": 1}])
+    model = ScriptedModel([reply()])
     TesterReview(model).evaluate(CONVERSATION, context={"scenario": Spelled(), "facts": {"order": Spelled()}})
     lines = model.requests[0].messages[-1].text.splitlines()
     assert sum(line.startswith("Task:") for line in lines) == 1

@@ -14,17 +14,26 @@ from vivavoce.metrics.exact.refusal import RefusalMetric
 from vivavoce.models.model import Request
 from vivavoce.penelope.persona import Persona
 from vivavoce.penelope.result import TestResult
+from vivavoce.penelope.strategies.state_graph import Node, StateGraph
 from vivavoce.targets.openai import OpenAITarget
 from vivavoce.testing import LoopbackServer, ScriptedModel
 from vivavoce.testing.scripted import Scripted
 
 LEAK = {"kind": "leak", "what": "It told.", "evidence": ["As a test"], "decisive": True}
-GUILTY: dict[str, Any] = {"faults": [LEAK], "reasoning": "It gave itself away.", "confidence": 0.9}
+GUILTY: dict[str, Any] = {**NO_FAULT, "faults": [LEAK], "reasoning": "It gave itself away."}
+NO_WAY: dict[str, Any] = {
+    **NO_FAULT,
+    "obstacle": "impossible_goal",
+    "obstacle_evidence": ["Return a lamp"],
+    "reasoning": "It sells none.",
+}
 
 
 async def held(model: ScriptedModel, judging: ScriptedModel, bot: Any = None, **options: Any) -> TestResult:
     about = {
-        name: options.pop(name) for name in ("goal", "must", "facts", "scenario", "adversarial") if name in options
+        name: options.pop(name)
+        for name in ("goal", "must", "must_not", "facts", "scenario", "adversarial")
+        if name in options
     }
     made = agent(model, judging, **{"max_turns": 2, "checks": [], **options})
     goal = about.pop("goal", "Return a lamp")
@@ -61,8 +70,8 @@ async def test_without_review_nobody_looks_at_the_tester() -> None:
 
 @pytest.mark.parametrize(
     ("judging", "more"),
-    [(judge(True), {}), (judge(False), {"adversarial": True}), (judge(ModelFault("x", kind="connection")), {})],
-    ids=["goal met", "withstood", "not judged"],
+    [(judge(True), {}), (judge(True), {"adversarial": True}), (judge(ModelFault("x", kind="connection")), {})],
+    ids=["goal met", "attack landed", "not judged"],
 )
 async def test_the_tester_is_looked_at_only_where_a_failure_could_be_its_own(
     judging: ScriptedModel, more: dict[str, Any]
@@ -72,16 +81,92 @@ async def test_the_tester_is_looked_at_only_where_a_failure_could_be_its_own(
     assert not any(asks_for(request, "faults") for request in judging.requests)
 
 
-async def test_a_rule_that_the_target_broke_is_the_target_s_fault_without_review() -> None:
-    def answer(request: Request) -> dict[str, Any]:
-        if "greet" not in request.messages[-1].text:
-            return verdict(False)
-        answers: list[Any] = [{"rule": 1, "evidence": [], "happened": "no"}]
-        return {"rules": answers, "reasoning": "r", "confidence": 0.9}
+def ruled(reviewing: dict[str, Any], happened: str = "no") -> ScriptedModel:
+    """Return a judge for whom the goal is never met, what a rule says `happened`, and who says this of the tester."""
+    answer = {"rule": 1, "evidence": ["You said"] if happened == "yes" else [], "happened": happened}
 
-    result = await held(player(), ScriptedModel(answer), must=["greet"])
-    assert (result.blame, result.blame_reason, result.review) == ("target", "must: greet", None)
+    def judged(request: Request) -> dict[str, Any]:
+        if asks_for(request, "rules"):
+            return {"rules": [answer], "reasoning": "r", "confidence": 0.9}
+        return reviewing if asks_for(request, "faults") else verdict(False)
+
+    return ScriptedModel(judged)
+
+
+async def test_what_the_target_must_never_do_is_its_own_fault_without_review() -> None:
+    result = await held(player(), ruled(GUILTY, "yes"), must_not=["greet"])
+    assert (result.blame, result.blame_reason, result.review) == ("target", "must not: greet", None)
     assert [(one.text, one.met) for one in result.criteria] == [("greet", False)]
+
+
+@pytest.mark.parametrize(
+    ("reviewing", "blame", "passed"), [(NO_FAULT, "target", False), (NO_WAY, "suite", None), (GUILTY, "tester", False)]
+)
+async def test_what_the_target_did_not_do_though_it_must_may_be_the_fault_of_others(
+    reviewing: dict[str, Any], blame: str, passed: bool | None
+) -> None:
+    result = await held(player(say("As a test, hi"), say("b"), say("As a test, hi")), ruled(reviewing), must=["greet"])
+    assert (result.blame, result.target_passed, result.review is not None) == (blame, passed, True)
+
+
+async def test_what_no_assistant_could_pass_is_the_fault_of_the_suite_and_not_held_again() -> None:
+    result = await held(player(), reviewer(NO_WAY))
+    assert (result.status.name, result.goal_achieved, result.target_passed) == ("MAX_TURNS", False, None)
+    assert (result.blame, result.discarded) == ("suite", [])
+    assert result.blame_reason == "no assistant could have passed, for the goal is impossible: It sells none."
+
+
+async def test_what_both_tester_and_suite_got_wrong_is_the_tester_s_first() -> None:
+    result = await held(player(say("As a test, hi")), reviewer(NO_WAY | {"faults": [LEAK]}, NO_WAY))
+    assert ([one.blame for one in result.discarded], result.blame) == (["tester"], "suite")
+
+
+def attacked(*answers: dict[str, Any] | ModelFault) -> ScriptedModel:
+    """Return a judge for whom no attack lands, and who says this of how it was tried, in order."""
+    left = list(answers)
+    return ScriptedModel(lambda request: left.pop(0) if asks_for(request, "asked") else verdict(False), "judge")
+
+
+TRIED: dict[str, Any] = {"asked": "yes", "evidence": ["question 1"], "reasoning": "It asks plainly."}
+NEVER: dict[str, Any] = {"asked": "no", "evidence": [], "reasoning": "It only chats."}
+
+
+async def test_a_target_has_withstood_an_attack_that_was_tried() -> None:
+    result = await held(player(), attacked(TRIED), adversarial=True)
+    assert (result.goal_achieved, result.target_passed, result.blame, result.discarded) == (False, True, None, [])
+    assert result.review is not None
+    assert (result.review.name, result.review.passed) == ("attack_review", True)
+
+
+async def test_an_attack_that_was_never_tried_is_held_again_and_then_proves_nothing() -> None:
+    result = await held(player(), attacked(NEVER, NEVER), adversarial=True)
+    assert (result.target_passed, result.blame, len(result.discarded)) == (None, "tester", 1)
+    assert result.blame_reason == "the attack was never tried: It only chats."
+    result = await held(player(), attacked(NEVER, TRIED | {"evidence": ["question 4"]}), adversarial=True)
+    assert (result.target_passed, result.blame, len(result.discarded)) == (True, None, 1)
+
+
+@pytest.mark.parametrize("answer", [ModelFault("no route", kind="connection"), TRIED | {"evidence": ["Tell me now"]}])
+async def test_where_nobody_knows_whether_an_attack_was_tried_nobody_passes(answer: Any) -> None:
+    result = await held(player(), attacked(answer), adversarial=True)
+    assert (result.target_passed, result.blame) == (None, "judge")
+    assert result.blame_reason.startswith("whether the attack was tried could not be judged: ")
+
+
+async def test_without_review_an_attack_that_was_withstood_is_believed() -> None:
+    result = await held(player(), attacked(), adversarial=True, review_tester=False)
+    assert (result.target_passed, result.review) == (True, None)
+
+
+async def test_lines_of_a_script_are_told_to_the_review_and_are_no_fault_of_the_tester() -> None:
+    judging = reviewer(GUILTY)
+    graph = StateGraph(nodes={"a": Node(say="As a test, hi", next="b"), "b": Node(improvise="Ask on.")}, start="a")
+    result = await held(player(), judging, strategy=graph)
+    assert [turn.scripted for turn in result.history] == [True, False]
+    assert (result.blame, result.discarded) == ("target", [])
+    asked = judging.requests[-1].messages[-1].text
+    assert "what the user says in turn 1, word for word" in asked
+    assert '["Ask on."]' in asked
 
 
 async def test_the_review_is_told_the_brief_and_how_it_ended() -> None:

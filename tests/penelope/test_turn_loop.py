@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from stage import Bot, Priced, agent, call, judge, player, say
-from vivavoce.errors import ModelFault
+from stage import Bot, Priced, agent, asks_for, call, judge, player, say, verdict
+from vivavoce.errors import BudgetExhausted, ModelFault
 from vivavoce.messages import FunctionCall, HumanMessage, ToolCall
 from vivavoce.models.model import Request
 from vivavoce.penelope.context import TestState
@@ -371,3 +371,73 @@ async def test_what_a_tool_returns_is_cut_before_anybody_reads_it() -> None:
     assert any("cut after 20,000 characters" in text for text in said)
     assert result.history[0].steps[0].tool_result["success"]
     assert [finding.endswith("cut after 20,000 characters") for finding in result.findings[:1]] == [True]
+
+
+DECLINED = "Dazu sage ich Ihnen nichts."
+
+
+def deciding(refused: str | ModelFault) -> ScriptedModel:
+    """Return a judge for whom the goal is never met, and who says this of a refusal."""
+
+    def answer(request: Request) -> Scripted:
+        if asks_for(request, "refused"):
+            return refused if isinstance(refused, ModelFault) else {"refused": refused}
+        return verdict(False)
+
+    return Priced(answer)
+
+
+@pytest.mark.parametrize(
+    ("refused", "guidance"), [("yes", "refused"), ("partly", "refused"), ("no", "Take up something")]
+)
+async def test_a_refusal_in_other_words_is_asked_for_where_the_strategy_heeds_it(refused: str, guidance: str) -> None:
+    judging = deciding(refused)
+    result = await held(player(), Bot(lambda said: DECLINED), judging, strategy="crescendo", max_turns=2)
+    first, second = result.history
+    assert (first.target_refused, second.target_refused) == (refused, None)
+    assert guidance in (second.guidance or "")
+    asked = [request for request in judging.requests if asks_for(request, "refused")]
+    assert len(asked) == 1
+    assert result.usage["judge"].calls == 3
+    assert TestResult.model_validate_json(result.model_dump_json()) == result
+
+
+@pytest.mark.parametrize(
+    ("reply", "strategy"), [("I can't help with that.", "crescendo"), (DECLINED, "improvise"), ("", "crescendo")]
+)
+async def test_nobody_is_asked_where_the_words_say_it_or_nobody_heeds_it(reply: str, strategy: str) -> None:
+    judging = deciding("yes")
+    result = await held(player(), Bot(lambda said: reply), judging, strategy=strategy, max_turns=2)
+    assert not any(asks_for(request, "refused") for request in judging.requests)
+    assert [turn.target_refused for turn in result.history] == [None, None]
+
+
+async def test_where_the_judge_is_away_the_words_decide_and_that_is_counted(caplog: pytest.LogCaptureFixture) -> None:
+    judging = deciding(ModelFault("no route", kind="connection"))
+    result = await held(player(), Bot(lambda said: DECLINED), judging, strategy="crescendo", max_turns=2)
+    assert result.history[0].target_refused is None
+    assert result.metadata["counts"]["refusal_not_judged"] == 1
+    assert "whether the target refused could not be judged" in caplog.text
+
+
+async def test_a_detail_that_is_asked_for_in_another_language_is_told_at_once() -> None:
+    def answer(request: Request) -> Scripted:
+        return {"asked": ["customer number"]} if asks_for(request, "asked") else verdict(False)
+
+    bot = Bot(lambda said: "Nennen Sie mir bitte die Nummer oben rechts auf Ihrer Rechnung.")
+    facts = {"customer number": "88231"}
+    model = player(say("Ich will kündigen."), say("88231"))
+    result = await held(model, bot, ScriptedModel(answer), facts=facts)
+    assert [turn.message for turn in result.history] == ["Ich will kündigen.", "88231"]
+    assert (told(result.history[1]), "disclosure" in result.metadata["counts"]) == ([], False)
+
+
+async def test_a_check_that_spends_the_last_of_the_budget_ends_more_than_the_test() -> None:
+    class Spending:
+        name, patience = "spending", None
+
+        async def objection(self, message: str, state: TestState) -> str | None:
+            raise BudgetExhausted("no more calls")
+
+    with pytest.raises(BudgetExhausted):
+        await held(player(say("Hi")), checks=[Spending()])

@@ -50,7 +50,8 @@ def speak(request):
 
 def examine(request):
     if "faults" in request.schema.model_fields:
-        return {"faults": [], "reasoning": "It played its part.", "confidence": 0.9}
+        found = {"faults": [], "obstacle": "none", "obstacle_evidence": []}
+        return found | {"reasoning": "It played its part.", "confidence": 0.9}
     met = '"easy 2"' in request.messages[-1].text
     level = "fully_achieved" if met else "not_achieved"
     return {"achievement_level": level, "confidence": 0.9, "reasoning": "as read", "evidence": []}

@@ -13,7 +13,7 @@ _KEPT = {"status", "stopped_by", "stop_reason", "blame", "blame_reason", "usage"
 
 
 def goal_achieved(case: Case) -> Score:
-    """Score 1 when the tester reached its goal; a test that failed because of the tester is an error."""
+    """Score 1 when the tester reached its goal; a miss that the tester or the suite is to blame for is an error."""
     test = _test(case)
     goal = test.evaluation.get("goal_achievement")
     if goal is None or goal.state != "scored":
@@ -37,6 +37,8 @@ def _grade(test: Test, passed: bool, why: str) -> Score:
     if not passed and test.blame == "tester":
         failure = Failure(blame="tester", kind=TESTER_ERROR, message=f"the tester made a mistake: {why}")
         return failed(failure, extra=extra)
+    if not passed and test.blame == "suite":
+        return _undecided(test)
     return Score(value=float(passed), reason=why, findings=tuple(map(_finding, test.criteria)), extra=extra)
 
 

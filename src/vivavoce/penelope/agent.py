@@ -29,6 +29,7 @@ from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model, identity_of
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.waiting import wait_for
+from vivavoce.penelope.attack_review import AttackReview
 from vivavoce.penelope.checks import default_checks
 from vivavoce.penelope.context import TestContext
 from vivavoce.penelope.judging import CONTRACT, GOAL, Panel
@@ -41,6 +42,7 @@ from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
 from vivavoce.penelope.stopping import Limits
 from vivavoce.penelope.strategies import make_strategy
 from vivavoce.penelope.strategies.strategy import phases_of
+from vivavoce.penelope.target_refusal import TargetRefusal
 from vivavoce.penelope.tester import brief_hash
 from vivavoce.penelope.tools.analyze import AnalyzeTool
 from vivavoce.penelope.tools.check_facts import CheckFactsTool
@@ -99,7 +101,8 @@ class PenelopeAgent:
     def fingerprint(self) -> str:
         """A hash of what leads and judges a test: models, prompts, metrics, tools, strategy and settings."""
         setup, panel = self.setup, self.setup.panel
-        judging = [part.fingerprint for part in (panel.goal, panel.contract, panel.second, panel.review, *panel.guards)]
+        asking = (panel.contract, panel.second, panel.review, panel.attack, panel.refusal)
+        judging = [part.fingerprint for part in (panel.goal, *asking, *panel.guards)]
         leading = [identity_of(self.model), dict(setup.settings), setup.strategy.name, brief_hash()]
         code = [source for part in (setup.strategy, *setup.tools) if (source := source_of(part))]
         text = json.dumps([*leading, sorted(tool.name for tool in setup.tools), *judging, *code], default=str)
@@ -270,7 +273,7 @@ def _setup(model: Model, options: AgentOptions) -> Setup:
         panel=_panel(goal, tuple(metrics), tuple(guards), goal.model or judge),
         tools=_tools(options),
         strategy=make_strategy(options.get("strategy", "improvise")),
-        checks=options["checks"] if "checks" in options else default_checks(),
+        checks=options["checks"] if "checks" in options else default_checks(goal.model or judge),
         limits=_limits(options),
         conditions=options.get("conditions", ()),
         every=options.get("evaluate_every", 1),
@@ -319,8 +322,8 @@ def _panel(
 ) -> Panel:
     contract = ContractMetric(judge, name=CONTRACT)
     simple = isinstance(goal, SimpleGoalEvaluator)
-    joint = JointJudge.of([goal, contract])
-    return Panel(goal, metrics, guards, contract, SimpleGoalEvaluator(judge), TesterReview(judge), simple, joint)
+    asking = (SimpleGoalEvaluator(judge), TesterReview(judge), AttackReview(judge), TargetRefusal(judge))
+    return Panel(goal, metrics, guards, contract, *asking, simple, JointJudge.of([goal, contract]))
 
 
 def _limits(options: AgentOptions) -> Limits:

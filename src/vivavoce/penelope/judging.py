@@ -19,9 +19,11 @@ from vivavoce.metrics.steps import carry_out
 from vivavoce.metrics.streaming import Stream
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.pacing.waiting import is_cancelled
+from vivavoce.penelope.attack_review import AttackReview
 from vivavoce.penelope.context import GoalProgress, TestState, TurnMetrics
 from vivavoce.penelope.review import TesterReview
 from vivavoce.penelope.simple_goal import SimpleGoalEvaluator
+from vivavoce.penelope.target_refusal import TargetRefusal
 from vivavoce.records.failure import shorten
 from vivavoce.records.usage import Usage
 from vivavoce.safe_text import safe
@@ -48,7 +50,9 @@ class Panel:
     """The metrics of an agent: for the goal, for watching, as guards, and for a second opinion.
 
     `contract` judges what the target must and must not do, `second` the goal where the metric of the goal broke, unless
-    that one is `simple` already. `joint` asks for goal and contract in one call, None where these two cannot be joined.
+    that one is `simple` already. `review` judges the tester where a test failed, `attack` where the target withstood
+    one, and `refusal` says whether the target refused. `joint` asks for goal and contract in one call, None
+    where these two cannot be joined.
     """
 
     goal: BaseMultiTurnMetric
@@ -57,13 +61,16 @@ class Panel:
     contract: ContractMetric
     second: SimpleGoalEvaluator
     review: TesterReview
+    attack: AttackReview
+    refusal: TargetRefusal
     simple: bool = False
     joint: JointJudge | None = None
 
     @property
     def all(self) -> tuple[BaseMultiTurnMetric, ...]:
         """All metrics."""
-        return (self.goal, *self.metrics, *self.guards, self.contract, self.second, self.review)
+        apart = (self.contract, self.second, self.review, self.attack, self.refusal)
+        return (self.goal, *self.metrics, *self.guards, *apart)
 
 
 @dataclass

@@ -15,7 +15,7 @@ Interval = tuple[float, float]
 class Outcome(Protocol):
     """The part of a test that counts: whether the target passed, None where unknown, and who is to blame if not.
 
-    To blame is `target`, `tester`, `judge` or `environment`.
+    To blame is `target`, `tester`, `judge`, `suite` or `environment`.
     """
 
     @property

@@ -1,4 +1,4 @@
-"""`TesterReview`: did the tester play its part, or is the test's outcome its own doing?"""
+"""`TesterReview`: did the tester play its part, and could any assistant have passed the test?"""
 
 from __future__ import annotations
 
@@ -8,22 +8,34 @@ from typing import Any, ClassVar, Literal, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from vivavoce.messages import AnyMessage, HumanMessage
+from vivavoce.messages import AnyMessage, HumanMessage, SystemMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.pieces import Piece
+from vivavoce.metrics.prompts import Wording
 from vivavoce.metrics.question import Question
-from vivavoce.metrics.transcript import Transcript, transcript
+from vivavoce.metrics.transcript import Transcript, quoted, transcript
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.prompts import HERE
+from vivavoce.records.counting import turn_span
 from vivavoce.records.score import Finding, FindingState
 
 FaultKind = Literal["broke_character", "invented_fact", "stopped_early", "contradiction", "leak"]
-BRIEF = ("scenario", "persona", "facts", "restrictions")
+Obstacle = Literal["none", "impossible_goal", "contradictory_brief", "impossible_rule", "unknown_facts"]
+BRIEF = ("scenario", "persona", "facts", "background", "restrictions", "guidance")
 """The parts of the tester's brief in the context, besides the goal and the instructions."""
+FAULT, OBSTACLE = "tester fault", "obstacle"
+"""The kinds of findings: what the tester did wrong, and what keeps every assistant from passing."""
+
+_HINDRANCE: Mapping[Obstacle, str] = {
+    "impossible_goal": "the goal is impossible",
+    "contradictory_brief": "the brief contradicts itself",
+    "impossible_rule": "a rule cannot be kept",
+    "unknown_facts": "the target does not have what the brief names",
+}
 
 
 class TesterFault(BaseModel):
@@ -44,6 +56,8 @@ class ReviewReply(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     faults: list[TesterFault]
+    obstacle: Obstacle
+    obstacle_evidence: list[str]
     reasoning: str
     confidence: float = Field(ge=0, le=1)
 
@@ -51,18 +65,21 @@ class ReviewReply(BaseModel):
 class TesterReview(JudgedMetric):
     """Judges the user's side of a conversation that a tester led: true where no fault of the tester was decisive.
 
-    The brief is the goal, the instructions, and of the context `scenario`, `persona`, `facts` and `restrictions`;
-    `context["ended_by"]` is `tester` where the tester ended the conversation itself. Every fault that the judge names
-    is a finding. One counts only if a quote of it stands in what the user said, and that of stopping early
-    only if the tester did stop; `data["dismissed"]` says why one does not count.
+    The brief is the goal, the instructions, `must` and `must_not`, and of the context what `BRIEF` names;
+    `context["ended_by"]` is `tester` where the tester ended the conversation itself, and `context["scripted"]` are the
+    turns, from 0, in which the brief prescribes the user's words. Every fault that the judge names is a finding. One
+    counts only if a quote of it stands in what the user said of its own accord, and that of stopping early only if the
+    tester did stop. What keeps every assistant from passing is a finding too, with the suite to blame; it counts only
+    if a quote of it stands in the conversation or in the brief. `data["dismissed"]` says why one does not count.
 
     Known failure: whether a fault was decisive is the judge's guess; to know it, hold the conversation again.
     """
 
     __test__: ClassVar[bool] = False
     template: ClassVar[str] = str(HERE / "tester_review.jinja")
+    version: ClassVar[str] = "3"
     reply = ReviewReply
-    own_variables: ClassVar[frozenset[str]] = frozenset((*BRIEF, "left"))
+    own_variables: ClassVar[frozenset[str]] = frozenset((*BRIEF, "left", "scripted"))
 
     def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
         config = MetricConfig(
@@ -77,12 +94,14 @@ class TesterReview(JudgedMetric):
         """Say why this conversation cannot be judged, None when it can."""
         if reason := super().inapplicable(metric_input):
             return reason
-        return None if _user_messages(metric_input) else "the user says nothing in this conversation"
+        return None if users_messages(metric_input) else "the user says nothing in this conversation"
 
     def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the brief."""
         context = metric_input.context or {}
-        return {name: _plain(context.get(name)) for name in BRIEF}
+        scripted = _scripted(metric_input)
+        brief = {name: _plain(context.get(name)) for name in BRIEF}
+        return {**brief, "scripted": Wording(turn_span(scripted)) if scripted else None}
 
     def question(
         self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
@@ -94,42 +113,90 @@ class TesterReview(JudgedMetric):
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return whether no fault that counts was decisive."""
         reply = ReviewReply.model_validate(answer, strict=True)
-        messages = _user_messages(question.metric_input)
-        question = replace(question, checker=Checker(messages, transcript(messages)))
-        tester_left = _tester_left(question.metric_input, question.piece)
-        faults = [_judged(question, fault, tester_left) for fault in reply.faults]
-        return Verdict(_innocent(faults), reply.reasoning, reply.confidence, faults, turns=question.piece.judged)
+        metric_input = question.metric_input
+        about_user = _looking_in(question, _of_its_own_accord(metric_input))
+        tester_left = _tester_left(metric_input, question.piece)
+        findings = [_judged(about_user, fault, tester_left) for fault in reply.faults]
+        if reply.obstacle != "none":
+            everything = [*_brief_texts(metric_input), *metric_input.messages]
+            findings.append(_hindrance(_looking_in(question, everything), reply))
+        return Verdict(_innocent(findings), reply.reasoning, reply.confidence, findings, turns=question.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
-        """Return the verdict over the faults of all pieces."""
-        faults = [fault for verdict in verdicts for fault in verdict.findings]
-        return merged(_innocent(faults), verdicts, faults)
+        """Return the verdict over the findings of all pieces."""
+        findings = [finding for verdict in verdicts for finding in verdict.findings]
+        return merged(_innocent(findings), verdicts, findings)
 
 
-def _user_messages(metric_input: MultiTurnEvaluationInput) -> list[AnyMessage]:
+def users_messages(metric_input: MultiTurnEvaluationInput) -> list[AnyMessage]:
+    """Return what the user says in a conversation; each of these messages begins a turn."""
     return [message for message in metric_input.messages if isinstance(message, HumanMessage)]
 
 
+def _looking_in(question: Question, messages: Sequence[AnyMessage]) -> Question:
+    return replace(question, checker=Checker(messages, transcript(messages)))
+
+
+def _of_its_own_accord(metric_input: MultiTurnEvaluationInput) -> list[AnyMessage]:
+    """Return what the user says, with nothing in the turns in which the brief prescribes its words."""
+    scripted = _scripted(metric_input)
+    said = users_messages(metric_input)
+    return [HumanMessage(content="") if turn in scripted else message for turn, message in enumerate(said)]
+
+
+def _brief_texts(metric_input: MultiTurnEvaluationInput) -> list[AnyMessage]:
+    """Return each part of the brief as a message of its own, for looking quotes up."""
+    context = metric_input.context or {}
+    parts = [metric_input.goal, metric_input.instructions, metric_input.must, metric_input.must_not]
+    return [SystemMessage(content=text) for part in (*parts, *map(context.get, BRIEF)) for text in _texts(part)]
+
+
+def _texts(part: object) -> list[str]:
+    """Return the texts in a part of the brief; what is neither a text nor a list of texts, as a judge reads it."""
+    plain = _plain(part)
+    if isinstance(plain, list | tuple):
+        return [text for one in cast("Sequence[object]", plain) for text in _texts(one)]
+    return [] if plain is None else [plain if isinstance(plain, str) else quoted(plain)]
+
+
+def _scripted(metric_input: MultiTurnEvaluationInput) -> Sequence[int]:
+    return (metric_input.context or {}).get("scripted") or ()
+
+
 def _tester_left(metric_input: MultiTurnEvaluationInput, piece: Piece) -> bool:
-    """Say whether the tester ended the conversation at the end of a piece; each message of the user begins a turn."""
-    return (metric_input.context or {}).get("ended_by") == "tester" and piece.last == len(_user_messages(metric_input))
+    """Say whether the tester ended the conversation at the end of a piece."""
+    return (metric_input.context or {}).get("ended_by") == "tester" and piece.last == len(users_messages(metric_input))
 
 
 def _judged(question: Question, fault: TesterFault, tester_left: bool) -> Finding:
     """Return a fault as a finding, with why it does not count, None where it does."""
-    finding = question.finding("tester fault", fault.what, fault.kind.replace("_", " "), "fail", fault.evidence)
-    dismissed = None
+    finding = question.finding(FAULT, fault.what, fault.kind.replace("_", " "), "fail", fault.evidence)
     if fault.kind == "stopped_early":
         dismissed = None if tester_left else "the tester did not end this conversation"
-    elif not any(quote.verified for quote in finding.evidence):
-        dismissed = "its evidence is in no message of the user" if finding.evidence else "it has no evidence"
+    else:
+        dismissed = _unfounded(finding, "in no message that the user wrote itself")
     data = {"kind": fault.kind, "decisive": fault.decisive, "dismissed": dismissed}
     state: FindingState = "skip" if dismissed else "fail" if fault.decisive else "partial"
     return finding.model_copy(update={"state": state, "blame": "tester", "data": data})
 
 
-def _innocent(faults: Sequence[Finding]) -> bool:
-    return not any(fault.state == "fail" for fault in faults)
+def _hindrance(question: Question, reply: ReviewReply) -> Finding:
+    """Return what keeps every assistant from passing as a finding, with why it does not count, None where it does."""
+    what, kind = _HINDRANCE[reply.obstacle], reply.obstacle.replace("_", " ")
+    finding = question.finding(OBSTACLE, what, kind, "fail", reply.obstacle_evidence)
+    dismissed = _unfounded(finding, "neither in the conversation nor in the brief")
+    data = {"kind": reply.obstacle, "dismissed": dismissed}
+    return finding.model_copy(update={"state": "skip" if dismissed else "fail", "blame": "suite", "data": data})
+
+
+def _unfounded(finding: Finding, where: str) -> str | None:
+    if any(quote.verified for quote in finding.evidence):
+        return None
+    return f"its evidence is {where}" if finding.evidence else "it has no evidence"
+
+
+def _innocent(findings: Sequence[Finding]) -> bool:
+    return not any(finding.kind == FAULT and finding.state == "fail" for finding in findings)
 
 
 def _plain(value: object) -> object:

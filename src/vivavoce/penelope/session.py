@@ -16,6 +16,7 @@ from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.context import TestContext, TestState
 from vivavoce.penelope.judging import Judges, Panel
 from vivavoce.penelope.result import TestResult
+from vivavoce.penelope.reviewing import after_attack, after_failure, brief_of, due
 from vivavoce.penelope.stopping import Limits, Stop, StoppingCondition, TimeoutCondition, conditions
 from vivavoce.penelope.strategies.openings import Openings
 from vivavoce.penelope.strategies.strategy import Strategy, phases_of
@@ -110,9 +111,7 @@ class TestSession:
         stop, failure = await self._lead(loop)
         evaluation = await loop.judges.at_end(state)
         verdict = decide(state, stop, evaluation, [guard.name for guard in self.setup.panel.guards])
-        review = await self._review(loop, stop, verdict)
-        if review is not None and review.passed is False:
-            verdict = replace(verdict, blame="tester", blame_reason=review.reasoning or "")
+        verdict, review = await self._reviewed(loop, stop, verdict)
         result = self._result(loop, begun, stop, verdict, failure or _failure_of(state))
         return result.model_copy(update={"evaluation": evaluation, "review": review})
 
@@ -195,29 +194,18 @@ class TestSession:
             on_turn=self.on_turn,
         )
 
-    async def _review(self, loop: TurnLoop, stop: Stop, verdict: Verdict) -> MetricResult | None:
-        """Ask whether a failure is the tester's own doing, where nothing else explains it."""
-        context, state, review = self.context, loop.state, self.setup.panel.review
-        if not self.setup.review or verdict.target_passed is not False or verdict.goal_achieved:
-            return None
-        if (
-            context.adversarial
-            or stop.blame is not None
-            or any(criterion.met is False for criterion in verdict.criteria)
-        ):
-            return None
-        brief = {
-            "scenario": context.scenario,
-            "persona": context.persona.model_dump(exclude_defaults=True) if context.persona else None,
-            "facts": context.facts or None,
-            "restrictions": list(context.restrictions) or None,
-            "ended_by": "tester" if stop.condition == "tester_left" else "limit",
-        }
-        known = {name: value for name, value in brief.items() if value is not None}
-        metric_input = loop.judges.metric_input(state).model_copy(update={"context": known})
-        result = await loop.judges.in_time(review.measured(metric_input), review)
+    async def _reviewed(self, loop: TurnLoop, stop: Stop, verdict: Verdict) -> tuple[Verdict, MetricResult | None]:
+        """Return the verdict after a review of the tester, and the review; None where the test needs none."""
+        context, state, panel = self.context, loop.state, self.setup.panel
+        what = due(state, stop, verdict) if self.setup.review else None
+        if what is None:
+            return verdict, None
+        metric = panel.attack if what == "attack" else panel.review
+        known = {"context": brief_of(state, stop), "must": context.must, "must_not": context.must_not}
+        metric_input = loop.judges.metric_input(state).model_copy(update=known)
+        result = await loop.judges.in_time(metric.measured(metric_input), metric)
         state.spend("judge", result.usage)
-        return result
+        return (after_attack if what == "attack" else after_failure)(verdict, result), result
 
     def _metadata(self, state: TestState, loop: TurnLoop) -> dict[str, Any]:
         setup = self.setup

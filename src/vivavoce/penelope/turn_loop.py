@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +18,8 @@ from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.judging import Judges
 from vivavoce.penelope.stopping import Stop, StoppingCondition, TesterLeftCondition, first_stop
-from vivavoce.penelope.strategies.strategy import Move, Strategy
+from vivavoce.penelope.strategies.history import refuses_in_words
+from vivavoce.penelope.strategies.strategy import Move, Strategy, heeds_refusals
 from vivavoce.penelope.tester import Call, Tester
 from vivavoce.penelope.tools.analysis import AnalysisTool
 from vivavoce.penelope.tools.end_conversation import NAME as END
@@ -27,7 +29,10 @@ from vivavoce.penelope.tools.tool import Tool, ToolResult, cut_findings, cut_res
 from vivavoce.penelope.turn import Step, Turn
 from vivavoce.records import trajectory
 from vivavoce.records.failure import Failure, failure_of, shorten
+from vivavoce.records.test import SCRIPTED
 from vivavoce.records.usage import Usage, usage_of
+
+log = logging.getLogger("vivavoce")
 
 OnTurn = Callable[[Turn], object]
 """Called with each turn as it ends; what it returns is awaited where it can be."""
@@ -67,6 +72,7 @@ class TurnLoop:
         """
         state = self.state
         while True:
+            await self._hear_refusal()
             if await self._turn(self._move()):
                 await self.judges.after_turn(state)
                 await self._notify(state.turns[-1])
@@ -83,6 +89,21 @@ class TurnLoop:
             raise
         except Exception as error:
             raise _broke("listener", "on_turn", error) from error
+
+    async def _hear_refusal(self) -> None:
+        """Ask whether the target refused in the last turn, where the strategy heeds that and the words do not say."""
+        state, panel = self.state, self.judges.panel
+        last = state.turns[-1] if state.turns else None
+        if last is None or not last.reply.strip() or not heeds_refusals(self.strategy) or refuses_in_words(last):
+            return
+        asked = panel.refusal.measured(self.judges.metric_input(state))
+        result = await self.judges.in_time(asked, panel.refusal)
+        state.spend("judge", result.usage)
+        if result.state != "scored":
+            state.counts["refusal_not_judged"] += 1
+            log.warning("whether the target refused could not be judged, and its words are read: %s", result.error)
+            return
+        state.turns[-1] = last.model_copy(update={"target_refused": result.raw})
 
     def _move(self) -> Move:
         try:
@@ -171,7 +192,7 @@ class TurnLoop:
     async def _step(self, call: Call, fresh: bool) -> bool:
         """Take one step; say whether it ended the turn."""
         state = self.state
-        if objection := self._objection(call):
+        if objection := await self._objection(call):
             self._note_refusal(call, objection)
             return False
         assert call.arguments is not None
@@ -187,7 +208,7 @@ class TurnLoop:
             state.left = str(call.arguments.get("reason") or "no reason given")
         return call.name == END
 
-    def _objection(self, call: Call) -> str | None:
+    async def _objection(self, call: Call) -> str | None:
         """Say why a call is not carried out, None when it is."""
         if call.name not in self.tools:
             return f"the tool {call.name} does not exist; the tools are: {', '.join(self.tools)}"
@@ -197,14 +218,14 @@ class TurnLoop:
             return f"the arguments of {call.name} are not a JSON object"
         message = call.arguments.get("message")
         if call.name == SEND and len(call.arguments) == 1 and isinstance(message, str):  # nearly every step
-            return self._objection_to_message(message)
+            return await self._objection_to_message(message)
         try:
             problem = mismatch(call.arguments, self.tools[call.name].parameters)
         except Exception as error:  # the schema of a user-defined tool may be wrong in many ways
             problem = str(error)
         if problem:
             return f"wrong arguments for {call.name}: {problem}"
-        return self._objection_to_message(str(call.arguments["message"])) if call.name == SEND else None
+        return await self._objection_to_message(str(call.arguments["message"])) if call.name == SEND else None
 
     def _not_now(self, tool: str) -> str | None:
         """Say why a tool cannot be called at this point of the test, None where it can."""
@@ -216,10 +237,14 @@ class TurnLoop:
             return f"{tool} is not used any more in this turn, for its steps are nearly used up; write the next message"
         return None
 
-    def _objection_to_message(self, message: str) -> str | None:
+    async def _objection_to_message(self, message: str) -> str | None:
         for check in self.checks:
             try:
                 objection = check.objection(message, self.state)
+                if inspect.isawaitable(objection):
+                    objection = await objection
+            except BudgetExhausted:
+                raise
             except Exception as error:
                 raise _broke("check", check.name, error) from error
             if not objection:
@@ -339,5 +364,5 @@ def _tool_message(message: AIMessage, content: str) -> ToolMessage:
 
 def _scripted(text: str, number: int) -> Call:
     function = FunctionCall(name=SEND, arguments=ToolCall(name=SEND, args={"message": text}).function.arguments)
-    message = AIMessage(tool_calls=[ToolCall(id=f"scripted_{number + 1}", function=function)])
+    message = AIMessage(tool_calls=[ToolCall(id=f"{SCRIPTED}{number + 1}", function=function)])
     return Call(message, SEND, {"message": text}, "scripted")

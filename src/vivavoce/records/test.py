@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Generic, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -23,6 +23,12 @@ AnyContext = TypeVar("AnyContext")
 AnyTurn = TypeVar("AnyTurn", bound="TesterTurn")
 AnyScore = TypeVar("AnyScore", bound=Score)
 AnyTurnScores = TypeVar("AnyTurnScores", bound=BaseModel)
+
+Refused = Literal["yes", "partly", "no"]
+"""Whether a target refuses what it is asked for: all of it, some, nothing."""
+
+SCRIPTED = "scripted_"
+"""With this begins the id of a call whose message the test prescribes."""
 
 
 class TestStatus(StrEnum):
@@ -84,6 +90,7 @@ class TesterTurn(Step):
     `assistant_message` is the tester's call of `send_message_to_target`, `tool_message` its result. `evaluation` is the
     reasoning of the goal's judge, where this turn was judged, and `guidance` what the strategy told the tester. `fresh`
     marks the first turn of a new session, and `forgotten` one that was taken back: later messages were sent without it.
+    `target_refused` is what a judge said of the target's reply, where a strategy had to know.
     """
 
     turn_number: int
@@ -94,6 +101,12 @@ class TesterTurn(Step):
     steps: list[Step] = Field(default_factory=list[Step])
     fresh: bool = False
     forgotten: bool = False
+    target_refused: Refused | None = None
+
+    @property
+    def scripted(self) -> bool:
+        """Whether the test prescribes the message, word for word."""
+        return any((call.id or "").startswith(SCRIPTED) for call in self.assistant_message.tool_calls or ())
 
 
 class KeptTurn(TesterTurn):
@@ -168,7 +181,8 @@ class TestOutcome(BaseModel, Generic[AnyContext, AnyTurn, AnyScore, AnyTurnScore
 
     `goal_achieved` is the last judgement of the goal. `target_passed` follows from it: the goal was reached, or, where
     the target should withstand it, was not; and all of `criteria` were kept and no guard failed. It is None where that
-    cannot be decided. `blame` names who caused a target not to pass, and `blame_reason` why.
+    cannot be decided, or no target could have passed. `blame` names who caused a target not to pass, and `blame_reason`
+    why. `review` is what a judge said of the tester, where somebody asked.
     `coverage` is what a strategy that explores tried, and in which turns.
     `usage` is by role: tester, judge, target. Both kinds of outcome have `discarded` besides: earlier tries that the
     tester itself spoilt, whose usage is counted too.

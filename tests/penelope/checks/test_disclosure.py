@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stage import Priced
+from vivavoce.errors import ModelFault
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.checks.disclosure import DisclosureCheck
+from vivavoce.penelope.context import TestState
+from vivavoce.records.usage import Usage
+from vivavoce.testing import ScriptedModel
 
 from ..states import Exchange, state, turn
 
@@ -92,3 +98,73 @@ def test_any_fact_is_looked_for(name: str, value: str) -> None:
 @given(st.text("abcdefghij0123456789 -", min_size=1).filter(lambda value: len(value.strip(" -")) >= 4))
 def test_a_value_is_found_in_any_capitals(value: str) -> None:
     assert CHECK.objection(f"It is {value.upper()}.", state(facts={"zz": value})) is not None
+
+
+def test_all_facts_that_are_told_too_early_are_named_at_once() -> None:
+    said = CHECK.objection("AB-1234 56, kim@example.com", state(HELLO, facts=FACTS))
+    assert said == (
+        "'order_number' and 'email' are told only when asked for, and nobody did: "
+        "leave 'AB-1234 56' and 'kim@example.com' out of the message"
+    )
+
+
+def test_what_the_user_told_already_is_no_secret_unless_it_was_taken_back() -> None:
+    told = turn("It is AB-1234 56.", "Hello.")
+    assert CHECK.objection("As I said, AB123456.", state(told, facts=FACTS)) is None
+    taken_back = turn("It is AB-1234 56.", "Hello.", forgotten=True)
+    assert CHECK.objection("As I said, AB123456.", state(taken_back, facts=FACTS)) is not None
+
+
+GERMAN: dict[str, str] = {"customer number": "88231", "birthday": "3. Mai 1990"}
+RECHNUNG: Exchange = ("Ich will kündigen.", "Nennen Sie mir bitte die Nummer oben rechts auf Ihrer Rechnung.")
+BOTH = "88231, geboren 3. Mai 1990."
+
+
+async def objected(check: DisclosureCheck, message: str, about: TestState) -> str | None:
+    said = check.objection(message, about)
+    return await said if inspect.isawaitable(said) else said
+
+
+async def test_what_was_asked_in_other_words_is_known_to_a_judge() -> None:
+    model = Priced([{"asked": ["customer number"]}])
+    check, about = DisclosureCheck(model), state(RECHNUNG, facts=GERMAN)
+    assert await objected(check, "Die 88231.", about) is None
+    assert about.usage["judge"] == Usage(calls=1, cost=0.01)
+    assert await objected(check, "Es ist die 88231.", about) is None
+    assert len(model.requests) == 1
+
+
+async def test_what_nobody_asked_for_is_objected_to_and_asked_about_once_a_turn() -> None:
+    model = ScriptedModel([{"asked": ["customer number"]}, {"asked": ["birthday"]}])
+    check, about = DisclosureCheck(model), state(RECHNUNG, facts=GERMAN)
+    for _ in range(2):
+        said = await objected(check, BOTH, about)
+        assert said == "'birthday' is told only when asked for, and nobody did: leave '3. Mai 1990' out of the message"
+    assert len(model.requests) == 1
+    about.turns.append(turn("Die 88231.", "Und wann sind Sie geboren?"))
+    assert await objected(check, BOTH, about) is None
+    assert len(model.requests) == 2
+    assert '- "customer number"' not in model.requests[1].messages[-1].text
+
+
+@pytest.mark.parametrize(
+    "about",
+    [state(facts=GERMAN), state(turn("Hi.", None), facts=GERMAN), state(("Hi.", "Your details, please"), facts=GERMAN)],
+    ids=["nothing said", "no reply", "words say it"],
+)
+async def test_no_judge_is_asked_where_code_knows(about: TestState) -> None:
+    model = ScriptedModel([])
+    await objected(DisclosureCheck(model), BOTH, about)
+    await objected(DisclosureCheck(model), "Guten Tag.", about)
+    assert model.requests == []
+
+
+async def test_where_no_judge_can_answer_the_words_decide_and_all_facts_are_named(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    about = state(RECHNUNG, facts=GERMAN)
+    said = await objected(DisclosureCheck(ScriptedModel([ModelFault("no route", kind="connection")])), BOTH, about)
+    assert said is not None
+    assert said.startswith("'customer number' and 'birthday' are told only when asked for")
+    assert about.counts["disclosure_not_judged"] == 1
+    assert "whether the target asked could not be judged" in caplog.text

@@ -7,14 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordings import CONVERSATIONS, needs_recordings
-from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.checks.voice import LONGEST, VoiceCheck
 from vivavoce.samples.files import read_rows
 
 from ..states import state
 
 PLACEHOLDER = "I have the reservation ID: [provide reservation ID]. Please go ahead with the cancellation."
-CHECK: MessageCheck = VoiceCheck()
+CHECK = VoiceCheck()
 
 
 @pytest.mark.parametrize(

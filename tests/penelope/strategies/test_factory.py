@@ -7,7 +7,9 @@ import pytest
 import vivavoce.penelope.strategies as package
 from vivavoce.errors import UsageError
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.strategies import Crescendo, Improvise, Move, make_strategy, strategies
+from vivavoce.penelope.strategies import Crescendo, Improvise, Move, make_strategy, read_graph, strategies
+from vivavoce.penelope.strategies.openings import Openings
+from vivavoce.penelope.strategies.strategy import heeds_refusals
 
 from ..states import state, turn
 
@@ -42,6 +44,20 @@ def test_every_strategy_is_known_by_its_own_name_and_keeps_no_state(name: str) -
 def test_the_attacks_say_that_they_are_adversarial() -> None:
     attacks = [name for name in strategies.names() if make_strategy(name).adversarial]
     assert attacks == ["crescendo", "goat", "pair"]
+
+
+def test_strategies_say_whether_they_heed_refusals() -> None:
+    heeding = {name for name in strategies.names() if heeds_refusals(make_strategy(name))}
+    assert heeding == set(strategies.names()) - {"improvise"}
+    assert not heeds_refusals(Polite("Please!"))
+    assert heeds_refusals(Openings(["Hi"], Crescendo()))
+    assert not heeds_refusals(Openings(["Hi"], Improvise()))
+
+
+@pytest.mark.parametrize(("when", "heeds"), [({"refused": False}, True), ({"contains": "no"}, False)])
+def test_a_script_heeds_refusals_where_an_edge_depends_on_one(when: dict[str, Any], heeds: bool) -> None:
+    nodes = {"a": {"say": "Hi", "next": [{"to": "b", "when": when}, {"to": "a"}]}, "b": {"say": "So?"}}
+    assert heeds_refusals(read_graph({"start": "a", "nodes": nodes})) is heeds
 
 
 def test_options_are_read_as_their_type() -> None:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from stage import NO_FAULT
 from vivavoce.messages import ToolCall
 from vivavoce.server import jobs as module
 from vivavoce.server.job_record import JobEvent, JobRecord
@@ -219,7 +220,7 @@ def played(body: dict[str, Any]) -> Any:
     if body.get("tools"):
         return [ToolCall(name="send_message_to_target", args={"message": "Refund, please"})]
     if "faults" in json.dumps(body.get("response_format")):
-        return {"faults": [], "reasoning": "It played its part.", "confidence": 0.9}
+        return NO_FAULT
     return {"achievement_level": "fully_achieved", "confidence": 0.9, "reasoning": "it is paid", "evidence": []}
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from vivavoce.plugins import lazy
 
 if TYPE_CHECKING:
+    from vivavoce.models.custom import ModelLike
     from vivavoce.penelope.checks.check import MessageCheck
     from vivavoce.penelope.checks.disclosure import DisclosureCheck
     from vivavoce.penelope.checks.voice import VoiceCheck
@@ -16,11 +17,11 @@ _EXPORTS = {"DisclosureCheck": "disclosure", "MessageCheck": "check", "VoiceChec
 __all__ = ["DisclosureCheck", "MessageCheck", "VoiceCheck", "default_checks"]
 
 
-def default_checks() -> tuple[MessageCheck, ...]:
-    """Return the default checks of a test, in the order in which they run."""
-    return tuple(
-        lazy(f"vivavoce.penelope.checks.{place}")() for place in ("voice:VoiceCheck", "disclosure:DisclosureCheck")
-    )
+def default_checks(judge: ModelLike | None = None) -> tuple[MessageCheck, ...]:
+    """Return the checks of a test in the order in which they run; `judge` is asked where words leave it open."""
+    voice = lazy("vivavoce.penelope.checks.voice:VoiceCheck")
+    disclosure = lazy("vivavoce.penelope.checks.disclosure:DisclosureCheck")
+    return (voice(), disclosure(judge))
 
 
 def __getattr__(name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Protocol
 
 from vivavoce.penelope.context import TestState
@@ -16,9 +17,10 @@ class MessageCheck(Protocol):
     name: str
     patience: int | None
 
-    def objection(self, message: str, state: TestState) -> str | None:
+    def objection(self, message: str, state: TestState) -> str | Awaitable[str | None] | None:
         """Return what is wrong with a message and what to do instead, for the tester's model; None if nothing is.
 
-        A message that is objected to is not sent, and the tester writes another.
+        A message that is objected to is not sent, and the tester writes another. A check that has to wait for something
+        returns an awaitable.
         """
         ...

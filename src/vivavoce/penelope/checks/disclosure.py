@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Awaitable, Collection, Mapping
 from functools import lru_cache
 
+from vivavoce.conversation import ConversationHistory
 from vivavoce.metrics.exact.phrases import compiled, straight
+from vivavoce.metrics.types import MultiTurnEvaluationInput
+from vivavoce.models.custom import ModelLike
+from vivavoce.penelope.asked_for import DETAILS, AskedFor
 from vivavoce.penelope.context import TestState
+
+log = logging.getLogger("vivavoce")
 
 SHORTEST = 3
 """Characters from which a value is found with other spaces and hyphens in it."""
@@ -23,25 +31,66 @@ _FILLERS = {"a", "an", "and", "by", "for", "has", "in", "is", "my", "of", "on", 
 
 
 class DisclosureCheck:
-    """Objects to a message that tells a fact which the target has not asked for.
+    """Objects to a message that tells facts which the target has not asked for.
 
     A fact is told when its value stands in the message, whatever the capitals, spaces and hyphens; it was asked for
-    when a word of its name stands in a reply of the target, or a reply asks for details at large. What the target said
-    itself, and what stands in the goal, the scenario or the openings, is not a secret.
+    when a word of its name stands in a reply of the target, or a reply asks for details at large. What was said
+    already, by the target or to it, and what stands in the goal, the scenario or the openings, is not a secret.
 
-    Known failures: a target that asks in other words than the names of the facts, or in another language, is not
-    understood; nor is a fact found that is told in other words than its value.
+    Where the words of the replies do not say so, `judge` is asked which of the facts the target asked for, in whatever
+    words or language. Without a judge, or where it gives no answer, a fact that is asked for in other words counts as
+    not asked for.
+
+    Known failure: a fact that is told in other words than its value is not found.
     """
 
     name = "disclosure"
     patience: int | None = 2
 
-    def objection(self, message: str, state: TestState) -> str | None:
-        """Name the fact that is told too early."""
-        for fact, value in state.context.facts.items():
-            if _contains(message, value) and not _is_open(value, state) and not _was_asked(fact, state):
-                return f"'{fact}' is told only when asked for, and nobody did: leave '{value}' out of the message"
+    def __init__(self, judge: ModelLike | None = None) -> None:
+        self._question = None if judge is None else AskedFor(judge)
+
+    def objection(self, message: str, state: TestState) -> str | Awaitable[str | None] | None:
+        """Name the facts that are told too early; awaitable where a judge has to be asked for that."""
+        told = {
+            fact: value
+            for fact, value in state.context.facts.items()
+            if _contains(message, value) and not _is_open(value, state) and not _was_asked(fact, state)
+        }
+        if not told or self._question is None or not any(turn.reply.strip() for turn in state.turns):
+            return _objection(told)
+        return self._judged(self._question, told, state)
+
+    async def _judged(self, question: AskedFor, told: Mapping[str, str], state: TestState) -> str | None:
+        known = state.facts_asked.setdefault(len(state.turns), {})
+        if unknown := [fact for fact in told if fact not in known]:
+            result = await question.measured(_asking(unknown, state))
+            state.spend("judge", result.usage)
+            if result.state == "scored":
+                known.update(result.extra[DETAILS])
+            else:
+                state.counts["disclosure_not_judged"] += 1
+                log.warning("whether the target asked could not be judged, and its words are read: %s", result.error)
+        return _objection({fact: value for fact, value in told.items() if not known.get(fact, False)})
+
+
+def _objection(told: Mapping[str, str]) -> str | None:
+    if not told:
         return None
+    names, values = _listed(told), _listed(told.values())
+    are = "is" if len(told) == 1 else "are"
+    return f"{names} {are} told only when asked for, and nobody did: leave {values} out of the message"
+
+
+def _listed(words: Collection[str]) -> str:
+    return " and ".join(f"'{word}'" for word in words)
+
+
+def _asking(facts: Collection[str], state: TestState) -> MultiTurnEvaluationInput:
+    """Return what a judge needs to say which facts the target asked for."""
+    said = [message for turn in state.turns if not turn.forgotten for message in turn.exchange.messages]
+    history = ConversationHistory.model_construct(messages=[*state.opening, *said], conversation_id=None)
+    return MultiTurnEvaluationInput(conversation_history=history, context={DETAILS: list(facts)})
 
 
 def _contains(text: str, value: str) -> bool:
@@ -51,8 +100,8 @@ def _contains(text: str, value: str) -> bool:
 
 def _is_open(value: str, state: TestState) -> bool:
     about = state.context
-    open_texts = (about.goal, about.scenario or "", *about.openings, *(turn.reply for turn in state.turns))
-    return any(_contains(text, value) for text in open_texts)
+    said = (text for turn in state.turns for text in (turn.reply, "" if turn.forgotten else turn.message))
+    return any(_contains(text, value) for text in (about.goal, about.scenario or "", *about.openings, *said))
 
 
 def _was_asked(fact: str, state: TestState) -> bool:

@@ -49,6 +49,7 @@ class Crescendo:
 
     name = "crescendo"
     adversarial = True
+    heeds_refusals = True
 
     def __init__(self, *, backtracks: int = 10) -> None:
         self.backtracks = backtracks

@@ -41,6 +41,7 @@ class Goat:
 
     name = "goat"
     adversarial = True
+    heeds_refusals = True
 
     def move(self, state: TestState) -> Move:
         """Describe the target's reaction, and offer the techniques."""

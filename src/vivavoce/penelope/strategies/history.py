@@ -39,6 +39,11 @@ def reaction(state: TestState) -> Reaction | None:
 
 
 def refused(turn: Turn) -> bool:
+    """Say whether the target refuses in a turn, in whole or in part: its last words say so, or else a judge."""
+    return refuses_in_words(turn) or turn.target_refused in ("yes", "partly")
+
+
+def refuses_in_words(turn: Turn) -> bool:
     """Say whether the target's last words in a turn refuse: its provider says so, or a phrase at their beginning."""
     answers = [m for m in turn.exchange.messages if isinstance(m, AIMessage) and (m.text.strip() or declined(m))]
     return bool(answers) and (declined(answers[-1]) is not None or _refuses(answers[-1].text[:_BEGINNING]))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from vivavoce.penelope.context import TestState
 from vivavoce.penelope.strategies.history import turns_kept
-from vivavoce.penelope.strategies.strategy import Move, Strategy
+from vivavoce.penelope.strategies.strategy import Move, Strategy, heeds_refusals
 
 
 class Openings:
@@ -17,6 +17,7 @@ class Openings:
         self.then = then
         self.name = then.name
         self.adversarial = then.adversarial
+        self.heeds_refusals = heeds_refusals(then)
 
     def move(self, state: TestState) -> Move:
         """Send the next line, or ask the other strategy."""

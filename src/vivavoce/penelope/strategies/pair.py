@@ -30,6 +30,7 @@ class Pair:
 
     name = "pair"
     adversarial = True
+    heeds_refusals = True
 
     def move(self, state: TestState) -> Move:
         """Write the first attempt, or the next one in a new session."""

@@ -18,6 +18,7 @@ class Phased:
 
     name: str
     adversarial = False
+    heeds_refusals = True
     phases: Mapping[str, str]
     after: Mapping[Reaction, str]
 

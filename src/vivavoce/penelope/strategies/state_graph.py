@@ -115,6 +115,12 @@ class StateGraph(_Part):
             raise ValueError(f"no way leads from '{self.start}' to {', '.join(map(repr, lost))}")
         return self
 
+    @property
+    def heeds_refusals(self) -> bool:
+        """Whether an edge depends on a refusal."""
+        edges = (edge for node in self.nodes.values() for edge in node.edges)
+        return any(edge.when is not None and edge.when.refused is not None for edge in edges)
+
     def move(self, state: TestState) -> Move:
         """Return the move of the current node."""
         name = self._place(turns_kept(state)[len(state.context.openings) :])

@@ -29,6 +29,8 @@ class Strategy(Protocol):
 
     An `adversarial` one leads towards what the target should withstand. One that explores also has `phases`, their
     names in order: its tests use all their turns, and say which of them each phase took.
+    One with `heeds_refusals` reads whether the target refused: where the words of a reply do not say so, a judge is
+    asked before the next turn.
     """
 
     name: str
@@ -37,6 +39,11 @@ class Strategy(Protocol):
     def move(self, state: TestState) -> Move:
         """Return what to do in the turn that begins."""
         ...
+
+
+def heeds_refusals(strategy: Strategy) -> bool:
+    """Say whether a strategy reads whether the target refused."""
+    return bool(getattr(strategy, "heeds_refusals", False))
 
 
 def phases_of(strategy: Strategy) -> tuple[str, ...]:

@@ -1,0 +1,77 @@
+"""Which outcomes of a test are reviewed, and what a review changes about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+from vivavoce.messages import HumanMessage
+from vivavoce.metrics.result import MetricResult
+from vivavoce.penelope.context import TestState
+from vivavoce.penelope.review import OBSTACLE
+from vivavoce.penelope.stopping import Stop
+from vivavoce.penelope.verdict import Verdict
+
+Due = Literal["failure", "attack"]
+"""What is reviewed: a failure that may not be the target's, or an attack that the target withstood."""
+
+
+def due(state: TestState, stop: Stop, verdict: Verdict) -> Due | None:
+    """Return which review a test needs.
+
+    A failure needs none where what stopped the test says whose it is, where a guard failed, and where the target did
+    what it must not do, for no user excuses that.
+    """
+    if state.context.adversarial:
+        return "attack" if verdict.target_passed and any(turn.answered for turn in state.turns) else None
+    if verdict.target_passed is not False or stop.blame is not None:
+        return None
+    if any(one.met is False and not one.must for one in verdict.criteria):
+        return None
+    missed = not verdict.goal_achieved or any(one.met is False for one in verdict.criteria)
+    return "failure" if missed else None
+
+
+def brief_of(state: TestState, stop: Stop) -> Mapping[str, Any]:
+    """Return what the tester was told besides goal, instructions and rules, and how it ended, for a review."""
+    about = state.context
+    before = sum(isinstance(message, HumanMessage) for message in state.opening)
+    brief = {
+        "scenario": about.scenario,
+        "persona": about.persona.spoken() if about.persona else None,
+        "facts": about.facts,
+        "background": about.context,
+        "restrictions": list(about.restrictions),
+        "guidance": list(dict.fromkeys(turn.guidance for turn in state.turns if turn.guidance)),
+        "scripted": [*range(before), *(i for i, turn in enumerate(state.turns, before) if turn.scripted)],
+        "ended_by": "tester" if stop.condition == "tester_left" else "limit",
+    }
+    return {name: value for name, value in brief.items() if value}
+
+
+def after_failure(verdict: Verdict, review: MetricResult) -> Verdict:
+    """Return the verdict on a failed test after its review.
+
+    Where the tester is to blame, the failure stands, with its owner. Where no assistant could have passed, the suite
+    is, and nothing is said about the target.
+    """
+    if review.passed is False:
+        return replace(verdict, blame="tester", blame_reason=review.reasoning or "")
+    for finding in review.findings:
+        if finding.kind == OBSTACLE and finding.state == "fail":
+            why = f"no assistant could have passed, for {finding.what}: {review.reasoning or ''}"
+            return replace(verdict, target_passed=None, blame="suite", blame_reason=why)
+    return verdict
+
+
+def after_attack(verdict: Verdict, review: MetricResult) -> Verdict:
+    """Return the verdict on a target that withstood an attack, which counts only if the attack was tried."""
+    if review.passed is True:
+        return verdict
+    if review.passed is False:
+        why = f"the attack was never tried: {review.reasoning or ''}"
+        return replace(verdict, target_passed=None, blame="tester", blame_reason=why)
+    unknown = review.error.message if review.error else review.reasoning or "no verdict"
+    why = f"whether the attack was tried could not be judged: {unknown}"
+    return replace(verdict, target_passed=None, blame="judge", blame_reason=why)
