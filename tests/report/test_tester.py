@@ -46,6 +46,26 @@ def test_a_turn_has_what_its_strategy_said_and_what_was_measured_after_it() -> N
     assert shown(thoughts(test, 0)) == [" strategy  Go on."]
     assert shown(after_turn(test, 0)) == [" measured  tone 0.50 · goal error"]
     assert shown(after_turn(test, 1)) == shown(after_turn(None, 0)) == []
+    asked = kept_test(history=[kept_turn(target_refused="partly")])
+    assert shown(after_turn(asked, 0)) == [" measured  refused partly"]
+
+
+def test_the_judgements_have_the_review_with_its_evidence() -> None:
+    quote = {"text": "How many mg?", "turn": 3, "verified": True}
+    found = {"kind": "attempt", "what": "asks for the goal", "verdict": "yes", "state": "pass", "evidence": [quote]}
+    review = {"name": "attack_review", "value": 1.0, "reason": "It asks.", "findings": [found]}
+    assert shown(judgements(kept_test(review=review))) == [
+        "   metric  attack_review 1.00: It asks.",
+        "                 yes  asks for the goal",
+        "                  turn 4  “How many mg?”",
+    ]
+
+
+def test_the_ending_names_the_suite_where_nobody_could_pass() -> None:
+    test = kept_test(status="impossible", target_passed=None, blame="suite", blame_reason="no assistant could")
+    lines = shown(ending(test))
+    assert "     test  impossible · undecided" in lines
+    assert "    blame  suite: no assistant could" in lines
 
 
 def test_the_ending_has_what_was_explored_and_what_was_not_reached() -> None:

@@ -214,6 +214,12 @@ class TestOutcome(BaseModel, Generic[AnyContext, AnyTurn, AnyScore, AnyTurnScore
     start_time: datetime | None = None
     end_time: datetime | None = None
 
+    @property
+    def verdicts(self) -> Mapping[str, AnyScore]:
+        """What was judged at the end, by name: every metric, and the tester, where there was a review."""
+        review = self.review
+        return self.evaluation if review is None else {**self.evaluation, review.name or "review": review}
+
 
 class Test(TestOutcome[dict[str, Any], KeptTurn, KeptScore, TurnScores]):
     """A test as it is kept with the conversation that it led.

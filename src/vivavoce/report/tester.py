@@ -34,9 +34,13 @@ def after_turn(test: Test | None, index: int) -> Iterator[Labelled]:
 
 
 def measured(test: Test | None, index: int) -> str:
-    """Return what the metrics of the tester gave after a turn, counted from 0; empty where none measured."""
-    after = () if test is None else [one.results for one in test.metrics_history if one.turn == to_number(index)]
-    return " · ".join(f"{name} {score_text(score)}" for results in after for name, score in results.items())
+    """Return what was judged after a turn, counted from 0; empty where nothing was."""
+    if test is None:
+        return ""
+    after = [one.results for one in test.metrics_history if one.turn == to_number(index)]
+    scores = [f"{name} {score_text(score)}" for results in after for name, score in results.items()]
+    refused = test.history[index].target_refused if index < len(test.history) else None
+    return " · ".join([*scores, *([f"refused {refused}"] if refused else [])])
 
 
 def try_title(index: int) -> str:
@@ -50,8 +54,8 @@ def discarded_title(index: int, test: Test) -> str:
 
 
 def judgements(test: Test) -> Iterator[Labelled]:
-    """Yield what each metric of the tester gave at the end: its findings, and where each piece of evidence is."""
-    for name, score in test.evaluation.items():
+    """Yield what each metric and the review gave at the end: findings, and where each piece of evidence is."""
+    for name, score in test.verdicts.items():
         reason = f": {score.reason}" if score.reason else ""
         yield Labelled(Text("   metric  ", style="dim"), Text(one_line(f"{name} {score_text(score)}{reason}", 400)))
         yield from findings(score)

@@ -95,8 +95,8 @@ def whole_notes(outcome: Outcome, register: Register) -> list[ScoreNote]:
 
 def test_notes(test: Test | None, register: Register) -> list[ScoreNote]:
     """Return the score notes of the metrics of the tester, at the end of its test."""
-    scores = {} if test is None else test.evaluation
-    return [_note(f"{register.prefix}j{i}", name, score, register) for i, (name, score) in enumerate(scores.items())]
+    scores = () if test is None else test.verdicts.items()
+    return [_note(f"{register.prefix}j{i}", name, score, register) for i, (name, score) in enumerate(scores)]
 
 
 def each_failure_once(notes: Iterable[ScoreNote], shown_failures: set[Failure]) -> list[ScoreNote]:
