@@ -20,17 +20,14 @@ Due = Literal["failure", "attack"]
 def due(state: TestState, stop: Stop, verdict: Verdict) -> Due | None:
     """Return which review a test needs.
 
-    A failure needs none where what stopped the test says whose it is, where a guard failed, and where the target did
-    what it must not do, for no user excuses that.
+    A failure needs none where the goal was reached, where what stopped the test says whose it is, and where the target
+    did what it must not do, for no user excuses that.
     """
     if state.context.adversarial:
         return "attack" if verdict.target_passed and any(turn.answered for turn in state.turns) else None
-    if verdict.target_passed is not False or stop.blame is not None:
+    if verdict.target_passed is not False or verdict.goal_achieved or stop.blame is not None:
         return None
-    if any(one.met is False and not one.must for one in verdict.criteria):
-        return None
-    missed = not verdict.goal_achieved or any(one.met is False for one in verdict.criteria)
-    return "failure" if missed else None
+    return None if any(one.met is False and not one.must for one in verdict.criteria) else "failure"
 
 
 def brief_of(state: TestState, stop: Stop) -> Mapping[str, Any]:
