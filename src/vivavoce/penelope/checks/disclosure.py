@@ -13,6 +13,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.asked_for import DETAILS, AskedFor
 from vivavoce.penelope.context import TestState
+from vivavoce.penelope.judging import metric_input_of
 
 log = logging.getLogger("vivavoce")
 
@@ -90,7 +91,8 @@ def _asking(facts: Collection[str], state: TestState) -> MultiTurnEvaluationInpu
     """Return what a judge needs to say which facts the target asked for."""
     said = [message for turn in state.turns if not turn.forgotten for message in turn.exchange.messages]
     history = ConversationHistory.model_construct(messages=[*state.opening, *said], conversation_id=None)
-    return MultiTurnEvaluationInput(conversation_history=history, context={DETAILS: list(facts)})
+    about = {"conversation_history": history, "context": {DETAILS: list(facts)}}
+    return metric_input_of(state).model_copy(update=about)
 
 
 def _contains(text: str, value: str) -> bool:
