@@ -1,0 +1,151 @@
+"""Recorded conversations of testers with bots, led again: the user's lines, the bot's replies, the judge's answers.
+
+The bots' faults are planted. The users' lines and the judges' answers were written by a reader in the model's place, in
+some of them as a small hasty model would; the answers are put into the words of today's questions, and are as right or
+wrong as they were. Models answer over HTTP.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from vivavoce.messages import ToolCall
+from vivavoce.models.openai import OpenAIModel
+from vivavoce.penelope.agent import PenelopeAgent
+from vivavoce.penelope.result import TestResult
+from vivavoce.testing import LoopbackServer
+
+Wire = dict[str, Any]
+Line = str | Wire | Sequence[ToolCall]
+_COMMON: Wire = {"reasoning": "", "confidence": 0.95, "breaches": []}
+NOTHING_WRONG: Wire = {"faults": [], "obstacle": "none", "obstacle_evidence": []}
+
+
+def called(name: str, arguments: Wire, result: Any, number: int) -> list[Wire]:
+    """Return a call of the bot with its result; `number` tells it from the others of the conversation."""
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    call = {"id": f"k{number}", "type": "function", "function": function}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call["id"], "name": name, "content": json.dumps(result)},
+    ]
+
+
+def says(text: str, *before: list[Wire]) -> list[Wire]:
+    """Return a reply of the bot: what it called before, and its words."""
+    return [*(message for messages in before for message in messages), {"role": "assistant", "content": text}]
+
+
+class Each:
+    """What a judge says each time that it is asked for one thing; the last holds from then on."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = answers
+
+
+@dataclass
+class Recorded:
+    """A recorded test: `user` and `bot` line by line, `judge` by what is asked for.
+
+    `wanted` is what the judge thinks of each call that it is asked about, and `contradiction` the quotes for which it
+    says no to each item of a checklist. A try that is held again goes on with the lines where the first one stopped;
+    after the last line they begin anew.
+    """
+
+    goal: str
+    user: Sequence[Line]
+    bot: Sequence[list[Wire]]
+    judge: Mapping[str, Any]
+    wanted: str = "wanted"
+    about: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    contradiction: Sequence[str] = ()
+    asked: list[Wire] = field(default_factory=list[Wire])
+
+    async def held(self) -> TestResult:
+        """Hold the test again, with the reader's answers."""
+        lines, replies = _again(self.user), _again(self.bot)
+        answers = {what: _in_order(given) for what, given in self.judge.items()}
+
+        def answer(body: Wire) -> Any:
+            if body["model"] == "tester":
+                return _step(next(lines))
+            schema = body["response_format"]["json_schema"]["schema"]
+            self.asked.append(body)
+            items = re.findall(r'^- "?(\w+)"?:', body["messages"][-1]["content"], re.MULTILINE)
+            return self._judged(schema, {**answers, "checks": self._checks(items)})
+
+        async with LoopbackServer(answer) as server:
+            tester, judge = (OpenAIModel(name, base_url=server.base_url) for name in ("tester", "judge"))
+            agent = PenelopeAgent(tester, judge=judge, enable_analysis_tools=False, **dict(self.options))
+
+            def reply(message: str) -> list[Wire]:
+                return next(replies)
+
+            try:
+                return await agent.aexecute_test(reply, goal=self.goal, **dict(self.about))
+            finally:
+                await agent.close()
+
+    def _judged(self, schema: Wire, answers: Mapping[str, Iterator[Any]]) -> Wire:
+        """Return what the reader says of each thing that is asked for."""
+        answer: Wire = {}
+        for name, kind in schema["properties"].items():
+            part = schema.get("$defs", {}).get(kind.get("$ref", "").removeprefix("#/$defs/"), kind)
+            if name == "changes":
+                answer[name] = [self._change(call) for call in _listed(schema, "call")]
+            elif name in answers:
+                told = next(answers[name])
+                answer |= told if isinstance(told, dict) else {name: told}
+            elif "properties" in part:
+                answer[name] = self._judged({**part, "$defs": schema.get("$defs", {})}, answers)
+            elif name not in answer:
+                answer[name] = _COMMON[name]
+        return {name: value for name, value in answer.items() if name in schema["properties"]}
+
+    def _checks(self, items: Sequence[str]) -> Iterator[list[Wire]]:
+        item = {"evidence": list(self.contradiction), "answer": "no"}
+        yield [{"item": one, **item} for one in items]
+
+    def _change(self, call: str) -> Wire:
+        return {"call": call, "asked": "", "rule": "", "verdict": self.wanted}
+
+    def tasks(self, words: str) -> list[str]:
+        """Return the requests to the judge in which these words stand."""
+        texts = (body["messages"][-1]["content"] for body in self.asked)
+        return [text for text in texts if words in text]
+
+
+def _again(lines: Sequence[Any]) -> Iterator[Any]:
+    while True:
+        yield from lines
+
+
+def _in_order(given: Any) -> Iterator[Any]:
+    answers = given.answers if isinstance(given, Each) else (given,)
+    yield from answers
+    while True:
+        yield answers[-1]
+
+
+def _step(line: Line) -> Any:
+    if isinstance(line, str):
+        return [ToolCall(name="send_message_to_target", args={"message": line, "reasoning": "as recorded"})]
+    return line
+
+
+def _listed(schema: Any, name: str) -> list[str]:
+    """Return the values that a field somewhere in a schema is one of."""
+    fields = cast("Wire", schema) if isinstance(schema, dict) else {}
+    here: Wire = fields.get("properties", {}).get(name, {})
+    if "enum" in here or "const" in here:
+        return here.get("enum") or [here["const"]]
+    parts = cast("list[Any]", schema) if isinstance(schema, list) else []
+    for part in (*fields.values(), *parts):
+        if found := _listed(part, name):
+            return found
+    return []
