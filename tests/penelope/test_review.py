@@ -142,10 +142,12 @@ def test_words_that_the_brief_prescribes_are_no_fault_and_the_judge_is_told_wher
     assert result.evidence[0].turn == 1
 
 
-@pytest.mark.parametrize("shown_by", ["A refund takes a week.", "A parcel is late.", "4711", "Never say week", "c9"])
+@pytest.mark.parametrize(
+    "shown_by", ["A refund takes a week.", "A parcel is late.", "4711", "Never say week", "No refunds", "c9"]
+)
 def test_what_keeps_every_assistant_from_passing_is_the_suite_s_and_needs_a_quote(shown_by: str) -> None:
     answer = reply(obstacle="impossible_rule", shown_by=[shown_by])
-    result = judged(answer, must_not=["Never say week"])
+    result = judged(answer, must_not=["Never say week"], policy="No refunds here.")
     (found,) = result.findings
     founded = shown_by != "c9"
     assert (found.kind, found.what, found.blame) == ("obstacle", "a rule cannot be kept", "suite")

@@ -73,14 +73,35 @@ def test_an_answer_outside_the_schema_is_an_error_and_no_verdict(wrong: dict[str
     assert (result.state, result.passed) == ("error", None)
 
 
-def test_the_number_of_exchanges_is_told() -> None:
-    model = ScriptedModel([simple(True)])
-    SimpleGoalEvaluator(model).evaluate(TALK, goal="Learn where the lamp is")
-    assert "The conversation has 2 exchanges" in model.requests[0].messages[-1].text
+def test_the_judge_is_told_whether_calls_can_be_seen() -> None:
+    call = {"id": "1", "type": "function", "function": {"name": "track", "arguments": "{}"}}
+    acting = [TALK[0], {"role": "assistant", "content": "Wait.", "tool_calls": [call]}]
+    for talk, told in ((TALK, "its calls cannot be seen here"), (acting, "by a call that succeeded, not by its words")):
+        model = ScriptedModel([simple(True)])
+        SimpleGoalEvaluator(model).evaluate(talk, goal="Learn where the lamp is")
+        assert told in model.requests[0].messages[-1].text
+
+
+def test_a_yes_that_hangs_on_a_quote_that_nobody_said_is_asked_again_and_then_an_error() -> None:
+    invented = simple(True)
+    invented["criteria_evaluations"][0]["evidence"] = "It stands at your door."
+    model = ScriptedModel([invented, invented])
+    result = SimpleGoalEvaluator(model).evaluate(TALK, goal="Learn where the lamp is")
+    assert (result.state, result.passed, len(model.requests)) == ("error", None, 2)
+    assert result.failure is not None
+    assert (result.failure.blame, result.failure.kind) == ("judge", "evidence")
+    assert SimpleGoalEvaluator(ScriptedModel([invented, simple(True)])).evaluate(TALK, goal="g").passed is True
+
+
+def test_a_no_stands_whatever_is_quoted_for_it() -> None:
+    answer = simple(True, False)
+    answer["criteria_evaluations"][0]["evidence"] = "It stands at your door."
+    result = SimpleGoalEvaluator(ScriptedModel([answer, answer])).evaluate(TALK, goal="Learn where the lamp is")
+    assert (result.state, result.passed) == ("scored", False)
 
 
 def test_it_asks_for_less_than_the_question_that_it_takes_the_place_of() -> None:
     smaller, larger = class_schema(SimpleGoalEval), class_schema(goal_reply(Asked((), 0, True, LEVELS, level=False)))
-    assert list(smaller["properties"]) == ["criteria_evaluations", "reasoning", "goal_achieved", "confidence"]
-    assert len(smaller["properties"]) <= len(larger["properties"])
+    assert list(smaller["properties"]) == ["criteria_evaluations", "reasoning", "confidence"]
+    assert len(smaller["properties"]) < len(larger["properties"])
     assert len(json.dumps(smaller)) < len(json.dumps(larger))

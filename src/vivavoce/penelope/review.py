@@ -147,7 +147,8 @@ def _of_its_own_accord(metric_input: MultiTurnEvaluationInput) -> list[AnyMessag
 def _brief_texts(metric_input: MultiTurnEvaluationInput) -> list[AnyMessage]:
     """Return each part of the brief as a message of its own, for looking quotes up."""
     context = metric_input.context or {}
-    parts = [metric_input.goal, metric_input.instructions, metric_input.must, metric_input.must_not]
+    known = metric_input
+    parts = [known.policy, known.goal, known.instructions, known.must, known.must_not]
     return [SystemMessage(content=text) for part in (*parts, *map(context.get, BRIEF)) for text in _texts(part)]
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Unpack
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.conversation import split_turns
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
+from vivavoce.metrics.founded import CRITERION, FoundedMetric
+from vivavoce.metrics.judging import JudgingOptions
+from vivavoce.metrics.ledger import tools_visible
 from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.question import Question
 from vivavoce.metrics.result import MetricResult
@@ -33,14 +35,14 @@ class CriterionEvaluation(BaseModel):
 
 
 def _without_what_code_knows(schema: dict[str, Any]) -> None:
-    for name in ("evidence", "turn_count", "all_criteria_met"):
+    for name in ("evidence", "turn_count", "all_criteria_met", "goal_achieved"):
         del schema["properties"][name]
 
 
 class SimpleGoalEval(BaseModel):
     """What the judge answers; what code can know better, it neither asks for nor believes from here.
 
-    `turn_count` is counted in code, `all_criteria_met` follows from the criteria, and so does the evidence.
+    `turn_count` is counted in code; `all_criteria_met`, `goal_achieved` and the evidence follow from the criteria.
     """
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=_without_what_code_knows)
@@ -48,27 +50,28 @@ class SimpleGoalEval(BaseModel):
     criteria_evaluations: list[CriterionEvaluation] = Field(min_length=1)
     reasoning: str
     evidence: list[str] = Field(default_factory=list[str])
-    goal_achieved: bool
+    goal_achieved: bool | None = None
     confidence: float = Field(ge=0, le=1)
     turn_count: int | None = None
     all_criteria_met: bool | None = None
 
 
-class SimpleGoalEvaluator(JudgedMetric):
+class SimpleGoalEvaluator(FoundedMetric):
     """Judges whether a conversation reached its goal, by criteria that the judge draws from it; yes or no.
 
-    The answer is yes when every criterion is met and the judge itself sees no other trouble. Where the judge's own sums
-    differ from ours, ours count and `extra["disagreements"]` says so.
+    The answer is yes when every criterion is met, unless the judge says no in spite of that, unasked. Where the judge's
+    own sums differ from ours, ours count and `extra["disagreements"]` says so. A yes that hangs on a quote which is not
+    in the conversation is an error of the judge.
 
-    Known failure: it lists fewer criteria than `GoalAchievementJudge` and asks for no violations, so a claim of an act
-    that never happened may pass.
+    Known failure: it asks neither for the values of each change nor for changes that nobody wanted, as
+    `GoalAchievementJudge` does.
     """
 
     template: ClassVar[str] = "simple_goal.jinja"
-    version: ClassVar[str] = "3"
+    version: ClassVar[str] = "4"
     reply = SimpleGoalEval
     needs: ClassVar[tuple[str, ...]] = ("goal",)
-    own_variables: ClassVar[frozenset[str]] = frozenset(("exchanges",))
+    own_variables: ClassVar[frozenset[str]] = frozenset(("visible",))
 
     def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
         config = MetricConfig(
@@ -83,15 +86,12 @@ class SimpleGoalEvaluator(JudgedMetric):
         self, metric_input: MultiTurnEvaluationInput, written: Transcript, piece: Piece
     ) -> tuple[type[BaseModel], Mapping[str, object]] | None:
         """Return the class of an answer about a piece; None where the assistant says and does nothing at all."""
-        return super().question(metric_input, written, piece) if written.answered else None
+        del piece
+        return (self.reply, {"visible": tools_visible(metric_input, written)}) if written.answered else None
 
     def unasked(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
         """Return no: silence reaches no goal."""
         return score_of_silence(self, metric_input, False)
-
-    def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
-        """Return the number of exchanges, counted."""
-        return {"exchanges": len(split_turns(metric_input.messages)[1])}
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return yes or no, from the criteria."""
@@ -101,7 +101,7 @@ class SimpleGoalEvaluator(JudgedMetric):
         differs = {
             "turn_count": reply.turn_count not in (None, counted),
             "all_criteria_met": reply.all_criteria_met not in (None, all_met),
-            "goal_achieved": reply.goal_achieved and not all_met,
+            "goal_achieved": reply.goal_achieved is True and not all_met,
         }
         criteria = [_criterion(question, criterion) for criterion in reply.criteria_evaluations]
         extra = {
@@ -115,14 +115,18 @@ class SimpleGoalEvaluator(JudgedMetric):
         }
         reasoning = f"Turn count: {counted}. {reply.reasoning}"
         evidence = question.checker.checked(reply.evidence)
-        achieved = all_met and reply.goal_achieved
+        achieved = all_met and reply.goal_achieved is not False
         return Verdict(achieved, reasoning, reply.confidence, criteria, evidence, extra)
+
+    def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool:
+        """Say whether the goal would be reached with other criteria met."""
+        return bool(verdict.score) and all(finding.state == "pass" for finding in findings)
 
 
 def _criterion(question: Question, criterion: CriterionEvaluation) -> Finding:
     quotes = [criterion.evidence] if criterion.evidence else []
     return question.finding(
-        "criterion", criterion.criterion, _met_or_not(criterion).lower(), "pass" if criterion.met else "fail", quotes
+        CRITERION, criterion.criterion, _met_or_not(criterion).lower(), "pass" if criterion.met else "fail", quotes
     )
 
 
