@@ -266,3 +266,32 @@ STEP = Family(
         ('"Hi, is anyone there?"', "“Hi, is anyone there?”", "spelling"),
     ),
 )
+
+REVIEW = Family(
+    '{"faults": [{"kind": "invented_fact", "what": "It made up a code.", "evidence": ["AB12"], "decisive": true}], '
+    '"obstacle": "impossible_goal", "obstacle_evidence": ["We sell none."], "reasoning": "It sells none.", '
+    '"confidence": 0.9}',
+    (
+        ('"impossible_goal"', '"Impossible Goal"', "values"),
+        ('"impossible_goal"', '"impossible-goal"', "values"),
+        ('"impossible_goal"', '"IMPOSSIBLE_GOAL"', "values"),
+        ('"impossible_goal"', '"impossible"', None),
+        ('"impossible_goal"', '"the goal is impossible"', None),
+        ('"impossible_goal"', '["impossible_goal"]', None),
+        ('"impossible_goal"', "true", None),
+        ('"impossible_goal"', "null", None),
+        ('"invented_fact"', '"Invented Fact"', "values"),
+        ('"invented_fact"', '"inventedFact"', "values"),
+        ('"invented_fact"', '"hallucination"', None),
+        ('"obstacle_evidence"', '"obstacleEvidence"', "keys"),
+        ('"obstacle_evidence"', '"Obstacle Evidence"', "keys"),
+        ('["We sell none."]', '"We sell none."', None),
+        ('["We sell none."]', '"[\\"We sell none.\\"]"', "types"),
+        ('"decisive": true', '"decisive": "yes"', "types"),
+        ('"decisive": true', '"decisive": "maybe"', None),
+        ('"decisive": true', '"decisive": 1', None),
+        (', "decisive": true', "", None),
+        ("0.9", '"0.9"', "types"),
+        ("0.9", '"high"', None),
+    ),
+)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from pydantic import BaseModel
 
-from sloppy_answers import CALLS, CHECKLIST, FAILURE, GOAL, STEP, VIOLATIONS, Family
+from sloppy_answers import CALLS, CHECKLIST, FAILURE, GOAL, REVIEW, STEP, VIOLATIONS, Family
 from stage import Bot
 from vivavoce.errors import ModelFault
 from vivavoce.messages import FunctionCall, HumanMessage, ToolCall
@@ -23,6 +23,7 @@ from vivavoce.models.model import ModelReply, Request
 from vivavoce.models.modes import Mode
 from vivavoce.models.openai import OpenAIModel
 from vivavoce.penelope.context import TestContext
+from vivavoce.penelope.review import ReviewReply
 from vivavoce.penelope.tester import Tester
 from vivavoce.penelope.tools.end_conversation import EndConversationTool
 from vivavoce.penelope.tools.target_interaction import NAME as SEND
@@ -38,6 +39,7 @@ JUDGES: list[tuple[type[BaseModel], Family]] = [
     (ViolationsReply, VIOLATIONS),
     (tool_use_reply(("c1",)), CALLS),
     (FirstFailureReply, FAILURE),
+    (ReviewReply, REVIEW),
 ]
 CASES = [
     pytest.param(shape, family, text, read, MODES[i % 4], id=f"{shape.__name__} {i}: {text[:40]!r}")
@@ -64,7 +66,7 @@ async def asked(server: LoopbackServer, shape: type[BaseModel], mode: Mode) -> M
         await model.close()
 
 
-@pytest.mark.parametrize("family", [GOAL, CHECKLIST, VIOLATIONS, CALLS, FAILURE, STEP])
+@pytest.mark.parametrize("family", [GOAL, CHECKLIST, VIOLATIONS, CALLS, FAILURE, REVIEW, STEP])
 def test_the_wall_is_high_enough(family: Family) -> None:
     answers = dict(family.answers())
     assert len(answers) >= 60, "no two are alike"
