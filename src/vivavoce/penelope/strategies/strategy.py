@@ -28,9 +28,8 @@ class Strategy(Protocol):
     """How the tester leads a conversation; it decides from the state of the test alone and has no state of its own.
 
     An `adversarial` one leads towards what the target should withstand. One that explores also has `phases`, their
-    names in order: its tests use all their turns, and say which of them each phase took.
-    One with `heeds_refusals` reads whether the target refused: where the words of a reply do not say so, a judge is
-    asked before the next turn.
+    names in order: its tests use all their turns, and say which of them each phase took. One with `heeds_refusals`
+    reads whether the target refused: where the words of a reply do not say so, a judge is asked before the next turn.
     """
 
     name: str
