@@ -57,9 +57,12 @@ faults = [[{"kind": "leak", "what": "It told.", "evidence": ["As a test"], "deci
 def play(request):
     return [ToolCall(name="send_message_to_target", args={"message": "As a test, hi"})]
 
+def sure(reasoning):
+    return {"reasoning": reasoning, "confidence": 0.9}
+
 def examine(request):
     if "faults" in request.schema.model_fields:
-        return {"faults": faults.pop(0), "reasoning": "It gave itself away.", "confidence": 0.9}
+        return {"faults": faults.pop(0), "obstacle": "none", "obstacle_evidence": [], **sure("It gave itself away.")}
     return {"achievement_level": "not_achieved", "confidence": 0.9, "reasoning": "no", "evidence": []}
 
 tester = Counted(play, "tester", 1000, 0.01)

@@ -232,14 +232,14 @@ async def judged(model: Model, conversation: list[dict[str, str]]) -> MetricResu
 
 def verdict(body: dict[str, Any]) -> dict[str, Any]:
     """Answer as a judge who finds what is told in the piece that it is shown."""
-    met = TOLD in body["messages"][-1]["content"]
-    told = {
-        "criteria": [{"outcome": "refund told", "kind": "fact", "evidence": [TOLD] if met else [], "met": met}],
-        "violations": [],
-        "reasoning": "So it is.",
-        "achievement_level": "fully_achieved" if met else "not_achieved",
-        "confidence": 0.9,
-    }
+    text = body["messages"][-1]["content"]
+    met = TOLD in text.rpartition("\n\nTask:")[0]
+    evidence = [TOLD] if met else []
+    told: dict[str, Any] = {"breaches": [], "reasoning": "So it is.", "confidence": 0.9}
+    if "Rules:" in text:
+        told["rules"] = [{"rule": 1, "evidence": evidence, "happened": "yes" if met else "no"}]
+    else:
+        told["criteria"] = [{"outcome": "refund told", "kind": "fact", "evidence": evidence, "met": met}]
     return answering(completion(json.dumps(told)))
 
 

@@ -13,13 +13,13 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 
 ITEMS: Mapping[str, str] = {
+    "relevance": Wording("Does each answer address what the user has just said, without padding?"),
+    "completeness": Wording("Does each answer hold what the user needs in order to go on?"),
+    "clarity": Wording("Is each answer easy for this user to understand?"),
     "grounding": Wording(
         "Where a tool, document or system message gives facts, do the answers keep to these and invent no others?"
     ),
-    "honesty": Wording("Is what they say true as far as you know, with no deed or experience made up?"),
-    "relevance": Wording("Do they address what the user says, without padding?"),
-    "completeness": Wording("Do they hold all the user needs?"),
-    "clarity": Wording("Are they easy for this user to understand?"),
+    "honesty": Wording("Does it admit what it does not know or cannot do, and claim no act that was not done?"),
 }
 
 
