@@ -63,6 +63,31 @@ def test_as_json_it_is_a_test_result_and_nothing_else(viva: Viva) -> None:
     assert "     user  Hello" in done.stderr
 
 
+def test_facts_come_from_a_file_and_options_have_precedence(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "facts.yaml").write_text("order number: 7\nemail: ada@example.org\n")
+    done = viva(*V1, "--json", "--data", "facts.yaml", "--fact", "order number=1042")
+    facts = TestResult.model_validate_json(done.stdout).context.facts
+    assert facts == {"order number": "1042", "email": "ada@example.org"}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("- a\n", "must be a mapping with keys such as order number and email"),
+        ("order: [1]\n", "--data facts.yaml: 'order' is not a text or a number"),
+        ("order:\n", "--data facts.yaml: 'order' is not a text or a number"),
+        (None, "facts.yaml"),
+    ],
+)
+def test_a_file_without_facts_is_refused(viva: Viva, tmp_path: Path, text: str | None, complaint: str) -> None:
+    if text is not None:
+        (tmp_path / "facts.yaml").write_text(text)
+    done = viva(*V1, "--data", "facts.yaml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert complaint in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 SPOILT = """\
 from vivavoce.messages import ToolCall
 from vivavoce.testing import ScriptedModel

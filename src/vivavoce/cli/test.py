@@ -49,6 +49,10 @@ Facts = Annotated[
     list[str] | None,
     typer.Option(help="A fact the user tells the target when asked, such as 'order number=1042'; repeat for more."),
 ]
+Data = Annotated[
+    Path | None,
+    typer.Option(help="A YAML or JSON file with such facts, as name: value; --fact adds to them."),
+]
 Restrictions = Annotated[list[str] | None, typer.Option(help="Something the tester must not do; repeat for more.")]
 Must = Annotated[list[str] | None, typer.Option(help="Something the target must do; repeat for more.")]
 MustNot = Annotated[list[str] | None, typer.Option(help="Something the target must never do; repeat for more.")]
@@ -94,6 +98,7 @@ def command(
     policy: Policy = None,
     persona: PersonaName = None,
     fact: Facts = None,
+    data: Data = None,
     restriction: Restrictions = None,
     must: Must = None,
     must_not: MustNot = None,
@@ -127,7 +132,7 @@ def command(
     row = {"goal": goal, "instructions": instructions, "scenario": scenario, "persona": persona, "input": opening}
     row |= {"context": None if context is None else _context(context), "adversarial": adversarial}
     row |= {"policy": None if policy is None else _text(policy, "--policy")}
-    row |= {"facts": _facts(fact or []), "restrictions": restriction, "must": must, "must_not": must_not}
+    row |= {"facts": _facts(fact or [], data), "restrictions": restriction, "must": must, "must_not": must_not}
     script = None if graph is None else read_document(graph, kind="graph", keys="nodes and start").data
     how = {"model": tester, "judge": judge, "strategy": strategy, "graph": script, "test_timeout": timeout}
     how |= {"max_turns": max_turns, "min_turns": min_turns}
@@ -250,11 +255,24 @@ def _text(value: str, option: str) -> str:
         raise UsageError(f"{option}: '{path}' cannot be read: {error.strerror or error}") from error
 
 
-def _facts(options: list[str]) -> dict[str, str]:
-    facts: dict[str, str] = {}
+def _facts(options: list[str], file: Path | None) -> dict[str, str]:
+    """Return the facts of a file and of options, which have precedence.
+
+    Raises:
+        UsageError: the file cannot be read, or one of them is no fact.
+    """
+    facts = {} if file is None else _facts_of(file)
     for option in options:
         name, _, value = option.partition("=")
         if not name.strip() or not value.strip():
             raise UsageError(f"--fact {option}: write it as 'order number=1042'")
         facts[name.strip()] = value.strip()
     return facts
+
+
+def _facts_of(file: Path) -> dict[str, str]:
+    found = read_document(file, kind="file of facts", keys="order number and email").data
+    for name, value in found.items():
+        if isinstance(value, bool | None) or not isinstance(value, str | int | float) or not str(value).strip():
+            raise UsageError(f"--data {file}: '{name}' is not a text or a number")
+    return {name: str(value).strip() for name, value in found.items()}
