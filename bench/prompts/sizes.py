@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import Any
 
 from sets import rows
 
@@ -25,7 +26,7 @@ from vivavoce.testing import ScriptedModel
 
 CHARACTERS_PER_TOKEN = 4
 MUST, MUST_NOT = ("ask for a yes before it changes a booking",), ("promise a refund that the rules exclude",)
-OPTIONS: dict[str, dict[str, object]] = {
+OPTIONS: dict[str, dict[str, Any]] = {
     "aspect_critic": {"definition": "It is polite."},
     "guidelines": {"guidelines": ["Be kind."]},
     "rubrics_score": {"rubrics": {"score1_description": "bad", "score2_description": "good"}},
