@@ -247,7 +247,7 @@ def _checked(part: ModelReply, shape: type[BaseModel]) -> Part:
     try:
         read = read_answer(part.text, shape)
     except ValueError as error:
-        return ModelFault(f"the judge's verdict is not one: {error}", kind="format", evidence=shorten(part.text))
+        return ModelFault(f"the judge's answer cannot be used: {error}", kind="format", evidence=shorten(part.text))
     return replace(part, parsed=read.parsed, applied=read.noted(part.applied))
 
 

@@ -368,7 +368,7 @@ class JudgedMetric(StepwiseMetric):
         except ValueError as error:
             said = _complaint(error) if isinstance(error, ValidationError) else str(error)
             raise ModelFault(
-                f"the judge's verdict is not one: {said}", kind="format", evidence=shorten(reply.text)
+                f"the judge's answer cannot be used: {said}", kind="format", evidence=shorten(reply.text)
             ) from error
 
 
@@ -411,4 +411,7 @@ def _renamed(config: MetricConfig, options: JudgingOptions) -> MetricConfig:
 
 def _complaint(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}, got {first['input']!r}"[:300]
+    rule = first["msg"].removeprefix("Value error, ")
+    if not first["loc"]:  # a rule about the whole answer, which stands beside the complaint
+        return rule[:300]
+    return f"{'.'.join(map(str, first['loc']))}: {rule}, got {first['input']!r}"[:300]

@@ -237,7 +237,7 @@ def _parsed(reply: ModelReply) -> PairwiseReply:
     try:
         return PairwiseReply.model_validate(reply.parsed)
     except ValueError as error:
-        message = f"the judge's verdict is not one: {error}"
+        message = f"the judge's answer cannot be used: {error}"
         raise ModelFault(message, kind="format", evidence=shorten(reply.text)) from error
 
 

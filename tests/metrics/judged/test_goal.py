@@ -308,3 +308,10 @@ async def test_pieces_are_asked_at_once_where_the_outcomes_are_known() -> None:
     judge = GoalAchievementJudge(Meeting(lambda request: fitting(request, ruled("yes"))), tokens=20)
     async with asyncio.timeout(10):
         assert (await judge.aevaluate(CONVERSATION, GOAL, must=("cancelled",))).passed is True
+
+
+def test_an_answer_that_cannot_be_used_says_why_in_one_sentence() -> None:
+    reply = verdict(*BOTH, rules=[{"rule": 1, "evidence": [], "happened": "yes"}])
+    result = GoalAchievementJudge(model=ScriptedModel([reply])).evaluate(CONVERSATION, goal=GOAL)
+    assert result.error is not None
+    assert result.error.message == "the judge's answer cannot be used: there are no rules to answer; got 1"

@@ -64,7 +64,8 @@ def check_rules(answers: Sequence[RuleAnswer], count: int) -> None:
     """
     numbers = sorted(answer.rule for answer in answers)
     if numbers != list(range(1, count + 1)):
-        raise ValueError(f"answer each rule from 1 to {count} once; got {', '.join(map(str, numbers)) or 'none'}")
+        asked = f"answer each rule from 1 to {count} once" if count else "there are no rules to answer"
+        raise ValueError(f"{asked}; got {', '.join(map(str, numbers)) or 'none'}")
 
 
 def rule_findings(question: Question, answers: Sequence[RuleAnswer]) -> Iterator[Finding]:
