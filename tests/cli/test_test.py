@@ -151,6 +151,21 @@ def test_a_policy_is_a_text_or_a_file(viva: Viva, tmp_path: Path) -> None:
         assert (done.returncode, f"--policy: '{file}' {why}" in done.stderr) == (2, True), done.stderr
 
 
+@pytest.mark.parametrize(
+    ("option", "text", "why"),
+    [
+        ("--policy", " ", "--policy: the text is empty"),
+        ("--policy", "@empty.md", "--policy: 'empty.md' is empty"),
+        ("--must", "", "'must' holds an empty rule"),
+        ("--must-not", " ", "'must_not' holds an empty rule"),
+    ],
+)
+def test_an_empty_policy_or_rule_is_refused(viva: Viva, tmp_path: Path, option: str, text: str, why: str) -> None:
+    (tmp_path / "empty.md").write_text("\n")
+    done = viva(*V1, option, text)
+    assert (done.returncode, why in done.stderr) == (2, True), done.stderr
+
+
 def test_an_adversarial_goal_that_is_reached_fails(viva: Viva) -> None:
     assert viva(*V1, "--adversarial").returncode == 1
     assert viva(*V1, "--no-adversarial").returncode == 0

@@ -242,11 +242,16 @@ def _text(value: str, option: str) -> str:
     """Return a text, or that of the file named after an @.
 
     Raises:
-        UsageError: the file cannot be read.
+        UsageError: the file cannot be read, or there is no text.
     """
-    if not value.startswith("@"):
-        return value
-    path = Path(value[1:])
+    text = _read(Path(value[1:]), option) if value.startswith("@") else value
+    if not text.strip():
+        what = f"'{value[1:]}'" if value.startswith("@") else "the text"
+        raise UsageError(f"{option}: {what} is empty")
+    return text
+
+
+def _read(path: Path, option: str) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

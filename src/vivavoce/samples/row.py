@@ -79,7 +79,7 @@ def read_sample(
     try:
         plain = not fields and not cells and row.keys() <= _AS_THEY_ARE
         values = _as_it_is(row, position) if plain else _values(row, position, base, fields or {}, cells)
-        return Sample.model_validate(values)
+        return _with_whole_rules(Sample.model_validate(values))
     except ValidationError as error:
         raise UsageError(Problem(describe(error), file, line)) from error
     except ValueError as error:
@@ -96,6 +96,13 @@ def check_fields(fields: Mapping[str, str]) -> None:
     if unknown:
         names = Sample.model_fields
         raise UsageError(*(f"fields.{name}: a sample has no such field{did_you_mean(name, names)}" for name in unknown))
+
+
+def _with_whole_rules(sample: Sample) -> Sample:
+    for name, rules in (("must", sample.must), ("must_not", sample.must_not)):
+        if not all(map(str.strip, rules)):
+            raise ValueError(f"'{name}' holds an empty rule")
+    return sample
 
 
 def _as_it_is(row: Mapping[str, Any], position: int) -> dict[str, Any]:
