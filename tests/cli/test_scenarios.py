@@ -93,7 +93,7 @@ def test_facts_are_taken_from_the_records_of_a_file(
     (tmp_path / file).write_text(DATA[file])
     done = viva(*DESCRIBED, "-n", "1", "--model", model, "--data", file)
     assert [row["facts"] for row in read(done.stdout)] == [{"fact 0": "4711"}], done.stderr
-    assert "return-the-umbrella: left out, because no record has it: fact 1" in done.stderr
+    assert "return-the-umbrella: facts left out, because no record has them: fact 1" in done.stderr
     assert '\n{"order": ' in server.requests[0].body["messages"][-1]["content"]
 
 
@@ -132,7 +132,7 @@ def test_recorded_conversations_are_distilled_and_what_is_left_out_is_said(viva:
     masked = {"fact 0": "4711", "fact 2": "[email j…g]"}
     first, last = read(done.stdout)
     assert (first, last) == ({"id": "t0", "goal": "Return it", "facts": masked}, {"id": "t2", "goal": "Return it"})
-    assert "t0: left out, because the user never said it: fact 1" in done.stderr
+    assert "t0: facts left out, because the user never said them: fact 1" in done.stderr
     assert "t1: tester: " in done.stderr
     kept = viva("scenarios", "--from", "talks.jsonl", "--model", model, "-n", "1", "--keep-personal-data")
     assert [row["facts"]["fact 2"] for row in read(kept.stdout)] == ["jane@doe.org"]

@@ -67,10 +67,12 @@ def command(
 
     viva scenarios --description "A shop's bot for refunds" -n 20 -o new.jsonl
 
+    viva scenarios --description "A shop's bot for refunds" --data orders.csv -o new.jsonl
+
     viva scenarios --from talks.jsonl --model openai:gpt-4.1-mini -o new.jsonl
 
-    With --data, only facts that stand in these records are used. With --from, only facts that the user stated are
-    used, and e-mail addresses, phone, account, card and social security numbers are masked. Each row is written as
+    With --data, only facts whose values stand in these records are used. With --from, only facts that the user stated
+    are used, and e-mail addresses, phone, account, card and social security numbers are masked. Each row is written as
     soon as it is ready. Exit codes: 0 done, 2 wrong usage, 3 nothing was written or the model failed, 130 interrupted.
     """
     if (description is None) == (recorded is None):
@@ -138,7 +140,9 @@ async def _complete(stream: AsyncIterator[Scenario]) -> AsyncIterator[Scenario]:
     """Yield the scenarios, and say which facts were left out."""
     async for one in stream:
         if one.left_out:
-            notes().print(one_line(f"{one.id}: left out, because no record has it: {', '.join(one.left_out)}", 300))
+            notes().print(
+                one_line(f"{one.id}: facts left out, because no record has them: {', '.join(one.left_out)}", 300)
+            )
         yield one
 
 
@@ -148,7 +152,8 @@ async def _reported(stream: AsyncIterator[Distilled]) -> AsyncIterator[Scenario]
         if one.failure is not None:
             notes().print(one_line(f"{one.id}: {one.failure}", 300))
         if one.unsaid:
-            notes().print(one_line(f"{one.id}: left out, because the user never said it: {', '.join(one.unsaid)}", 300))
+            unsaid = ", ".join(one.unsaid)
+            notes().print(one_line(f"{one.id}: facts left out, because the user never said them: {unsaid}", 300))
         if one.scenario is not None:
             yield one.scenario
 
