@@ -59,7 +59,10 @@ MustNot = Annotated[list[str] | None, typer.Option(help="Something the target mu
 Context = Annotated[str | None, typer.Option(help="Background for the tester and the judges: a text or a JSON object.")]
 Policy = Annotated[
     str | None,
-    typer.Option(help="What the target has to go by, or @FILE. Only judges see it, never the tester or the target."),
+    typer.Option(
+        help="The rules that the target has to go by: a text, or @FILE. Only judges see them, never the tester or "
+        "the target."
+    ),
 ]
 Adversarial = Annotated[
     bool | None,
