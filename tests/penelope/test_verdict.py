@@ -20,6 +20,7 @@ from vivavoce.records.test import TestStatus
 from .states import state, turn
 
 LIMIT = Stop("max_turns", TestStatus.MAX_TURNS, "the limit is reached")
+STUCK = Stop("repetition", TestStatus.FAILURE, "it repeats", "target")
 REACHED = Stop("goal_achieved", TestStatus.SUCCESS, "it is achieved")
 MET = MetricResult(name=GOAL, score="fully_achieved", value=1.0, passed=True, reasoning="Done.")
 UNMET = MetricResult(name=GOAL, score="not_achieved", value=0.0, passed=False, reasoning="Nothing was done.")
@@ -127,6 +128,8 @@ def test_rules_that_could_not_be_judged_leave_it_open(broken: MetricResult) -> N
         (Stop("cost", TestStatus.ABORTED, "spent"), UNMET, "environment", "spent"),
         (Stop("timeout", TestStatus.TIMEOUT, "late"), UNMET, "tester", "late"),
         (LIMIT, BROKEN, "judge", "goal_achievement could not be judged: no route to judge"),
+        (STUCK, BROKEN, "judge", "goal_achievement could not be judged: no route to judge"),
+        (STUCK, UNMET, "target", "it repeats"),
         (LIMIT, NOBODY, "judge", "goal_achievement could not be judged: needs a judge"),
     ],
 )

@@ -102,7 +102,8 @@ def _blame(
     state: TestState, stop: Stop, evaluation: Mapping[str, MetricResult], criteria: list[Criterion], passed: bool | None
 ) -> tuple[Blame, str]:
     goal = evaluation[GOAL]
-    if stop.blame is not None and goal.passed is not True:
+    unjudged = passed is None and goal.state != "scored"
+    if stop.blame is not None and goal.passed is not True and not (unjudged and stop.blame == "target"):
         return stop.blame, stop.reason
     if stop.condition == "cost":
         return "environment", stop.reason
