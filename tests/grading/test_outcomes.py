@@ -72,6 +72,7 @@ def test_a_failure_of_the_tester_s_own_is_an_error_and_no_zero() -> None:
         assert (grade.state, grade.value) == ("error", None)
         assert grade.failure is not None
         assert (grade.failure.blame, grade.failure.kind) == ("tester", "tester_error")
+        assert grade.failure.message == "the tester made a mistake: It gave itself away."
 
 
 def test_what_no_target_could_pass_is_an_error_of_the_suite_and_no_zero() -> None:
