@@ -172,13 +172,15 @@ async def test_the_policy_of_a_suite_is_that_of_the_rows_without_one_also_when_t
     ("policy", "why"),
     [
         ({"policy": "a", "policy_path": "b"}, "has a policy or a policy_path, not both"),
-        ({"policy_path": "none.md"}, "'none.md' cannot be read"),
-        ({"policy_path": "bot.pyc"}, "'bot.pyc' cannot be read"),
+        ({"policy_path": "none.md"}, "'none.md' cannot be read: No such file or directory"),
+        ({"policy_path": "bot.pyc"}, "'bot.pyc' is not UTF-8"),
+        ({"policy_path": "empty.md"}, "'empty.md' is empty"),
     ],
 )
 def test_a_policy_of_a_suite_that_cannot_be_used_is_told_with_its_place(policy: dict[str, str], why: str) -> None:
     Path("bot.py").write_text(EXAMINER)
     Path("bot.pyc").write_bytes(b"\xff")
+    Path("empty.md").write_text("\n")
     with pytest.raises(UsageError, match=f"dataset.*{why}") as caught:
         run_suite(suite_with(**policy))
     assert str(caught.value).startswith("suite.json:1:")

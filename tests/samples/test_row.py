@@ -204,10 +204,12 @@ def test_a_bad_row_is_one_line_with_its_place(row: dict[str, Any], rule: str) ->
     assert "\n" not in str(caught.value)
 
 
-def test_a_rubric_that_is_not_text_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "r.txt").write_bytes(b"\xff")
-    with pytest.raises(UsageError, match=r"rubric_path: 'r\.txt' is not UTF-8"):
-        read({"input": "a", "rubric_path": "r.txt"}, base=tmp_path)
+@pytest.mark.parametrize(("held", "why"), [(b"\xff", "not UTF-8"), (b" \n", "empty")])
+@pytest.mark.parametrize("name", ["rubric_path", "policy_path"])
+def test_a_file_without_a_text_is_an_error(tmp_path: Path, name: str, held: bytes, why: str) -> None:
+    (tmp_path / "r.txt").write_bytes(held)
+    with pytest.raises(UsageError, match=rf"{name}: 'r\.txt' is {why}"):
+        read({"input": "a", name: "r.txt"}, base=tmp_path)
 
 
 def test_cells_hold_texts_lists_and_json() -> None:

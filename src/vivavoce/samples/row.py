@@ -215,6 +215,8 @@ def _read_file(name: str, values: dict[str, Any], remaining: dict[str, Any], bas
         raise ValueError(f"{name}: '{path}' is not UTF-8") from error
     except OSError as error:
         raise ValueError(f"{name}: '{path}' cannot be read: {error.strerror}") from error
+    if not values[field].strip():
+        raise ValueError(f"{name}: '{path}' is empty")
 
 
 def _identify(values: dict[str, Any], position: int) -> None:

@@ -22,16 +22,22 @@ def policy_of(suite: Suite) -> str | None:
     """Return the policy of the rows without one, None if there is none.
 
     Raises:
-        UsageError: its file cannot be read.
+        UsageError: its file cannot be read, or is empty.
     """
     spec = suite.spec.dataset
     if spec.policy_path is None:
         return spec.policy
+    where = ("dataset", "policy_path")
     try:
-        return (suite.base / spec.policy_path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        why = f"'{spec.policy_path}' cannot be read: {error}"
-        raise UsageError(suite.document.problem(("dataset", "policy_path"), why)) from error
+        policy = (suite.base / spec.policy_path).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(suite.document.problem(where, f"'{spec.policy_path}' is not UTF-8")) from error
+    except OSError as error:
+        why = f"'{spec.policy_path}' cannot be read: {error.strerror}"
+        raise UsageError(suite.document.problem(where, why)) from error
+    if not policy.strip():
+        raise UsageError(suite.document.problem(where, f"'{spec.policy_path}' is empty"))
+    return policy
 
 
 def with_policy(samples: Iterable[Sample], policy: str | None) -> Iterator[Sample]:
