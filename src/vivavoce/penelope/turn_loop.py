@@ -101,7 +101,7 @@ class TurnLoop:
         state.spend("judge", result.usage)
         if result.state != "scored":
             state.counts["refusal_not_judged"] += 1
-            log.warning("whether the target refused could not be judged, and its words are read: %s", result.error)
+            log.warning("whether the target refused could not be judged, so its words alone decide: %s", result.error)
             return
         state.turns[-1] = last.model_copy(update={"target_refused": result.raw})
 

@@ -71,7 +71,7 @@ class DisclosureCheck:
                 known.update(result.extra[DETAILS])
             else:
                 state.counts["disclosure_not_judged"] += 1
-                log.warning("whether the target asked could not be judged, and its words are read: %s", result.error)
+                log.warning("whether the target asked could not be judged, so its words alone decide: %s", result.error)
         return _objection({fact: value for fact, value in told.items() if not known.get(fact, False)})
 
 
