@@ -172,7 +172,7 @@ def test_a_folder_in_place_of_a_file(viva: Viva, tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").mkdir()
     refused(viva, tmp_path, "d.jsonl")
     done = viva("run", ".")
-    assert (done.returncode, done.stderr) == (2, ". is a folder; name the suite file in it\n")
+    assert (done.returncode, done.stderr) == (2, ". is a folder; name the file in it\n")
 
 
 @pytest.mark.parametrize(

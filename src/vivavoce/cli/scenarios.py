@@ -25,6 +25,14 @@ from vivavoce.samples.rows import check_samples, read_samples
 from vivavoce.settings import settings
 from vivavoce.suites.document import read_records
 
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        help="With --description: records that exist in the target, such as orders, from which facts are taken: JSONL, "
+        "JSON, CSV, Parquet or YAML."
+    ),
+]
+
 
 def command(
     *,
@@ -43,13 +51,7 @@ def command(
         ),
     ] = 10,
     focus: Annotated[str | None, typer.Option(help="With --description: what the scenarios should focus on.")] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="With --description: records that exist in the target, such as orders, from which facts are taken: "
-            "JSONL, JSON, CSV, Parquet or YAML."
-        ),
-    ] = None,
+    data: Data = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="A new file; default: standard output.")] = None,
     max_concurrent: Annotated[
         int, typer.Option(min=1, max=1_000, help="With --from: how many conversations at a time.")
