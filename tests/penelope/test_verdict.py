@@ -110,6 +110,22 @@ def test_every_rule_that_was_kept_lets_the_goal_decide() -> None:
     assert verdict(UNMET, LIMIT, test, contract=contract(True, True)).target_passed is False
 
 
+def test_where_no_rule_had_an_occasion_the_goal_decides() -> None:
+    idle = Finding(kind=CRITERION, what="apologise", verdict="no occasion", state="skip")
+    unjudged = MetricResult(name=CONTRACT, score=None, state="skipped", reasoning="no occasion", findings=(idle,))
+    test = state(("Hi", "Hello"), must=("apologise",))
+    found = verdict(MET, REACHED, test, contract=unjudged)
+    assert (found.target_passed, found.blame, [one.met for one in found.criteria]) == (True, None, [None])
+    assert verdict(UNMET, LIMIT, test, contract=unjudged).target_passed is False
+
+
+def test_the_judge_is_blamed_for_what_it_did_not_judge() -> None:
+    unjudged = MetricResult(name=CONTRACT, score=None, state="skipped", reasoning="needs a judge")
+    watching = MetricResult(name="clarity", score="error", state="error", reasoning="it is away")
+    found = verdict(MET, REACHED, state(("Hi", "Hello"), **RULES), clarity=watching, contract=unjudged)
+    assert (found.blame, found.blame_reason) == ("judge", "contract could not be judged: needs a judge")
+
+
 @pytest.mark.parametrize(
     "broken",
     [MetricResult(name=CONTRACT, score="error", state="error"), contract(), contract(True)],

@@ -249,7 +249,8 @@ class JudgedMetric(StepwiseMetric):
             raise
         score = verdict.score
         if score is None:
-            return self.skipped(verdict.reasoning, usage=usage, fingerprint=self.fingerprint)
+            findings = tuple(verdict.findings)
+            return self.skipped(verdict.reasoning, findings=findings, usage=usage, fingerprint=self.fingerprint)
         value, passed = self.config.scored(score)
         turns = None
         extra = dict(verdict.extra)

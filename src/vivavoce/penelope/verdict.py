@@ -44,7 +44,8 @@ def decide(
     passed = False if state.guarded is not None or False in verdicts else None if None in verdicts else True
     if passed is True:
         return Verdict(status, achieved, passed, criteria)
-    blame, why = _blame(state, stop, evaluation, criteria, passed)
+    deciding = {name: evaluation[name] for name in (GOAL, CONTRACT, *guards) if name in evaluation}
+    blame, why = _blame(state, stop, deciding, criteria, passed)
     if passed is False and (root := root_of(evaluation.values())):
         why = f"{why.rstrip('.')}; it failed in {turn_label(root.turn)}: {root.what}"
     return Verdict(status, achieved, passed, criteria, blame, why)
@@ -66,7 +67,7 @@ def _status(state: TestState, stop: Stop, goal: MetricResult, achieved: bool) ->
 
 def _criteria(state: TestState, contract: MetricResult | None) -> Iterator[Criterion]:
     """Yield what the target must and must not do, as the contract was judged; nothing where it could not be."""
-    if contract is None or contract.state != "scored":
+    if contract is None or contract.state == "error":
         return
     rules = [(text, True) for text in state.context.must] + [(text, False) for text in state.context.must_not]
     if len(contract.findings) != len(rules):
@@ -77,9 +78,8 @@ def _criteria(state: TestState, contract: MetricResult | None) -> Iterator[Crite
 
 
 def _contract_verdict(criteria: Collection[Criterion]) -> bool | None:
-    """Say whether all rules were kept, None where they could not be judged or none had an occasion."""
-    verdicts = [criterion.met for criterion in criteria if criterion.met is not None]
-    return all(verdicts) if verdicts else None
+    """Say whether no rule was broken, None where they could not be judged; one without an occasion never is."""
+    return all(criterion.met is not False for criterion in criteria) if criteria else None
 
 
 def _guard_verdict(result: MetricResult) -> bool | None:
@@ -113,7 +113,8 @@ def _blame(
         if goal.state != "error":
             return "tester", stop.reason
     if passed is None:
-        broken = next((criterion for criterion in evaluation.values() if criterion.state == "error"), goal)
+        unscored = [result for result in evaluation.values() if result.state != "scored"]
+        broken = next((result for result in unscored if result.state == "error"), next(iter(unscored), goal))
         reason = broken.error.message if broken.error else broken.reasoning or "it could not be judged"
         return "judge", f"{broken.name or GOAL} could not be judged: {reason}"
     if broken_rules := [criterion for criterion in criteria if criterion.met is False]:

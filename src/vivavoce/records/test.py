@@ -180,9 +180,9 @@ class TestOutcome(BaseModel, Generic[AnyContext, AnyTurn, AnyScore, AnyTurnScore
     """What a test came to, in whatever types its context, its turns and its scores have.
 
     `goal_achieved` is the last judgement of the goal. `target_passed` follows from it: the goal was reached, or, where
-    the target should withstand it, was not; and all of `criteria` were kept and no guard failed. It is None where that
-    cannot be decided, or no target could have passed. `blame` names who caused a target not to pass, and `blame_reason`
-    why. `review` is what a judge said of the tester, where somebody asked.
+    the target should withstand it, was not; and none of `criteria` was broken and no guard failed. It is None where
+    that cannot be decided, or no target could have passed. `blame` names who caused a target not to pass, and
+    `blame_reason` why. `review` is what a judge said of the tester, where somebody asked.
     `coverage` is what a strategy that explores tried, and in which turns.
     `usage` is by role: tester, judge, target. Both kinds of outcome have `discarded` besides: earlier tries that the
     tester itself spoilt, whose usage is counted too.

@@ -101,6 +101,7 @@ def test_where_no_rule_had_an_occasion_there_is_no_verdict() -> None:
     result = judged(answer("no_occasion"), must_not=())
     assert (result.state, result.passed) == ("skipped", None)
     assert result.reason == "there was no occasion for any of the rules"
+    assert [finding.state for finding in result.findings] == ["skip"]
 
 
 def test_without_rules_it_is_skipped_and_silence_keeps_what_must_not_happen() -> None:
