@@ -104,6 +104,22 @@ def test_what_must_and_must_not_happen_stands_beside_what_the_judge_said_of_it()
     assert (found.target_passed, found.blame, found.blame_reason) == (False, "target", "must not: swear")
 
 
+@pytest.mark.parametrize(
+    "stop",
+    [
+        Stop("repetition", TestStatus.FAILURE, "the tester repeats", "tester"),
+        Stop("timeout", TestStatus.TIMEOUT, "late"),
+        Stop("cost", TestStatus.ABORTED, "spent"),
+    ],
+    ids=lambda stop: stop.condition,
+)
+def test_doing_what_must_not_be_done_is_the_target_s_fault_however_the_test_ended(stop: Stop) -> None:
+    test = state(("Hi", "Damn"), **RULES)
+    broken = verdict(UNMET, stop, test, contract=contract(True, False))
+    assert (broken.target_passed, broken.blame, broken.blame_reason) == (False, "target", "must not: swear")
+    assert verdict(UNMET, stop, test, contract=contract(False, True)).blame != "target"
+
+
 def test_every_rule_that_was_kept_lets_the_goal_decide() -> None:
     test = state(("Hi", "Hello"), **RULES)
     assert verdict(MET, REACHED, test, contract=contract(True, True)).target_passed is True

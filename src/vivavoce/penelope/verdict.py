@@ -102,6 +102,10 @@ def _blame(
     state: TestState, stop: Stop, evaluation: Mapping[str, MetricResult], criteria: list[Criterion], passed: bool | None
 ) -> tuple[Blame, str]:
     goal = evaluation[GOAL]
+    broken_rules = [criterion for criterion in criteria if criterion.met is False]
+    of_rules = "; ".join(criterion.sentence for criterion in broken_rules)
+    if any(not criterion.must for criterion in broken_rules):  # whatever the tester did, and however it ended
+        return "target", of_rules
     unjudged = passed is None and goal.state != "scored"
     if stop.blame is not None and goal.passed is not True and not (unjudged and stop.blame == "target"):
         return stop.blame, stop.reason
@@ -117,8 +121,8 @@ def _blame(
         broken = next((result for result in unscored if result.state == "error"), next(iter(unscored), goal))
         reason = broken.error.message if broken.error else broken.reasoning or "it could not be judged"
         return "judge", f"{broken.name or GOAL} could not be judged: {reason}"
-    if broken_rules := [criterion for criterion in criteria if criterion.met is False]:
-        return "target", "; ".join(criterion.sentence for criterion in broken_rules)
+    if broken_rules:
+        return "target", of_rules
     if (guard := state.guarded) is not None:
         return "target", f"the guard {guard.name} gave {guard.score}: {guard.reasoning or ''}"
     return "target", goal.reasoning or stop.reason
