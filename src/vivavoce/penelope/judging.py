@@ -281,6 +281,12 @@ async def _all_results(
         raise
 
 
+def note_unjudged(what: str, result: MetricResult) -> None:
+    """Log that a judge did not say what the words of the target leave open, so that they decide alone."""
+    why = result.error or result.reason or "no verdict"
+    log.warning("%s could not be judged, so its words alone decide: %s", what, _one_line(str(why)))
+
+
 def _one_line(text: str) -> str:
     return " ".join((shorten(safe(text), 300) or "").split())
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,7 +15,7 @@ from vivavoce.models.json_schema import mismatch
 from vivavoce.pacing.waiting import is_cancelled
 from vivavoce.penelope.checks.check import MessageCheck
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.judging import Judges
+from vivavoce.penelope.judging import Judges, note_unjudged
 from vivavoce.penelope.stopping import Stop, StoppingCondition, TesterLeftCondition, first_stop
 from vivavoce.penelope.strategies.history import refuses_in_words
 from vivavoce.penelope.strategies.strategy import Move, Strategy, heeds_refusals
@@ -31,8 +30,6 @@ from vivavoce.records import trajectory
 from vivavoce.records.failure import Failure, failure_of, shorten
 from vivavoce.records.test import SCRIPTED
 from vivavoce.records.usage import Usage, usage_of
-
-log = logging.getLogger("vivavoce")
 
 OnTurn = Callable[[Turn], object]
 """Called with each turn as it ends; what it returns is awaited where it can be."""
@@ -101,7 +98,7 @@ class TurnLoop:
         state.spend("judge", result.usage)
         if result.state != "scored":
             state.counts["refusal_not_judged"] += 1
-            log.warning("whether the target refused could not be judged, so its words alone decide: %s", result.error)
+            note_unjudged("whether the target refused", result)
             return
         state.turns[-1] = last.model_copy(update={"target_refused": result.raw})
 

@@ -163,8 +163,10 @@ async def test_where_no_judge_can_answer_the_words_decide_and_all_facts_are_name
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     about = state(RECHNUNG, facts=GERMAN)
-    said = await objected(DisclosureCheck(ScriptedModel([ModelFault("no route", kind="connection")])), BOTH, about)
+    fault = ModelFault("no \x1b[31mroute\nhere", kind="connection")
+    said = await objected(DisclosureCheck(ScriptedModel([fault])), BOTH, about)
     assert said is not None
     assert said.startswith("'customer number' and 'birthday' are told only when asked for")
     assert about.counts["disclosure_not_judged"] == 1
     assert "whether the target asked could not be judged" in caplog.text
+    assert "no route here" in caplog.text

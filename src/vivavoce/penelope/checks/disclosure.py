@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Awaitable, Collection, Mapping
 from functools import lru_cache
@@ -13,9 +12,7 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.asked_for import DETAILS, AskedFor
 from vivavoce.penelope.context import TestState
-from vivavoce.penelope.judging import metric_input_of
-
-log = logging.getLogger("vivavoce")
+from vivavoce.penelope.judging import metric_input_of, note_unjudged
 
 SHORTEST = 3
 """Characters from which a value is found with other spaces and hyphens in it."""
@@ -71,7 +68,7 @@ class DisclosureCheck:
                 known.update(result.extra[DETAILS])
             else:
                 state.counts["disclosure_not_judged"] += 1
-                log.warning("whether the target asked could not be judged, so its words alone decide: %s", result.error)
+                note_unjudged("whether the target asked", result)
         return _objection({fact: value for fact, value in told.items() if not known.get(fact, False)})
 
 
