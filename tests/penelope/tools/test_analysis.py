@@ -122,7 +122,7 @@ def test_an_argument_of_the_wrong_kind_and_a_missing_reply_are_told(
 ) -> None:
     assert make(None).execute(response_text=5).error == "response_text is a text, got a int"
     silent = make(None).begin(state()).execute()
-    assert silent.error == "the target has said nothing yet; give response_text"
+    assert silent.error == "the assistant has said nothing yet; give response_text"
     assert make(None).begin(state(turn("Hi", None))).execute().success
 
 

@@ -52,7 +52,7 @@ class VoiceCheck:
         for words in suspicious:
             if f" {_normalised(words)} " not in known:
                 line = " ".join(words.split())
-                return f"'{line}' is nothing that this user would write: say it as the user, and nothing of the test"
+                return f"'{line}' is nothing that this user would write: say it as the user would"
         return None
 
 

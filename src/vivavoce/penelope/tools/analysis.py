@@ -90,7 +90,7 @@ class AnalysisTool(Tool):
         if text is not None:
             return text_of("response_text", text)
         if self.state is None or not self.state.turns:
-            raise UsageError("the target has said nothing yet; give response_text")
+            raise UsageError("the assistant has said nothing yet; give response_text")
         return self.state.last_reply
 
     async def carry_out(self, plan: Callable[[], Plan[S]]) -> ToolResult:

@@ -70,7 +70,7 @@ class CheckFactsTool(AnalysisTool):
             "facts": {
                 "type": "array",
                 "items": {"type": "string"},
-                "description": "a sentence each; left out: the facts of the test",
+                "description": "a sentence each; left out: what the user knows",
             },
             "response_text": {"type": "string", "description": "left out: the latest answer"},
         },
