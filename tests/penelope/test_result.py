@@ -12,7 +12,7 @@ from vivavoce.messages import SystemMessage
 from vivavoce.metrics.result import MetricResult
 from vivavoce.penelope.judging import CONTRACT, GOAL
 from vivavoce.penelope.result import TestResult, dump_test, read_test
-from vivavoce.records.test import TestStatus
+from vivavoce.records.test import Criterion, TestStatus
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage
 
@@ -98,7 +98,9 @@ def test_a_result_is_the_same_after_json() -> None:
 
 
 def test_a_test_comes_back_from_what_its_trajectory_holds() -> None:
-    found = result(GOAL_MET, opening=[SystemMessage(content="Be kind.")], end_time=datetime.now(UTC))
+    criteria = [Criterion(text=f"o{met}", must=True, met=met) for met in (True, False, None)]
+    opening = [SystemMessage(content="Be kind.")]
+    found = result(GOAL_MET, opening=opening, end_time=datetime.now(UTC), criteria=criteria)
     found = found.model_copy(update={"discarded": [result()]})
     exchanges = [one.exchange for one in found.history]
     kept = dump_test(found)

@@ -125,7 +125,7 @@ class Criterion(BaseModel):
 
     text: str
     must: bool
-    met: bool | None
+    met: bool | None = None
     evidence: tuple[Evidence, ...] = ()
 
     @property
