@@ -35,8 +35,8 @@ def target_passed(case: Case) -> Score:
 def _grade(test: Test, passed: bool, why: str) -> Score:
     extra = test.model_dump(mode="json", include=_KEPT, exclude_none=True)
     if not passed and test.blame == "tester":
-        message = f"the tester made a mistake: {test.blame_reason or why}"
-        failure = Failure(blame="tester", kind=TESTER_ERROR, message=message)
+        mistake = test.blame_reason or why
+        failure = Failure(blame="tester", kind=TESTER_ERROR, message=f"the tester made a mistake: {mistake}")
         return failed(failure, extra=extra)
     if not passed and test.blame == "suite":
         return _undecided(test)
