@@ -36,7 +36,7 @@ def in_words(usage: Usage) -> str:
 
 def _known(usage: Mapping[str, Usage]) -> dict[str, Usage]:
     used = {role: usage[role] for role in (*_ORDER, *usage) if role in usage}
-    return {role: one for role, one in used.items() if one.calls or one.input_tokens or one.output_tokens}
+    return {role: one for role, one in used.items() if one.calls or one.input_tokens or one.output_tokens or one.cost}
 
 
 def _dollars(cost: float) -> str:

@@ -1,0 +1,18 @@
+"""What roles used, in words."""
+
+from __future__ import annotations
+
+from vivavoce.records.spending import by_role
+from vivavoce.records.usage import Usage
+
+
+def test_roles_stand_in_order_and_who_used_nothing_is_left_out() -> None:
+    asked = Usage(input_tokens=1200, output_tokens=30, calls=2)
+    used = {"graders": asked, "judge": Usage(), "target": asked.model_copy(update={"cost": 0.012}), "tester": asked}
+    tokens = "1,200 tokens in, 30 out"
+    assert by_role(used) == f"tester {tokens} · target {tokens}, $0.012 · graders {tokens}"
+    assert by_role({}) == ""
+
+
+def test_a_cost_without_tokens_is_no_nothing() -> None:
+    assert by_role({"target": Usage(cost=0.5)}) == "target 0 tokens in, 0 out, $0.50"
