@@ -155,7 +155,7 @@ def suite_with(**policy: str) -> Path:
 
 async def test_the_policy_of_a_suite_is_that_of_the_rows_without_one_also_when_they_are_graded_again() -> None:
     Path("bot.py").write_text(EXAMINER)
-    Path("policy.md").write_text(POLICY)
+    Path("policy.md").write_text(POLICY, encoding="utf-8-sig")
     run = run_suite(suite_with(policy_path="policy.md"))
     rows = {one.attempt.key.sample_id: json.loads(one.attempt.sample)["policy"] for one in run.outcomes()}
     assert rows == {"a": POLICY, "b": "Be kind."}

@@ -84,6 +84,11 @@ def test_a_rubric_comes_from_a_file_beside_the_dataset(tmp_path: Path) -> None:
     assert read({"input": "x", "policy_path": "dog.txt"}, base=tmp_path).policy == "Ein Hünd?"
 
 
+def test_the_mark_at_the_beginning_of_a_file_is_not_part_of_its_text(tmp_path: Path) -> None:
+    (tmp_path / "dog.txt").write_text("Be kind.", encoding="utf-8-sig")
+    assert read({"input": "x", "policy_path": "dog.txt"}, base=tmp_path).policy == "Be kind."
+
+
 def test_a_row_of_ragas_is_an_input_and_its_truth() -> None:
     row = {"user_input": "q", "reference": "a", "response": "r", "retrieved_contexts": ["c"], "rubrics": {"k": "v"}}
     rest = {"response": "r", "retrieved_contexts": ["c"], "rubrics": {"k": "v"}}

@@ -210,7 +210,7 @@ def _read_file(name: str, values: dict[str, Any], remaining: dict[str, Any], bas
     if not isinstance(path, str):
         raise ValueError(f"{name}: must be the path of a text file, got {path!r}")
     try:
-        values[field] = (base / path).read_text(encoding="utf-8")
+        values[field] = (base / path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{name}: '{path}' is not UTF-8") from error
     except OSError as error:

@@ -29,7 +29,7 @@ def policy_of(suite: Suite) -> str | None:
         return spec.policy
     where = ("dataset", "policy_path")
     try:
-        policy = (suite.base / spec.policy_path).read_text(encoding="utf-8")
+        policy = (suite.base / spec.policy_path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(suite.document.problem(where, f"'{spec.policy_path}' is not UTF-8")) from error
     except OSError as error:
