@@ -7,6 +7,7 @@ import pytest
 
 from vivavoce.metrics.judged.contract import ContractMetric
 from vivavoce.metrics.result import MetricResult
+from vivavoce.models.model import Request
 from vivavoce.testing import ScriptedModel
 
 CONVERSATION = [
@@ -117,6 +118,22 @@ def test_in_pieces_what_happened_once_happened() -> None:
     result = judge.evaluate(CONVERSATION, must=MUST, must_not=MUST_NOT)
     assert len(result.extra["pieces"]) == 2
     assert [finding.state for finding in result.findings] == ["pass", "fail"]
+    assert [finding.data["happened"] for finding in result.findings] == ["yes", "yes"]
+
+
+@pytest.mark.parametrize(("must", "must_not"), [(MUST, ()), ((), MUST_NOT)])
+def test_in_pieces_a_true_quote_for_one_answer_does_not_support_another(
+    must: Sequence[str], must_not: Sequence[str]
+) -> None:
+    def reply(request: Request) -> dict[str, Any]:
+        if "Done:" not in request.messages[-1].text:
+            return answer("yes", evidence="Your card number?")
+        rule = {"rule": 1, "evidence": ["Done: order 7 is cancelled."], "happened": "no"}
+        return {**answer("no"), "rules": [rule]}
+
+    judge = ContractMetric(ScriptedModel(reply), tokens=20, overlap=0)
+    result = judge.evaluate(CONVERSATION, must=must, must_not=must_not)
+    assert (result.state, result.failure and result.failure.kind) == ("error", "evidence")
 
 
 def test_the_rules_are_numbered_and_quoted() -> None:

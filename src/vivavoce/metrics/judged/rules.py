@@ -85,12 +85,18 @@ def rules_of(metric_input: MultiTurnEvaluationInput) -> list[tuple[str, str]]:
 
 
 def merged_rules(versions: Sequence[Finding]) -> Finding:
-    """Return one finding of those about the same rule in several pieces: what happened in one of them happened."""
+    """Return one finding of those about the same rule in several pieces: what happened in one of them happened.
+
+    The evidence is that of the pieces that decide; what another piece quotes for its own answer supports nothing.
+    """
     order: tuple[FindingState, ...] = ("fail", "pass") if versions[0].kind == PROHIBITION else ("pass", "fail")
     state = next((state for state in order if any(one.state == state for one in versions)), "skip")
     deciding = [one for one in versions if one.state == state]
-    turn = next((one.turn for one in deciding if one.turn is not None), None)
-    evidence = tuple(quote for one in versions for quote in one.evidence)
-    return versions[0].model_copy(
-        update={"verdict": deciding[0].verdict, "state": state, "turn": turn, "evidence": evidence}
-    )
+    update = {
+        "verdict": deciding[0].verdict,
+        "state": state,
+        "turn": next((one.turn for one in deciding if one.turn is not None), None),
+        "evidence": tuple(quote for one in deciding for quote in one.evidence),
+        "data": {**versions[0].data, **deciding[0].data},
+    }
+    return versions[0].model_copy(update=update)
