@@ -27,8 +27,8 @@ class FoundedMetric(JudgedMetric):
     """
 
     @abstractmethod
-    def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool:
-        """Say whether a verdict would pass with other findings."""
+    def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool | None:
+        """Say whether a verdict would pass with other findings, None where there would be none."""
 
     def conclude(self, verdict: Verdict) -> Verdict:
         """Return the verdict, unless it hangs on evidence that is nowhere in the conversation.

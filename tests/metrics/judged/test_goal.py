@@ -181,6 +181,28 @@ def test_what_must_not_happen_and_does_not_achieves_nothing(met: list[bool], kep
     assert judge.evaluate(CONVERSATION, goal=GOAL, must=("a", "b"), must_not=("c",)).score == score
 
 
+@pytest.mark.parametrize(
+    ("happened", "change", "score"),
+    [("no", "wanted", "skipped"), ("yes", "wanted", "not_achieved"), ("no", "not_wanted", "not_achieved")],
+)
+def test_without_an_occasion_for_an_outcome_what_was_spoilt_still_counts(
+    happened: str, change: str, score: str
+) -> None:
+    reply = ruled("no_occasion", happened, changes=verdict(change=change)["changes"])
+    judge = GoalAchievementJudge(model=ScriptedModel([reply]))
+    result = judge.evaluate(CONVERSATION, goal=GOAL, must=("a",), must_not=("c",))
+    assert score in (result.state, result.score)
+
+
+def test_what_was_spoilt_without_an_occasion_for_an_outcome_needs_evidence_too() -> None:
+    rules = [{**one, "evidence": ["Order 8 is cancelled."]} for one in ruled("no_occasion", "yes")["rules"]]
+    reply = ruled(rules=rules)
+    result = GoalAchievementJudge(ScriptedModel([reply, reply])).evaluate(
+        CONVERSATION, goal=GOAL, must=("a",), must_not=("c",)
+    )
+    assert (result.state, result.failure and result.failure.kind) == ("error", "evidence")
+
+
 def test_the_older_form_of_a_reply_cannot_hide_breaches() -> None:
     told: dict[str, Any] = {
         "reasoning": "Done.",

@@ -115,10 +115,10 @@ class ContractMetric(FoundedMetric):
         whole = merged(_kept(findings), verdicts, findings)
         return whole if whole.score is not None else replace(whole, reasoning=self.nothing)
 
-    def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool:
+    def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool | None:
         """Say whether all rules would be kept with other findings."""
         del verdict
-        return _kept(findings) is True
+        return _kept(findings)
 
 
 def _kept(findings: Sequence[Finding]) -> bool | None:

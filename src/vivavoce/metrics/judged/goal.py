@@ -170,10 +170,10 @@ class GoalAchievementJudge(FoundedMetric):
         )
         return self._levelled(whole)
 
-    def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool:
+    def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool | None:
         """Say whether the goal would be reached with other findings."""
         level = self._level_of(findings, verdict.extra.get("judge_level"))
-        return level is not None and level in self.passing_categories
+        return None if level is None else level in self.passing_categories
 
     def first_decides(self, metric_input: MultiTurnEvaluationInput) -> bool:
         """Say whether the outcomes have to be listed by the judge, which it does once."""
@@ -211,11 +211,11 @@ class GoalAchievementJudge(FoundedMetric):
         return replace(verdict, score=level, reasoning=reasoning, extra={**verdict.extra, **self._levels})
 
     def _level_of(self, findings: Sequence[Finding], judged: str | None) -> str | None:
-        """Return the level that findings come to, None where there was no occasion for any outcome."""
+        """Return the level that findings come to, None where no outcome had an occasion and nothing is spoilt."""
         outcomes = [one.state == "pass" for one in _of_kind(findings, CRITERION) if one.state != "skip"]
-        if not outcomes:
-            return None
         spoilt = any(one.state == "fail" for one in _of_kind(findings, PROHIBITION, CHANGE))
+        if not outcomes:
+            return self.categories[0] if spoilt else None
         return self.level(sum(outcomes) / len(outcomes), spoilt, judged)
 
     @property
