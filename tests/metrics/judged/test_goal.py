@@ -140,6 +140,17 @@ def test_in_pieces_the_outcomes_of_the_first_hold_for_all_and_one_that_shows_the
     assert '1. "cancelled"\n2. "refund told"\n' in judge.requests[1].messages[-1].text
 
 
+@pytest.mark.parametrize(("met", "later"), [(False, "yes"), (True, "no")])
+def test_in_pieces_what_was_to_be_refused_and_once_was_not_was_not_refused(met: bool, later: str) -> None:
+    refused = {**criterion("no refund", met), "kind": "refusal"}
+
+    def reply(request: Request) -> dict[str, Any]:
+        return fitting(request, ruled(later) if asked_of(request).rules else verdict(refused))
+
+    judge = GoalAchievementJudge(model=ScriptedModel(reply), tokens=20)
+    assert judge.evaluate(CONVERSATION, goal=GOAL).score == "not_achieved"
+
+
 @given(
     met=st.lists(st.booleans(), min_size=1, max_size=8),
     violated=st.booleans(),

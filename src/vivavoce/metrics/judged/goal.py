@@ -44,6 +44,8 @@ CHANGES: Mapping[str, tuple[str, FindingState]] = {
     "forbidden": ("forbidden by the policy", "fail"),
 }
 OUTCOMES = (CRITERION, PROHIBITION)
+REFUSAL = "refusal"
+"""The kind of an outcome that is met while something is not done."""
 
 
 class GoalAchievementJudge(FoundedMetric):
@@ -152,11 +154,14 @@ class GoalAchievementJudge(FoundedMetric):
         return self._levelled(verdict)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
-        """Return the verdict over all pieces: an outcome is met if one piece shows it, and nothing may be spoilt."""
+        """Return the verdict over all pieces: an outcome is met if one piece shows it, and nothing may be spoilt.
+
+        What was to be refused, and was not in one of them, was not refused.
+        """
         if any(not verdict.findings for verdict in verdicts):
             raise ValueError("a judge that lists no criteria cannot judge a conversation in pieces")
         outcomes = [
-            merged_rules(versions)
+            merged_rules(versions, once_failed=versions[0].data.get("kind") == REFUSAL)
             for versions in zip(*(_of_kind(verdict.findings, *OUTCOMES) for verdict in verdicts), strict=True)
         ]
         others = [one for verdict in verdicts for one in _of_kind(verdict.findings, CHANGE, BREACH)]

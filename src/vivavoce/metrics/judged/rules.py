@@ -84,12 +84,14 @@ def rules_of(metric_input: MultiTurnEvaluationInput) -> list[tuple[str, str]]:
     ]
 
 
-def merged_rules(versions: Sequence[Finding]) -> Finding:
+def merged_rules(versions: Sequence[Finding], once_failed: bool = False) -> Finding:
     """Return one finding of those about the same rule in several pieces: what happened in one of them happened.
 
-    The evidence is that of the pieces that decide; what another piece quotes for its own answer supports nothing.
+    With `once_failed` a failure in one of them is one of the whole, as for what must not happen. The evidence
+    is that of the pieces that decide; what another piece quotes for its own answer supports nothing.
     """
-    order: tuple[FindingState, ...] = ("fail", "pass") if versions[0].kind == PROHIBITION else ("pass", "fail")
+    once_failed = once_failed or versions[0].kind == PROHIBITION
+    order: tuple[FindingState, ...] = ("fail", "pass") if once_failed else ("pass", "fail")
     state = next((state for state in order if any(one.state == state for one in versions)), "skip")
     deciding = [one for one in versions if one.state == state]
     update = {
