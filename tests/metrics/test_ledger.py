@@ -81,6 +81,11 @@ def test_a_long_message_is_cut_and_a_hostile_one_stays_on_its_line() -> None:
         ("frobnicate", True),
         ("transfer_money", True),
         ("transfer_to_human_agents", False),
+        ("request_human_agent", False),
+        ("delete_agent", True),
+        ("get_agent", False),
+        ("order_status", False),
+        ("order_status_update", True),
     ],
 )
 def test_the_first_verb_of_a_tool_says_whether_it_may_change_something(name: str, changes: bool) -> None:

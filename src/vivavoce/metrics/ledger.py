@@ -25,7 +25,7 @@ READS = frozenset(
     """
     browse calculate check compare compute convert count describe display estimate exists explain fetch find get has
     help inspect is list load lookup look ping preview query quote read recall recommend retrieve search
-    see show status suggest summarize think translate validate verify view whoami
+    see show suggest summarize think translate validate verify view whoami
     """.split()  # noqa: SIM905
 )
 """Verbs in the name of a tool that only reads."""
@@ -42,6 +42,9 @@ WRITES = frozenset(
 
 HANDS_OVER = frozenset(("agent", "agents", "escalate", "handoff", "human", "humans", "operator", "supervisor"))
 """Words in the name of a tool that ends in somebody else's hands: it changes who talks, and no data."""
+
+ALTERS = frozenset(("cancel", "delete", "disable", "edit", "enable", "modify", "remove", "rename", "update"))
+"""Verbs whose object is changed itself, also where it is called an agent."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _FAILED = re.compile(r"[\s\[(]*(error|exception|failed|failure|traceback)\b", re.IGNORECASE)
@@ -106,11 +109,15 @@ def ledger(messages: Sequence[AnyMessage]) -> list[Act]:
 
 
 def may_change(name: str) -> bool:
-    """Say whether a tool of that name may change something: the first verb decides, and without one it may."""
+    """Say whether a tool of that name may change something.
+
+    The first verb decides. Without one it may, unless it hands over or is named after a status.
+    """
     words = [word.lower() for word in _WORD.findall(name)]
+    verb = next((word for word in words if word in WRITES or word in READS), None)
     if not HANDS_OVER.isdisjoint(words):
-        return False
-    return next((word in WRITES for word in words if word in WRITES or word in READS), True)
+        return verb in ALTERS
+    return "status" not in words if verb is None else verb in WRITES
 
 
 def fails(result: str) -> bool:
