@@ -47,7 +47,9 @@ ALTERS = frozenset(("cancel", "delete", "disable", "edit", "enable", "modify", "
 """Verbs whose object is changed itself, also where it is called an agent."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-_FAILED = re.compile(r"[\s\[(]*(error|exception|failed|failure|traceback)\b", re.IGNORECASE)
+_FAILED = re.compile(r"[\s\[(\"']*(error|exception|failed|failure|traceback)\b", re.IGNORECASE)
+_FAILED_DICT = re.compile(r"\s*\{\s*'error'\s*:(?!\s*(?:None|False|''|\"\"|\[\]|\{\}))", re.IGNORECASE)
+"""A dict with an error first, as Python prints it."""
 
 
 @dataclass(slots=True)
@@ -121,7 +123,7 @@ def may_change(name: str) -> bool:
 
 
 def fails(result: str) -> bool:
-    """Say whether the result of a call says that it failed: it begins so, or is JSON with an error in it."""
+    """Say whether the result of a call says that it failed: it begins so, or is an object with an error in it."""
     if _FAILED.match(result):
         return True
     if not result.lstrip().startswith("{"):
@@ -129,11 +131,17 @@ def fails(result: str) -> bool:
     try:
         found: object = json.loads(result)
     except (ValueError, RecursionError):
-        return False
+        return _FAILED_DICT.match(result) is not None
     if not isinstance(found, dict):
         return False
     fields = {str(key).lower(): value for key, value in cast("dict[object, object]", found).items()}
-    return bool(fields.get("error")) or fields.get("success") is False or fields.get("status") in ("error", "failed")
+    if fields.get("error") or fields.get("iserror") is True:
+        return True
+    return fields.get("success") is False or fields.get("ok") is False or _is_failure(fields.get("status"))
+
+
+def _is_failure(status: object) -> bool:
+    return isinstance(status, str) and status.lower() in ("error", "failed", "failure")
 
 
 def tools_visible(metric_input: MultiTurnEvaluationInput, written: Transcript) -> bool:
