@@ -298,7 +298,7 @@ def test_odd_characters_of_a_tester_reach_the_target_as_they_are(odd: str) -> No
         {"goal": "half \ud83d"},
         {"openings": ["half \ud83d"]},
         {"judging": judge({**verdict(True), "reasoning": "half \ud83d"})},
-        {"judging": judge({**verdict(True), "evidence": ["half \ud83d"]})},
+        {"judging": judge({**verdict(False), "evidence": ["half \ud83d"]})},
     ],
 )
 def test_half_a_surrogate_pair_is_replaced_where_a_result_becomes_text(given: dict[str, Any]) -> None:

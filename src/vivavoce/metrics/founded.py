@@ -13,7 +13,7 @@ from vivavoce.metrics.steps import Ask, Plan
 from vivavoce.metrics.verdict import Verdict
 from vivavoce.models.model import Model
 from vivavoce.records.failure import shorten
-from vivavoce.records.score import Finding
+from vivavoce.records.score import Evidence, Finding
 
 CRITERION, PROHIBITION = "criterion", "prohibition"
 """The kinds of findings: what has to happen, and what must not."""
@@ -46,10 +46,7 @@ class FoundedMetric(JudgedMetric):
         if self.passes(verdict, worst) == self.passes(verdict, best):
             return verdict
         first = doubtful[0]
-        quotes = [shorten(quote.text, 200) for quote in first.evidence]
-        support = f"a quote that is not in the conversation: {quotes[0]!r}" if quotes else "no evidence at all"
-        message = f"the verdict hangs on {support}; it is about {shorten(first.what, 200)!r}"
-        raise ModelFault(message, kind="evidence", evidence=verdict.reasoning)
+        raise hanging(first.evidence, repr(shorten(first.what, 200)), verdict.reasoning)
 
     def answers(self, reading: Reading, questions: Sequence[Question], judge: Model) -> Plan[Sequence[Answer]]:
         """Yield the questions; one whose answer rests on evidence that is not there is asked once more."""
@@ -63,6 +60,13 @@ class FoundedMetric(JudgedMetric):
         except ModelFault:  # whoever reads the answer next says so
             return None
         return answer.question.again if doubtful else None
+
+
+def hanging(evidence: Sequence[Evidence], about: str, reasoning: str) -> ModelFault:
+    """Return the error of a judge whose verdict hangs on evidence that is nowhere in the conversation."""
+    quotes = [shorten(quote.text, 200) for quote in evidence]
+    support = f"a quote that is not in the conversation: {quotes[0]!r}" if quotes else "no evidence at all"
+    return ModelFault(f"the verdict hangs on {support}; it is about {about}", kind="evidence", evidence=reasoning)
 
 
 def unfounded(finding: Finding) -> bool:

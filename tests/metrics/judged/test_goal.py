@@ -226,6 +226,15 @@ def test_the_older_form_of_a_reply_cannot_hide_breaches() -> None:
     assert (result.state, result.passed) == ("error", None)
 
 
+@pytest.mark.parametrize(
+    ("quotes", "state"), [(["No."], "error"), (["No.", "In five days."], "scored"), ([], "scored")]
+)
+def test_the_older_form_of_a_reply_cannot_pass_on_invented_quotes_alone(quotes: list[str], state: str) -> None:
+    level: dict[str, Any] = {"reasoning": "Done.", "achievement_level": "fully_achieved", "confidence": 1}
+    judge = GoalAchievementJudge(ScriptedModel([{**level, "evidence": quotes}]))
+    assert judge.evaluate(CONVERSATION, goal=GOAL).state == state
+
+
 @pytest.mark.parametrize("said", ["failed", "passed", "exceeded"])
 def test_where_everything_is_met_the_level_is_one_that_passes(said: str) -> None:
     levels = ["failed", "passed", "exceeded"]

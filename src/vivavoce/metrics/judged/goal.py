@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.founded import CRITERION, PROHIBITION, FoundedMetric
+from vivavoce.metrics.founded import CRITERION, PROHIBITION, FoundedMetric, hanging
 from vivavoce.metrics.judged.goal_reply import Asked, Change, Criterion, GoalReply, goal_reply
 from vivavoce.metrics.judged.rules import merged_rules, rule_findings, rules_of, rules_prompt, rules_task
 from vivavoce.metrics.judging import JudgingOptions, answered
@@ -65,7 +65,8 @@ class GoalAchievementJudge(FoundedMetric):
     An answer that rests on quotes that are not in the conversation is asked for once more. If whether the goal is
     reached still hangs on one, it is an error of the judge and no score.
 
-    A reply that has a level but no criteria counts as it is, so that a custom model may answer in that older form.
+    A reply that has a level but no criteria counts as it is, so that a custom model may answer in that older form;
+    where it passes on quotes none of which is in the conversation, it is an error of the judge too.
 
     Known failure: which outcomes a goal requires is the judge's reading of it; `must` leaves nothing to read. Which
     calls change something is told by the names of the tools.
@@ -174,6 +175,17 @@ class GoalAchievementJudge(FoundedMetric):
             turns=sum(verdict.turns for verdict in verdicts),
         )
         return self._levelled(whole)
+
+    def conclude(self, verdict: Verdict) -> Verdict:
+        """Return the verdict, unless it hangs on evidence that is nowhere in the conversation.
+
+        Raises:
+            ModelFault: it does.
+        """
+        quotes = verdict.evidence
+        if quotes and verdict.score in self.passing_categories and not any(quote.verified for quote in quotes):
+            raise hanging(quotes, "the goal", verdict.reasoning)
+        return super().conclude(verdict)
 
     def passes(self, verdict: Verdict, findings: Sequence[Finding]) -> bool | None:
         """Say whether the goal would be reached with other findings."""
