@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Unpack
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from vivavoce.errors import Blame, ModelFault
 from vivavoce.metrics.config import MetricConfig
@@ -16,6 +16,7 @@ from vivavoce.metrics.pieces import Piece
 from vivavoce.metrics.question import Answer, Question
 from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
+from vivavoce.metrics.shape import Shape
 from vivavoce.metrics.silence import score_of_silence
 from vivavoce.metrics.steps import Ask, Plan
 from vivavoce.metrics.transcript import Transcript
@@ -54,10 +55,8 @@ BLAME: Mapping[Whose, Blame] = {
 """Who is to blame for a mistake in a test: the tools are the target's, and the user is the tester."""
 
 
-class FailedStep(BaseModel):
+class FailedStep(Shape):
     """One step with a mistake."""
-
-    model_config = ConfigDict(extra="forbid")
 
     evidence: str
     what: str
@@ -65,10 +64,8 @@ class FailedStep(BaseModel):
     kind: Kind
 
 
-class FirstFailureReply(BaseModel):
+class FirstFailureReply(Shape):
     """What the judge answers; where nothing failed there is no step."""
-
-    model_config = ConfigDict(extra="forbid")
 
     reasoning: str
     root: FailedStep | None
