@@ -67,6 +67,11 @@ def answer(request: Request) -> dict[str, Any]:
     schema = dict(wire_schema(request.schema))
     assert allows_strict(schema)
     said = fitting(schema, schema.get("$defs", {}))
+    for criterion in said.get("criteria", ()):
+        criterion["kind"] = "fact"  # a change needs a call
+    count: int = getattr(request.schema, "asked", (0, 0))[1]
+    if count:
+        said["rules"] = [{**said["rules"][0], "rule": number} for number in range(1, count + 1)]
     expected: Any = getattr(request.schema, "expected", ())
     for name, key in (("checks", "item"), ("calls", "call")):
         if name in said and expected:

@@ -96,7 +96,7 @@ def test_a_judged_metric_yields_its_questions_and_asks_nobody_itself(
 
 def test_questions_to_a_judge_who_lists_the_outcomes_hang_on_the_first_answer() -> None:
     judge = GoalAchievementJudge(nobody(), scope="turn")
-    first, given = (Run(judge.plan_for(reading(3, must=must))).step for must in ((), ("It is cancelled",)))
+    first, given = (Run(judge.plan_for(reading(3, outcomes=known))).step for known in ((), ("It is cancelled",)))
     assert isinstance(first, Ask)
     assert isinstance(given, Ask)
     assert (first.leads, len(first.questions)) == (True, 1)

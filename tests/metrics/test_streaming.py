@@ -34,7 +34,7 @@ HARM: Mapping[str, Any] = {
     "confidence": 0.8,
 }
 DONE: Mapping[str, Any] = {
-    "criteria": [{"outcome": "done", "kind": "change", "evidence": ["Answer 0"], "met": True}],
+    "criteria": [{"outcome": "done", "kind": "fact", "evidence": ["Answer 0"], "met": True}],
     "breaches": [],
     "reasoning": "Done.",
     "achievement_level": "fully_achieved",
@@ -363,7 +363,7 @@ def test_malformed_messages_are_refused_and_change_nothing() -> None:
 
 def test_a_goal_is_judged_by_turns_where_its_outcomes_are_known_before() -> None:
     model = ScriptedModel(by_task)
-    stream = StreamingEvaluator([GoalAchievementJudge(model, scope="turn")], GOAL, must=["it is cancelled"])
+    stream = StreamingEvaluator([GoalAchievementJudge(model, scope="turn")], GOAL, outcomes=["it is cancelled"])
     stream.feed(*talk(2))
     assert stream.finish()["goal_achievement"].score == "fully_achieved"
     with pytest.raises(UsageError, match="goal_achievement cannot judge by turn while a conversation grows"):

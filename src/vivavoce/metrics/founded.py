@@ -18,6 +18,9 @@ from vivavoce.records.score import Evidence, Finding
 CRITERION, PROHIBITION = "criterion", "prohibition"
 """The kinds of findings: what has to happen, and what must not."""
 
+WITHOUT_CALL = "without_call"
+"""What marks, in the data of a finding, a change that is said to have been made and that no call can have made."""
+
 
 class FoundedMetric(JudgedMetric):
     """A metric whose findings say what happened, with evidence that is looked up.
@@ -46,7 +49,11 @@ class FoundedMetric(JudgedMetric):
         if self.passes(verdict, worst) == self.passes(verdict, best):
             return verdict
         first = doubtful[0]
-        raise hanging(first.evidence, repr(shorten(first.what, 200)), verdict.reasoning)
+        about = repr(shorten(first.what, 200))
+        if WITHOUT_CALL in first.data:
+            message = f"the verdict hangs on a change that no call made: {about}"
+            raise ModelFault(message, kind="evidence", evidence=verdict.reasoning)
+        raise hanging(first.evidence, about, verdict.reasoning)
 
     def answers(self, reading: Reading, questions: Sequence[Question], judge: Model) -> Plan[Sequence[Answer]]:
         """Yield the questions; one whose answer rests on evidence that is not there is asked once more."""
@@ -72,8 +79,10 @@ def hanging(evidence: Sequence[Evidence], about: str, reasoning: str) -> ModelFa
 def unfounded(finding: Finding) -> bool:
     """Say whether something is said to have happened on evidence of which nothing is in the conversation.
 
-    What must not have happened, and did, needs evidence in any case.
+    What must not have happened, and did, needs evidence in any case; a change, where calls are shown, a call.
     """
+    if finding.state == "pass" and WITHOUT_CALL in finding.data:
+        return True
     if finding.kind == PROHIBITION:
         claimed = finding.state == "fail"
     else:

@@ -50,7 +50,7 @@ class StreamingEvaluator:
 
     Raises:
         UsageError: a name is unknown, two metrics have the same, or one is made of others that judge by turns: these
-            would be paid for again with every turn. Or a goal is judged by turns without the outcomes in `must`.
+            would be paid for again with every turn. Or a goal is judged by turns without its `outcomes`.
     """
 
     @shows_options
@@ -305,7 +305,7 @@ def _track(metric: BaseMultiTurnMetric, every: int, metric_input: MultiTurnEvalu
         if metric.first_decides(metric_input):
             raise UsageError(
                 f"{metric.name} cannot judge by {manner.scope} while a conversation grows: the first one would "
-                "decide what is looked for in all; give the outcomes in must=, or judge the conversation"
+                "decide what is looked for in all; give outcomes=, or judge the conversation"
             )
         return _ByPiece(metric)
     for part in asking(metric):

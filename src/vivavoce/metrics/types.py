@@ -38,6 +38,8 @@ class Expected(TypedDict, total=False):
     """What the assistant has to go by; only judges see it."""
     reference: str | None
     """What should have come out."""
+    outcomes: Sequence[str]
+    """The outcomes that the goal requires, where they are known; else a judge lists them."""
     must: Sequence[str]
     """What has to happen."""
     must_not: Sequence[str]
@@ -53,10 +55,11 @@ class MultiTurnEvaluationInput(BaseModel):
 
     `goal` is what the user wanted; `instructions` how the conversation was to be led; `policy` the rules that the
     assistant works by, for judges alone; `context` anything else a metric may ask for by name, such as `role` or
-    `topics`. `reference` is what should have come out. `must` and `must_not` are what has to, and what must never,
-    happen. `turn_seconds` is how long the system under test took in each turn. `sample` is the row that it came of and
-    `submission` the part of it that an extractor picked; `state` is what the target remembered at the end, and `test`
-    what a tester left that led it. All four are None where nobody knows them.
+    `topics`. `reference` is what should have come out, `outcomes` what the goal requires, one by one. `must` and
+    `must_not` are what has to, and what must never, happen. `turn_seconds` is how long the system under test took in
+    each turn. `sample` is the row that it came of and `submission` the part of it that an extractor picked; `state` is
+    what the target remembered at the end, and `test` what a tester left that led it. All four are None where nobody
+    knows them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -67,6 +70,7 @@ class MultiTurnEvaluationInput(BaseModel):
     context: dict[str, Any] | None = None
     policy: str | None = None
     reference: str | None = None
+    outcomes: tuple[str, ...] = ()
     must: tuple[str, ...] = ()
     must_not: tuple[str, ...] = ()
     turn_seconds: tuple[float | None, ...] = ()

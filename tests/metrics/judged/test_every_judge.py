@@ -128,7 +128,7 @@ def test_a_verdict_that_is_none_is_an_error_and_never_a_score(
 @pytest.mark.parametrize("name", NAMES)
 def test_turn_by_turn_each_is_named_and_sees_those_before_it_alone(name: str) -> None:
     model = ScriptedModel(good)
-    result = judge(name, model, scope="turn").evaluate(CONVERSATION, goal="Learn it", must=("told",))
+    result = judge(name, model, scope="turn").evaluate(CONVERSATION, goal="Learn it", outcomes=("told",))
     assert result.state == "scored"
     asked = [request.messages[-1].text for request in model.requests]
     assert len(asked) == 3

@@ -53,6 +53,8 @@ def ruled(*happened: str, **more: Any) -> dict[str, Any]:
 
 BOTH = (criterion("cancelled", True, "c0"), criterion("refund told", True, "In five days."))
 ONE = (criterion("cancelled", True, "c0"), criterion("refund told", False))
+INVENTED = (criterion("cancelled", True, "c0"), criterion("refund told", True, "Your refund is on its way."))
+DENIED = (criterion("cancelled", True, "c0"), criterion("refund told", False))
 BREACH = [{"what": "cancelled order 8 too", "evidence": ["c5"]}]
 
 
@@ -91,7 +93,7 @@ def test_outcomes_that_are_given_keep_our_words_whatever_the_judge_calls_them() 
     reply = ruled("yes", "yes")
     judge = ScriptedModel([reply])
     result = GoalAchievementJudge(model=judge).evaluate(
-        CONVERSATION, goal=GOAL, must=("order 7 cancelled",), must_not=("order 8 cancelled",)
+        CONVERSATION, goal=GOAL, outcomes=("order 7 cancelled",), must_not=("order 8 cancelled",)
     )
     assert result.details["missing_criteria"] == ["order 8 cancelled"]
     asked = judge.requests[0].messages[-1].text
@@ -117,7 +119,7 @@ def test_outcomes_that_are_given_keep_our_words_whatever_the_judge_calls_them() 
 )
 def test_a_verdict_of_another_shape_is_an_error(wrong: dict[str, Any]) -> None:
     judge = GoalAchievementJudge(model=ScriptedModel([wrong]))
-    result = judge.evaluate(CONVERSATION, goal=GOAL, must=("one", "two"))
+    result = judge.evaluate(CONVERSATION, goal=GOAL, outcomes=("one", "two"))
     assert (result.score, result.state, result.passed) == ("error", "error", None)
 
 
@@ -189,7 +191,7 @@ def test_levels_that_make_no_sense_are_refused(categories: list[str], passing: s
 def test_what_must_not_happen_and_does_not_achieves_nothing(met: list[bool], kept: bool, score: str) -> None:
     reply = ruled(*("yes" if one else "no" for one in [*met, not kept]))
     judge = GoalAchievementJudge(model=ScriptedModel([reply]))
-    assert judge.evaluate(CONVERSATION, goal=GOAL, must=("a", "b"), must_not=("c",)).score == score
+    assert judge.evaluate(CONVERSATION, goal=GOAL, outcomes=("a", "b"), must_not=("c",)).score == score
 
 
 @pytest.mark.parametrize(
@@ -201,7 +203,7 @@ def test_without_an_occasion_for_an_outcome_what_was_spoilt_still_counts(
 ) -> None:
     reply = ruled("no_occasion", happened, changes=verdict(change=change)["changes"])
     judge = GoalAchievementJudge(model=ScriptedModel([reply]))
-    result = judge.evaluate(CONVERSATION, goal=GOAL, must=("a",), must_not=("c",))
+    result = judge.evaluate(CONVERSATION, goal=GOAL, outcomes=("a",), must_not=("c",))
     assert score in (result.state, result.score)
 
 
@@ -209,9 +211,42 @@ def test_what_was_spoilt_without_an_occasion_for_an_outcome_needs_evidence_too()
     rules = [{**one, "evidence": ["Order 8 is cancelled."]} for one in ruled("no_occasion", "yes")["rules"]]
     reply = ruled(rules=rules)
     result = GoalAchievementJudge(ScriptedModel([reply, reply])).evaluate(
-        CONVERSATION, goal=GOAL, must=("a",), must_not=("c",)
+        CONVERSATION, goal=GOAL, outcomes=("a",), must_not=("c",)
     )
     assert (result.state, result.failure and result.failure.kind) == ("error", "evidence")
+
+
+def test_rules_stand_beside_the_outcomes_of_the_goal_and_never_in_their_place() -> None:
+    asks: list[Any] = [{"rule": 1, "evidence": ["In five days."], "happened": "yes"}]
+    judge = ScriptedModel([{**verdict(*DENIED), "rules": asks}, {**verdict(*BOTH), "rules": asks}])
+    metric = GoalAchievementJudge(model=judge)
+    assert metric.evaluate(CONVERSATION, goal=GOAL, must=("say how long it takes",)).score == "partially_achieved"
+    assert metric.evaluate(CONVERSATION, goal=GOAL, must=("say how long it takes",)).score == "fully_achieved"
+    asked = judge.requests[0].messages[-1].text
+    assert "criteria:" in asked
+    assert '1. "say how long it takes"\n' in asked
+
+
+CLAIMED = [
+    {"role": "user", "content": "Cancel order 7, please."},
+    {"role": "assistant", "tool_calls": [{"id": "x", "name": "get_order", "arguments": {"order": 7}}]},
+    {"role": "tool", "tool_call_id": "x", "content": "open"},
+    {"role": "assistant", "tool_calls": [{"id": "y", "name": "cancel", "arguments": {"order": 7}}]},
+    {"role": "tool", "tool_call_id": "y", "content": "Error: closed"},
+    {"role": "assistant", "content": "Order 7 is cancelled."},
+]
+
+
+@pytest.mark.parametrize(("evidence", "state"), [("Order 7 is cancelled.", "error"), ("c1", "error"), ("c0", "scored")])
+def test_a_change_that_no_call_made_is_not_met_by_what_is_said_of_it(evidence: str, state: str) -> None:
+    change = {"outcome": "cancelled", "kind": "change", "evidence": [evidence], "met": True}
+    judge = ScriptedModel([{**verdict(change), "changes": []}] * 2)
+    result = GoalAchievementJudge(model=judge).evaluate(CLAIMED, goal=GOAL)
+    assert result.state == state
+    if state == "error":
+        assert len(judge.requests) == 2
+        assert result.failure is not None
+        assert result.failure.message == "the verdict hangs on a change that no call made: 'cancelled'"
 
 
 def test_the_older_form_of_a_reply_cannot_hide_breaches() -> None:
@@ -242,10 +277,6 @@ def test_where_everything_is_met_the_level_is_one_that_passes(said: str) -> None
         ScriptedModel([verdict(*BOTH, achievement_level=said)]), categories=levels, passing_categories="passed"
     )
     assert judge.evaluate(CONVERSATION, goal=GOAL).score == "passed"
-
-
-INVENTED = (criterion("cancelled", True, "c0"), criterion("refund told", True, "Your refund is on its way."))
-DENIED = (criterion("cancelled", True, "c0"), criterion("refund told", False))
 
 
 def test_an_outcome_that_is_met_on_an_invented_quote_is_asked_about_once_more() -> None:
@@ -349,7 +380,7 @@ async def test_pieces_are_asked_at_once_where_the_outcomes_are_known() -> None:
     meeting = asyncio.Barrier(2)
     judge = GoalAchievementJudge(Meeting(lambda request: fitting(request, ruled("yes"))), tokens=20)
     async with asyncio.timeout(10):
-        assert (await judge.aevaluate(CONVERSATION, GOAL, must=("cancelled",))).passed is True
+        assert (await judge.aevaluate(CONVERSATION, GOAL, outcomes=("cancelled",))).passed is True
 
 
 def test_an_answer_that_cannot_be_used_says_why_in_one_sentence() -> None:

@@ -90,8 +90,8 @@ class ContractMetric(FoundedMetric):
         del piece
         if not written.answered:
             return None
-        rules = rules_task(metric_input, tools_visible(metric_input, written))
-        return contract_reply(len(rules_of(metric_input))), {"rules": rules}
+        rules = rules_of(metric_input)
+        return contract_reply(len(rules)), {"rules": rules_task(rules, tools_visible(metric_input, written))}
 
     def unasked(self, metric_input: MultiTurnEvaluationInput) -> MetricResult:
         """Return the result for silence: nothing happened of what must, and nothing of what must not."""
@@ -102,8 +102,9 @@ class ContractMetric(FoundedMetric):
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return whether all rules are kept."""
         reply = question.parsed(answer, ContractReply)
-        check_rules(reply.rules, len(rules_of(question.metric_input)))
-        findings = list(rule_findings(question, reply.rules))
+        rules = rules_of(question.metric_input)
+        check_rules(reply.rules, len(rules))
+        findings = list(rule_findings(question, rules, reply.rules))
         kept = _kept(findings)
         reasoning = self.nothing if kept is None else reply.reasoning
         return Verdict(kept, reasoning, reply.confidence, findings, turns=question.piece.judged)

@@ -11,9 +11,9 @@ from pydantic import BaseModel
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import MetricConfig
-from vivavoce.metrics.founded import CRITERION, PROHIBITION, FoundedMetric, hanging
+from vivavoce.metrics.founded import CRITERION, PROHIBITION, WITHOUT_CALL, FoundedMetric, hanging
 from vivavoce.metrics.judged.goal_reply import Asked, Change, Criterion, GoalReply, goal_reply
-from vivavoce.metrics.judged.rules import merged_rules, rule_findings, rules_of, rules_prompt, rules_task
+from vivavoce.metrics.judged.rules import Rule, merged_rules, rule_findings, rules_of, rules_prompt, rules_task
 from vivavoce.metrics.judging import JudgingOptions, answered
 from vivavoce.metrics.ledger import Act, ledger, lines, tools_visible
 from vivavoce.metrics.pieces import Piece
@@ -51,9 +51,9 @@ REFUSAL = "refusal"
 class GoalAchievementJudge(FoundedMetric):
     """Judges whether a conversation reached its goal; the score is one of `categories`, given worst first.
 
-    The judge lists the outcomes that the goal requires and says of each whether it is met, with evidence; outcomes that
-    are given in `must`, and what may not happen, in `must_not`, it answers by their numbers. Beside the task stands a
-    ledger made by code: each call that may have changed something, its values, its result, and what the user said
+    The judge lists the outcomes that the goal requires and says of each whether it is met, with evidence; those that
+    are given in `outcomes`, and the rules in `must` and `must_not`, it answers by their numbers. Beside the task stands
+    a ledger made by code: each call that may have changed something, its values, its result, and what the user said
     before. Of each that succeeded the judge says whether it was wanted. Where the conversation has no tool calls, and
     `context["tools"]` names none, a plain statement of the assistant that something was done counts.
 
@@ -68,14 +68,14 @@ class GoalAchievementJudge(FoundedMetric):
     A reply that has a level but no criteria counts as it is, so that a custom model may answer in that older form;
     where it passes on quotes none of which is in the conversation, it is an error of the judge too.
 
-    Known failure: which outcomes a goal requires is the judge's reading of it; `must` leaves nothing to read. Which
+    Known failure: which outcomes a goal requires is the judge's reading of it; `outcomes` leave nothing to read. Which
     calls change something is told by the names of the tools.
     """
 
     template: ClassVar[str] = "judged/goal.jinja"
     version: ClassVar[str] = "3"
     needs: ClassVar[tuple[str, ...]] = ("goal",)
-    own_variables: ClassVar[frozenset[str]] = frozenset(("levels", "acts", "visible", "changes", "rules"))
+    own_variables: ClassVar[frozenset[str]] = frozenset(("levels", "acts", "visible", "changes", "rules", "listing"))
     nothing: ClassVar[str] = "there was no occasion for any of the outcomes"
 
     def __init__(
@@ -117,12 +117,15 @@ class GoalAchievementJudge(FoundedMetric):
         acts = [act for act in ledger(metric_input.messages) if act.turn in judged] if visible else list[Act]()
         changed = tuple(act.reference for act in acts if not act.failed)
         levels = self._asked_levels
-        asked = Asked(changed, len(rules_of(metric_input)), not metric_input.must, tuple(self.categories), bool(levels))
+        rules = _rules(metric_input)
+        listing = self.first_decides(metric_input)
+        asked = Asked(changed, len(rules), listing, tuple(self.categories), bool(levels), visible)
         own = {
             "acts": [Wording(line) for line in lines(acts)],
             "visible": visible,
             "changes": Wording(", ".join(changed)) if changed else None,
-            "rules": rules_task(metric_input, visible),
+            "rules": rules_task(rules, visible),
+            "listing": listing,
             "levels": levels,
         }
         return goal_reply(asked), own
@@ -144,10 +147,11 @@ class GoalAchievementJudge(FoundedMetric):
                 reply.achievement_level, reply.reasoning, reply.confidence, evidence=evidence, extra=extra, turns=turns
             )
         breaches = [question.finding(BREACH, one.what, "broken", "partial", one.evidence) for one in reply.breaches]
+        acts = {act.reference: act for act in ledger(question.metric_input.messages)}
         findings = [
-            *(_outcome(question, one) for one in reply.criteria),
-            *rule_findings(question, reply.rules),
-            *_changes(question, reply.changes),
+            *(_outcome(acts, question, one, reply.asked) for one in reply.criteria),
+            *rule_findings(question, _rules(question.metric_input), reply.rules),
+            *_changes(acts, question, reply.changes),
             *breaches,
         ]
         judge_level = {"judge_level": reply.achievement_level} if self._asked_levels else {}
@@ -194,7 +198,7 @@ class GoalAchievementJudge(FoundedMetric):
 
     def first_decides(self, metric_input: MultiTurnEvaluationInput) -> bool:
         """Say whether the outcomes have to be listed by the judge, which it does once."""
-        return not metric_input.must
+        return not metric_input.outcomes
 
     def answers(self, reading: Reading, questions: Sequence[Question], judge: Model) -> Plan[Sequence[Answer]]:
         """Yield the questions; where the judge has to list the outcomes, those that it lists first hold for all."""
@@ -203,9 +207,9 @@ class GoalAchievementJudge(FoundedMetric):
         (first,) = yield Ask(judge, questions[:1], self.again, leads=True)
         try:
             if first.reply.parsed is not None:
-                listed = tuple(one.what for one in _of_kind(self.verdict(first).findings, CRITERION))
+                listed = tuple(one.what for one in self.verdict(first).findings if "kind" in one.data)
                 if listed:
-                    questions = self.questions(reading.knowing(must=listed))
+                    questions = self.questions(reading.knowing(outcomes=listed))
             return [first, *(yield Ask(judge, questions[1:], self.again))]
         except Exception as error:
             charge(error, first.usage)
@@ -245,13 +249,24 @@ class GoalAchievementJudge(FoundedMetric):
         return {"categories": self.categories, "passing_categories": self.passing_categories}
 
 
-def _outcome(question: Question, one: Criterion) -> Finding:
+def _rules(metric_input: MultiTurnEvaluationInput) -> list[Rule]:
+    """Return what is asked by numbers: the outcomes, where they are known, and the rules."""
+    return [*((outcome, CRITERION) for outcome in metric_input.outcomes), *rules_of(metric_input)]
+
+
+def _outcome(acts: Mapping[str, Act], question: Question, one: Criterion, asked: Asked) -> Finding:
+    """Return the finding about an outcome; a change that no call can have made is not shown by what is said of it."""
     verdict, state = ("met", "pass") if one.met else ("not met", "fail")
-    return question.finding(CRITERION, one.outcome, verdict, state, one.evidence, data={"kind": one.kind})
+    found = question.finding(CRITERION, one.outcome, verdict, state, one.evidence, data={"kind": one.kind})
+    if one.kind != CHANGE or not one.met or not asked.visible or asked.calls:
+        return found
+    calls = [quote for quote in found.evidence if quote.kind == "call" and quote.verified]
+    if any(quote.text not in acts or not acts[quote.text].failed for quote in calls):
+        return found
+    return found.model_copy(update={"data": {**found.data, WITHOUT_CALL: True}})
 
 
-def _changes(question: Question, changes: Sequence[Change]) -> Iterator[Finding]:
-    acts = {act.reference: act for act in ledger(question.metric_input.messages)} if changes else {}
+def _changes(acts: Mapping[str, Act], question: Question, changes: Sequence[Change]) -> Iterator[Finding]:
     for one in changes:
         verdict, state = CHANGES[one.verdict]
         act = acts[one.call]

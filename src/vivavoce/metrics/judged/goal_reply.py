@@ -12,13 +12,17 @@ from vivavoce.metrics.shape import Shape
 
 
 class Asked(NamedTuple):
-    """What one question asks: about which calls and how many rules, whether for outcomes, and for one of the levels."""
+    """What one question asks: about which calls and how many rules, whether for outcomes, and for one of the levels.
+
+    `visible` says whether the calls of the conversation are shown.
+    """
 
     calls: tuple[str, ...]
     rules: int
     criteria: bool
     levels: tuple[str, ...]
     level: bool
+    visible: bool = True
 
 
 class Criterion(Shape):

@@ -42,9 +42,13 @@ def rules_prompt() -> Prompt:
     return read_prompt("judged/rules.jinja", frozenset(("rules", "visible")), None, {})
 
 
-def rules_task(metric_input: MultiTurnEvaluationInput, visible: bool) -> Wording | None:
-    """Return the task about the rules of a conversation, None where it has none; `visible` says whether calls are."""
-    rules = [rule for rule, _ in rules_of(metric_input)]
+Rule = tuple[str, str]
+"""A rule with its kind."""
+
+
+def rules_task(listed: Sequence[Rule], visible: bool) -> Wording | None:
+    """Return the task about rules, None where there are none; `visible` says whether calls are."""
+    rules = [rule for rule, _ in listed]
     return Wording(rules_prompt().render({"rules": rules, "visible": visible}).rstrip()) if rules else None
 
 
@@ -68,15 +72,15 @@ def check_rules(answers: Sequence[RuleAnswer], count: int) -> None:
         raise ValueError(f"{asked}; got {', '.join(map(str, numbers)) or 'none'}")
 
 
-def rule_findings(question: Question, answers: Sequence[RuleAnswer]) -> Iterator[Finding]:
+def rule_findings(question: Question, rules: Sequence[Rule], answers: Sequence[RuleAnswer]) -> Iterator[Finding]:
     """Yield a finding for each rule, in the order and the words in which the rules were given."""
     ordered = sorted(answers, key=lambda answer: answer.rule)
-    for (rule, kind), answer in zip(rules_of(question.metric_input), ordered, strict=True):
+    for (rule, kind), answer in zip(rules, ordered, strict=True):
         verdict, state = (HAPPENED if kind == CRITERION else AVOIDED)[answer.happened]
         yield question.finding(kind, rule, verdict, state, answer.evidence, data={"happened": answer.happened})
 
 
-def rules_of(metric_input: MultiTurnEvaluationInput) -> list[tuple[str, str]]:
+def rules_of(metric_input: MultiTurnEvaluationInput) -> list[Rule]:
     """Return the rules of a conversation with their kinds: what has to happen, then what must not."""
     return [
         *((rule, CRITERION) for rule in metric_input.must),

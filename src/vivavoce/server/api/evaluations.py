@@ -45,6 +45,7 @@ class ConversationToJudge(Judged):
     ground_truth: JsonScalar | dict[str, Any] | list[Any] = None
     reference: str | None = None
     reference_tool_calls: list[ToolCall] | list[list[ToolCall] | None] | None = None
+    outcomes: list[str] = Field(default_factory=list)
     must: list[str] = Field(default_factory=list)
     must_not: list[str] = Field(default_factory=list)
     rubric: str | None = None
@@ -81,7 +82,7 @@ async def evaluate(request: Request, body: ConversationToJudge) -> Response:
     """Measure a conversation with several metrics; a metric that breaks is an error, and the others go on."""
     check_metrics(body.metrics)
     judge = request.app.state.policy.judge(body.judge)
-    known = metric_input(body.sample(), body.messages, body.turn_seconds)
+    known = metric_input(body.sample(), body.messages, body.turn_seconds, outcomes=tuple(body.outcomes))
     return await _report(request, lambda: wait_for(evaluate_input(known, as_named(body.metrics), judge, close=True)))
 
 
