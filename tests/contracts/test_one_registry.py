@@ -52,6 +52,7 @@ ROWS: list[dict[str, Any]] = [
 CONFIG: Mapping[str, dict[str, Any]] = {
     "aspect_critic": {"definition": "It is polite."},
     "guidelines": {"guidelines": ["Be kind."]},
+    "rule": {"each": {"call": "look_up"}, "only_after": [{"user_says": "order"}]},
     "rubrics_score": {"rubrics": {"score1_description": "bad", "score2_description": "good"}},
     "simple_criteria": {"criteria": "How kind is it?"},
     "topic_adherence": {"topics": ["orders"]},

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from vivavoce.metrics.exact.response_length import ResponseLengthMetric as ResponseLengthMetric
     from vivavoce.metrics.exact.response_time import ConversationDurationMetric as ConversationDurationMetric
     from vivavoce.metrics.exact.response_time import ResponseTimeMetric as ResponseTimeMetric
+    from vivavoce.metrics.exact.rule import RuleMetric as RuleMetric
     from vivavoce.metrics.exact.semantic_retention import SemanticRetentionMetric as SemanticRetentionMetric
     from vivavoce.metrics.exact.sentiment import SentimentLexiconMetric as SentimentLexiconMetric
     from vivavoce.metrics.exact.sentiment import SentimentTrendMetric as SentimentTrendMetric
@@ -125,6 +126,7 @@ _EXPORTS = {
     "ResponseTimeMetric": "exact.response_time",
     "RoleAdherenceMetric": "judged.role_adherence",
     "RubricsScore": "judged.rubrics_score",
+    "RuleMetric": "exact.rule",
     "SafetyMetric": "judged.safety",
     "SemanticRetentionMetric": "exact.semantic_retention",
     "SentimentLexiconMetric": "exact.sentiment",
@@ -196,6 +198,7 @@ __all__ = [
     "ResponseTimeMetric",
     "RoleAdherenceMetric",
     "RubricsScore",
+    "RuleMetric",
     "SafetyMetric",
     "SemanticRetentionMetric",
     "SentimentLexiconMetric",

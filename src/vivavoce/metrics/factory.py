@@ -49,6 +49,7 @@ _EXACT = {
     "conversation_duration": "response_time:ConversationDurationMetric",
     "repetition": "repetition:RepetitionMetric",
     "refusal": "refusal:RefusalMetric",
+    "rule": "rule:RuleMetric",
     "personal_data": "personal_data:PersonalDataMetric",
     "profanity_terms": "profanity_terms:ProfanityTermsMetric",
     "sentiment_lexicon": "sentiment:SentimentLexiconMetric",

@@ -22,7 +22,7 @@ from vivavoce.metrics.result import About, MetricResult
 from vivavoce.metrics.steps import Plan
 from vivavoce.metrics.stepwise import StepwiseMetric
 from vivavoce.metrics.types import MultiTurnEvaluationInput
-from vivavoce.records.score import Evidence, Score
+from vivavoce.records.score import Evidence, Finding, Score
 from vivavoce.user_code import source_of
 
 
@@ -77,6 +77,7 @@ class Measured:
     reasoning: str
     evidence: Sequence[Evidence] = ()
     details: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    findings: Sequence[Finding] = ()
 
 
 class ExactMetric(StepwiseMetric):
@@ -160,6 +161,7 @@ class ExactMetric(StepwiseMetric):
             raw=whole.score,
             passed=passed,
             reason=whole.reasoning,
+            findings=tuple(whole.findings),
             other_evidence=tuple(whole.evidence),
             turns=turns,
             extra=dict(whole.details),
@@ -181,6 +183,7 @@ class ExactMetric(StepwiseMetric):
             raw=measured.score,
             passed=passed,
             reason=reason,
+            findings=tuple(measured.findings),
             other_evidence=evidence,
         )
 
@@ -190,5 +193,7 @@ def _merged(measured: Sequence[Measured]) -> Measured:
     if not scores:
         return Measured(None, measured[0].reasoning)
     evidence = list(dict.fromkeys(quote for part in measured for quote in part.evidence))
+    findings = [finding for part in measured for finding in part.findings]
     mean = sum(scores) / len(scores)
-    return Measured(mean, f"mean of {len(scores)} parts, from {min(scores):g} to {max(scores):g}", evidence)
+    reason = f"mean of {len(scores)} parts, from {min(scores):g} to {max(scores):g}"
+    return Measured(mean, reason, evidence, findings=findings)

@@ -1,0 +1,110 @@
+"""`RuleMetric`: does a rule about calls and words hold across the turns?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
+
+from vivavoce.expressions import expression
+from vivavoce.metrics.config import MetricConfig
+from vivavoce.metrics.exact.speakers import Utterance
+from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
+from vivavoce.metrics.result import Evidence
+from vivavoce.metrics.rules.breaks import Break, check
+from vivavoce.metrics.rules.event import Event
+from vivavoce.metrics.rules.moments import Moment, moments
+from vivavoce.metrics.rules.rule import read_rule
+from vivavoce.records.counting import turn_label
+from vivavoce.records.score import Finding
+
+Written = Event | Mapping[str, Any]
+"""An event as it is written, such as `{"call": "refund_order"}`."""
+_SHOWN = 3
+"""Breaks that the reason tells; the findings have all."""
+
+
+class RuleMetric(ExactMetric):
+    """Says whether a rule holds: what comes before, after, never, always, or at most so many times.
+
+    A rule begins with `each` (an event that comes `only_after` others or is `followed_by` others), `never` (an event,
+    or one that never comes `after` another), `always` (an event that every conversation has) or `at_most` (so many
+    `of` an event). Events are calls of tools, by name and arguments, and words of the user, the assistant or a tool.
+    Each break is a finding with its turn; its `data["message"]` is the index of the message from 0. A rule without an
+    occasion is skipped: `each` where the event does not happen, `never … after` where the other does not. True when
+    nothing breaks the rule. Known failures: words are found by expressions, so that "yes, but" is a yes; arguments that
+    are not a JSON object never match; calls made in one message are neither before nor after each other.
+    """
+
+    def __init__(
+        self,
+        *,
+        each: Written | None = None,
+        only_after: Sequence[Written] | None = None,
+        followed_by: Sequence[Written] | None = None,
+        never: Written | None = None,
+        after: Written | None = None,
+        always: Written | None = None,
+        at_most: int | None = None,
+        of: Written | None = None,
+        **options: Unpack[MeasuringOptions],
+    ) -> None:
+        config = MetricConfig(
+            class_name=type(self).__name__, name="rule", description="Does the rule hold?", score_type="binary"
+        )
+        super().__init__(config, **options)
+        beginning = {"each": each, "never": never, "always": always, "at_most": at_most}
+        beside = {"only_after": only_after, "followed_by": followed_by, "after": after, "of": of}
+        self.rule = read_rule({**beginning, **beside})
+
+    @property
+    def parameters(self) -> Mapping[str, object]:
+        """The rule."""
+        return self.rule.model_dump(mode="json", exclude_defaults=True)
+
+    def measure(self, part: Part) -> Measured:
+        """Look for breaks of the rule."""
+        last = part.first + len(part.turns) - 1
+        among = [
+            one
+            for one in moments(part.metric_input.messages)
+            if (part.first <= one.turn <= last if one.turn is not None else part.opening)
+        ]
+        checked = check(self.rule, among)
+        if not checked.occasions:
+            return Measured(None, f"the rule has no occasion: {checked.missing}")
+        found = [self._finding(one) for one in checked.breaks]
+        return Measured(not found, _reason(checked.breaks), findings=found)
+
+    def _finding(self, one: Break) -> Finding:
+        moment = one.moment
+        if moment is None:
+            return Finding(kind="rule", what=one.what, verdict="broken", state="fail")
+        return Finding(
+            kind="rule",
+            what=one.what,
+            verdict="broken",
+            state="fail",
+            turn=moment.turn,
+            evidence=(self._evidence(moment),),
+            data={"message": moment.message},
+        )
+
+    def _evidence(self, moment: Moment) -> Evidence:
+        """Return the call, or the words that are what the rule is about."""
+        if moment.call is not None:
+            return Evidence(text=moment.reference, kind="call", turn=moment.turn, verified=True)
+        event = self.rule.each or self.rule.never or self.rule.of
+        assert event is not None
+        found = expression(event.words).matches(moment.text)[0]
+        return Utterance(moment.turn, found or moment.text).quote()
+
+
+def _reason(breaks: Sequence[Break]) -> str:
+    if not breaks:
+        return "the rule holds"
+    told = "; ".join(_placed(one) for one in breaks[:_SHOWN])
+    return told if len(breaks) <= _SHOWN else f"{told}; and {len(breaks) - _SHOWN} more"
+
+
+def _placed(one: Break) -> str:
+    return one.what if one.moment is None else f"{turn_label(one.moment.turn)}: {one.what}"

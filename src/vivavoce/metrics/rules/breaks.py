@@ -1,0 +1,112 @@
+"""Where a conversation breaks a rule."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from vivavoce.metrics.rules.event import Event
+from vivavoce.metrics.rules.moments import Moment
+from vivavoce.metrics.rules.rule import Rule
+from vivavoce.metrics.rules.sameness import identity
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """How a rule is broken, in a sentence, and the moment that breaks it; None where something never happens."""
+
+    what: str
+    moment: Moment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """How often a rule had to hold, its breaks in the order of the conversation, and which occasion was missing."""
+
+    occasions: int
+    breaks: Sequence[Break]
+    missing: str = ""
+
+
+def check(rule: Rule, moments: Sequence[Moment]) -> Checked:
+    """Return where the moments of a conversation break a rule.
+
+    Raises:
+        GraderFault: an expression takes too long on a message.
+    """
+    if rule.each is not None:
+        return _each(rule, rule.each, moments)
+    if rule.never is not None:
+        return _never(rule.never, rule.after, moments)
+    if rule.always is not None:
+        happened = bool(_found(rule.always, moments))
+        return Checked(1, [] if happened else [Break(f"no {rule.always.phrase} in the conversation")])
+    assert rule.at_most is not None
+    assert rule.of is not None
+    return Checked(1, list(_too_many(rule.at_most, rule.of, moments)))
+
+
+def _found(event: Event, moments: Sequence[Moment]) -> list[Moment]:
+    return [moment for moment in moments if event.happens_in(moment)]
+
+
+def _each(rule: Rule, each: Event, moments: Sequence[Moment]) -> Checked:
+    heads = _found(each, moments)
+    if not heads:
+        return Checked(0, [], f"no {each.phrase}")
+    wanted = [
+        *((event, _found(event, moments)[::-1], _is_before, "before") for event in rule.only_after),  # nearest first
+        *((event, _found(event, moments), _is_after, "after") for event in rule.followed_by),
+    ]
+    breaks = [
+        Break(f"{head.line}: no {event.phrase} {side} it{event.reach}", head)
+        for head in heads
+        for event, found, lies, side in wanted
+        if not _any(event, found, lies, head)
+    ]
+    return Checked(len(heads), breaks)
+
+
+def _never(never: Event, after: Event | None, moments: Sequence[Moment]) -> Checked:
+    heads = _found(never, moments)
+    if after is None:
+        return Checked(1, [Break(f"{head.line}: this must never happen", head) for head in heads])
+    found = _found(after, moments)
+    if not found:
+        return Checked(0, [], f"no {after.phrase}")
+    breaks = [
+        Break(f"{head.line}: this must never come after a {after.phrase}{after.reach}", head)
+        for head in heads
+        if _any(after, found, _is_before, head)
+    ]
+    return Checked(1, breaks)
+
+
+def _too_many(most: int, event: Event, moments: Sequence[Moment]) -> Iterator[Break]:
+    counted = defaultdict[tuple[str | None, ...], list[Moment]](list)
+    for moment in _found(event, moments):
+        counted[_values(event, moment)].append(moment)
+        group = counted[_values(event, moment)]
+        near = [one for one in group if event.within_turns is None or one.turns_from(moment) <= event.within_turns]
+        if len(near) > most:
+            allowed = f"at most {most} may happen{event.sameness}{event.reach}"
+            yield Break(f"{moment.line}: this is number {len(near)}, and {allowed}", moment)
+
+
+def _values(event: Event, moment: Moment) -> tuple[str | None, ...]:
+    """Return the values by which events are counted apart; an argument that is not there is a value of its own."""
+    args = moment.args or {}
+    return tuple(identity(args[name]) if name in args else None for name in event.same or ())
+
+
+def _any(event: Event, found: Sequence[Moment], lies: Callable[[Moment, Moment], bool], head: Moment) -> bool:
+    return any(lies(one, head) and event.belongs_to(one, head) for one in found)
+
+
+def _is_before(one: Moment, head: Moment) -> bool:
+    return one.before(head)
+
+
+def _is_after(one: Moment, head: Moment) -> bool:
+    return head.before(one)

@@ -1,0 +1,212 @@
+"""`Event`: what a rule is about, as people write it, such as `{call: refund_order, where: {amount: {above: 100}}}`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from math import inf
+from typing import Annotated, Any, Literal, Self, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+
+from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.expressions import expression
+from vivavoce.metrics.exact.arguments import show
+from vivavoce.metrics.exact.matchers import typed_equal
+from vivavoce.metrics.ledger import fails
+from vivavoce.metrics.rules.moments import Moment, Speaker
+from vivavoce.metrics.rules.sameness import alike, mentions
+
+_WORDS: Mapping[str, Speaker] = {"user_says": "user", "assistant_says": "assistant", "tool_says": "tool"}
+_CONDITIONS = ("regex", "above", "below")
+
+
+def _expression(value: object) -> object:
+    if isinstance(value, str):
+        try:
+            matches_nothing = expression(value).found_in("")
+        except UsageError as error:
+            raise ValueError(str(error)) from error
+        if matches_nothing:
+            raise ValueError(
+                f"/{value}/ matches an empty text too; write an expression that needs at least one character"
+            )
+    return value
+
+
+def _tools(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+def _pairs(value: object) -> object:
+    names = cast("list[object]", value) if isinstance(value, list) else [value]
+    return {name: name for name in names} if all(isinstance(name, str) for name in names) else cast("object", value)
+
+
+def _conditions(value: object) -> object:
+    for name, wanted in cast("Mapping[str, object]", value if isinstance(value, Mapping) else {}).items():
+        _check_condition(name, wanted)
+    return cast("object", value)
+
+
+def _check_condition(name: str, wanted: object) -> None:
+    if wanted is None:
+        raise ValueError(f"{name} needs a value, or one of {', '.join(_CONDITIONS)}")
+    if not isinstance(wanted, Mapping):
+        return
+    conditions = cast("Mapping[str, object]", wanted)
+    if not conditions:
+        raise ValueError(f"{name} needs a value, or one of {', '.join(_CONDITIONS)}")
+    for condition, value in conditions.items():
+        if condition not in _CONDITIONS:
+            raise ValueError(f"{name}: no condition '{condition}'{did_you_mean(condition, _CONDITIONS)}")
+        if condition == "regex":
+            if not isinstance(value, str):
+                raise ValueError(f"{name}: regex needs a text, got {value!r}")
+            _expression(value)
+        elif not _is_number(value):
+            raise ValueError(f"{name}: {condition} needs a number, got {value!r}")
+    above, below = cast("float", conditions.get("above", -inf)), cast("float", conditions.get("below", inf))
+    if above >= below:
+        raise ValueError(f"{name}: no number is above {above:g} and below {below:g}")
+
+
+def _is_number(value: object) -> Any:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_ONE_OR_MORE: dict[str, Any] = {
+    "anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
+}
+_SAME: dict[str, Any] = {
+    "anyOf": [*_ONE_OR_MORE["anyOf"], {"type": "object", "additionalProperties": {"type": "string"}}]
+}
+Name = Annotated[str, Field(min_length=1)]
+Tools = Annotated[list[Name], Field(min_length=1), BeforeValidator(_tools), WithJsonSchema(_ONE_OR_MORE)]
+Pairs = Annotated[dict[Name, Name], Field(min_length=1), BeforeValidator(_pairs), WithJsonSchema(_SAME)]
+Regex = Annotated[str, BeforeValidator(_expression)]
+
+
+class Event(BaseModel):
+    """Something that happens in a conversation: a call of a tool, or a message of the user, the assistant or a tool.
+
+    `call` is the name of a tool or a list of names, in which `*` stands for any letters. `where` says what arguments
+    of the call are: a value, or `regex` (the whole text), `above` and `below`. `outcome` is that of its result. The
+    words of a message are what an expression finds anywhere in them. `same` names arguments with the value that they
+    have in the call that the rule is about, `{order_id: order}` where they are called otherwise; a message has the
+    same when it mentions the value. `within_turns` is the largest distance in turns, 0 for the same turn.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    call: Tools | None = None
+    where: Annotated[dict[Name, Any], BeforeValidator(_conditions)] = Field(default_factory=dict[str, Any])
+    outcome: Literal["succeeded", "failed"] | None = None
+    user_says: Regex | None = None
+    assistant_says: Regex | None = None
+    tool_says: Regex | None = None
+    same: Pairs | None = None
+    within_turns: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _one_thing(self) -> Self:
+        kinds = [name for name in ("call", *_WORDS) if getattr(self, name) is not None]
+        if len(kinds) != 1:
+            found = f", got {' and '.join(kinds)}" if kinds else ""
+            raise ValueError(f"an event is one of call, {', '.join(_WORDS)}{found}")
+        if self.call is None and (self.where or self.outcome):
+            raise ValueError(f"{'where' if self.where else 'outcome'} is for a call; {kinds[0]} has words only")
+        if self.call is None and any(name != other for name, other in (self.same or {}).items()):
+            raise ValueError("a message has no arguments; same needs the names of those in the call of the rule")
+        return self
+
+    def happens_in(self, moment: Moment) -> bool:
+        """Say whether a moment is one of these, whatever other moments there are.
+
+        Raises:
+            GraderFault: an expression takes too long on it.
+        """
+        if self.call is None:
+            return (
+                moment.call is None and moment.speaker == self.speaker and expression(self.words).found_in(moment.text)
+            )
+        if moment.call is None or not any(fnmatchcase(moment.call.name, name) for name in self.call):
+            return False
+        return self._ended_so(moment) and all(
+            moment.args is not None and name in moment.args and _meets(moment.args[name], wanted)
+            for name, wanted in self.where.items()
+        )
+
+    def belongs_to(self, moment: Moment, head: Moment) -> bool:
+        """Say whether one of these is near enough to that which the rule is about, and has the same arguments."""
+        if self.within_turns is not None and moment.turns_from(head) > self.within_turns:
+            return False
+        return all(self._is_same(moment, head, name, other) for name, other in (self.same or {}).items())
+
+    def _ended_so(self, moment: Moment) -> bool:
+        if self.outcome is None:
+            return True
+        return moment.result is not None and fails(moment.result) == (self.outcome == "failed")
+
+    def _is_same(self, moment: Moment, head: Moment, name: str, other: str) -> bool:
+        if head.args is None or other not in head.args:
+            return False
+        if moment.call is None:
+            return mentions(moment.text, head.args[other])
+        return moment.args is not None and name in moment.args and alike(moment.args[name], head.args[other])
+
+    @property
+    def speaker(self) -> Speaker:
+        """Who says the words."""
+        return next(speaker for name, speaker in _WORDS.items() if getattr(self, name) is not None)
+
+    @property
+    def words(self) -> str:
+        """The expression for the words."""
+        return next(words for name in _WORDS if (words := getattr(self, name)) is not None)
+
+    @property
+    def phrase(self) -> str:
+        """The event in words, without an article: `call of refund where amount is above 100`."""
+        if self.call is None:
+            return f"message of the {self.speaker} matching /{self.words}/{self.sameness}"
+        parts = [f"call of {' or '.join(self.call)}"]
+        if self.where:
+            parts.append(" where " + " and ".join(f"{name} {_said(wanted)}" for name, wanted in self.where.items()))
+        return "".join([*parts, self.sameness, f" that {self.outcome}" if self.outcome else ""])
+
+    @property
+    def sameness(self) -> str:
+        """Which arguments have to be the same, in words; empty where all are free."""
+        names = " and ".join(
+            name if name == other else f"{name} as {other}" for name, other in (self.same or {}).items()
+        )
+        return f" with the same {names}" if names else ""
+
+    @property
+    def reach(self) -> str:
+        """How near it has to be, in words; empty where that is free."""
+        if self.within_turns is None:
+            return ""
+        turns = self.within_turns
+        return " in the same turn" if turns == 0 else f" within {turns} turn{'s' * (turns != 1)}"
+
+
+def _meets(value: JsonValue, wanted: Any) -> bool:
+    if not isinstance(wanted, Mapping):
+        return typed_equal(value, wanted)
+    conditions = cast("Mapping[str, Any]", wanted)
+    return all(_holds(value, condition, limit) for condition, limit in conditions.items())
+
+
+def _holds(value: JsonValue, condition: str, limit: Any) -> bool:
+    if condition == "regex":
+        return isinstance(value, str) and expression(limit).fits(value)
+    return _is_number(value) and (value > limit if condition == "above" else value < limit)
+
+
+def _said(wanted: Any) -> str:
+    if not isinstance(wanted, Mapping):
+        return f"is {show(wanted)}"
+    parts = cast("Mapping[str, Any]", wanted).items()
+    return " and ".join(f"matches /{limit}/" if name == "regex" else f"is {name} {limit:g}" for name, limit in parts)

@@ -1,0 +1,90 @@
+"""What happens in a conversation, moment by moment: each call of a tool, and each message with words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall, ToolMessage
+from vivavoce.metrics.exact.arguments import Arguments, show
+from vivavoce.metrics.exact.refusal import declined
+from vivavoce.metrics.transcript import named, quoted
+from vivavoce.records.failure import shorten
+from vivavoce.records.trajectory import tool_results
+
+Speaker = Literal["user", "assistant", "tool"]
+_SHOWN = 80
+"""Characters of a message that are shown in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A call or the words of a message; `turn` counts from 0, None for what precedes the first user message.
+
+    `message` and `end` are indexes of messages from 0: a call lasts from the message that makes it to that with its
+    result. `args` are None where they are not a JSON object.
+    """
+
+    turn: int | None
+    message: int
+    end: int
+    speaker: Speaker = "assistant"
+    text: str = ""
+    call: ToolCall | None = None
+    reference: str = ""
+    args: Arguments | None = None
+    result: str | None = None
+
+    def before(self, other: Moment) -> bool:
+        """Say whether this was over when the other began."""
+        return self.end < other.message
+
+    def turns_from(self, other: Moment) -> int:
+        """Return how many turns lie between the two, 0 in the same turn."""
+        return abs(_number(self.turn) - _number(other.turn))
+
+    @property
+    def line(self) -> str:
+        """What happened, with all that others wrote in it quoted."""
+        if self.call is None:
+            return f"{self.speaker}: {quoted(shorten(self.text, _SHOWN))}"
+        arguments = show(self.args) if self.args is not None else quoted(shorten(self.call.function.arguments, _SHOWN))
+        return f"{named(self.call.name)}({arguments})"
+
+
+def moments(messages: Sequence[AnyMessage]) -> Iterator[Moment]:
+    """Yield the moments of a conversation in their order; the words of a message come before its calls."""
+    places = {id(message): place for place, message in enumerate(messages)}
+    results = iter(tool_results(messages))
+    turn, count = None, 0
+    for place, message in enumerate(messages):
+        if message.role == "user":
+            turn = 0 if turn is None else turn + 1
+        if not isinstance(message, SystemMessage) and (words := _words(message)):
+            yield Moment(turn, place, place, message.role, words)
+        for _ in (message.tool_calls or ()) if isinstance(message, AIMessage) else ():
+            call, result = next(results)
+            end = place if result is None else places[id(result)]
+            yield _called(Moment(turn, place, end, call=call, reference=f"c{count}"), result)
+            count += 1
+
+
+def _called(made: Moment, result: ToolMessage | None) -> Moment:
+    assert made.call is not None
+    try:
+        args = made.call.args
+    except (ValueError, RecursionError):  # a model may have written invalid JSON, or nested it too deeply
+        args = None
+    text = None if result is None else result.text
+    return Moment(made.turn, made.message, made.end, call=made.call, reference=made.reference, args=args, result=text)
+
+
+def _words(message: AnyMessage) -> str:
+    """Return the words of a message, which for a marked refusal stand elsewhere."""
+    refusal = declined(message) if isinstance(message, AIMessage) else None
+    return message.text if message.text.strip() else refusal or ""
+
+
+def _number(turn: int | None) -> int:
+    return -1 if turn is None else turn
