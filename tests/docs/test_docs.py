@@ -33,6 +33,7 @@ from vivavoce.grading.extractors import extractors
 from vivavoce.grading.function_grader import FunctionGrader
 from vivavoce.grading.options import option_names
 from vivavoce.metrics.factory import metrics
+from vivavoce.metrics.rules.event import Event
 from vivavoce.samples.sample import Sample
 from vivavoce.suites import spec
 from vivavoce.suites.load import load_suite
@@ -239,8 +240,8 @@ def test_the_generated_pages_are_up_to_date(run: Shell) -> None:
 
 
 def models() -> list[type[BaseModel]]:
-    found = [thing for thing in vars(spec).values() if isinstance(thing, type) and issubclass(thing, spec.Spec)]
-    return [model for model in found if model.model_fields]
+    found = [thing for thing in vars(spec).values() if isinstance(thing, type) and issubclass(thing, BaseModel)]
+    return [model for model in (*found, Event) if model.model_fields]
 
 
 def test_every_key_of_a_suite_is_explained() -> None:

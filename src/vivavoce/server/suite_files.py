@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.metrics.factory import named_metric
@@ -20,7 +21,8 @@ from vivavoce.suites.document import MAX_BYTES
 from vivavoce.suites.forecast import Forecast, forecast
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.plan import plan_of
-from vivavoce.suites.spec import AnyGraderSpec, FunctionGraderSpec, MetricGraderSpec
+from vivavoce.suites.rule_grader import RuleGraderSpec
+from vivavoce.suites.spec import AnyGraderSpec, FunctionGraderSpec, JudgeGraderSpec, MetricGraderSpec
 
 MOST = 300
 """Suites that are listed."""
@@ -105,9 +107,9 @@ def _forecast(suite: Suite) -> Forecast | None:
     return forecast(suite, plan, lambda _, turns: sum(turns if one.scope == "turn" else 1 for one in asking))
 
 
-def _asks(grader: AnyGraderSpec) -> bool:
+def _asks(grader: AnyGraderSpec) -> TypeGuard[JudgeGraderSpec | MetricGraderSpec]:
     """Return whether a grader calls a judge; a grader from a file is assumed to."""
-    if isinstance(grader, FunctionGraderSpec):
+    if isinstance(grader, FunctionGraderSpec | RuleGraderSpec):
         return False
     if not isinstance(grader, MetricGraderSpec) or is_file_reference(grader.metric):
         return True

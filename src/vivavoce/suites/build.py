@@ -32,6 +32,7 @@ from vivavoce.settings import settings
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import grading_of, metric_of, written_in
+from vivavoce.suites.rule_grader import RuleGraderSpec, tool_names
 from vivavoce.suites.spec import (
     AnyGateSpec,
     AnyGraderSpec,
@@ -44,6 +45,7 @@ from vivavoce.suites.spec import (
     LogicalGateSpec,
     MetricGraderSpec,
     MetricRewardSpec,
+    OpenAITargetSpec,
     WeightedGateSpec,
     WeightedRewardSpec,
 )
@@ -108,6 +110,8 @@ class Builder:
     def _grader(self, name: str, spec: AnyGraderSpec) -> Grader | None:
         if isinstance(spec, MetricGraderSpec):
             return self._metric(name, spec)
+        if isinstance(spec, RuleGraderSpec):
+            return self._rule(name, spec)
         extract: Extract | None = None
         with self.place("graders", name, "extractor"):
             extract = build_extractor(spec.extractor, spec.extractor_config, self.suite.base)
@@ -180,6 +184,15 @@ class Builder:
             grader = metric_grader(name, made, spec.display_name, written, by_threshold=by_threshold)
             return in_spite_of_errors(grader) if spec.scores_errors else grader
         return None
+
+    def _rule(self, name: str, spec: RuleGraderSpec) -> Grader:
+        target = self.suite.spec.target
+        known = tool_names(target.tools or ()) if isinstance(target, OpenAITargetSpec) else []
+        for at, tool in spec.unknown_calls(known):
+            message = f"the target has no tool '{tool}'{did_you_mean(tool, known)}"
+            self.problems.append(self.suite.document.problem(("graders", name, *at), message))
+        grader = metric_grader(name, spec.metric(name), spec.display_name)
+        return in_spite_of_errors(grader) if spec.scores_errors else grader
 
     def _opened(self, model: str | Model, spec: JudgeSpec) -> Model:
         key = f"{model if isinstance(model, str) else id(model)} {spec.model_dump(include=_OPENED)}"
@@ -263,4 +276,5 @@ def needs_state(specs: Mapping[str, AnyGraderSpec], base: Path) -> bool:
             return name == "memory_block"
         return "agent_state" in inspect.signature(load_object(name, base)).parameters
 
-    return any(reads_state(spec.extractor) for spec in specs.values() if spec.extractor is not None)
+    extractors = [spec.extractor for spec in specs.values() if not isinstance(spec, RuleGraderSpec)]
+    return any(reads_state(name) for name in extractors if name is not None)

@@ -99,7 +99,7 @@ def _spelling(kind: str, value: object) -> str:
         return (
             f"; write {number[1]} where a percentage is meant (aggregation: accuracy), else {float(number[1]) / 100:g}"
         )
-    return "; write [x] for a list of one" if kind == "list_type" and isinstance(value, str) else ""
+    return "; write [x] for a list of one" if kind == "list_type" and isinstance(value, str | dict) else ""
 
 
 def _got(value: object) -> str:

@@ -23,6 +23,7 @@ from vivavoce.grading.grader import Scope
 from vivavoce.metrics.config import Scope as MetricScope
 from vivavoce.models.modes import Mode
 from vivavoce.records.reason import Aggregation, Bound, Operator
+from vivavoce.suites.rule_grader import RuleGraderSpec
 from vivavoce.wire.http import USER_IN_ADDRESS, holds_user
 
 _SECRET = re.compile(
@@ -271,7 +272,9 @@ class MetricGraderSpec(JudgeSpec):
     display_name: str | None = None
 
 
-AnyGraderSpec = Annotated[FunctionGraderSpec | JudgeGraderSpec | MetricGraderSpec, Field(discriminator="kind")]
+AnyGraderSpec = Annotated[
+    FunctionGraderSpec | JudgeGraderSpec | MetricGraderSpec | RuleGraderSpec, Discriminator("kind")
+]
 
 
 class RewardSpec(Spec):
@@ -318,9 +321,8 @@ def _reachable(value: float, found: ValidationInfo) -> float:
         return value  # one of them is wrong itself, and that is said
     end, what = (100.0, "a percentage, from 0 to 100") if aggregation == "accuracy" else (1.0, "from 0 to 1")
     if not 0 <= value <= end:
-        hint = (
-            f"; did you mean {value / 100:g}, or aggregation: accuracy?" if end < value <= 100 else f", got {value:g}"
-        )
+        share = f"; did you mean {value / 100:g}, or aggregation: accuracy?"
+        hint = share if end < value <= 100 else f", got {value:g}"
         raise ValueError(f"{aggregation} is {what}{hint}")
     if (op, value) in (("gt", end), ("lt", 0.0)):
         side, write = ("above", "gte") if op == "gt" else ("below", "lte")
