@@ -51,6 +51,11 @@ def test_the_verdicts_of_judges_are_counted(tmp_path: Path) -> None:
     assert found.forecast is not None
     assert (found.forecast.conversations, found.forecast.messages, found.forecast.verdicts) == (3, 0, 3)
     assert found.asking == ("g",)
+    rule = "{g: {kind: rule, never: {call: x}}, "
+    (tmp_path / "s.yaml").write_text(SUITE.replace("{g: ", rule + "h: "))
+    with_rule = look_at(ServerPolicy(tmp_path), "s.yaml")
+    assert with_rule.asking == ("h",)
+    assert with_rule.forecast == found.forecast
 
 
 def test_rows_that_are_wrong_are_told_with_their_lines(tmp_path: Path) -> None:

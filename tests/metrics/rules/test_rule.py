@@ -43,6 +43,7 @@ B: dict[str, Any] = {"call": "b"}
         ({"never": {"call": "a", "where": {"x": {}}}}, "never.where: x needs a value"),
         ({"never": {"call": "a", "where": {"x": {"over": 1}}}}, "x: no condition 'over'"),
         ({"never": {"call": "a", "where": {"x": {"above": "1"}}}}, "x: above needs a number, got '1'"),
+        ({"never": {"call": "a", "where": {"x": {"below": float("nan")}}}}, "x: below needs a number, got nan"),
         ({"never": {"call": "a", "where": {"x": {"above": 2, "below": 1}}}}, "x: no number is above 2 and below 1"),
         ({"never": {"call": "a", "where": {"x": {"regex": 1}}}}, "x: regex needs a text, got 1"),
         ({"never": {"call": "a", "same": [1]}}, "never.same"),

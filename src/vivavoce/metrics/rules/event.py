@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from math import inf
+from math import inf, isfinite
 from typing import Annotated, Any, Literal, Self, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
@@ -64,7 +64,7 @@ def _check_condition(name: str, wanted: object) -> None:
             if not isinstance(value, str):
                 raise ValueError(f"{name}: regex needs a text, got {value!r}")
             _expression(value)
-        elif not _is_number(value):
+        elif not (_is_number(value) and isfinite(cast("float", value))):
             raise ValueError(f"{name}: {condition} needs a number, got {value!r}")
     above, below = cast("float", conditions.get("above", -inf)), cast("float", conditions.get("below", inf))
     if above >= below:
