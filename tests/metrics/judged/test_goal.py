@@ -240,7 +240,8 @@ CLAIMED = [
 @pytest.mark.parametrize(("evidence", "state"), [("Order 7 is cancelled.", "error"), ("c1", "error"), ("c0", "scored")])
 def test_a_change_that_no_call_made_is_not_met_by_what_is_said_of_it(evidence: str, state: str) -> None:
     change = {"outcome": "cancelled", "kind": "change", "evidence": [evidence], "met": True}
-    judge = ScriptedModel([{**verdict(change), "changes": []}] * 2)
+    answer: dict[str, Any] = {**verdict(change), "changes": []}
+    judge = ScriptedModel([answer] * 2)
     result = GoalAchievementJudge(model=judge).evaluate(CLAIMED, goal=GOAL)
     assert result.state == state
     if state == "error":
