@@ -157,6 +157,12 @@ def test_what_keeps_every_assistant_from_passing_is_the_suite_s_and_needs_a_quot
     assert (result.score, result.passed) == (True, True)
 
 
+@pytest.mark.parametrize(("quote", "state"), [("A parcel is late.", "skip"), ("No refunds", "fail")])
+def test_a_part_of_the_brief_is_no_evidence_that_nobody_can_reach_the_goal(quote: str, state: str) -> None:
+    (found,) = judged(reply(obstacle="impossible_goal", shown_by=[quote]), policy="No refunds here.").findings
+    assert found.state == state
+
+
 def test_an_obstacle_that_nothing_shows_does_not_count() -> None:
     (found,) = judged(reply(obstacle="impossible_goal")).findings
     assert (found.state, found.data["dismissed"]) == ("skip", "it has no evidence")

@@ -24,7 +24,7 @@ GUILTY: dict[str, Any] = {**NO_FAULT, "faults": [LEAK], "reasoning": "It gave it
 NO_WAY: dict[str, Any] = {
     **NO_FAULT,
     "obstacle": "impossible_goal",
-    "obstacle_evidence": ["Return a lamp"],
+    "obstacle_evidence": ["You said"],
     "reasoning": "It sells none.",
 }
 

@@ -38,6 +38,10 @@ _HINDRANCE: Mapping[Obstacle, str] = {
 }
 
 
+_IN_THE_BRIEF = ("contradictory_brief", "impossible_rule")
+"""Obstacles that the brief alone may show."""
+
+
 class TesterFault(BaseModel):
     """One thing that the tester did wrong; `decisive` says that without it the test could have ended otherwise."""
 
@@ -118,8 +122,7 @@ class TesterReview(JudgedMetric):
         tester_left = _tester_left(metric_input, question.piece)
         findings = [_judged(about_user, fault, tester_left) for fault in reply.faults]
         if reply.obstacle != "none":
-            everything = [*_brief_texts(metric_input), *metric_input.messages]
-            findings.append(_hindrance(_looking_in(question, everything), reply))
+            findings.append(_hindrance(question, reply))
         return Verdict(_innocent(findings), reply.reasoning, reply.confidence, findings, turns=question.piece.judged)
 
     def merge(self, verdicts: Sequence[Verdict]) -> Verdict:
@@ -182,10 +185,22 @@ def _judged(question: Question, fault: TesterFault, tester_left: bool) -> Findin
 
 
 def _hindrance(question: Question, reply: ReviewReply) -> Finding:
-    """Return what keeps every assistant from passing as a finding, with why it does not count, None where it does."""
+    """Return what keeps every assistant from passing as a finding, with why it does not count, None where it does.
+
+    Unless it lies in the brief, it has to show in the conversation or in the policy: a goal is no evidence that nobody
+    can reach it.
+    """
     what, kind = _HINDRANCE[reply.obstacle], reply.obstacle.replace("_", " ")
-    finding = question.finding(OBSTACLE, what, kind, "fail", reply.obstacle_evidence)
-    dismissed = _unfounded(finding, "neither in the conversation nor in the brief")
+    known = question.metric_input
+    shown = [SystemMessage(content=known.policy or ""), *known.messages]
+    if reply.obstacle in _IN_THE_BRIEF:
+        finding = _looking_in(question, [*_brief_texts(known), *shown]).finding(
+            OBSTACLE, what, kind, "fail", reply.obstacle_evidence
+        )
+        dismissed = _unfounded(finding, "neither in the conversation nor in the brief")
+    else:
+        finding = _looking_in(question, shown).finding(OBSTACLE, what, kind, "fail", reply.obstacle_evidence)
+        dismissed = _unfounded(finding, "neither in the conversation nor in the policy")
     data = {"kind": reply.obstacle, "dismissed": dismissed}
     return finding.model_copy(update={"state": "skip" if dismissed else "fail", "blame": "suite", "data": data})
 
