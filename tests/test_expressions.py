@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vivavoce.errors import GraderFault, UsageError
-from vivavoce.expressions import Expression
+from vivavoce.expressions import Expression, check_expression
 
 
 def test_it_finds_matches_and_groups() -> None:
@@ -28,3 +28,25 @@ def test_a_search_that_takes_too_long_is_a_fault(monkeypatch: pytest.MonkeyPatch
 def test_what_is_no_expression_is_told() -> None:
     with pytest.raises(UsageError, match=r"'\(' is not a regular expression"):
         Expression("(")
+
+
+@pytest.mark.parametrize("text", ["order \\d+", r"^\S", r".*foo.*bar", r"EUR\s*24[.,]90\s*$", r"\p{Greek}"])
+def test_what_may_match_and_may_fail_is_checked_and_kept(text: str) -> None:
+    assert check_expression(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("", "matches every text"),
+        ("^", "matches every text"),
+        (r"\w*", "matches every text"),
+        ("(a|aa)+$", "can take for ever on a long text"),
+        ("(x+x+)+y", "can take for ever on a long text"),
+        ("(" * 5000, "is not a regular expression"),
+        ("[a", "is not a regular expression"),
+    ],
+)
+def test_what_tells_no_texts_apart_or_explodes_is_refused(text: str, mistake: str) -> None:
+    with pytest.raises(ValueError, match=mistake):
+        check_expression(text)

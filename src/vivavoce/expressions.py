@@ -13,6 +13,11 @@ from vivavoce.errors import GraderFault, UsageError
 SECONDS = 5.0
 """The time that one search may take."""
 
+_REPEATED = 2_000
+_PROMPT = 0.5
+_UNLIKE = ("", "a", "Z9 _-", "\u2603", "0\n")
+"""Texts with nothing in common."""
+
 
 class Expression:
     """A regular expression, in the syntax of Python's `re`.
@@ -27,7 +32,7 @@ class Expression:
         self.text = text
         try:
             self._pattern: Any = regex.compile(text)
-        except regex.error as error:
+        except (regex.error, RecursionError, OverflowError) as error:
             raise UsageError(f"'{text}' is not a regular expression: {error}") from error
         self.groups: int = self._pattern.groups
 
@@ -59,6 +64,21 @@ class Expression:
 
         return self._timed(search, text)
 
+    def mistake(self) -> str | None:
+        """Return why it is of no use to tell texts apart, None if nothing is wrong with it.
+
+        It matches every text, or on a text that repeats one of its own characters it takes far longer than it should.
+        """
+        repeated = dict.fromkeys((*filter(str.isprintable, self.text), "a", "0", " "))
+        try:
+            for character in repeated:
+                self._pattern.search(character * _REPEATED + "\x00", timeout=_PROMPT)
+        except TimeoutError:
+            return "can take for ever on a long text; write it without a repetition inside a repetition"
+        if all(self._pattern.search(text) for text in _UNLIKE):
+            return "matches every text, so it cannot fail"
+        return None
+
     def _timed(self, search: Any, text: str) -> Any:
         try:
             return search(text, timeout=SECONDS)
@@ -70,3 +90,19 @@ class Expression:
 def expression(text: str) -> Expression:
     """Return the expression of a text, made once."""
     return Expression(text)
+
+
+@lru_cache(maxsize=4096)
+def check_expression(text: str) -> str:
+    """Return the text of a regular expression that can match, can fail to match, and takes its time for neither.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    try:
+        mistake = expression(text).mistake()
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+    if mistake is not None:
+        raise ValueError(f"/{text}/ {mistake}")
+    return text

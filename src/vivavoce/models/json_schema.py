@@ -35,6 +35,7 @@ def _checker(schema: str) -> Callable[[object], str | None]:
     from jsonschema import ValidationError as Violation
     from jsonschema.exceptions import best_match  # pyright: ignore[reportUnknownVariableType]
     from referencing import Registry
+    from referencing.exceptions import Unresolvable
 
     parsed = json.loads(schema)
     try:
@@ -51,7 +52,10 @@ def _checker(schema: str) -> Callable[[object], str | None]:
     best = cast("Callable[[Any], Violation | None]", best_match)
 
     def check(value: object) -> str | None:
-        error = best(validator.iter_errors(value))
+        try:
+            error = best(validator.iter_errors(value))
+        except Unresolvable as unknown:
+            raise UsageError(f"the JSON schema refers to '{unknown.ref}', which is not in it") from unknown
         return None if error is None else shorten(f"{error.json_path}: {error.message}", 300)
 
     return check
