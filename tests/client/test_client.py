@@ -77,6 +77,13 @@ def test_what_a_sample_says_is_sent_along(url: str) -> None:
         assert client.evaluate(TALK, ["exact_match"])["exact_match"].passed is None
 
 
+def test_assertions_of_a_sample_are_sent_along(url: str) -> None:
+    sample = Sample.model_validate({"id": "x", "messages": TALK, "expect": {"not_contains": "auto"}})
+    with Client(url) as client:
+        assert client.evaluate(TALK, ["expect"], sample=sample)["expect"].passed is False
+        assert client.evaluate(TALK, ["expect"])["expect"].state == "skipped"
+
+
 def test_a_job_is_followed_and_waited_for(url: str) -> None:
     with Client(url) as client:
         job = client.submit("evaluation", conversations=ROWS[:3], metrics=["refusal"], key="k")

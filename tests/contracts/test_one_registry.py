@@ -44,8 +44,14 @@ KNOWN: dict[str, Any] = {
     "reference_tool_calls": [{"name": "look_up", "args": {"order": 7}}],
 }
 ROWS: list[dict[str, Any]] = [
-    {"id": "whole", "messages": HELD, "ground_truth": "You are welcome!", **KNOWN},
-    {"id": "turns", "messages": HELD, "ground_truth": ["Order 7 is on its way to you.", None], **KNOWN},
+    {"id": "whole", "messages": HELD, "ground_truth": "You are welcome!", "expect": {"calls": "look_up"}, **KNOWN},
+    {
+        "id": "turns",
+        "messages": HELD,
+        "ground_truth": ["Order 7 is on its way to you.", None],
+        "expect": [{"contains": "order 7"}, {"equals": "No."}],
+        **KNOWN,
+    },
     {"id": "bare", "messages": HELD},
     {"id": "silent", "messages": [HELD[0], {"role": "assistant", "content": ""}], "ground_truth": "Hello", **KNOWN},
 ]

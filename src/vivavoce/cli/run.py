@@ -68,7 +68,7 @@ def command(
     The results are stored in .vivavoce/vivavoce.db; `viva show` shows them. Press Ctrl-C once to finish the
     conversations in progress and stop, twice to stop at once; finished conversations are never lost, and --resume
     continues the run. Exit codes: 0 pass, 1 a gate failed, 2 wrong usage or configuration, 3 inconclusive, 130
-    interrupted. Without a gate, any error gives 3.
+    interrupted. Without a gate, a missed assertion of a row (`expect`) gives 1, and any error 3.
     """
     options = RunOptions(
         trials=trials,

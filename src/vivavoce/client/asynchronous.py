@@ -64,7 +64,7 @@ _LABELS = TypeAdapter(list[Label])
 _METRICS = TypeAdapter(list[MetricLine])
 _OF_SAMPLE = {
     *("goal", "instructions", "context", "policy", "ground_truth", "reference_tool_calls", "must", "must_not"),
-    *("rubric", "rubric_vars", "labels", "metadata"),
+    *("rubric", "rubric_vars", "labels", "metadata", "expect"),
 }
 """What a metric may need of a sample, and a request therefore holds."""
 

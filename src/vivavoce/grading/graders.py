@@ -204,6 +204,7 @@ _TRUTHS: dict[str, Truth] = {
 }
 
 _OF_TESTS = "vivavoce.grading.outcomes"
+_OF_ROWS = "vivavoce.grading.expect"
 
 
 def grader(function: Grade | None = None, *, name: str | None = None) -> Any:
@@ -218,7 +219,7 @@ def grader(function: Grade | None = None, *, name: str | None = None) -> Any:
 
 def truth_of(function: Grade) -> Truth | None:
     """Return what a built-in grader compares with, None for a user's function."""
-    if of_tests(function):
+    if of_tests(function) or function.__module__ == _OF_ROWS:
         return "conversation"
     return _TRUTHS.get(function.__name__) if function.__module__ == __name__ else None
 

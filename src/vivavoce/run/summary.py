@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import UsageError
-from vivavoce.grading.gates import Gate, Scores
+from vivavoce.grading.gates import EveryPass, Gate, Scores
 from vivavoce.records.reason import Reason, Verdict
 from vivavoce.records.run import ScoreRow
 from vivavoce.records.score import reaches
@@ -107,7 +107,7 @@ class AgreementSummary(BaseModel):
 class Summary(BaseModel):
     """The summary of a whole run.
 
-    `verdict` is None if there is no gate and so nothing can fail. With or without a gate, it is `inconclusive` if a
+    `verdict` is None if there is neither a gate nor an assertion, and so nothing can fail. It is `inconclusive` if a
     grader has no score because of errors, if nothing at all was scored, if more conversations had an error than the run
     allows (without a gate: any), or if the run was stopped early, as `stopped` says. `failed_attempts` counts
     conversations that ended with an error; `error_attempts` also counts those with a missing score because of an error.
@@ -289,7 +289,8 @@ def _decide(
     reasons += [reason for reason in silent if (reason.target, *reason.graders) not in known]
     if silent and verdict != "fail":
         verdict = "inconclusive"
-    most = limit if limit is not None else ErrorLimit("0") if gate is None else None
+    written = gate is not None and not isinstance(gate, EveryPass)
+    most = limit if limit is not None or written else ErrorLimit("0")
     if most is not None and most.exceeded(errors, attempts):
         reasons.append(Reason(verdict="inconclusive", code="errors", errors=errors, limit=most.text))
         verdict = verdict if verdict == "fail" else "inconclusive"

@@ -40,7 +40,7 @@ PATHS = ("rubric_path", "policy_path")
 _FIELDS = frozenset(Sample.model_fields) - {"metadata"}
 _NESTED = ("agent_args", "rubric_vars", "extra_vars")
 _RAGAS = frozenset(MultiTurnSample.model_fields) | frozenset(SingleTurnSample.model_fields)
-_OTHERS = _RAGAS | {"instruction"}
+_OTHERS = _RAGAS | {"instruction", "expected"}
 """Names that mean something of their own; `instruction` is what tau-bench tells its simulated user."""
 _KNOWN = sorted({*Sample.model_fields, *chain(*_NAMES.values()), "user_input", *PATHS})
 _TEXTS = frozenset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -28,7 +28,8 @@ Source = str | os.PathLike[str] | Sequence[Mapping[str, Any]]
 class SampleCount:
     """Counts over a dataset: samples, their turns, samples with a truth per turn, recorded samples.
 
-    `silent` counts the samples with neither input nor recording, `goals` those with a goal.
+    `silent` counts the samples with neither input nor recording, `goals` those with a goal, `expecting` those with
+    assertions.
     `shared_rubrics` counts the samples without a rubric of their own, `rubric_vars` are the variables all of them give.
     """
 
@@ -40,6 +41,7 @@ class SampleCount:
     rubric_vars: frozenset[str] = frozenset()
     silent: int = 0
     goals: int = 0
+    expecting: int = 0
 
 
 def read_samples(
@@ -75,9 +77,11 @@ def check_samples(
     base: str | os.PathLike[str] | None = None,
     limit: int | None = None,
     tags: Sequence[str] | None = None,
+    check: Callable[[Sample], None] | None = None,
 ) -> SampleCount:
     """Read a whole dataset, with the arguments of `read_samples`, and count what is in it.
 
+    `check` raises `UsageError` for a sample that cannot be used.
     Besides what each row must be, no two rows may have the same id and trial; no trial is trial 0. Eight bytes are kept
     of each row for that; only a file that seems to have duplicates is read again, to name them.
 
@@ -86,11 +90,12 @@ def check_samples(
     """
     problems: list[Problem] = []
     hashes = array("Q")
-    turns = per_turn = recorded = shared = silent = goals = 0
+    turns = per_turn = recorded = shared = silent = goals = expecting = 0
     variables: set[str] | None = None
-    for _, sample in _scan(source, fields, base, limit, tags):
-        if isinstance(sample, Problem):
-            problems.append(sample)
+    for line, sample in _scan(source, fields, base, limit, tags):
+        found = _problems(sample, line, _file(source), check)
+        problems += found[: PROBLEMS_SHOWN - len(problems)]
+        if isinstance(sample, Problem) or found:
             if len(problems) == PROBLEMS_SHOWN:
                 raise UsageError(*problems)
             continue
@@ -100,6 +105,7 @@ def check_samples(
         recorded += sample.messages is not None
         silent += sample.messages is None and sample.input is None
         goals += sample.goal is not None
+        expecting += sample.expect is not None
         if sample.rubric is None:
             shared += 1
             variables = set(sample.rubric_vars) if variables is None else variables & sample.rubric_vars.keys()
@@ -108,7 +114,22 @@ def check_samples(
         problems += _name_duplicates(pairs, _scan(source, fields, base, limit, tags), _file(source))
     if problems:
         raise UsageError(*sorted(problems, key=lambda problem: problem.line or 0))
-    return SampleCount(len(hashes), turns, per_turn, recorded, shared, frozenset(variables or ()), silent, goals)
+    rubric_vars = frozenset(variables or ())
+    return SampleCount(len(hashes), turns, per_turn, recorded, shared, rubric_vars, silent, goals, expecting)
+
+
+def _problems(
+    sample: Sample | Problem, line: int, file: Path | None, check: Callable[[Sample], None] | None
+) -> list[Problem]:
+    """Return what is wrong with a row, each at its line."""
+    if isinstance(sample, Problem):
+        return [sample]
+    try:
+        if check is not None:
+            check(sample)
+    except UsageError as error:
+        return [Problem(problem.message, file, line) for problem in error.problems]
+    return []
 
 
 def _scan(

@@ -26,8 +26,9 @@ class Sample(BaseModel):
 
     `input` is one message, or a list of messages that are sent one after the other, each waiting for the reply.
     With a list `input` and a list `ground_truth` of the same length, each turn is graded against its own truth; None
-    in that list skips the turn. `messages` is a recorded conversation, to be replayed. `goal`, `instructions`,
-    `context`, `must` and `must_not` are for metrics: what the user wants, and what has to and must never happen.
+    in that list skips the turn. `expect` has assertions about each turn, as a list, or about the whole conversation.
+    `messages` is a recorded conversation, to be replayed. `goal`, `instructions`, `context`, `must` and `must_not` are
+    for metrics: what the user wants, and what has to and must never happen.
     `policy` is what the assistant has to go by; judges see it, and nobody else.
 
     Where a tester leads the conversation, it works towards the `goal`, and `input` holds what it says first. It plays a
@@ -43,6 +44,7 @@ class Sample(BaseModel):
     messages: Messages | None = None
     ground_truth: JsonScalar | dict[str, Any] | list[Any] = None
     reference_tool_calls: list[ToolCall] | list[list[ToolCall] | None] | None = None
+    expect: list[Any] | dict[str, Any] | None = None
     goal: str | None = None
     instructions: str | None = None
     context: dict[str, Any] | list[Any] | str | None = None
@@ -93,6 +95,11 @@ class Sample(BaseModel):
             raise ValueError(
                 f"{self._asked} and reference_tool_calls has {len(calls)} lists of calls; "
                 "give one list per turn (null skips a turn), or a single list for the whole conversation"
+            )
+        if isinstance(self.expect, list) and len(self.expect) != self.turn_count:
+            raise ValueError(
+                f"{self._asked} and expect has {len(self.expect)}; give one per turn (null skips a turn), "
+                "or a mapping such as {all: [...]} for the whole conversation"
             )
         if not isinstance(self.ground_truth, list):
             return

@@ -13,7 +13,7 @@ from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.grading.extractors import Extract, build_extractor, last_assistant, quoted_transcript
 from vivavoce.grading.fingerprint import fingerprint
 from vivavoce.grading.function_grader import FunctionGrading, extractor_parts, threshold_parts
-from vivavoce.grading.gates import Gate, LogicalGate, SimpleGate, Threshold, WeightedGate
+from vivavoce.grading.gates import EveryPass, Gate, LogicalGate, SimpleGate, Threshold, WeightedGate
 from vivavoce.grading.grader import Grader, in_spite_of_errors
 from vivavoce.grading.metrics import MetricScore, metric_grader
 from vivavoce.grading.options import check_parameters
@@ -30,6 +30,7 @@ from vivavoce.run.summary import AgreementPair
 from vivavoce.samples.rows import SampleCount
 from vivavoce.settings import settings
 from vivavoce.suites.document import KeyPath
+from vivavoce.suites.expecting import grades_assertions
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import grading_of, metric_of, written_in
 from vivavoce.suites.rule_grader import RuleGraderSpec, tool_names
@@ -91,7 +92,7 @@ class Builder:
         spec = self.suite.spec
         built = [self._grader(name, grader) for name, grader in spec.graders.items()]
         composer = self._composer()
-        gate = self._gate(spec.gate, ("gate",)) if spec.gate else None
+        gate = self._gate(spec.gate, ("gate",)) if spec.gate else self._every_assertion()
         for i, pair in enumerate(spec.agreement):
             self._known_key(pair.predictor, ("agreement", i, "predictor"))
             self._known_key(pair.truth, ("agreement", i, "truth"))
@@ -246,6 +247,11 @@ class Builder:
             return WeightedGate(spec.weights, threshold, spec.min_scored)
         self._known_key(spec.metric_key, (*at, "metric_key"))
         return SimpleGate(spec.metric_key, _threshold(spec), spec.min_scored)
+
+    def _every_assertion(self) -> Gate | None:
+        """Return the gate of a suite without one: each assertion of a row holds, None where rows have none."""
+        names = [name for name, spec in self.suite.spec.graders.items() if grades_assertions(spec)]
+        return EveryPass(names) if names else None
 
     def _known_key(self, key: str, at: KeyPath) -> None:
         known = [*self.suite.spec.graders, *(["reward"] if self.suite.spec.reward else [])]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeVar
 
 from vivavoce.errors import Problem, UsageError
@@ -14,6 +15,7 @@ from vivavoce.run.scoring import Scoring
 from vivavoce.samples.rows import SampleCount
 from vivavoce.suites.build import Builder
 from vivavoce.suites.dataset import check_dataset
+from vivavoce.suites.expecting import with_expect
 from vivavoce.suites.forecast import Forecast, forecast
 from vivavoce.suites.hooks import check_setup
 from vivavoce.suites.judges import JudgeOpener
@@ -27,8 +29,17 @@ from vivavoce.suites.testers import build_tester, check_tests
 T = TypeVar("T")
 
 
-def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> tuple[Scoring, SampleCount]:
-    """Return the scoring of a run and the count of its samples; `tester` is the fingerprint of the tester, if any.
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What a run needs of a suite: the suite with all its graders, the scoring, and the count of its samples."""
+
+    suite: Suite
+    scoring: Scoring
+    dataset: SampleCount
+
+
+def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> Prepared:
+    """Return what a run needs of a suite; `tester` is the fingerprint of the tester, if any.
 
     Raises:
         UsageError: with every problem found in the suite, in its files and in its dataset.
@@ -36,10 +47,11 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     problems = list(suite.problems)
     found = _collect(problems, lambda: check_dataset(suite, plan.tags))
     _collect(problems, lambda: _check_setup(suite))
-    scoring = _collect(problems, lambda: Builder(suite, judges.open, found, tester).scoring())
+    complete = suite if found is None else _collect(problems, lambda: with_expect(suite, found)) or suite
+    scoring = _collect(problems, lambda: Builder(complete, judges.open, found, tester).scoring())
     if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))
-    return scoring, found
+    return Prepared(complete, scoring, found)
 
 
 def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed: bool = False) -> Forecast:
@@ -63,7 +75,7 @@ def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed:
         _collect(problems, lambda: check_tests(suite, tester))
     if prepared is None or problems:
         raise UsageError(*sorted(problems, key=lambda problem: (str(problem.file), problem.line or 0)))
-    grades = Grades(prepared[0].graders)
+    grades = Grades(prepared.scoring.graders)
     return forecast(suite, plan, lambda sample, _: grades.verdicts(sample))
 
 

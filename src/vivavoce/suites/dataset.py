@@ -9,6 +9,7 @@ from typing import Any
 from vivavoce.errors import Problem, UsageError
 from vivavoce.samples.rows import SampleCount, check_samples
 from vivavoce.samples.sample import Sample
+from vivavoce.suites.expecting import EXPECT, check_expect
 from vivavoce.suites.load import Suite
 
 
@@ -56,13 +57,29 @@ def check_dataset(suite: Suite, tags: Sequence[str] | None = None) -> SampleCoun
     source = dataset_source(suite)
     if isinstance(source, Path) and not source.exists():
         raise UsageError(_here(suite, f"there is no file {suite.spec.dataset.place}"))
-    found = check_samples(source, fields=suite.spec.dataset.fields, base=suite.base, tags=tags)
+    try:
+        fields = suite.spec.dataset.fields
+        found = check_samples(source, fields=fields, base=suite.base, tags=tags, check=check_expect)
+    except UsageError as error:
+        raise UsageError(*(_in_suite(suite, problem) for problem in error.problems)) from error
     if not found.samples:
         tagged = f" with the tags {', '.join(tags)}" if tags else ""
         what = suite.spec.dataset.place.replace("the rows of the suite", "the list of rows")
         raise UsageError(_here(suite, f"{what} has no samples{tagged}"))
     _check_driver(suite, found)
     return found
+
+
+def _in_suite(suite: Suite, problem: Problem) -> Problem:
+    """Return a problem with a row; where the suite holds the rows, at its place there, or that of its assertion."""
+    if problem.file is not None or problem.line is None:
+        return problem
+    path, colon, rule = problem.message.partition(": ")
+    steps = [int(step) if step.isdecimal() else step for step in path.split(".")]
+    row = ("dataset", "rows", problem.line - 1)
+    if colon and steps[0] == EXPECT:
+        return suite.document.problem((*row, *steps), rule)
+    return suite.document.problem(row, problem.message)
 
 
 def _check_driver(suite: Suite, found: SampleCount) -> None:

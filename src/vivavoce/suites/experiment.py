@@ -55,17 +55,19 @@ def build_experiment(
     plan, spec = plan_of(suite, options), suite.spec
     judges = JudgeOpener(budget, answers, options.replay, plan.concurrency, base=suite.base)
     tester = build_tester(suite, judges)
-    scoring, dataset = prepare(suite, plan, judges, tester.agent.fingerprint if tester else "")
+    prepared = prepare(suite, plan, judges, tester.agent.fingerprint if tester else "")
     if tester is not None:
         check_tests(suite, tester)
-    samples = Samples(plan.samples, plan.count(dataset.samples), plan.dataset, spec.dataset.place)
+    samples = Samples(plan.samples, plan.count(prepared.dataset.samples), plan.dataset, spec.dataset.place)
     systems = tuple(targets or build_targets(suite, plan.concurrency))
     return Experiment(
         name=spec.name,
         samples=samples,
-        scoring=scoring,
+        scoring=prepared.scoring,
         limits=_limits(suite, plan.concurrency),
-        description=Description(dump_spec(spec), suite.base, suite.source, None if targets else _code(suite)),
+        description=Description(
+            dump_spec(prepared.suite.spec), suite.base, suite.source, None if targets else _code(suite)
+        ),
         driver=tester or _scripted(suite),
         targets=systems,
         trials=plan.trials,

@@ -59,8 +59,8 @@ def _build(
         scoring, samples = Builder(suite, judges.open, tester=tester).scoring(), Samples(tuple, count=0)
     else:
         plan = plan_of(suite, RunOptions())
-        scoring, _ = prepare(suite, plan, judges, tester)
-        samples = Samples(plan.every)
+        prepared = prepare(suite, plan, judges, tester)
+        spec, scoring, samples = prepared.suite.spec, prepared.scoring, Samples(plan.every)
     return Experiment(
         name=spec.name,
         samples=samples,

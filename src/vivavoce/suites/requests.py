@@ -67,8 +67,8 @@ async def export_requests(suite: Suite, model: str, path: Path, store: Store, op
     requests = RequestFile(path, open_model(model, api_key="unused"))
     async with kept_answers(store, cache=True) as replies:
         try:
-            scoring, _ = prepare(suite, plan, RequestOpener(Budget(), replies, requests=requests))
-            answered, broken = await _ask(requests, scoring.graders, plan.samples())
+            prepared = prepare(suite, plan, RequestOpener(Budget(), replies, requests=requests))
+            answered, broken = await _ask(requests, prepared.scoring.graders, plan.samples())
         finally:
             await requests.close()
     return Export(requests.asked, tuple(requests.files), answered, broken)

@@ -462,7 +462,7 @@ class SuiteSpec(Spec):
     driver: Literal["scripted", "replay", "penelope"] = "scripted"
     tester: TesterSpec | None = None
     target: AnyTargetSpec | None = None
-    graders: dict[str, AnyGraderSpec] = Field(min_length=1)
+    graders: dict[str, AnyGraderSpec] = Field(default_factory=dict, min_length=1)
     reward: AnyRewardSpec | None = None
     gate: AnyGateSpec | None = None
     agreement: list[AgreementSpec] = Field(default_factory=lambda: list[AgreementSpec]())

@@ -11,7 +11,6 @@ from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.exact.choice import chosen
 from vivavoce.metrics.exact.summary import STATISTICS, Statistic, summary
 from vivavoce.metrics.measuring import ExactMetric, Measured, MeasuringOptions, Part
-from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.records.counting import turn_label
 
 
@@ -42,7 +41,7 @@ class ResponseTimeMetric(ExactMetric):
 
     def measure(self, part: Part) -> Measured:
         """Take the time of each turn that has one."""
-        times = [_seconds(part.metric_input, part.first + i, turn) for i, turn in enumerate(part.turns)]
+        times = [time_of(part.metric_input.turn_seconds, part.first + i, turn) for i, turn in enumerate(part.turns)]
         measured = [seconds for seconds in times if seconds is not None]
         if not measured:
             return Measured(None, "no turn has a time, neither measured nor by timestamps")
@@ -84,10 +83,10 @@ class ConversationDurationMetric(ExactMetric):
         return Measured(seconds, f"{seconds:.3g} s, from {first.isoformat()} to {last.isoformat()}")
 
 
-def _seconds(metric_input: MultiTurnEvaluationInput, number: int, turn: Sequence[AnyMessage]) -> float | None:
-    measured = metric_input.turn_seconds[number] if number < len(metric_input.turn_seconds) else None
-    if measured is not None:
-        return measured
+def time_of(measured: Sequence[float | None], number: int, turn: Sequence[AnyMessage]) -> float | None:
+    """Return the seconds of a turn, a number from 0: as `measured`, else by its timestamps, else None."""
+    if number < len(measured) and (seconds := measured[number]) is not None:
+        return seconds
     start, end = turn[0].timestamp, _answered(turn)
     if start is None or end is None or (start.tzinfo is None) != (end.tzinfo is None):
         return None

@@ -46,6 +46,7 @@ class ConversationToJudge(Judged):
     reference: str | None = None
     reference_tool_calls: list[ToolCall] | list[list[ToolCall] | None] | None = None
     outcomes: list[str] = Field(default_factory=list)
+    expect: list[Any] | dict[str, Any] | None = None
     must: list[str] = Field(default_factory=list)
     must_not: list[str] = Field(default_factory=list)
     rubric: str | None = None

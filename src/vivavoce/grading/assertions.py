@@ -1,0 +1,295 @@
+"""Assertions: what can be expected of a turn or of a conversation, each with how it is said and how it is checked."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StrictFloat, StrictInt
+
+from vivavoce.errors import GraderFault, UsageError
+from vivavoce.expressions import check_expression
+from vivavoce.grading.extractors import View
+from vivavoce.grading.graders import Arguments, Case, contains, exact_match, json_schema, numeric, regex_match
+from vivavoce.grading.scene import Held, Scene, yes_or_no
+from vivavoce.messages import ToolCall
+from vivavoce.metrics.exact.arguments import ArgumentRule, show
+from vivavoce.metrics.exact.response_time import time_of
+from vivavoce.metrics.exact.tool_calls import TrajectoryMode, match_trajectory
+from vivavoce.models.json_schema import mismatch
+from vivavoce.records.counting import turn_label
+from vivavoce.records.failure import shorten
+from vivavoce.records.score import Score
+from vivavoce.samples.sample import Sample
+from vivavoce.unchecked import unchecked
+
+
+def listed(value: Any) -> Any:
+    """Return a single value as a list of one."""
+    return cast("Any", value) if isinstance(value, list) else [value]
+
+
+def _usable(schema: dict[str, Any]) -> dict[str, Any]:
+    try:
+        mismatch(None, schema)
+    except UsageError as error:
+        raise ValueError(str(error)) from error
+    return schema
+
+
+def _call(value: Any) -> Any:
+    """Return a call that is only named as one with any arguments."""
+    return {"name": value} if isinstance(value, str) else value
+
+
+class WantedCall(BaseModel):
+    """A tool call: the name of the tool, and those of its arguments that matter."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(min_length=1)
+    arguments: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+
+    @property
+    def call(self) -> ToolCall:
+        """It as a call."""
+        return ToolCall(name=self.name, args=self.arguments)
+
+    @property
+    def wording(self) -> str:
+        """It in words."""
+        return self.name + (f"({show(self.arguments)})" if self.arguments else "")
+
+
+Text = Annotated[str, Field(min_length=1)] | StrictInt | StrictFloat
+Texts = Annotated[list[Text], Field(min_length=1), BeforeValidator(listed, json_schema_input_type=Text | list[Text])]
+Call = Annotated[WantedCall, BeforeValidator(_call, json_schema_input_type=str | WantedCall)]
+CallList = Annotated[list[Call], BeforeValidator(listed, json_schema_input_type=Call | list[Call])]
+Distance = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
+_SUBSET = ArgumentRule(others="subset")
+
+
+class Assertion(BaseModel, ABC):
+    """Fields of every assertion: how much it counts beside the others."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+
+    @property
+    @abstractmethod
+    def wording(self) -> str:
+        """What it demands, in words."""
+
+    @abstractmethod
+    def held(self, scene: Scene) -> Held:
+        """Return whether it holds.
+
+        Raises:
+            GraderFault: that cannot be decided.
+        """
+
+
+class Contains(Assertion):
+    """The assistant says each of these texts, in any case."""
+
+    contains: Texts
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        return f"contains {_quoted(self.contains)}"
+
+    def held(self, scene: Scene) -> Held:
+        """Look for each text in all that is said."""
+        missing = [one.found for text in self.contains if not (one := _graded(contains, text, scene.said)).passed]
+        return yes_or_no(not missing, "; ".join(missing))
+
+
+class NotContains(Assertion):
+    """The assistant says none of these texts, in any case."""
+
+    not_contains: Texts
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        return f"does not contain {_quoted(self.not_contains)}"
+
+    def held(self, scene: Scene) -> Held:
+        """Look for each text in all that is said."""
+        found = [text for text in self.not_contains if _graded(contains, text, scene.said).passed]
+        return yes_or_no(not found, f"contains {_quoted(found)}")
+
+
+class Regex(Assertion):
+    """A regular expression matches somewhere in what the assistant says."""
+
+    regex: Annotated[str, Field(min_length=1), AfterValidator(check_expression)]
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        return f"matches /{self.regex}/"
+
+    def held(self, scene: Scene) -> Held:
+        """Search all that is said."""
+        return _graded(regex_match, self.regex, scene.said)
+
+
+class Equals(Assertion):
+    """The answer is this text, white space at its ends aside."""
+
+    equals: Text
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        return f"equals {self.equals!r}"
+
+    def held(self, scene: Scene) -> Held:
+        """Compare the answer."""
+        return _graded(exact_match, self.equals, scene.answer)
+
+
+class OneOf(Assertion):
+    """The answer is one of these texts, white space at its ends aside."""
+
+    one_of: Texts
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        return f"is one of {_quoted(self.one_of)}"
+
+    def held(self, scene: Scene) -> Held:
+        """Compare the answer with each."""
+        passed = any(_graded(exact_match, text, scene.answer).passed for text in self.one_of)
+        return yes_or_no(passed, f"is none of {_quoted(self.one_of)}")
+
+
+class Numeric(Assertion):
+    """The last number of the answer, or its first, is this one within a tolerance, absolute or as a share."""
+
+    numeric: Annotated[float, Field(allow_inf_nan=False, strict=True)]
+    tolerance: Distance = 0.0
+    relative: Distance = 0.0
+    take: Literal["last", "first"] = "last"
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        width = max(self.tolerance, self.relative * abs(self.numeric))
+        return f"gives {self.numeric:.12g}" + (f" ± {width:.12g}" if width else "")
+
+    def held(self, scene: Scene) -> Held:
+        """Compare a number of the answer."""
+        options = {"tolerance": self.tolerance, "relative": self.relative, "take": self.take}
+        return _graded(numeric, self.numeric, scene.answer, **options)
+
+
+class JsonSchema(Assertion):
+    """The answer is JSON that fits a JSON schema."""
+
+    json_schema: Annotated[dict[str, Any], AfterValidator(_usable)]
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        return f"is JSON of the schema {show(self.json_schema)}"
+
+    def held(self, scene: Scene) -> Held:
+        """Check the answer."""
+        return _graded(json_schema, None, scene.answer, schema=self.json_schema)
+
+
+class Calls(Assertion):
+    """Tools are called: these and perhaps others, or as `mode` says; only the arguments given here count."""
+
+    calls: CallList
+    mode: TrajectoryMode = "superset"
+    arguments: Arguments = _SUBSET
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        how = "" if self.mode == "superset" else f" ({self.mode})"
+        return f"calls {', '.join(one.wording for one in self.calls)}{how}" if self.calls else "calls no tool"
+
+    def held(self, scene: Scene) -> Held:
+        """Match the calls."""
+        wanted = [one.call for one in self.calls]
+        found = match_trajectory(scene.calls, wanted, mode=self.mode, arguments=self.arguments)
+        return yes_or_no(not found.reasons, "; ".join(found.reasons))
+
+
+class NoCall(Assertion):
+    """None of these tools is called, with the arguments given here if there are any; true stands for any tool."""
+
+    no_call: Annotated[CallList, Field(min_length=1)] | Literal[True]
+    arguments: Arguments = _SUBSET
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        if self.no_call is True:
+            return "calls no tool"
+        return f"does not call {', '.join(one.wording for one in self.no_call)}"
+
+    def held(self, scene: Scene) -> Held:
+        """Look for a call of one of them."""
+        made = scene.calls if self.no_call is True else [call for call in scene.calls if self._forbids(call)]
+        return yes_or_no(not made, f"calls {', '.join(f'{one.name}({_cut(one.function.arguments)})' for one in made)}")
+
+    def _forbids(self, call: ToolCall) -> bool:
+        forbidden = [one.call for one in cast("list[WantedCall]", self.no_call)]
+        return any(not match_trajectory([call], [one], arguments=self.arguments).reasons for one in forbidden)
+
+
+class Latency(Assertion):
+    """The target takes at most so many seconds for the turn, or for each turn of the conversation."""
+
+    latency: Annotated[float, Field(gt=0, allow_inf_nan=False, strict=True)]
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        return f"takes at most {self.latency:g} s"
+
+    def held(self, scene: Scene) -> Held:
+        """Compare the slowest turn; a turn without a time decides nothing.
+
+        Raises:
+            GraderFault: no turn was too slow, and one has no time.
+        """
+        times = [time_of(scene.view.seconds, number, turn) for number, turn in enumerate(scene.view.turns)]
+        slowest = max((seconds for seconds in times if seconds is not None), default=0.0)
+        if slowest <= self.latency and None in times:
+            turn = turn_label(scene.first + times.index(None))
+            message = f"latency cannot be checked: {turn} has no time, neither measured nor by timestamps"
+            raise GraderFault(message, kind="missing")
+        return yes_or_no(slowest <= self.latency, f"takes {slowest:.3g} s, more than {self.latency:g} s")
+
+
+def _graded(grade: Callable[..., Score], truth: Any, text: str, **options: Any) -> Held:
+    """Return what a grading function says of a text, with this as the ground truth."""
+    score = grade(Case(_knowing(truth), text, _NOTHING), **options)
+    return yes_or_no(score.passed is True, score.reason or "")
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _knowing(truth: Any) -> Sample:
+    return unchecked(Sample, {"id": "", "ground_truth": truth})
+
+
+_NOTHING = View(())
+
+
+def _quoted(texts: Sequence[Any]) -> str:
+    return ", ".join(map(repr, texts))
+
+
+def _cut(text: str) -> str:
+    return shorten(text, 100) or ""

@@ -1,0 +1,238 @@
+"""What a row expects, as people write it under `expect`: assertions about its turns, or about the whole conversation.
+
+An assertion is a mapping with one of the keys below, its options and perhaps a `weight`. A list has one entry for each
+turn: an assertion, a list of them, or null. A mapping holds for the whole conversation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, ValidationError
+
+from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.grading.assertions import (
+    Assertion,
+    Calls,
+    Contains,
+    Equals,
+    JsonSchema,
+    Latency,
+    NoCall,
+    NotContains,
+    Numeric,
+    OneOf,
+    Regex,
+    listed,
+)
+from vivavoce.grading.scene import Held, Scene, yes_or_no
+from vivavoce.records.failure import shorten
+
+
+class All(Assertion):
+    """Every one of these assertions holds."""
+
+    all: list[AnyAssertion] = Field(min_length=1)
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        return f"all of: {'; '.join(one.wording for one in self.all)}"
+
+    def held(self, scene: Scene) -> Held:
+        """Check every one; the value is the mean by weight."""
+        results = [one.held(scene) for one in self.all]
+        value = mean_held(list(zip(self.all, results, strict=True)))
+        return Held(all(one.passed for one in results), value, "; ".join(one.found for one in results if one.found))
+
+
+class Either(Assertion):
+    """At least one of these assertions holds."""
+
+    any: list[AnyAssertion] = Field(min_length=1)
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        return f"any of: {'; '.join(one.wording for one in self.any)}"
+
+    def held(self, scene: Scene) -> Held:
+        """Check every one; the best decides."""
+        results = [one.held(scene) for one in self.any]
+        passed = any(one.passed for one in results)
+        found = "" if passed else " and ".join(one.found for one in results)
+        return Held(passed, max(one.value for one in results), found)
+
+
+class Not(Assertion):
+    """This assertion does not hold."""
+
+    negated: AnyAssertion = Field(alias="not")
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        return f"not: {self.negated.wording}"
+
+    def held(self, scene: Scene) -> Held:
+        """Check it."""
+        inner = self.negated.held(scene)
+        return yes_or_no(not inner.passed, f"{self.negated.wording}, which must not be")
+
+
+KINDS: Mapping[str, type[Assertion]] = {
+    "contains": Contains,
+    "not_contains": NotContains,
+    "equals": Equals,
+    "regex": Regex,
+    "numeric": Numeric,
+    "one_of": OneOf,
+    "json_schema": JsonSchema,
+    "calls": Calls,
+    "no_call": NoCall,
+    "latency": Latency,
+    "all": All,
+    "any": Either,
+    "not": Not,
+}
+_OPTIONS = ("weight", "tolerance", "relative", "take", "mode", "arguments")
+
+
+def _of_one_kind(value: Any) -> Any:
+    """Check that a value is a mapping with one assertion that can hold and can fail."""
+    if not isinstance(value, Mapping):
+        raise ValueError("an assertion is a mapping such as {contains: EUR 24.90}" + _such_as(value))
+    written = cast("Mapping[object, object]", value)
+    keys = [str(key) for key in written]
+    kinds = [key for key in keys if key in KINDS]
+    if len(kinds) > 1:
+        raise ValueError(f"has two assertions, {kinds[0]} and {kinds[1]}; write a list, or {{all: [...]}}")
+    unknown = [key for key in keys if key not in KINDS and key not in _OPTIONS]
+    if not kinds:
+        if unknown:
+            raise ValueError(f"no assertion '{unknown[0]}'{did_you_mean(unknown[0], KINDS)}")
+        raise ValueError(f"has no assertion; known: {', '.join(KINDS)}")
+    if wrong := [key for key in keys if key not in _fields(kinds[0])]:
+        raise ValueError(
+            f"{kinds[0]} has no option '{wrong[0]}'{did_you_mean(wrong[0], _fields(kinds[0]) - {kinds[0]})}"
+        )
+    if kinds == ["calls"] and written["calls"] == [] and written.get("mode", "superset") == "superset":
+        raise ValueError("an empty list of calls cannot fail; write no_call: true where no tool may be called")
+    return written
+
+
+def _such_as(value: object) -> str:
+    return f"; for this text write {{contains: {value}}}" if isinstance(value, str) else f", got {value!r}"
+
+
+def _fields(kind: str) -> set[str]:
+    return {field.alias or name for name, field in KINDS[kind].model_fields.items()}
+
+
+def _kind_of(value: Any) -> str | None:
+    return next((key for key in KINDS if key in value), None)
+
+
+AnyAssertion = Annotated[
+    Annotated[Contains, Tag("contains")]
+    | Annotated[NotContains, Tag("not_contains")]
+    | Annotated[Equals, Tag("equals")]
+    | Annotated[Regex, Tag("regex")]
+    | Annotated[Numeric, Tag("numeric")]
+    | Annotated[OneOf, Tag("one_of")]
+    | Annotated[JsonSchema, Tag("json_schema")]
+    | Annotated[Calls, Tag("calls")]
+    | Annotated[NoCall, Tag("no_call")]
+    | Annotated[Latency, Tag("latency")]
+    | Annotated[All, Tag("all")]
+    | Annotated[Either, Tag("any")]
+    | Annotated[Not, Tag("not")],
+    Discriminator(_kind_of),
+    BeforeValidator(_of_one_kind),
+]
+"""An assertion of any kind, chosen by its key."""
+
+for _kind in (All, Either, Not):
+    _kind.model_rebuild()
+
+AtTurn = Annotated[
+    Annotated[list[AnyAssertion], Field(min_length=1)],
+    BeforeValidator(listed, json_schema_input_type=AnyAssertion | list[AnyAssertion]),
+]
+ExpectField = AnyAssertion | list[AtTurn | None]
+"""What may stand under `expect` of a row."""
+
+_WHOLE: TypeAdapter[AnyAssertion] = TypeAdapter(AnyAssertion)
+_TURNS: TypeAdapter[list[AtTurn | None]] = TypeAdapter(list[AtTurn | None])
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """One assertion of a row, about a turn, an index from 0, or with None about the whole conversation."""
+
+    assertion: Assertion
+    turn: int | None = None
+
+
+def mean_held(parts: Sequence[tuple[Assertion, Held]]) -> float:
+    """Return the mean value of assertions by weight."""
+    total = math.fsum(one.weight for one, _ in parts)
+    return min(1.0, math.fsum(one.weight * result.value for one, result in parts) / total)
+
+
+def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
+    """Read the assertions of a row.
+
+    Raises:
+        UsageError: one is unknown, malformed, or cannot fail or hold; the text begins with its path.
+    """
+    try:
+        if not isinstance(value, list):
+            whole = cast("Assertion", _WHOLE.validate_python(value))
+            return [Expected(one) for one in (whole.all if isinstance(whole, All) and whole.weight == 1 else [whole])]
+        turns = cast("list[list[Assertion] | None]", _TURNS.validate_python(value))
+    except ValidationError as error:
+        mistakes: dict[str, str] = {}
+        for one in error.errors(include_url=False):
+            mistakes.setdefault(_path(value, one["loc"], one["type"]), _rule(one["type"], one["msg"]))
+        raise UsageError(*(f"{path}: {rule}" for path, rule in mistakes.items())) from error
+    except UsageError as error:
+        raise UsageError(*(f"expect: {problem.message}" for problem in error.problems)) from error
+    expected = [Expected(one, turn) for turn, listed in enumerate(turns) for one in listed or ()]
+    if not expected:
+        raise UsageError("expect: no turn has an assertion; remove expect, or write one")
+    return expected
+
+
+def _path(data: object, loc: tuple[str | int, ...], kind: str) -> str:
+    """Return the path of a mistake in what was written; the other parts of `loc` are steps of the schema."""
+    path, tagged = ["expect"], False
+    for part in loc:
+        here = cast("dict[str | int, object]", data) if isinstance(data, dict) else dict[str | int, object]()
+        items = cast("list[object]", data) if isinstance(data, list) else list[object]()
+        if not tagged and part in KINDS and here:  # the kind of the assertion; its field of that name comes next
+            tagged = True
+            continue
+        tagged = False
+        if part in here or (isinstance(part, int) and part < len(items)):
+            data = here[part] if here else items[int(part)]
+            path.append(str(part))
+        elif kind == "missing" and part == loc[-1]:
+            path.append(str(part))
+    return shorten(".".join(path), 200) or ""
+
+
+def _rule(kind: str, message: str) -> str:
+    plain = message.removeprefix("Value error, ").replace("Input should be", "must be")
+    return _RULES.get(kind, plain)
+
+
+_RULES = {
+    "too_short": "is empty",
+    "string_too_short": "is empty",
+    "missing": "is missing",
+    "extra_forbidden": "unknown key",
+}

@@ -1,0 +1,58 @@
+"""What an assertion looks at, and what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from vivavoce.grading.extractors import View, all_assistant, last_assistant
+from vivavoce.messages import HumanMessage, ToolCall
+from vivavoce.metrics.exact.selection import select_calls
+
+
+@dataclass
+class Scene:
+    """The turns that an assertion is about, of which the first has the index `first`, and what was said in them."""
+
+    view: View
+    first: int = 0
+
+    @cached_property
+    def said(self) -> str:
+        """All that the assistant says."""
+        return all_assistant(self.view)
+
+    @cached_property
+    def answer(self) -> str:
+        """The last that the assistant says."""
+        return last_assistant(self.view)
+
+    @cached_property
+    def calls(self) -> list[ToolCall]:
+        """The tool calls."""
+        return select_calls(self.view.messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Whether an assertion holds, how much of it from 0 to 1, and what was found; empty where nothing was wrong."""
+
+    passed: bool
+    value: float
+    found: str = ""
+
+
+def scene_of(view: View, turn: int | None) -> Scene | None:
+    """Return what assertions about a turn, or with None about the whole, look at; None for a turn that was not held."""
+    if turn is None:
+        return Scene(view)
+    if turn >= len(view.turns):
+        return None
+    messages = view.turns[turn]
+    start = next((place for place, one in enumerate(messages) if isinstance(one, HumanMessage)), 0)
+    return Scene(View([messages[start:]], view.state, view.seconds[turn : turn + 1], view.test), turn)
+
+
+def yes_or_no(passed: bool, found: str) -> Held:
+    """Return whether an assertion holds that has no part that holds alone."""
+    return Held(passed, float(passed), "" if passed else found)

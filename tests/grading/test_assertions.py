@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import GraderFault
+from vivavoce.grading.expected import read_expect
+from vivavoce.grading.extractors import View
+from vivavoce.grading.scene import Held, Scene
+from vivavoce.messages import AnyMessage, read_messages
+
+CALL: dict[str, Any] = {"name": "refund", "arguments": {"order": "1042", "amount": 24.9}}
+
+
+def said(*texts: str, calls: list[dict[str, Any]] | None = None) -> list[AnyMessage]:
+    """Return a turn in which the assistant says these texts; the calls are in the first."""
+    answers: list[dict[str, Any]] = [{"role": "assistant", "content": text} for text in texts]
+    if calls:
+        answers[0]["tool_calls"] = calls
+    return read_messages([{"role": "user", "content": "Where is the order 1042? Sorry to ask."}, *answers])
+
+
+def held(assertion: dict[str, Any], *turns: list[AnyMessage], seconds: tuple[float | None, ...] = ()) -> Held:
+    [expected] = read_expect(assertion)
+    return expected.assertion.held(Scene(View(turns, seconds=seconds)))
+
+
+REPLY = said("Let me look.", "You get EUR 24.90, not 30, by 5 May: that is 24.90.")
+
+
+@pytest.mark.parametrize(
+    ("assertion", "found"),
+    [
+        ({"contains": "eur 24.90"}, ""),
+        ({"contains": ["LET ME", "may", 24.9]}, ""),
+        ({"contains": ["look", "1042", "sorry"]}, "does not contain '1042'; does not contain 'sorry'"),
+        ({"not_contains": ["sorry", "1042"]}, ""),
+        ({"not_contains": ["sorry", "look"]}, "contains 'look'"),
+        ({"regex": r"EUR \d+\.\d\d"}, ""),
+        ({"regex": "^You"}, "does not match /^You/"),
+        ({"regex": "(?m)^You"}, ""),
+        ({"equals": "Let me look."}, "is not 'Let me look.'"),
+        ({"equals": "You get EUR 24.90, not 30, by 5 May: that is 24.90."}, ""),
+        ({"one_of": ["yes", "no"]}, "is none of 'yes', 'no'"),
+        ({"numeric": 24.9}, ""),
+        ({"numeric": 25, "tolerance": 0.05}, "is 24.9, expected 25 ± 0.05"),
+        ({"numeric": 25, "relative": 0.01}, ""),
+        ({"numeric": 24.9, "take": "first"}, ""),
+        ({"json_schema": {"type": "object"}}, "is not JSON: Expecting value: line 1 column 1 (char 0)"),
+        ({"no_call": True}, ""),
+        ({"calls": "refund"}, "missing call: refund({})"),
+    ],
+)
+def test_what_is_said_is_searched_as_a_whole_and_the_last_of_it_compared(assertion: dict[str, Any], found: str) -> None:
+    assert held(assertion, REPLY) == Held(not found, float(not found), found)
+
+
+def test_a_number_is_compared_as_it_would_be_written() -> None:
+    assert held({"equals": 42}, said(" 42 ")).passed
+    assert held({"one_of": [41, 42]}, said("42")).passed
+    assert held({"numeric": 1e21}, said("1e21 it is")).passed
+
+
+@pytest.mark.parametrize(
+    ("assertion", "passed"),
+    [
+        ({"calls": "refund"}, True),
+        ({"calls": ["refund", "refund"]}, False),
+        ({"calls": {"name": "refund", "arguments": {"order": "1042"}}}, True),
+        ({"calls": {"name": "refund", "arguments": {"order": "1043"}}}, False),
+        ({"calls": {"name": "refund", "arguments": {"order": "1042"}}, "arguments": "exact"}, False),
+        (
+            {
+                "calls": {"name": "refund", "arguments": {"amount": 25}},
+                "arguments": {"amount": {"tolerance": 0.1}, "*": "subset"},
+            },
+            True,
+        ),
+        ({"calls": "look_up"}, False),
+        ({"calls": ["refund", "look_up"], "mode": "subset"}, True),
+        ({"calls": [], "mode": "strict"}, False),
+        ({"no_call": True}, False),
+        ({"no_call": "look_up"}, True),
+        ({"no_call": ["look_up", "refund"]}, False),
+        ({"no_call": {"name": "refund", "arguments": {"order": "7"}}}, True),
+        ({"no_call": {"name": "refund", "arguments": {"order": "1042"}}}, False),
+    ],
+)
+def test_calls_are_matched_by_name_and_by_the_arguments_that_are_given(assertion: dict[str, Any], passed: bool) -> None:
+    result = held(assertion, said("Done.", calls=[CALL]))
+    assert result.passed is passed
+    assert bool(result.found) is not passed
+
+
+def test_a_forbidden_call_is_shown() -> None:
+    result = held({"no_call": "refund"}, said("Done.", calls=[CALL]))
+    assert result.found == 'calls refund({"order": "1042", "amount": 24.9})'
+
+
+def test_latency_is_that_of_the_slowest_turn() -> None:
+    turns = (said("One."), said("Two."))
+    assert held({"latency": 2}, *turns, seconds=(1.0, 2.0)).passed
+    assert held({"latency": 2}, *turns, seconds=(3.0, None)).found == "takes 3 s, more than 2 s"
+    with pytest.raises(GraderFault, match="turn 2 has no time"):
+        held({"latency": 2}, *turns, seconds=(1.0, None))
+    with pytest.raises(GraderFault, match="turn 2 has no time"):
+        held({"not": {"latency": 2}}, *turns, seconds=(1.0, None))

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vivavoce.grading.function_grader import FunctionGrading
+from vivavoce.grading.grader import Grader
+from vivavoce.metrics import evaluate_conversation
+from vivavoce.records.score import Score
+from vivavoce.run.drivers import replay
+from vivavoce.samples.sample import Sample
+
+TALK: list[dict[str, Any]] = [
+    {"role": "assistant", "content": "Hello, I never lie."},
+    {"role": "user", "content": "My money back!"},
+    {"role": "assistant", "content": "Which order?"},
+    {"role": "user", "content": "1042."},
+    {"role": "assistant", "content": "You get EUR 20."},
+]
+
+
+def grader(**how: Any) -> Grader:
+    return FunctionGrading(function="expect", **how).grader("expect", Path())
+
+
+async def score(expect: Any, **how: Any) -> Score:
+    sample = Sample.model_validate({"id": "a", "messages": TALK, "expect": expect})
+    return await grader(**how).grade(sample, replay(sample))
+
+
+async def test_a_miss_is_named_by_its_turn_with_what_was_said() -> None:
+    found = await score([{"contains": "order"}, [{"numeric": 24.9, "tolerance": 0.01}, {"not_contains": "sorry"}]])
+    assert found.value == pytest.approx(2 / 3)
+    assert found.passed is False
+    assert found.reason == "turn 2: is 20, expected 24.9 ± 0.01, said 'You get EUR 20.'"
+    assert [(one.turn, one.what, one.verdict, one.state) for one in found.findings] == [
+        (0, "contains 'order'", "holds", "pass"),
+        (1, "gives 24.9 ± 0.01", "missed", "fail"),
+        (1, "does not contain 'sorry'", "holds", "pass"),
+    ]
+    assert [(one.text, one.turn) for one in found.findings[1].evidence] == [("You get EUR 20.", 1)]
+
+
+async def test_all_that_holds_passes() -> None:
+    found = await score({"all": [{"contains": "order"}, {"contains": "EUR 20"}]})
+    assert (found.value, found.passed, found.reason) == (1.0, True, "2 of 2 assertions hold")
+
+
+async def test_a_greeting_is_of_the_conversation_and_not_of_the_first_turn() -> None:
+    assert (await score([{"not_contains": "never"}, None])).passed
+    assert (await score({"not_contains": "never"})).passed is False
+
+
+async def test_a_weight_says_how_much_an_assertion_counts() -> None:
+    found = await score({"all": [{"contains": "order", "weight": 3}, {"contains": "thanks"}]})
+    assert (found.value, found.passed) == (0.75, False)
+    assert (await score({"all": [{"contains": "order", "weight": 1e12}, {"contains": "thanks"}]})).passed is False
+
+
+async def test_a_threshold_says_from_where_it_passes() -> None:
+    halved = {"all": [{"contains": "order"}, {"contains": "thanks"}]}
+    assert (await score(halved, threshold=0.5)).passed
+    assert not (await score(halved, threshold=0.6)).passed
+
+
+async def test_only_five_misses_are_named() -> None:
+    found = await score({"all": [{"contains": f"word {n}"} for n in range(7)]})
+    assert found.reason is not None
+    assert found.reason.endswith("; and 2 more")
+
+
+async def test_what_cannot_be_decided_is_an_error() -> None:
+    found = await score([{"contains": "thanks"}, {"latency": 3}])
+    assert (found.state, found.value) == ("error", None)
+    assert found.reason == "latency cannot be checked: turn 2 has no time, neither measured nor by timestamps"
+
+
+async def test_a_sample_without_assertions_is_skipped() -> None:
+    assert (await score(None)).state == "skipped"
+
+
+async def test_a_turn_that_was_not_held_is_not_checked() -> None:
+    sample = Sample.model_validate(
+        {"id": "a", "input": ["Hi.", "Bye."], "expect": [{"contains": "you"}, {"contains": "x"}]}
+    )
+    short = replay(Sample.model_validate({"id": "a", "messages": TALK[3:]}))
+    found = await grader().grade(sample, short)
+    assert (found.value, found.reason) == (
+        1.0,
+        "1 of 1 assertions hold; 1 not checked, because the conversation ended before",
+    )
+    assert [one.verdict for one in found.findings] == ["holds", "not reached"]
+
+
+async def test_wrong_assertions_of_python_are_the_fault_of_the_suite() -> None:
+    found = await score({"contians": "a"})
+    assert found.failure is not None
+    assert (found.state, found.failure.blame) == ("error", "suite")
+
+
+def test_it_is_a_metric_too() -> None:
+    sample = Sample.model_validate({"id": "a", "messages": TALK, "expect": {"contains": "EUR 24"}})
+    from_sample = evaluate_conversation(TALK, ["expect"], sample=sample)["expect"]
+    assert (from_sample.value, from_sample.passed) == (0.0, False)

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import UsageError
+from vivavoce.grading.expected import KINDS, read_expect
+from vivavoce.grading.extractors import View
+from vivavoce.grading.scene import Scene
+from vivavoce.messages import read_messages
+
+NEVER: dict[str, Any] = {"contains": "never"}
+YES: dict[str, Any] = {"contains": "yes"}
+
+
+def held(assertion: dict[str, Any]) -> tuple[bool, float]:
+    turn = read_messages([{"role": "user", "content": "Well?"}, {"role": "assistant", "content": "yes"}])
+    results = [one.assertion.held(Scene(View([turn]))) for one in read_expect({"any": [assertion]})]
+    return results[0].passed, round(results[0].value, 3)
+
+
+@pytest.mark.parametrize(
+    ("assertion", "passed", "value"),
+    [
+        ({"all": [YES, YES]}, True, 1.0),
+        ({"all": [YES, NEVER, NEVER]}, False, 0.333),
+        ({"all": [{**YES, "weight": 3}, NEVER]}, False, 0.75),
+        ({"any": [NEVER, YES]}, True, 1.0),
+        ({"any": [NEVER, {"all": [YES, NEVER]}]}, False, 0.5),
+        ({"not": NEVER}, True, 1.0),
+        ({"not": YES}, False, 0.0),
+        ({"not": {"all": [YES, NEVER]}}, True, 1.0),
+    ],
+)
+def test_assertions_are_joined(assertion: dict[str, Any], passed: bool, value: float) -> None:
+    assert held(assertion) == (passed, value)
+
+
+def test_a_list_is_about_turns_and_a_mapping_about_the_conversation() -> None:
+    turns = read_expect([YES, None, [YES, NEVER]])
+    assert [(one.turn, one.assertion.wording) for one in turns] == [
+        (0, "contains 'yes'"),
+        (2, "contains 'yes'"),
+        (2, "contains 'never'"),
+    ]
+    assert [one.turn for one in read_expect({"all": [YES, NEVER]})] == [None, None]
+    assert [one.assertion.wording for one in read_expect({"any": [YES, {"not": NEVER}]})] == [
+        "any of: contains 'yes'; not: contains 'never'"
+    ]
+
+
+MISTAKES: list[tuple[Any, str]] = [
+    ([{"contians": "a"}], "expect.0: no assertion 'contians'; did you mean 'contains'?"),
+    ([None, [YES, {"contains": ""}]], "expect.1.1.contains: is empty"),
+    ({"contains": []}, "expect.contains: is empty"),
+    ({"not": {"not_contains": ["a", ""]}}, "expect.not.not_contains.1: is empty"),
+    ({"regex": "(a"}, "expect.regex: '(a' is not a regular expression: missing ) at position 2"),
+    ({"regex": "a*"}, "expect.regex: /a*/ matches every text, so it cannot fail"),
+    ({"any": []}, "expect.any: is empty"),
+    ([[]], "expect.0: is empty"),
+    ([None, None], "expect: no turn has an assertion; remove expect, or write one"),
+    ({"numeric": "24"}, "expect.numeric: must be a valid number"),
+    ({"numeric": True}, "expect.numeric: must be a valid number"),
+    ({"numeric": 1, "tolerance": -1}, "expect.tolerance: must be greater than or equal to 0"),
+    ({"numeric": 1, "toleranc": 1}, "expect: numeric has no option 'toleranc'; did you mean 'tolerance'?"),
+    ({"contains": "a", "weight": 0}, "expect.weight: must be greater than 0"),
+    ({"latency": 0}, "expect.latency: must be greater than 0"),
+    ({"no_call": []}, "expect.no_call: is empty"),
+    ({"calls": {"nam": "a"}}, "expect.calls.name: is missing\nexpect.calls.nam: unknown key"),
+    ({"calls": "a", "mode": "any"}, "expect.mode: must be 'strict', 'unordered', 'subset' or 'superset'"),
+    ({"calls": "a", "arguments": {"x": "fuzy"}}, "expect: arguments.x: no matcher 'fuzy'; did you mean 'fuzzy'?"),
+    (
+        {"calls": []},
+        "expect: an empty list of calls cannot fail; write no_call: true where no tool may be called",
+    ),
+    (
+        {"all": [{"contains": "a", "regex": "b"}]},
+        "expect.all.0: has two assertions, contains and regex; write a list, or {all: [...]}",
+    ),
+    (
+        ["EUR"],
+        "expect.0: an assertion is a mapping such as {contains: EUR 24.90}; for this text write {contains: EUR}",
+    ),
+    ({"weight": 2}, f"expect: has no assertion; known: {', '.join(KINDS)}"),
+]
+
+
+@pytest.mark.parametrize(("expect", "message"), MISTAKES)
+def test_what_can_not_be_used_is_named_with_its_path(expect: Any, message: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        read_expect(expect)
+    assert str(raised.value) == message
+
+
+def test_a_schema_that_is_none_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"expect\.0\.json_schema: the JSON schema is not valid at"):
+        read_expect([{"json_schema": {"type": "objekt"}}])
+
+
+def test_a_schema_that_refers_elsewhere_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"expect\.json_schema: .* refers to 'http://x/y', which is not in it"):
+        read_expect({"json_schema": {"$ref": "http://x/y"}})
+
+
+@pytest.mark.parametrize("depth", [300, 10_000])
+def test_what_is_nested_too_deeply_is_a_short_mistake(depth: int) -> None:
+    expect = YES
+    for _ in range(depth):
+        expect = {"not": expect}
+    with pytest.raises(UsageError) as raised:
+        read_expect(expect)
+    assert len(str(raised.value)) < 500
+
+
+def test_an_expression_that_explodes_is_refused_in_bounded_time() -> None:
+    started = time.monotonic()
+    with pytest.raises(UsageError, match="can take for ever on a long text"):
+        read_expect({"regex": "(x+x+)+y"})
+    assert time.monotonic() - started < 5

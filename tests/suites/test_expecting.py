@@ -1,0 +1,124 @@
+"""Assertions in the rows of a suite: added grader, verdict without a gate, mistakes at their place."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import UsageError
+from vivavoce.run.options import RunOptions
+from vivavoce.run.result import RunResult
+from vivavoce.settings import settings
+from vivavoce.store.store import Store
+from vivavoce.suites.check import check_suite
+from vivavoce.suites.experiment import suite_run
+from vivavoce.suites.judging import judging_suite
+from vivavoce.suites.load import load_suite
+from vivavoce.suites.opening import run_suite
+from vivavoce.suites.regrade import open_regrading
+
+BOT = 'def reply(message: str) -> str:\n    return "Which order?" if "money" in message else "You get EUR 20."\n'
+HEAD = "name: refunds\ntarget: {kind: function, function: 'bot.py:reply'}\n"
+RIGHT: dict[str, Any] = {"id": "right", "input": "money", "expect": {"contains": "order"}}
+WRONG: dict[str, Any] = {"id": "wrong", "input": ["money", "1042"], "expect": [None, {"numeric": 24.9}]}
+PLAIN: dict[str, Any] = {"id": "plain", "input": "money"}
+
+
+def ran(*rows: dict[str, Any], more: str = "", options: RunOptions | None = None) -> RunResult:
+    Path("bot.py").write_text(BOT)
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("suite.yaml").write_text(f"{HEAD}dataset: rows.jsonl\n{more}")
+    return run_suite("suite.yaml", options)
+
+
+def test_rows_alone_make_a_suite_and_a_miss_fails_it() -> None:
+    assert ran(RIGHT, PLAIN).exit_code == 0
+    result = ran(RIGHT, WRONG, PLAIN)
+    assert (result.exit_code, result.summary.verdict) == (1, "fail")
+    [grader] = result.summary.graders
+    assert (grader.name, grader.scored, grader.skipped, grader.pass_rate) == ("expect", 2, 1, 0.5)
+
+
+def test_other_graders_stay_and_can_not_fail_without_a_gate() -> None:
+    more = "graders:\n  loud: {kind: function, function: regex_match, extractor: last_assistant}\n"
+    result = ran(RIGHT, {**PLAIN, "ground_truth": "[A-Z]{9}"}, more=more)
+    assert [grader.name for grader in result.summary.graders] == ["loud", "expect"]
+    assert result.exit_code == 0
+
+
+def test_an_error_of_another_grader_makes_a_suite_without_a_gate_inconclusive() -> None:
+    graders = "graders:\n  said: {kind: function, function: regex_match}\n"
+    rows = (RIGHT, {**PLAIN, "ground_truth": "("}, {**PLAIN, "id": "fine", "ground_truth": "order"})
+    assert ran(*rows, more=graders).exit_code == 3
+    assert ran(*rows, more=graders, options=RunOptions(max_errors="1")).exit_code == 0
+    assert ran(*rows, WRONG, more=graders).exit_code == 1
+
+
+def test_chosen_samples_without_assertions_do_not_fail() -> None:
+    more = "graders:\n  said: {kind: function, function: contains}\n"
+    plain = {**PLAIN, "ground_truth": "order"}
+    assert ran(WRONG, plain, more=more, options=RunOptions(samples=["plain"])).exit_code == 0
+
+
+def test_a_gate_of_the_suite_decides_instead() -> None:
+    gate = "gate: {kind: simple, metric_key: expect, aggregation: accuracy, value: 50}\n"
+    assert ran(RIGHT, WRONG, more=gate).exit_code == 0
+    graders = "graders:\n  expect: {kind: function, function: expect, threshold: 0.1, display_name: Assertions}\n"
+    result = ran(RIGHT, WRONG, more=graders)
+    assert (result.exit_code, result.summary.graders[0].label) == (1, "Assertions")
+
+
+def test_a_csv_cell_holds_json() -> None:
+    Path("bot.py").write_text(BOT)
+    Path("rows.csv").write_text('id,input,expect\na,money,"{""contains"": ""order""}"\nb,money,\n')
+    Path("suite.yaml").write_text(f"{HEAD}dataset: rows.csv\n")
+    assert run_suite("suite.yaml").summary.graders[0].scored == 1
+
+
+def test_a_stored_run_is_graded_again() -> None:
+    run = ran(RIGHT, WRONG).run
+    with Store.open(settings().store) as store:
+        again = asyncio.run(open_regrading(run.id, store=store).execute())
+    assert again.exit_code == 1
+
+
+def problems(suite: str) -> str:
+    Path("bot.py").write_text(BOT)
+    Path("suite.yaml").write_text(HEAD + suite)
+    with pytest.raises(UsageError) as raised:
+        check_suite(load_suite(Path("suite.yaml")))
+    return str(raised.value)
+
+
+def test_mistakes_have_the_line_of_their_row() -> None:
+    rows = [RIGHT, {**RIGHT, "id": "b", "expect": {"contians": "a"}}, {**WRONG, "expect": [None]}]
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    first, second = problems("dataset: rows.jsonl\n").splitlines()
+    assert first == "rows.jsonl:2 expect: no assertion 'contians'; did you mean 'contains'?"
+    assert second.startswith("rows.jsonl:3 input has 2 turns and expect has 1; give one per turn (null skips a turn)")
+
+
+def test_mistakes_in_rows_of_the_suite_have_their_own_line() -> None:
+    rows = "dataset:\n  rows:\n    - input: money\n      expect:\n        - contains: a\n          wieght: 2\n"
+    assert problems(rows) == (
+        "suite.yaml:7:11 dataset.rows.0.expect.0: contains has no option 'wieght'; did you mean 'weight'?"
+    )
+
+
+def test_rows_that_are_judged_by_a_command_are_graded_too() -> None:
+    talk = [{"role": "user", "content": "money"}, {"role": "assistant", "content": "Which order?"}]
+    Path("talks.jsonl").write_text(json.dumps({"messages": talk, "expect": [{"contains": "amount"}]}))
+    suite = judging_suite(Path("talks.jsonl"), ["ascii_printable_only"])
+    with Store.open(settings().store) as store:
+        result = asyncio.run(suite_run(suite, RunOptions(), store=store).execute())
+    assert [grader.name for grader in result.summary.graders] == ["ascii_printable_only", "expect"]
+    assert result.exit_code == 1
+
+
+def test_a_suite_must_grade_something() -> None:
+    rows = "dataset:\n  rows:\n    - {id: a, input: money}\n"
+    assert "the key 'graders' is missing, and no row has an 'expect'" in problems(rows)
