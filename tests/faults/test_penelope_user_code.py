@@ -204,7 +204,7 @@ DONE = ToolResult(success=True, output="done")
         (Own(ToolResult(success=True, output=Nameless())), "no words for it"),
         (Own(DONE, "findings"), "nothing found"),
         (Own(DONE, parameters={"type": "nonsense"}), "schema is not valid"),
-        (Own(DONE, parameters={"$ref": "http://127.0.0.1:9/x"}), "Unresolvable"),
+        (Own(DONE, parameters={"$ref": "http://127.0.0.1:9/x"}), "the JSON schema refers to"),
     ],
 )
 def test_a_tool_that_breaks_is_told_to_the_tester_which_goes_on(tool: Own, said: str) -> None:
