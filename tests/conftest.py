@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -32,3 +34,25 @@ def _own_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # 
 def _unknown_endpoints() -> None:  # pyright: ignore[reportUnusedFunction]
     """Begin every test without what endpoints of other tests, perhaps on the same port, have said of themselves."""
     CAPABILITIES.forget()
+
+
+REGISTRIES = (
+    ("vivavoce.metrics.factory", "metrics"),
+    ("vivavoce.grading.extractors", "extractors"),
+    ("vivavoce.grading.rewards", "reward_composers"),
+    ("vivavoce.penelope.strategies.factory", "strategies"),
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_name_of_a_users_file_stays() -> Iterator[None]:  # pyright: ignore[reportUnusedFunction]
+    """Take back the names that files of a test register: other tests of this process ask for every name."""
+    before = {where: _names_of(*where) for where in REGISTRIES}
+    yield
+    for where in REGISTRIES:
+        for name in _names_of(*where) - before[where]:
+            del vars(sys.modules[where[0]])[where[1]]._added[name]
+
+
+def _names_of(module: str, registry: str) -> set[str]:
+    return set(vars(sys.modules[module])[registry]._added) if module in sys.modules else set()
