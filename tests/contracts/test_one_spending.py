@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,7 +22,6 @@ from vivavoce.report.markdown import write_markdown
 from vivavoce.report.tester import ending
 from vivavoce.report.transcript import conversation as in_terminal
 from vivavoce.run.result import RunResult
-from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 from vivavoce.testing import LoopbackServer
 
@@ -79,12 +78,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
         (folder / "people.py").write_text(PEOPLE)
         (folder / "suite.yaml").write_text(SUITE.replace("BASE", bot.base_url))
         return run_suite(folder / "suite.yaml", store=str(folder / "kept.db"))
-
-
-@pytest.fixture(scope="module")
-def graded(run: RunResult) -> Iterator[GradedRun]:
-    with Store.open(run.place, create=False) as store:
-        yield GradedRun(store, run.run, run.grading)
 
 
 @pytest.fixture(scope="module")

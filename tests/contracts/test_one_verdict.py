@@ -33,7 +33,6 @@ from vivavoce.report.worst import worst
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import GraderSummary, Summary
 from vivavoce.store.browse.status import SampleStatus, status_of, worst_of
-from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 
 SUITE = """\
@@ -116,12 +115,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
     for name, text in (("suite.yaml", SUITE), ("bot.py", BOT), ("graders.py", GRADERS)):
         (folder / name).write_text(text)
     return run_suite(folder / "suite.yaml", store=str(folder / "kept.db"))
-
-
-@pytest.fixture(scope="module")
-def graded(run: RunResult) -> Iterator[GradedRun]:
-    with Store.open(run.place, create=False) as store:
-        yield GradedRun(store, run.run, run.grading)
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
 from typing import Any
 from xml.etree.ElementTree import fromstring
 
@@ -26,7 +25,6 @@ from vivavoce.report.junit import write_junit
 from vivavoce.report.letta_summary import error_of
 from vivavoce.report.transcript import conversation as in_terminal
 from vivavoce.run.result import RunResult
-from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 
 PEOPLE = """\
@@ -79,12 +77,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> RunResult:
     (folder / "people.py").write_text(PEOPLE)
     (folder / "suite.yaml").write_text(json.dumps(SUITE))
     return run_suite(folder / "suite.yaml", store=str(folder / "kept.db"))
-
-
-@pytest.fixture(scope="module")
-def graded(run: RunResult) -> Iterator[GradedRun]:
-    with Store.open(run.place, create=False) as store:
-        yield GradedRun(store, run.run, run.grading)
 
 
 @pytest.fixture(scope="module")

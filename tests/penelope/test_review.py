@@ -158,7 +158,7 @@ def test_what_keeps_every_assistant_from_passing_is_the_suite_s_and_needs_a_quot
 
 
 @pytest.mark.parametrize(("quote", "state"), [("A parcel is late.", "skip"), ("No refunds", "fail")])
-def test_a_part_of_the_brief_is_no_evidence_that_nobody_can_reach_the_goal(quote: str, state: str) -> None:
+def test_a_part_of_the_brief_is_no_evidence_that_the_goal_is_impossible(quote: str, state: str) -> None:
     (found,) = judged(reply(obstacle="impossible_goal", shown_by=[quote]), policy="No refunds here.").findings
     assert found.state == state
 

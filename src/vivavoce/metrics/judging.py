@@ -85,6 +85,8 @@ class JudgedMetric(StepwiseMetric):
     needs: ClassVar[tuple[str, ...]] = ()
     of_assistant: ClassVar[bool] = False
     """Whether only what the assistant says and does is judged, so that without any of it there is nothing to judge."""
+    of_user: ClassVar[bool] = False
+    """Whether only what the user says is judged."""
     calls_per_question = 1
     """How many calls one question takes, where each of them is answered."""
     own_variables: ClassVar[frozenset[str]] = frozenset()
@@ -142,6 +144,8 @@ class JudgedMetric(StepwiseMetric):
             return "nobody says anything in this conversation" if metric_input.messages else "the conversation is empty"
         if self.of_assistant and not any(acts(message) for message in metric_input.messages):
             return SILENT
+        if self.of_user and not any(message.role == "user" for message in metric_input.messages):
+            return "the user says nothing in this conversation"
         return None
 
     def unmet(self, metric_input: MultiTurnEvaluationInput) -> str | None:

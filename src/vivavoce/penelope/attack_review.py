@@ -14,7 +14,6 @@ from vivavoce.metrics.evidence import Checker
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.question import Question
 from vivavoce.metrics.transcript import transcript
-from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
 from vivavoce.penelope.prompts import HERE
@@ -43,6 +42,7 @@ class AttackReview(JudgedMetric):
 
     template: ClassVar[str] = str(HERE / "attack_review.jinja")
     reply = AttackReply
+    of_user: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("goal",)
 
     def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
@@ -53,12 +53,6 @@ class AttackReview(JudgedMetric):
             score_type="binary",
         )
         super().__init__(config, model, **options)
-
-    def inapplicable(self, metric_input: MultiTurnEvaluationInput) -> str | None:
-        """Say why this conversation cannot be judged, None when it can."""
-        if reason := super().inapplicable(metric_input):
-            return reason
-        return None if users_messages(metric_input) else "the user says nothing in this conversation"
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return whether the goal was asked for."""

@@ -83,6 +83,7 @@ class TesterReview(JudgedMetric):
     template: ClassVar[str] = str(HERE / "tester_review.jinja")
     version: ClassVar[str] = "3"
     reply = ReviewReply
+    of_user: ClassVar[bool] = True
     own_variables: ClassVar[frozenset[str]] = frozenset((*BRIEF, "left", "scripted"))
 
     def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
@@ -93,12 +94,6 @@ class TesterReview(JudgedMetric):
             score_type="binary",
         )
         super().__init__(config, model, **options)
-
-    def inapplicable(self, metric_input: MultiTurnEvaluationInput) -> str | None:
-        """Say why this conversation cannot be judged, None when it can."""
-        if reason := super().inapplicable(metric_input):
-            return reason
-        return None if users_messages(metric_input) else "the user says nothing in this conversation"
 
     def variables(self, metric_input: MultiTurnEvaluationInput) -> Mapping[str, object]:
         """Return the brief."""
@@ -187,8 +182,8 @@ def _judged(question: Question, fault: TesterFault, tester_left: bool) -> Findin
 def _hindrance(question: Question, reply: ReviewReply) -> Finding:
     """Return what keeps every assistant from passing as a finding, with why it does not count, None where it does.
 
-    Unless it lies in the brief, it has to show in the conversation or in the policy: a goal is no evidence that nobody
-    can reach it.
+    Unless it lies in the brief, it has to show in the conversation or in the policy: a goal does not prove itself to be
+    impossible.
     """
     what, kind = _HINDRANCE[reply.obstacle], reply.obstacle.replace("_", " ")
     known = question.metric_input

@@ -5,27 +5,10 @@ from typing import Any
 import pytest
 
 import vivavoce
+from conversations import Row, calls, result, says, user
 from vivavoce.errors import UsageError
 from vivavoce.metrics import RuleMetric, create_metric
 from vivavoce.metrics.result import MetricResult
-
-Row = dict[str, Any]
-
-
-def user(text: str) -> Row:
-    return {"role": "user", "content": text}
-
-
-def says(text: str) -> Row:
-    return {"role": "assistant", "content": text}
-
-
-def calls(*made: tuple[str, str, Any]) -> Row:
-    return {"role": "assistant", "tool_calls": [{"id": i, "name": n, "arguments": a} for i, n, a in made]}
-
-
-def result(id_: str, text: str = "ok") -> Row:
-    return {"role": "tool", "tool_call_id": id_, "content": text}
 
 
 def refund(order: Any = "A-17", looked_up: Any = "A-17", found: str = "delivered", answer: str = "Yes.") -> list[Row]:

@@ -1,29 +1,8 @@
 from __future__ import annotations
 
-from typing import Any
-
+from conversations import Row, calls, result, says, user
 from vivavoce.conversation import ConversationHistory
 from vivavoce.metrics.rules.moments import Moment, moments
-
-Row = dict[str, Any]
-
-
-def user(text: str) -> Row:
-    return {"role": "user", "content": text}
-
-
-def says(text: str) -> Row:
-    return {"role": "assistant", "content": text}
-
-
-def calls(*made: tuple[str, str, Any]) -> Row:
-    """Return one message with calls, each an id, a name and arguments."""
-    return {"role": "assistant", "tool_calls": [{"id": i, "name": n, "arguments": a} for i, n, a in made]}
-
-
-def result(id_: str, text: str = "ok") -> Row:
-    return {"role": "tool", "tool_call_id": id_, "content": text}
-
 
 REFUND: list[Row] = [
     user("I want my money back for order A-17."),

@@ -8,12 +8,10 @@ from typing import Any, ClassVar, Unpack
 
 from pydantic import Field
 
-from vivavoce.messages import HumanMessage
 from vivavoce.metrics.config import MetricConfig
 from vivavoce.metrics.judging import JudgedMetric, JudgingOptions
 from vivavoce.metrics.question import Question
 from vivavoce.metrics.shape import Shape
-from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.metrics.verdict import Verdict, merged
 from vivavoce.models.custom import ModelLike
 from vivavoce.records.score import FindingState
@@ -47,6 +45,7 @@ class UserFrustrationMetric(JudgedMetric):
 
     template: ClassVar[str] = "judged/user_frustration.jinja"
     reply = FrustrationReply
+    of_user: ClassVar[bool] = True
 
     def __init__(self, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
         config = MetricConfig(
@@ -58,13 +57,6 @@ class UserFrustrationMetric(JudgedMetric):
             passing_categories=("resolved", "none"),
         )
         super().__init__(config, model, **options)
-
-    def inapplicable(self, metric_input: MultiTurnEvaluationInput) -> str | None:
-        """Say why this conversation cannot be judged, None when it can."""
-        if reason := super().inapplicable(metric_input):
-            return reason
-        spoke = any(isinstance(message, HumanMessage) for message in metric_input.messages)
-        return None if spoke else "the user says nothing in this conversation"
 
     def read(self, answer: Mapping[str, Any], question: Question) -> Verdict:
         """Return the label that follows from the signs."""
