@@ -10,8 +10,8 @@ import pytest
 from recordings import RECORDINGS, needs_recordings
 from vivavoce.errors import UsageError
 from vivavoce.suites.check import check_suite
+from vivavoce.suites.grader_spec import GraderSpec
 from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.spec import GraderSpec
 
 REAL = RECORDINGS / "letta_evals_suites"
 ERA_A = """\

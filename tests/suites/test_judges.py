@@ -14,8 +14,8 @@ from vivavoce.messages import HumanMessage
 from vivavoce.models.model import Request
 from vivavoce.pacing.budget import Budget
 from vivavoce.store.replies import ReplyStore
+from vivavoce.suites.grader_spec import JudgeSpec
 from vivavoce.suites.judges import JudgeOpener
-from vivavoce.suites.spec import JudgeSpec
 from vivavoce.testing import LoopbackServer, ScriptedModel
 from vivavoce.testing.misbehaviour import hang, server_error
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from vivavoce import UsageError
+from vivavoce.suites.grader_spec import MetricGraderSpec
 from vivavoce.suites.judging import judging_suite
 from vivavoce.suites.load import Suite
-from vivavoce.suites.spec import MetricGraderSpec
 
 OWN = """\
 from vivavoce.metrics import AllOf, SafetyMetric

@@ -16,16 +16,14 @@ from vivavoce.grading.options import option_names
 from vivavoce.metrics.factory import metrics as registered_metrics
 from vivavoce.penelope.persona import built_in
 from vivavoce.penelope.strategies import strategies
-from vivavoce.suites.spec import (
+from vivavoce.suites.gate_spec import LogicalGateSpec, SimpleGateSpec, WeightedGateSpec
+from vivavoce.suites.part import Spec
+from vivavoce.suites.target_spec import (
     FunctionTargetSpec,
     HttpTargetSpec,
     LettaCodeTargetSpec,
     LettaTargetSpec,
-    LogicalGateSpec,
     OpenAITargetSpec,
-    SimpleGateSpec,
-    Spec,
-    WeightedGateSpec,
 )
 
 Kind = Literal["extractors", "graders", "metrics", "targets", "gates", "strategies", "personas"]

@@ -29,7 +29,7 @@ from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.named_metrics import metric_graders
 from vivavoce.suites.opening import reopen_run
 from vivavoce.suites.regrade import open_regrading
-from vivavoce.suites.spec import TesterSpec
+from vivavoce.suites.tester_spec import TesterSpec
 from vivavoce.suites.testing import testing_suite
 
 _OF_ROW = {

@@ -12,7 +12,7 @@ from vivavoce.grading.extractors import extractors
 from vivavoce.metrics.choice import Choice
 from vivavoce.metrics.config import Scope
 from vivavoce.metrics.factory import named_metric
-from vivavoce.suites.spec import SettingsOfModel
+from vivavoce.suites.part import SettingsOfModel
 
 _LOCAL = "local"
 """The embedder that needs no address."""

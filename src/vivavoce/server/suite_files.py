@@ -19,10 +19,10 @@ from vivavoce.server.policy import ServerPolicy, is_suite
 from vivavoce.suites.dataset import check_dataset, dataset_source
 from vivavoce.suites.document import MAX_BYTES
 from vivavoce.suites.forecast import Forecast, forecast
+from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, JudgeGraderSpec, MetricGraderSpec
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.plan import plan_of
 from vivavoce.suites.rule_grader import RuleGraderSpec
-from vivavoce.suites.spec import AnyGraderSpec, FunctionGraderSpec, JudgeGraderSpec, MetricGraderSpec
 
 MOST = 300
 """Suites that are listed."""

@@ -31,25 +31,21 @@ from vivavoce.samples.rows import SampleCount
 from vivavoce.settings import settings
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.expecting import grades_assertions
-from vivavoce.suites.load import Suite
-from vivavoce.suites.metric_names import grading_of, metric_of, written_in
-from vivavoce.suites.rule_grader import RuleGraderSpec, tool_names
-from vivavoce.suites.spec import (
+from vivavoce.suites.gate_spec import (
     AnyGateSpec,
-    AnyGraderSpec,
     AnyRewardSpec,
     ConditionSpec,
     CustomRewardSpec,
-    FunctionGraderSpec,
-    JudgeGraderSpec,
-    JudgeSpec,
     LogicalGateSpec,
-    MetricGraderSpec,
     MetricRewardSpec,
-    OpenAITargetSpec,
     WeightedGateSpec,
     WeightedRewardSpec,
 )
+from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, JudgeGraderSpec, JudgeSpec, MetricGraderSpec
+from vivavoce.suites.load import Suite
+from vivavoce.suites.metric_names import grading_of, metric_of, written_in
+from vivavoce.suites.rule_grader import RuleGraderSpec, tool_names
+from vivavoce.suites.target_spec import OpenAITargetSpec
 from vivavoce.user_code import source_of
 
 _OPENED = {"api_key_env", "timeout", "max_retries", "structured", "requests_per_minute", "tokens_per_minute"}

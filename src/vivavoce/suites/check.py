@@ -22,7 +22,7 @@ from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.output import check_output
 from vivavoce.suites.plan import Plan, plan_of
-from vivavoce.suites.spec import LettaTargetSpec
+from vivavoce.suites.target_spec import LettaTargetSpec
 from vivavoce.suites.targets import build_targets
 from vivavoce.suites.testers import build_tester, check_tests
 

@@ -30,8 +30,8 @@ from vivavoce.samples.rows import read_samples
 from vivavoce.settings import settings
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
+from vivavoce.suites.grader_spec import JudgeSpec, MetricGraderSpec
 from vivavoce.suites.judges import JudgeOpener
-from vivavoce.suites.spec import JudgeSpec, MetricGraderSpec
 
 Conversations = str | Path | Iterable[GivenRow] | AsyncIterable[GivenRow]
 """A file of conversations, or an iterable of conversations."""

@@ -8,8 +8,8 @@ from vivavoce.errors import UsageError
 from vivavoce.grading.expected import read_expect
 from vivavoce.samples.rows import SampleCount
 from vivavoce.samples.sample import Sample
+from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, MetricGraderSpec
 from vivavoce.suites.load import Suite
-from vivavoce.suites.spec import AnyGraderSpec, FunctionGraderSpec, MetricGraderSpec
 
 EXPECT = "expect"
 """The name of the grader of assertions, of its function, and of the field of a row."""

@@ -21,8 +21,8 @@ from vivavoce.suites.hooks import check_setup, run_setup
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import plan_of
-from vivavoce.suites.spec import FunctionTargetSpec, LettaTargetSpec
 from vivavoce.suites.stored import dump_spec
+from vivavoce.suites.target_spec import FunctionTargetSpec, LettaTargetSpec
 from vivavoce.suites.targets import TIMED, build_targets
 from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.targets.target import Target

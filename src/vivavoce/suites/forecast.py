@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import Plan
-from vivavoce.suites.spec import TesterSpec
+from vivavoce.suites.tester_spec import TesterSpec
 
 
 @dataclass(frozen=True, slots=True)

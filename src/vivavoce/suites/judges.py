@@ -15,7 +15,7 @@ from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.rate import RateLimit
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.store.replies import ReplyStore
-from vivavoce.suites.spec import JudgeSpec
+from vivavoce.suites.grader_spec import JudgeSpec
 from vivavoce.wire.http import Limits
 
 

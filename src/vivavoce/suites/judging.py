@@ -13,10 +13,11 @@ from vivavoce.metrics.judges import asking
 from vivavoce.models.cache import OfflineModel
 from vivavoce.models.model import Model
 from vivavoce.settings import settings
+from vivavoce.suites.grader_spec import MetricGraderSpec
 from vivavoce.suites.load import Suite, described_suite
 from vivavoce.suites.metric_names import metric_of
 from vivavoce.suites.named_metrics import Named, metric_graders
-from vivavoce.suites.spec import MetricGraderSpec, SuiteSpec
+from vivavoce.suites.spec import SuiteSpec
 
 SOURCE = "judge"
 """The command that describes the suite."""

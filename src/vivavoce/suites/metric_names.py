@@ -18,8 +18,8 @@ from vivavoce.metrics.judges import asking, copy_of, with_judges
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.model import Model
 from vivavoce.plugins import is_file_reference, load_object
+from vivavoce.suites.grader_spec import MetricGraderSpec
 from vivavoce.suites.metrics import load_metric
-from vivavoce.suites.spec import MetricGraderSpec
 from vivavoce.user_code import text_of
 
 Opening = Callable[[str | Model], Model]

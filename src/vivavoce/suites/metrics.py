@@ -17,7 +17,7 @@ from vivavoce.models.model import Model
 from vivavoce.models.names import open_model
 from vivavoce.suites.document import Document, read_document
 from vivavoce.suites.mistakes import mistakes_in
-from vivavoce.suites.spec import Address, SettingsOfModel, Spec
+from vivavoce.suites.part import Address, SettingsOfModel, Spec
 
 _OPTIONS = ("settings", "scope", "window", "tokens", "overlap")
 """Fields that every judged metric has, in the same form."""

@@ -14,7 +14,8 @@ from pydantic_core import ErrorDetails
 from vivavoce.errors import Problem, did_you_mean
 from vivavoce.plugins import is_file_reference
 from vivavoce.suites.document import Described, KeyPath
-from vivavoce.suites.spec import WITH_OPTIONS, SuiteSpec
+from vivavoce.suites.spec import SuiteSpec
+from vivavoce.suites.tester_spec import WITH_OPTIONS
 from vivavoce.wire.http import holds_user
 
 _SIGNS = {">": "gt", ">=": "gte", "≥": "gte", "<": "lt", "<=": "lte", "≤": "lte", "==": "eq", "=": "eq"}

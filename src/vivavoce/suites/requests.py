@@ -20,10 +20,10 @@ from vivavoce.run.options import RunOptions
 from vivavoce.samples.sample import Sample
 from vivavoce.store.store import Store
 from vivavoce.suites.check import prepare
+from vivavoce.suites.grader_spec import JudgeSpec
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import plan_of
-from vivavoce.suites.spec import JudgeSpec
 
 EXPORTED = "exported"
 """The kind of failure of a verdict whose request was exported."""

@@ -11,7 +11,7 @@ from typing import Any
 from vivavoce.errors import UsageError
 from vivavoce.plugins import load_object
 from vivavoce.suites.load import Suite
-from vivavoce.suites.spec import (
+from vivavoce.suites.target_spec import (
     FunctionTargetSpec,
     HttpTargetSpec,
     LettaCodeTargetSpec,

@@ -18,11 +18,12 @@ from vivavoce.run.tester import Tester
 from vivavoce.samples.rows import PROBLEMS_SHOWN, read_samples
 from vivavoce.settings import settings
 from vivavoce.suites.dataset import dataset_source
+from vivavoce.suites.grader_spec import MetricGraderSpec
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import metric_of
 from vivavoce.suites.named_metrics import short_name
-from vivavoce.suites.spec import MetricGraderSpec, TesterMetricSpec, TesterSpec
+from vivavoce.suites.tester_spec import TesterMetricSpec, TesterSpec
 
 
 def build_tester(suite: Suite, judges: JudgeOpener) -> Tester | None:

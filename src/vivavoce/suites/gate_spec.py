@@ -1,0 +1,115 @@
+"""The reward of a sample and the gate of a run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from vivavoce.records.reason import Aggregation, Bound, Operator
+from vivavoce.suites.part import Spec, check_weights
+
+
+class RewardSpec(Spec):
+    """Fields of every kind of reward: the lowest value that passes.
+
+    Without a `threshold`, the reward of one grader passes if its score passes, and any other reward passes at 1.
+    """
+
+    threshold: float | None = Field(default=None, ge=0, le=1)
+
+
+class MetricRewardSpec(RewardSpec):
+    """The reward is one grader's score."""
+
+    kind: Literal["metric"]
+    metric_key: str
+
+
+class WeightedRewardSpec(RewardSpec):
+    """The reward is a weighted mean of graders' scores; weights are normalised."""
+
+    kind: Literal["weighted"]
+    weights: dict[str, float] = Field(min_length=1)
+
+    @field_validator("weights")
+    @classmethod
+    def _sum(cls, weights: dict[str, float]) -> dict[str, float]:
+        return check_weights(weights)
+
+
+class CustomRewardSpec(RewardSpec):
+    """The reward is computed by a function: `file.py:name`, or a registered name."""
+
+    kind: Literal["custom"]
+    function: str
+
+
+AnyRewardSpec = Annotated[MetricRewardSpec | WeightedRewardSpec | CustomRewardSpec, Field(discriminator="kind")]
+
+
+def _reachable(value: float, found: ValidationInfo) -> float:
+    aggregation, op = found.data.get("aggregation"), found.data.get("op")
+    if aggregation is None or op is None:
+        return value  # one of them is wrong itself, and that is said
+    end, what = (100.0, "a percentage, from 0 to 100") if aggregation == "accuracy" else (1.0, "from 0 to 1")
+    if not 0 <= value <= end:
+        share = f"; did you mean {value / 100:g}, or aggregation: accuracy?"
+        hint = share if end < value <= 100 else f", got {value:g}"
+        raise ValueError(f"{aggregation} is {what}{hint}")
+    if (op, value) in (("gt", end), ("lt", 0.0)):
+        side, write = ("above", "gte") if op == "gt" else ("below", "lte")
+        raise ValueError(f"{aggregation} is {what}, never {side} {value:g}; write op: {write}")
+    return value
+
+
+GateValue = Annotated[float, AfterValidator(_reachable)]
+"""The value an aggregate is compared with: a run passes on one side of it and fails on the other."""
+
+
+class ConditionSpec(Spec):
+    """An aggregate of one grader's scores compared with a value."""
+
+    metric_key: str
+    aggregation: Aggregation = "avg_score"
+    op: Operator = "gte"
+    value: GateValue
+    pass_threshold: float | None = Field(default=None, ge=0, le=1)
+    pass_op: Operator = "gte"
+    on: Bound = "mean"
+    min_scored: float = Field(default=0.0, ge=0, le=1)
+
+
+class SimpleGateSpec(ConditionSpec):
+    """One condition."""
+
+    kind: Literal["simple"] = "simple"
+
+
+class WeightedGateSpec(Spec):
+    """One condition on a weighted mean of several graders' aggregates."""
+
+    kind: Literal["weighted_average"]
+    weights: dict[str, float] = Field(min_length=1)
+    aggregation: Aggregation = "avg_score"
+    op: Operator = "gte"
+    value: GateValue
+    pass_threshold: float | None = Field(default=None, ge=0, le=1)
+    on: Bound = "mean"
+    min_scored: float = Field(default=0.0, ge=0, le=1)
+
+    @field_validator("weights")
+    @classmethod
+    def _sum(cls, weights: dict[str, float]) -> dict[str, float]:
+        return check_weights(weights)
+
+
+class LogicalGateSpec(Spec):
+    """Conditions joined by `and` or `or`."""
+
+    kind: Literal["logical"]
+    operator: Literal["and", "or"]
+    conditions: list[AnyGateSpec] = Field(min_length=1)
+
+
+AnyGateSpec = Annotated[SimpleGateSpec | WeightedGateSpec | LogicalGateSpec, Field(discriminator="kind")]

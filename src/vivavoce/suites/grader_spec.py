@@ -1,0 +1,107 @@
+"""The graders of a suite, and how a judge is called."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Discriminator, Field, model_validator
+
+from vivavoce.grading.grader import Scope
+from vivavoce.metrics.config import Scope as MetricScope
+from vivavoce.models.modes import Mode
+from vivavoce.suites.part import Address, SettingsOfModel, Spec
+from vivavoce.suites.rule_grader import RuleGraderSpec
+
+
+class GraderSpec(Spec):
+    """Fields of every kind of grader: which part is graded, and its name in reports.
+
+    `scope` decides whether each turn or the whole conversation is graded; without it, a sample with a ground truth for
+    each turn is graded turn by turn. A score passes if it is at least `threshold`, 1 by default. With `scores_errors`,
+    the finished part of a conversation that ended with an error is scored, too.
+    """
+
+    scope: Scope | None = None
+    threshold: float | None = Field(default=None, ge=0, le=1)
+    scores_errors: bool = False
+    display_name: str | None = None
+    extractor: str = "last_assistant"
+    extractor_config: dict[str, Any] = Field(default_factory=dict)
+
+
+class FunctionGraderSpec(GraderSpec):
+    """A grading function: built in or `file.py:name`; `config` has its options, `timeout` is in seconds.
+
+    `kind: tool`, the name in letta-evals, means the same.
+    """
+
+    kind: Literal["function", "tool"]
+    function: str
+    config: dict[str, Any] = Field(default_factory=dict)
+    timeout: float = Field(default=60.0, gt=0)
+
+
+class JudgeSpec(Spec):
+    """How a judge is called: its settings, the timeout of an answer in seconds, and how often a failed call is retried.
+
+    `structured` is the way to ask for JSON, detected by default. The limits per minute are shared by all models of a
+    provider with the same numbers.
+    """
+
+    temperature: float | None = 0.0
+    settings: SettingsOfModel = Field(default_factory=dict)
+    api_key_env: str | None = None
+    max_retries: int = Field(default=5, ge=0, le=20)
+    timeout: float = Field(default=120.0, gt=0)
+    structured: Mode | None = None
+    requests_per_minute: float | None = Field(default=None, gt=0)
+    tokens_per_minute: float | None = Field(default=None, gt=0)
+
+    @property
+    def all_settings(self) -> dict[str, Any]:
+        """The settings, including the temperature."""
+        return self.settings if self.temperature is None else {"temperature": self.temperature, **self.settings}
+
+
+class JudgeGraderSpec(GraderSpec, JudgeSpec):
+    """A model that follows a rubric, which is text or a file."""
+
+    kind: Literal["model_judge"]
+    prompt: str | None = None
+    prompt_path: str | None = None
+    model: Address
+    system_prompt: str | None = None
+    rubric_vars: list[str] | None = None
+
+    @model_validator(mode="after")
+    def _one_prompt(self) -> Self:
+        if (self.prompt is None) == (self.prompt_path is None):
+            raise ValueError("needs exactly one of prompt and prompt_path")
+        return self
+
+
+class MetricGraderSpec(JudgeSpec):
+    """A metric or a grading function by its name, or your own as `file.py:name`; `config` has its options.
+
+    A metric judges the whole conversation; with a `scope`, it judges each turn or each window of turns in it. With an
+    `extractor`, it judges the extracted text as if that were the answer, turn by turn if the sample has a ground truth
+    for each turn. Its score passes on the right side of `threshold`, in the metric's own scale. A judged metric calls
+    `model`, or the judge in VIVAVOCE_JUDGE. With `scores_errors`, the finished part of a conversation that ended with
+    an error is scored, too.
+    """
+
+    kind: Literal["metric"]
+    metric: str
+    model: Address | None = None
+    config: dict[str, Any] = Field(default_factory=dict)
+    scope: MetricScope | None = None
+    threshold: float | None = None
+    scores_errors: bool = False
+    extractor: str | None = None
+    extractor_config: dict[str, Any] = Field(default_factory=dict)
+    display_name: str | None = None
+
+
+AnyGraderSpec = Annotated[
+    FunctionGraderSpec | JudgeGraderSpec | MetricGraderSpec | RuleGraderSpec, Discriminator("kind")
+]

@@ -1,0 +1,106 @@
+"""The target of a suite: what each kind of system under test is told."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from vivavoce.suites.part import SECRET, Address, SettingsOfModel, Spec
+
+_FROM_OUTSIDE = re.compile(r"([\w.-]+[ =])?\$\{\w+\}")
+"""A value that is an environment variable, optionally after a word such as `Bearer`."""
+
+
+class TargetSpec(Spec):
+    """Fields of every kind of target: the timeout of a reply in seconds, and how often a failed call is retried."""
+
+    timeout: float = Field(default=300.0, gt=0)
+    max_retries: int = Field(default=2, ge=0, le=20)
+
+
+class FunctionTargetSpec(TargetSpec):
+    """A Python function, `file.py:name`."""
+
+    kind: Literal["function"]
+    function: str
+    name: str | None = None
+
+
+class OpenAITargetSpec(TargetSpec):
+    """An OpenAI-compatible chat completions endpoint."""
+
+    kind: Literal["openai"]
+    base_url: Address
+    model_handles: list[str] = Field(min_length=1)
+    api_key_env: str = "OPENAI_API_KEY"
+    system_prompt: str | None = None
+    settings: SettingsOfModel = Field(default_factory=dict)
+    tools: list[dict[str, Any]] | None = None
+
+
+class HttpTargetSpec(TargetSpec):
+    """Any HTTP service: a request template, and where the reply is in the response."""
+
+    kind: Literal["http"]
+    url: Address
+    method: Literal["GET", "POST", "PUT", "PATCH"] = "POST"
+    headers: dict[str, str] = Field(default_factory=dict)
+    body: Any = None
+    reply: str = ""
+    session: str | None = None
+    name: str | None = None
+
+    @field_validator("headers")
+    @classmethod
+    def _no_keys(cls, headers: dict[str, str]) -> dict[str, str]:
+        for name, value in headers.items():
+            if SECRET.fullmatch(name) and not _FROM_OUTSIDE.fullmatch(value):
+                raise ValueError(
+                    f"{name} contains a key, which would be stored; write ${{NAME}} and set NAME in the environment"
+                )
+        return headers
+
+
+class LettaTargetSpec(TargetSpec):
+    """An agent on a Letta server; exactly one of `agent_id`, `agent_file`, `agent_script`."""
+
+    kind: Literal["letta"]
+    base_url: Address | None = None
+    api_key: SecretStr | None = None
+    project_id: str | None = None
+    agent_id: str | None = None
+    agent_file: str | None = None
+    agent_script: str | None = None
+    model_handles: list[str] = Field(default_factory=list)
+    cleanup: bool = True
+
+    @model_validator(mode="after")
+    def _one_agent(self) -> Self:
+        sources = [name for name in ("agent_id", "agent_file", "agent_script") if getattr(self, name) is not None]
+        if len(sources) != 1:
+            raise ValueError(f"needs exactly one of agent_id, agent_file and agent_script, got {sources or 'none'}")
+        return self
+
+
+class LettaCodeTargetSpec(TargetSpec):
+    """The Letta Code command line, one process and one conversation per sample."""
+
+    kind: Literal["letta_code"]
+    base_url: Address | None = None
+    api_key: SecretStr | None = None
+    model_handles: list[str] = Field(default_factory=list)
+    backend: Literal["local", "cloud"] | None = None
+    flags: str = ""
+    permission_mode: str | None = None
+    agent_script: str | None = None
+    memory_dir: str | None = None
+    project_id: str | None = None
+    command: str = "letta"
+
+
+AnyTargetSpec = Annotated[
+    FunctionTargetSpec | OpenAITargetSpec | HttpTargetSpec | LettaTargetSpec | LettaCodeTargetSpec,
+    Field(discriminator="kind"),
+]
