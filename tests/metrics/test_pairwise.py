@@ -67,6 +67,17 @@ def test_the_positions_are_swapped_and_nothing_else() -> None:
     assert 'What the user wanted: "The order is found"' in asked
 
 
+def test_a_policy_is_shown_once_before_both_and_only_where_policies_are_shown() -> None:
+    model = prefers("Bern")
+    compare_conversations(WAS, IS, policy="Never guess.", model=model)
+    shown = [request.messages[-1].text for request in model.requests]
+    assert [text.splitlines()[:2] for text in shown] == [['policy: "Never guess."', "conversation A"]] * 2
+    assert all(text.count("Never guess.") == 1 for text in shown)
+    hidden = prefers("Bern")
+    PairwiseJudge(hidden, shown=Shown(policy=False)).compare(WAS, IS, policy="Never guess.")
+    assert not any("Never guess." in request.messages[-1].text for request in hidden.requests)
+
+
 @pytest.mark.parametrize("position", ["A", "B"])
 def test_a_position_that_wins_in_both_orders_is_a_tie_and_shown(position: Literal["A", "B"]) -> None:
     result = compare_conversations(WAS, IS, model=ScriptedModel([says(position), says(position)]))

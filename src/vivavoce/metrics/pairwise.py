@@ -103,8 +103,12 @@ class PairwiseJudge:
         self.settings: Mapping[str, Any] = {"temperature": 0.0, **(settings or {})}
         self.prompt = read_prompt("pairwise.jinja", frozenset(("goal", "criteria")), prompt, blocks or {})
 
-    def compare(self, first: Conversation, second: Conversation, goal: str | None = None) -> Comparison:
+    def compare(
+        self, first: Conversation, second: Conversation, goal: str | None = None, *, policy: str | None = None
+    ) -> Comparison:
         """Say which of two conversations, given as such or as messages, is better; works in a running loop too.
+
+        `policy` is what the assistant has to go by in both.
 
         Raises:
             ValueError: the messages are malformed.
@@ -113,13 +117,15 @@ class PairwiseJudge:
 
         async def once() -> Comparison:
             try:
-                return await self.acompare(first, second, goal)
+                return await self.acompare(first, second, goal, policy=policy)
             finally:
                 await self.close()
 
         return wait_for(once())
 
-    async def acompare(self, first: Conversation, second: Conversation, goal: str | None = None) -> Comparison:
+    async def acompare(
+        self, first: Conversation, second: Conversation, goal: str | None = None, *, policy: str | None = None
+    ) -> Comparison:
         """Async version of `compare`."""
         if self.judge is None:
             reason = "needs a judge: give a model, or set VIVAVOCE_JUDGE"
@@ -129,7 +135,8 @@ class PairwiseJudge:
             if not side.messages:
                 return Comparison(winner=None, state="skipped", reasoning=f"the {which} conversation is empty")
         task = self.prompt.render({"goal": goal, "criteria": self.criteria}).rstrip()
-        answers = await asyncio.gather(*(self._ask(sides, task, where) for where in ("A", "B")))
+        rules = transcript((), self.shown, policy).text() if policy and self.shown.policy else ""
+        answers = await asyncio.gather(*(self._ask(sides, rules, task, where) for where in ("A", "B")))
         usage = sum((used for _, used in answers if used), Usage()) if any(used for _, used in answers) else None
         verdicts = tuple(verdict for verdict, _ in answers if isinstance(verdict, PairVerdict))
         failures = [error for error, _ in answers if isinstance(error, Exception)]
@@ -158,12 +165,12 @@ class PairwiseJudge:
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
     async def _ask(
-        self, sides: Sequence[_Side], task: str, first_was: Position
+        self, sides: Sequence[_Side], rules: str, task: str, first_was: Position
     ) -> tuple[PairVerdict | Exception, Usage | None]:
         judge = self.judge
         assert judge is not None
         a, b = sides if first_was == "A" else reversed(sides)
-        words = f"conversation A\n{a.transcript.text()}conversation B\n{b.transcript.text()}{task}"
+        words = f"{rules}conversation A\n{a.transcript.text()}conversation B\n{b.transcript.text()}{task}"
         messages = [_instructions(), HumanMessage(content=words)]
         usage: Usage | None = None
         try:
@@ -181,6 +188,7 @@ def compare_conversations(
     second: Conversation,
     goal: str | None = None,
     *,
+    policy: str | None = None,
     model: ModelLike | None = None,
     criteria: str | Sequence[str] = (),
 ) -> Comparison:
@@ -190,7 +198,7 @@ def compare_conversations(
         ValueError: the messages are malformed.
         BudgetExhausted: a limit on calls or cost is reached.
     """
-    return PairwiseJudge(model, criteria=criteria).compare(first, second, goal)
+    return PairwiseJudge(model, criteria=criteria).compare(first, second, goal, policy=policy)
 
 
 async def acompare_conversations(
@@ -198,11 +206,12 @@ async def acompare_conversations(
     second: Conversation,
     goal: str | None = None,
     *,
+    policy: str | None = None,
     model: ModelLike | None = None,
     criteria: str | Sequence[str] = (),
 ) -> Comparison:
     """Async version of `compare_conversations`."""
-    return await PairwiseJudge(model, criteria=criteria).acompare(first, second, goal)
+    return await PairwiseJudge(model, criteria=criteria).acompare(first, second, goal, policy=policy)
 
 
 def position_bias(comparisons: Iterable[Comparison]) -> dict[str, int]:

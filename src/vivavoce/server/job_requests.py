@@ -34,7 +34,7 @@ from vivavoce.suites.testing import testing_suite
 
 _OF_ROW = {
     *("goal", "instructions", "policy", "scenario", "persona", "facts"),
-    *("restrictions", "must", "must_not", "input"),
+    *("restrictions", "must", "must_not", "input", "context"),
 }
 MOST_AT_ONCE = 1000
 """Maximum of concurrent conversations, and of trials, in a request."""
@@ -110,6 +110,8 @@ class TestJob(LimitedRequest):
     must: list[str] = Field(default_factory=list)
     must_not: list[str] = Field(default_factory=list)
     input: list[str] = Field(default_factory=list)
+    context: dict[str, Any] | str | None = None
+    adversarial: bool | None = None
     strategy: str | None = None
     max_turns: int = Field(default=20, ge=1, le=MOST_AT_ONCE)
     min_turns: int = Field(default=0, ge=0, le=MOST_AT_ONCE)
@@ -240,6 +242,8 @@ class Beginning:
             strategies.get(request.strategy)
         judge = self.policy.judge(request.judge)
         row = {name: value for name, value in request.model_dump(include=_OF_ROW).items() if value}
+        if request.adversarial is not None:
+            row["adversarial"] = request.adversarial
         suite = testing_suite(
             loaded.spec.target.model_dump(exclude_unset=True) | {"kind": loaded.spec.target.kind},
             row,

@@ -242,6 +242,17 @@ def test_a_test_that_its_target_passes_is_kept_like_any_run(store: Store, worksp
     assert (told[-1].job.status, told[-1].job.verdict) == ("finished", "pass")
 
 
+def test_a_test_takes_what_the_judge_knows_and_whether_the_goal_is_an_attack(store: Store, workspace: Path) -> None:
+    with LoopbackServer(played) as models:
+        name = f"{models.base_url}#player"
+        with serving(store, ServerPolicy(workspace, frozenset([name]))) as url:
+            job = {**TEST, "tester": name, "judge": name, "context": {"order": "1042"}, "adversarial": True}
+            told = events(url, submit(url, job).id)
+    assert told[-1].job is not None
+    assert (told[-1].job.status, told[-1].job.verdict) == ("finished", "fail")
+    assert any("1042" in json.dumps(request.body) for request in models.requests)
+
+
 GRADE = {"kind": "grade", "run": "latest", "suite": "suites/refunds.yaml"}
 SLOW_GRADER = """\
 from urllib.request import urlopen
