@@ -85,7 +85,7 @@ def test_another_kind_of_file_is_no_suite(name: str, what: str) -> None:
 
 def test_a_mistake_in_a_target_that_was_given_is_not_laid_on_the_suite(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        load_suite(written(tmp_path, GOOD), {"kind": "openai", "base_url": "http://localhost/v1"})
+        load_suite(written(tmp_path, GOOD), [{"kind": "openai", "base_url": "http://localhost/v1"}])
     assert str(caught.value) == "target: the key 'model_handles' is missing"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vivavoce.report.text import count
+from vivavoce.safe_text import safe
 from vivavoce.suites.forecast import Forecast
 
 
@@ -18,5 +19,12 @@ def forecast_line(found: Forecast) -> str:
     return (
         f"{product} = {count(found.conversations, 'conversation')}; "
         f"{most}{count(found.messages, 'message')} to the target"
-        f"{judging}, {found.concurrency} at a time{' for each target' * (found.targets > 1)}"
+        f"{judging}, {_at_a_time(found)}"
     )
+
+
+def _at_a_time(found: Forecast) -> str:
+    if found.targets == 1:
+        return f"{next(iter(found.fewer.values()), found.concurrency)} at a time"
+    fewer = "".join(f", {most} for {safe(name)}" for name, most in found.fewer.items())
+    return f"{found.concurrency} at a time for each target{fewer}"

@@ -1,4 +1,4 @@
-"""Options that several commands share: cost limits, allowed errors, and the use of cached answers."""
+"""Options that several commands share: targets, cost limits, allowed errors, and the use of cached answers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,13 @@ def _amount(usd: float | None) -> float | None:
     return usd
 
 
+TargetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--target",
+        help="A target that replaces the suite's own: file.py:function or http://host/v1#MODEL; repeat for more.",
+    ),
+]
 CostOption = Annotated[
     float | None,
     typer.Option(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from vivavoce.cli.forecast import forecast_line
-from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption
+from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption, TargetOption
 from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.errors import UsageError
@@ -27,16 +27,13 @@ from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.opening import reopen_run
 from vivavoce.suites.output import check_output, output_of
 from vivavoce.suites.stored import stored_suite
-from vivavoce.suites.target_names import read_target
+from vivavoce.suites.target_names import read_targets
 
 
 def command(
     suite: Annotated[Path | None, typer.Argument(help="The suite: a YAML file.", show_default=False)] = None,
     *,
-    target: Annotated[
-        str | None,
-        typer.Option(help="A target that replaces the suite's own: file.py:function or http://host/v1#MODEL."),
-    ] = None,
+    target: TargetOption = None,
     trials: Annotated[
         int | None, typer.Option(min=1, help="How often to run each sample; gives pass@k and pass^k.")
     ] = None,
@@ -102,10 +99,10 @@ def command(
     raise typer.Exit(result.exit_code)
 
 
-def _loaded(suite: Path, target: str | None) -> Suite:
-    """Return a suite, with another target if one is named."""
+def _loaded(suite: Path, targets: Sequence[str] | None) -> Suite:
+    """Return a suite, with other targets if some are named."""
     path = existing(suite)
-    return load_suite(path, read_target(target) if target else None)
+    return load_suite(path, read_targets(targets or ()))
 
 
 def _check_choice(suite: Path | None, resume: str | None, *, errors: bool, fresh: bool) -> None:

@@ -8,17 +8,18 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.forecast import forecast_line
+from vivavoce.cli.options import TargetOption
 from vivavoce.cli.output import existing, out
 from vivavoce.errors import UsageError
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.target_names import read_target
+from vivavoce.suites.target_names import read_targets
 
 
 def command(
     suites: Annotated[list[Path], typer.Argument(help="Suites: YAML files.", show_default=False)],
     *,
-    target: Annotated[str | None, typer.Option(help="A target that replaces the suite's own for this check.")] = None,
+    target: TargetOption = None,
 ) -> None:
     """Check suites without running them: keys, files, names, options, gates and every row of their datasets.
 
@@ -26,7 +27,7 @@ def command(
     would make.
     """
     problems: list[object] = []
-    replaced = read_target(target) if target else None
+    replaced = read_targets(target or ())
     for path in suites:
         try:
             suite = load_suite(existing(path), replaced)

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from vivavoce.records.run import Grading
 from vivavoce.report.text import one_line
 from vivavoce.store.browse.series import Graded
+from vivavoce.suites.target_names import target_names
 
 Kind = Literal["metric", "target", "tester", "dataset", "version"]
 
@@ -127,9 +128,18 @@ def _target(before: Graded, after: Graded, names: tuple[str | None, str | None])
     renamed = list(_compared({"called": names[0]}, {"called": names[1]}))
     implied = ("function", "model_handles", "name", "code") if renamed else ()
     sides = (
-        {**_part(side.run.spec, "target"), "code": _hash(side.run.options.get("code"))} for side in (before, after)
+        {**_target_called(side.run.spec, name), "code": _hash(side.run.options.get("code"))}
+        for side, name in zip((before, after), names, strict=True)
     )
     return [*renamed, *(one for one in _compared(*sides) if one.name not in implied)]
+
+
+def _target_called(spec: Mapping[str, Any], name: str | None) -> dict[str, Any]:
+    """Return the only target of a suite, of several the one that goes by a name."""
+    listed = cast("list[dict[str, Any]]", spec.get("targets") or [])
+    if not listed:
+        return _part(spec, "target")
+    return next((one for one in listed if name in target_names(one)), dict[str, Any]())
 
 
 def _tester(before: Graded, after: Graded) -> list[Difference]:

@@ -5,8 +5,8 @@ A suite, a command, Python and a job each build one; an `ExperimentRun` executes
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,7 @@ class Experiment:
     """What is examined: the samples, the targets, who leads, how it is graded, and the limits of a target's replies.
 
     Without a `driver` the samples are recorded conversations, which need no `targets` and have one trial each.
+    `limits` are those of every target but the ones that have limits of their own, by name, in `own_limits`.
     `set_up` is called once before the first conversation. How far a run of it may go (calls, cost, errors) is said by
     its `RunOptions`.
     """
@@ -83,9 +84,14 @@ class Experiment:
     description: Description
     driver: Scripted | Tester | None = None
     targets: tuple[Target, ...] = ()
+    own_limits: Mapping[str, Limits] = field(default_factory=dict[str, Limits])
     trials: int = 1
     set_up: Callable[[], Awaitable[None]] | None = None
     notes: tuple[str, ...] = ()
+
+    def limits_of(self, target: Target) -> Limits:
+        """Return the limits of one of the targets."""
+        return self.own_limits.get(target.name, self.limits)
 
     @property
     def planned(self) -> int | None:

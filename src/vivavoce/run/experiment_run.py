@@ -19,13 +19,14 @@ from vivavoce.records.trajectory import Turn
 from vivavoce.run.attempt import Grades, Task, hold
 from vivavoce.run.drivers import driver_on
 from vivavoce.run.execution import Execution, ended
-from vivavoce.run.experiment import Experiment
+from vivavoce.run.experiment import Experiment, Limits
 from vivavoce.run.heap import tuned_gc
 from vivavoce.run.plan import RECORDED, Drivers, tasks_of
 from vivavoce.run.result import RunResult
 from vivavoce.run.workers import WorkerPool
 from vivavoce.store.runs.writer import OutcomeWriter
-from vivavoce.targets.channel import open_channel
+from vivavoce.targets.channel import TargetChannel, open_channel
+from vivavoce.targets.target import Target
 
 
 @dataclass
@@ -114,13 +115,18 @@ class ExperimentRun(Execution):
 
     def _drivers(self, experiment: Experiment) -> Drivers:
         """Return the driver for each target."""
-        driver, limits = experiment.driver, experiment.limits
+        driver = experiment.driver
         if driver is None:
             return {RECORDED: None}
-        opening = partial(
-            open_channel, limit=limits.concurrency, budget=self.budget, timeout=limits.timeout, retries=limits.retries
+        return {
+            target.name: driver_on(driver, self._channel(target, experiment.limits_of(target)))
+            for target in experiment.targets
+        }
+
+    def _channel(self, target: Target, limits: Limits) -> TargetChannel:
+        return open_channel(
+            target, limit=limits.concurrency, budget=self.budget, timeout=limits.timeout, retries=limits.retries
         )
-        return {target.name: driver_on(driver, opening(target)) for target in experiment.targets}
 
     def _records(self, experiment: Experiment, run_id: str) -> tuple[Run, Grading]:
         if self.resumed is not None:
@@ -198,7 +204,7 @@ def _change(run: Run, grading: Grading, experiment: Experiment) -> str | None:
 
 def _workers(experiment: Experiment, grades: Grades) -> int:
     """Return how many conversations to work on at a time: enough to keep the slots of targets and judges busy."""
-    concurrency = experiment.limits.concurrency
     if experiment.driver is not None:
-        return 3 * concurrency
+        return 3 * sum(experiment.limits_of(target).concurrency for target in experiment.targets)
+    concurrency = experiment.limits.concurrency
     return 1 if grades.at_once else concurrency + concurrency // 2

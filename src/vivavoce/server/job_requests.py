@@ -235,8 +235,10 @@ class Beginning:
 
     def _test(self, request: TestJob) -> Execution:
         loaded = self._loaded(request.suite)
-        if loaded.spec.target is None:
-            raise UsageError(f"suite '{request.suite}' has no target to test")
+        targets = [*loaded.spec.all_targets.values()]
+        if len(targets) != 1:
+            some = f"{len(targets)} targets; a test needs a suite with one" if targets else "no target to test"
+            raise UsageError(f"suite '{request.suite}' has {some}")
         check_metrics(request.metrics)
         if request.strategy is not None:
             strategies.get(request.strategy)
@@ -245,7 +247,7 @@ class Beginning:
         if request.adversarial is not None:
             row["adversarial"] = request.adversarial
         suite = testing_suite(
-            loaded.spec.target.model_dump(exclude_unset=True) | {"kind": loaded.spec.target.kind},
+            targets[0].model_dump(exclude_unset=True) | {"kind": targets[0].kind},
             row,
             self._tester(loaded, request),
             metric_graders(as_named(request.metrics), **({"model": judge} if judge else {})),

@@ -183,13 +183,22 @@ class Builder:
         return None
 
     def _rule(self, name: str, spec: RuleGraderSpec) -> Grader:
-        target = self.suite.spec.target
-        known = tool_names(target.tools or ()) if isinstance(target, OpenAITargetSpec) else []
+        known = self._tools()
         for at, tool in spec.unknown_calls(known):
             message = f"the target has no tool '{tool}'{did_you_mean(tool, known)}"
             self.problems.append(self.suite.document.problem(("graders", name, *at), message))
         grader = metric_grader(name, spec.metric(name), spec.display_name)
         return in_spite_of_errors(grader) if spec.scores_errors else grader
+
+    def _tools(self) -> list[str]:
+        """Return the names of the tools of the targets, none if some target may have others."""
+        found: dict[str, None] = {}
+        for target in self.suite.spec.all_targets.values():
+            names = tool_names(target.tools or ()) if isinstance(target, OpenAITargetSpec) else []
+            if not names:
+                return []
+            found |= dict.fromkeys(names)
+        return list(found)
 
     def _opened(self, model: str | Model, spec: JudgeSpec) -> Model:
         key = f"{model if isinstance(model, str) else id(model)} {spec.model_dump(include=_OPENED)}"

@@ -22,8 +22,7 @@ from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.output import check_output
 from vivavoce.suites.plan import Plan, plan_of
-from vivavoce.suites.target_spec import LettaTargetSpec
-from vivavoce.suites.targets import build_targets
+from vivavoce.suites.targets import build_targets, has_client
 from vivavoce.suites.testers import build_tester, check_tests
 
 T = TypeVar("T")
@@ -92,7 +91,6 @@ def _check_setup(suite: Suite) -> None:
     if reference is None:
         return
     try:
-        has_client = isinstance(suite.spec.target, LettaTargetSpec)
-        check_setup(load_object(reference, suite.base), reference, has_client=has_client)
+        check_setup(load_object(reference, suite.base), reference, has_client=has_client(suite))
     except UsageError as error:
         raise UsageError(*suite.document.placed(("setup_script",), error)) from error

@@ -6,7 +6,7 @@ Every key is converted, refused by name, or dropped with a note; none is ignored
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -50,11 +50,13 @@ class Translation:
         self.notes.append(str(place))
 
 
-def translate(document: Document, target: dict[str, Any] | None = None) -> Translation:
-    """Convert a suite of any era to our own keys, in place; `target` replaces the suite's own target."""
+def translate(document: Document, targets: Sequence[Mapping[str, Any]] = ()) -> Translation:
+    """Convert a suite of any era to our own keys, in place; `targets` replace the suite's own."""
     work = Translation(document, era_of(document.data))
-    if target is not None:
-        document.replace("target", target)
+    if targets:
+        one, *more = map(dict, targets)
+        document.replace("target", None if more else one)
+        document.replace("targets", [one, *more] if more else None)
     steps: tuple[Callable[[Translation], None], ...] = (_drop_nulls, _keys, _target, _graders, _gate)
     for step in steps:
         step(work)
@@ -86,7 +88,7 @@ _NULL_MEANS = {"temperature"}
 def _drop_nulls(work: Translation) -> None:
     """A null means the same as a missing key."""
     data = work.document.data
-    sections = [data, _section(data, "target"), _section(data, "reward"), _section(data, "gate")]
+    sections = [data, *_targets(data).values(), _section(data, "reward"), _section(data, "gate")]
     sections += [cast("dict[str, Any]", g) for g in _section(data, "graders").values() if isinstance(g, dict)]
     for section in sections:
         for key in [key for key, value in section.items() if value is None and key not in _NULL_MEANS]:
@@ -119,13 +121,25 @@ def _take(data: dict[str, Any], path: KeyPath) -> Any:
     return data.pop(str(last), None)
 
 
+def _targets(data: dict[str, Any]) -> dict[KeyPath, dict[str, Any]]:
+    """Return the targets of a suite by their places."""
+    listed = data.get("targets")
+    found: dict[KeyPath, Any] = {("target",): data.get("target")}
+    found |= {
+        ("targets", i): one for i, one in enumerate(cast("list[Any]", listed) if isinstance(listed, list) else [])
+    }
+    return {at: cast("dict[str, Any]", one) for at, one in found.items() if isinstance(one, dict)}
+
+
 def _target(work: Translation) -> None:
-    target = _section(work.document.data, "target")
-    kind = target.get("kind")
-    if kind in TARGET_KINDS:
-        target["kind"] = TARGET_KINDS[kind]
-        work.note(("target", "kind"), f"'{kind}' is called '{target['kind']}' here")
-    if "cleanup" in work.document.data:
+    targets = _targets(work.document.data)
+    for at, target in targets.items():
+        kind = target.get("kind")
+        if kind in TARGET_KINDS:
+            target["kind"] = TARGET_KINDS[kind]
+            work.note((*at, "kind"), f"'{kind}' is called '{target['kind']}' here")
+    target = targets.get(("target",), {})
+    if "cleanup" in work.document.data and ("targets", 0) not in targets:
         cleanup = work.document.data.pop("cleanup")
         if target.get("kind") == "letta":
             target["cleanup"] = cleanup

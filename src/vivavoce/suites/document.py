@@ -77,10 +77,12 @@ class Document(Described):
     places: dict[KeyPath, tuple[int, int]] = field(default_factory=dict[KeyPath, tuple[int, int]])
     replaced: set[str] = field(default_factory=set[str])
 
-    def replace(self, section: str, data: Mapping[str, Any]) -> None:
-        """Replace a section of the file."""
-        self.data[section] = dict(data)
+    def replace(self, section: str, data: object) -> None:
+        """Replace a section of the file; None removes it."""
+        self.data.pop(section, None)
         self.replaced.add(section)
+        if data is not None:
+            self.data[section] = data
 
     def problem(self, at: KeyPath, message: str) -> Problem:
         """Return a problem at the place of a value, or of the nearest value around it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
+from vivavoce.grading.fingerprint import fingerprint
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import load_object
 from vivavoce.records.events import Listener
@@ -22,8 +23,8 @@ from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import plan_of
 from vivavoce.suites.stored import dump_spec
-from vivavoce.suites.target_spec import FunctionTargetSpec, LettaTargetSpec
-from vivavoce.suites.targets import TIMED, build_targets
+from vivavoce.suites.target_spec import FunctionTargetSpec
+from vivavoce.suites.targets import build_targets, has_client, target_limits
 from vivavoce.suites.testers import build_tester, check_tests
 from vivavoce.targets.target import Target
 from vivavoce.user_code import hash_code
@@ -60,16 +61,18 @@ def build_experiment(
         check_tests(suite, tester)
     samples = Samples(plan.samples, plan.count(prepared.dataset.samples), plan.dataset, spec.dataset.place)
     systems = tuple(targets or build_targets(suite, plan.concurrency))
+    own = {target.name: one for target, one in zip(systems, target_limits(suite, plan.concurrency), strict=False)}
     return Experiment(
         name=spec.name,
         samples=samples,
         scoring=prepared.scoring,
-        limits=_limits(suite, plan.concurrency),
+        limits=Limits(plan.concurrency),
         description=Description(
             dump_spec(prepared.suite.spec), suite.base, suite.source, None if targets else _code(suite)
         ),
         driver=tester or _scripted(suite),
         targets=systems,
+        own_limits=own,
         trials=plan.trials,
         set_up=_set_up(suite, systems),
         notes=suite.notes,
@@ -83,20 +86,12 @@ def _scripted(suite: Suite) -> Scripted | None:
     return Scripted(needs_state(suite.spec.graders, suite.base))
 
 
-def _limits(suite: Suite, concurrency: int) -> Limits:
-    target = suite.spec.target
-    if target is None:
-        return Limits(concurrency)
-    timeout = None if isinstance(target, TIMED) else target.timeout
-    return Limits(concurrency, timeout, target.max_retries)
-
-
 def _code(suite: Suite) -> str | None:
-    """Return a hash of the code under test if it is in a file, else None."""
-    spec = suite.spec.target
-    if not isinstance(spec, FunctionTargetSpec):
-        return None
-    return hash_code((suite.base / spec.function.rpartition(":")[0]).resolve())
+    """Return a hash of the code under test if it is in files, else None."""
+    specs = suite.spec.all_targets.values()
+    files = [spec.function.rpartition(":")[0] for spec in specs if isinstance(spec, FunctionTargetSpec)]
+    hashes = [hash_code((suite.base / file).resolve()) for file in dict.fromkeys(files)]
+    return fingerprint(hashes) if len(hashes) > 1 else next(iter(hashes), None)
 
 
 def _set_up(suite: Suite, targets: Sequence[Target]) -> Callable[[], Awaitable[None]] | None:
@@ -105,8 +100,12 @@ def _set_up(suite: Suite, targets: Sequence[Target]) -> Callable[[], Awaitable[N
     if reference is None:
         return None
     function = load_object(reference, suite.base)
-    parameters = check_setup(function, reference, has_client=isinstance(suite.spec.target, LettaTargetSpec))
-    clients = [(getattr(target, "client", None), target.name) for target in targets] or [(None, RECORDED)]
+    parameters = check_setup(function, reference, has_client=has_client(suite))
+    models = {name: model or name for spec in suite.spec.all_targets.values() for name, model in spec.named}
+    clients = [(getattr(target, "client", None), models.get(target.name, target.name)) for target in targets]
+    if "client" in parameters:
+        clients = [(client, name) for client, name in clients if client is not None]
+    clients = clients or [(None, RECORDED)]
 
     async def set_up() -> None:
         for client, name in clients if "model_handle" in parameters else clients[:1]:

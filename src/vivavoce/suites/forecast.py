@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import Plan
+from vivavoce.suites.targets import at_most
 from vivavoce.suites.tester_spec import TesterSpec
 
 
@@ -15,6 +16,7 @@ from vivavoce.suites.tester_spec import TesterSpec
 class Forecast:
     """How many calls a run would make: `messages` to targets and `verdicts` of judges, without retries.
 
+    `fewer` are the targets with fewer conversations at a time than the others, and how many.
     For conversations led by a tester both are upper limits, and the tester is called at least once for each message.
     """
 
@@ -27,6 +29,7 @@ class Forecast:
     verdicts: int
     concurrency: int
     led: bool = False
+    fewer: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 def forecast(suite: Suite, plan: Plan, verdicts_on: Callable[[Sample, int], int]) -> Forecast:
@@ -38,11 +41,12 @@ def forecast(suite: Suite, plan: Plan, verdicts_on: Callable[[Sample, int], int]
         most = sample.turn_count if tester is None else sample.max_turns or tester.max_turns
         turns += most
         verdicts += verdicts_on(sample, most) + (0 if tester is None else -(-most // tester.evaluate_every))
-    targets = 0 if plan.replays else len(getattr(suite.spec.target, "model_handles", None) or [None])
-    times = max(targets, 1) * plan.trials
+    specs = suite.spec.all_targets.values()
+    at_once = {name: at_most(spec, plan.concurrency) for spec in specs for name, _ in spec.named}
+    times = max(len(at_once), 1) * plan.trials
     return Forecast(
         samples=samples,
-        targets=targets,
+        targets=len(at_once),
         trials=plan.trials,
         conversations=samples * times,
         turns=turns * times,
@@ -50,4 +54,5 @@ def forecast(suite: Suite, plan: Plan, verdicts_on: Callable[[Sample, int], int]
         verdicts=verdicts * times,
         concurrency=plan.concurrency,
         led=tester is not None,
+        fewer={name: most for name, most in at_once.items() if most < plan.concurrency},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,15 +32,15 @@ class Suite:
     problems: tuple[Problem, ...] = ()
 
 
-def load_suite(path: Path, target: dict[str, Any] | None = None) -> Suite:
-    """Read a suite; `target` replaces the suite's own.
+def load_suite(path: Path, targets: Sequence[Mapping[str, Any]] = ()) -> Suite:
+    """Read a suite; `targets` replace the suite's own.
 
     Unsupported requests are collected in `problems`, so that a check can name all of them at once.
 
     Raises:
         UsageError: the file does not describe a suite.
     """
-    work = translate(read_document(path), target)
+    work = translate(read_document(path), targets)
     document = work.document
     try:
         spec = SuiteSpec.model_validate(document.data)

@@ -79,7 +79,7 @@ def _rule(at: KeyPath, details: ErrorDetails) -> str:
 
 def _such_as(at: KeyPath, value: object) -> str:
     match at:
-        case ("target",):
+        case ("target",) | ("targets", _):
             named = value if isinstance(value, str) and is_file_reference(value) else "bot.py:reply"
             return f", such as {{kind: function, function: {named}}}"
         case ("graders",):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from vivavoce.errors import UsageError
 from vivavoce.pacing.waiting import wait_for
@@ -19,7 +19,7 @@ from vivavoce.store.store import Store
 from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.load import load_suite
 from vivavoce.suites.stored import lacks_key, stored_suite
-from vivavoce.suites.target_names import read_target
+from vivavoce.suites.target_names import read_targets
 from vivavoce.targets.function import FunctionTarget
 
 GivenTarget = str | Mapping[str, Any] | Callable[..., Any]
@@ -31,23 +31,44 @@ def open_run(
     path: Path | str,
     options: RunOptions | None = None,
     *,
-    target: GivenTarget | None = None,
+    target: GivenTarget | Sequence[GivenTarget] | None = None,
     store: Store,
     listeners: Sequence[Listener] = (),
 ) -> ExperimentRun:
-    """Return a run of a suite, ready to execute; `target` replaces the suite's own target.
+    """Return a run of a suite, ready to execute; `target`, one or several, replaces the suite's own.
 
     Raises:
-        UsageError: the file does not describe a suite.
+        UsageError: the file does not describe a suite, or the targets do not go together.
     """
-    targets: list[FunctionTarget] = []
-    if callable(target):
-        targets = [FunctionTarget(target)]
-        target = {"kind": "function", "function": f"given-in-python.py:{targets[0].name}"}
-    elif isinstance(target, str):
-        target = read_target(target)
-    suite = load_suite(Path(path), dict(target) if target else None)
-    return suite_run(suite, options or RunOptions(), store=store, listeners=listeners, targets=targets)
+    described, functions = _given(target)
+    suite = load_suite(Path(path), described)
+    return suite_run(suite, options or RunOptions(), store=store, listeners=listeners, targets=functions)
+
+
+def _given(target: GivenTarget | Sequence[GivenTarget] | None) -> tuple[list[dict[str, Any]], list[FunctionTarget]]:
+    """Return targets as in a suite, and the targets themselves if they are functions.
+
+    Raises:
+        UsageError: functions have the same name, or stand beside other targets.
+    """
+    targets = _listed(target)
+    functions = [FunctionTarget(given) for given in targets if callable(given)]
+    names = [function.name for function in functions]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"two targets are called '{twice}'; give one of the functions another name")
+    if functions and len(functions) < len(targets):
+        raise UsageError("functions stand beside other targets; name each function as 'file.py:function'")
+    if functions:
+        return [{"kind": "function", "function": f"given-in-python.py:{name}"} for name in names], functions
+    named = iter(read_targets([given for given in targets if isinstance(given, str)]))
+    return [next(named) if isinstance(given, str) else dict(cast("Mapping[str, Any]", given)) for given in targets], []
+
+
+def _listed(target: GivenTarget | Sequence[GivenTarget] | None) -> list[GivenTarget]:
+    if target is None:
+        return []
+    one = isinstance(target, str | Mapping) or callable(target)
+    return [cast("GivenTarget", target)] if one else list(cast("Sequence[GivenTarget]", target))
 
 
 def reopen_run(
@@ -101,7 +122,7 @@ async def arun_suite(
     path: Path | str,
     options: RunOptions | None = None,
     *,
-    target: GivenTarget | None = None,
+    target: GivenTarget | Sequence[GivenTarget] | None = None,
     store: str | None = None,
     listeners: Sequence[Listener] = (),
 ) -> RunResult:
@@ -114,7 +135,7 @@ def run_suite(
     path: Path | str,
     options: RunOptions | None = None,
     *,
-    target: GivenTarget | None = None,
+    target: GivenTarget | Sequence[GivenTarget] | None = None,
     store: str | None = None,
 ) -> RunResult:
     """Run a suite, wait for it and return what came out; works where an event loop is running already.
@@ -122,7 +143,8 @@ def run_suite(
     Args:
         path: the file of the suite.
         options: what is set for this run, over what the suite says.
-        target: what takes the place of the suite's own target: a function, an address, or a mapping as in a suite.
+        target: what takes the place of the suite's own target: a function, an address, or a mapping as in a suite; or a
+            list of such.
         store: where records go, the workspace's own unless named.
 
     Raises:

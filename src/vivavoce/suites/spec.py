@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from vivavoce.suites.document import KeyPath
 from vivavoce.suites.gate_spec import AnyGateSpec, AnyRewardSpec
 from vivavoce.suites.grader_spec import AnyGraderSpec
 from vivavoce.suites.part import Spec
@@ -49,7 +51,7 @@ class AgreementSpec(Spec):
 
 
 class SuiteSpec(Spec):
-    """A suite: what to ask, which target, how to grade, and when the run passes."""
+    """A suite: what to ask, which targets, how to grade, and when the run passes."""
 
     name: str = Field(min_length=1)
     description: str | None = None
@@ -57,6 +59,7 @@ class SuiteSpec(Spec):
     driver: Literal["scripted", "replay", "penelope"] = "scripted"
     tester: TesterSpec | None = None
     target: AnyTargetSpec | None = None
+    targets: list[AnyTargetSpec] | None = Field(default=None, min_length=1)
     graders: dict[str, AnyGraderSpec] = Field(default_factory=dict, min_length=1)
     reward: AnyRewardSpec | None = None
     gate: AnyGateSpec | None = None
@@ -75,12 +78,21 @@ class SuiteSpec(Spec):
 
     @model_validator(mode="after")
     def _driver_and_target(self) -> Self:
-        if self.driver != "replay" and self.target is None:
+        if self.target is not None and self.targets is not None:
+            raise ValueError("has a target and targets; put every one into the list of targets")
+        if self.driver != "replay" and not self.all_targets:
             raise ValueError("needs a target: the system under test (or driver: replay, for recorded conversations)")
-        if self.driver == "replay" and self.target is not None:
+        if self.driver == "replay" and self.all_targets:
             raise ValueError("driver: replay reads recorded conversations and calls no target; remove the target")
         if self.driver != "penelope" and self.tester is not None:
             raise ValueError("a tester is only for driver: penelope; name that driver, or remove the tester")
         if "reward" in self.graders:
             raise ValueError("'reward' is the name of the reward of a sample; give the grader another name")
         return self
+
+    @property
+    def all_targets(self) -> Mapping[KeyPath, AnyTargetSpec]:
+        """Every target by its place in the suite: that of `target`, or those of `targets`."""
+        if self.target is not None:
+            return {("target",): self.target}
+        return {("targets", i): one for i, one in enumerate(self.targets or ())}

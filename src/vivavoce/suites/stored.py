@@ -19,16 +19,21 @@ REQUEST = ("url", "headers", "body")
 
 def dump_spec(spec: SuiteSpec) -> dict[str, Any]:
     """Return a suite as data with our keys; whatever looks like a secret is cut out of a request."""
-    data = spec.model_dump(mode="json", exclude_none=True, exclude={"target": {"api_key"}})
-    target: dict[str, Any] = data.get("target", {})
-    target |= {part: json.loads(without_keys(json.dumps(target[part]))) for part in REQUEST if part in target}
+    keys: dict[str, Any] = {"target": {"api_key"}, "targets": {"__all__": {"api_key"}}}
+    data = spec.model_dump(mode="json", exclude_none=True, exclude=keys)
+    for target in _targets(data):
+        target |= {part: json.loads(without_keys(json.dumps(target[part]))) for part in REQUEST if part in target}
     return data
 
 
 def lacks_key(run: Run) -> bool:
-    """Return whether the target of a run contained a key, which was not stored."""
-    target: Mapping[str, Any] = run.spec.get("target") or {}
-    return any(MARK in str(target.get(part)) for part in REQUEST)
+    """Return whether a target of a run contained a key, which was not stored."""
+    return any(MARK in str(target.get(part)) for target in _targets(run.spec) for part in REQUEST)
+
+
+def _targets(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the targets of a suite as data."""
+    return [data["target"]] if data.get("target") else list(data.get("targets") or ())
 
 
 def stored_suite(run: Run) -> Suite:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from vivavoce.errors import UsageError
 from vivavoce.plugins import is_file_reference, load_object
+from vivavoce.suites.target_spec import AnyTargetSpec, TargetSpec
 from vivavoce.wire.http import checked_url
 
 
@@ -26,6 +30,27 @@ def read_target(name: str) -> dict[str, Any]:
             raise UsageError(f"--target: the model is missing; write {base_url}#MODEL")
         return {"kind": "openai", "base_url": base_url, "model_handles": [model]}
     raise UsageError(f"--target: '{name}' must be file.py:function or http://host/v1#MODEL")
+
+
+def read_targets(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the targets of a suite for such names; what would be called the same is called as it is named here.
+
+    Raises:
+        UsageError: a name is none, or is given twice.
+    """
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UsageError(f"--target: '{twice}' is given twice")
+    found = [read_target(name) for name in names]
+    called = [target_names(target) for target in found]
+    return [
+        {**target, "name": name} if called.count(own) > 1 else target
+        for name, own, target in zip(names, called, found, strict=True)
+    ]
+
+
+def target_names(target: Mapping[str, Any]) -> list[str]:
+    """Return the names, in the results of a run, of a target that is described as in a suite."""
+    return [name for name, _ in TypeAdapter[TargetSpec](AnyTargetSpec).validate_python(target).named]
 
 
 def _function(name: str) -> str:

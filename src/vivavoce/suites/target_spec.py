@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
@@ -14,10 +16,30 @@ _FROM_OUTSIDE = re.compile(r"([\w.-]+[ =])?\$\{\w+\}")
 
 
 class TargetSpec(Spec):
-    """Fields of every kind of target: the timeout of a reply in seconds, and how often a failed call is retried."""
+    """Fields of every kind of target: the timeout of a reply in seconds, and how often a failed call is retried.
+
+    `max_concurrent` is the maximum number of conversations with it at a time, if fewer than those of the suite. `name`
+    is its name in the results.
+    """
 
     timeout: float = Field(default=300.0, gt=0)
     max_retries: int = Field(default=2, ge=0, le=20)
+    max_concurrent: int | None = Field(default=None, ge=1)
+    name: str | None = Field(default=None, min_length=1)
+
+    @property
+    def named(self) -> list[tuple[str, str | None]]:
+        """The name of each target it stands for, with its model if that is chosen here."""
+        raise NotImplementedError
+
+
+def _by_model(name: str | None, handles: Sequence[str], otherwise: str = "") -> list[tuple[str, str | None]]:
+    """Return a target for each model; of several, each has a `name` in front of its model."""
+    if not handles:
+        return [(name or otherwise, None)]
+    if name is None or len(handles) == 1:
+        return [(name or handle, handle) for handle in handles]
+    return [(f"{name}/{handle}", handle) for handle in handles]
 
 
 class FunctionTargetSpec(TargetSpec):
@@ -25,7 +47,12 @@ class FunctionTargetSpec(TargetSpec):
 
     kind: Literal["function"]
     function: str
-    name: str | None = None
+
+    @property
+    def named(self) -> list[tuple[str, str | None]]:
+        """Its name, or that of its file and function."""
+        path, _, function = self.function.rpartition(":")
+        return [(self.name or f"{Path(path).stem}.{function}", None)]
 
 
 class OpenAITargetSpec(TargetSpec):
@@ -39,6 +66,11 @@ class OpenAITargetSpec(TargetSpec):
     settings: SettingsOfModel = Field(default_factory=dict)
     tools: list[dict[str, Any]] | None = None
 
+    @property
+    def named(self) -> list[tuple[str, str | None]]:
+        """A target for each model."""
+        return _by_model(self.name, self.model_handles)
+
 
 class HttpTargetSpec(TargetSpec):
     """Any HTTP service: a request template, and where the reply is in the response."""
@@ -50,7 +82,11 @@ class HttpTargetSpec(TargetSpec):
     body: Any = None
     reply: str = ""
     session: str | None = None
-    name: str | None = None
+
+    @property
+    def named(self) -> list[tuple[str, str | None]]:
+        """Its name, or `http`."""
+        return [(self.name or "http", None)]
 
     @field_validator("headers")
     @classmethod
@@ -76,6 +112,11 @@ class LettaTargetSpec(TargetSpec):
     model_handles: list[str] = Field(default_factory=list)
     cleanup: bool = True
 
+    @property
+    def named(self) -> list[tuple[str, str | None]]:
+        """A target for each model, or one with the model of the agent."""
+        return _by_model(self.name, self.model_handles, "letta")
+
     @model_validator(mode="after")
     def _one_agent(self) -> Self:
         sources = [name for name in ("agent_id", "agent_file", "agent_script") if getattr(self, name) is not None]
@@ -98,6 +139,11 @@ class LettaCodeTargetSpec(TargetSpec):
     memory_dir: str | None = None
     project_id: str | None = None
     command: str = "letta"
+
+    @property
+    def named(self) -> list[tuple[str, str | None]]:
+        """A target for each model, or one with the model of the agent."""
+        return _by_model(self.name, self.model_handles, "letta_code")
 
 
 AnyTargetSpec = Annotated[

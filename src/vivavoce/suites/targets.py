@@ -1,4 +1,4 @@
-"""From the target of a suite to the systems under test, one for each model handle."""
+"""From the targets of a suite to the systems under test, one for each model handle."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 
 from vivavoce.errors import UsageError
 from vivavoce.plugins import load_object
+from vivavoce.run.experiment import Limits
+from vivavoce.suites.document import KeyPath
 from vivavoce.suites.load import Suite
 from vivavoce.suites.target_spec import (
     FunctionTargetSpec,
@@ -27,13 +29,14 @@ from vivavoce.targets.letta_code import LettaCodeOptions, LettaCodeTarget
 from vivavoce.targets.letta_server import LettaAccess
 from vivavoce.targets.openai import OpenAITarget
 from vivavoce.targets.target import Target
-from vivavoce.wire.http import Limits, is_loopback
+from vivavoce.wire.http import Limits as WireLimits
+from vivavoce.wire.http import is_loopback
 
 
 @dataclass(frozen=True, slots=True)
 class _Context:
     suite: Suite
-    limits: Limits
+    limits: WireLimits
     keys_needed: bool
 
     def key(self, variable: str, base_url: str) -> str | None:
@@ -56,27 +59,79 @@ def build_targets(suite: Suite, concurrency: int, *, keys_needed: bool = True) -
     Raises:
         UsageError: a file, a key or a name is missing; the problem names its place in the suite.
     """
-    spec = suite.spec.target
-    if spec is None:
-        return []
-    context = _Context(suite, Limits(concurrency=concurrency, timeout=spec.timeout), keys_needed)
+    _check_names(suite)
+    return [
+        target
+        for at, spec in suite.spec.all_targets.items()
+        for target in _build(at, spec, _Context(suite, _connections(spec, concurrency), keys_needed))
+    ]
+
+
+def target_limits(suite: Suite, concurrency: int) -> list[Limits]:
+    """Return the limits of each target, in the order of `build_targets`."""
+    return [
+        Limits(at_most(spec, concurrency), None if isinstance(spec, _TIMED) else spec.timeout, spec.max_retries)
+        for spec in suite.spec.all_targets.values()
+        for _ in spec.named
+    ]
+
+
+def has_client(suite: Suite) -> bool:
+    """Return whether a target of a suite has a client of a Letta server."""
+    return any(isinstance(spec, LettaTargetSpec) for spec in suite.spec.all_targets.values())
+
+
+def at_most(spec: TargetSpec, concurrency: int) -> int:
+    """Return how many conversations a target has at a time, where the suite has `concurrency`."""
+    return min(concurrency, spec.max_concurrent or concurrency)
+
+
+def _connections(spec: TargetSpec, concurrency: int) -> WireLimits:
+    return WireLimits(concurrency=at_most(spec, concurrency), timeout=spec.timeout)
+
+
+def _check_names(suite: Suite) -> None:
+    """Check that every target has a name of its own.
+
+    Raises:
+        UsageError: two have the same.
+    """
+    seen: dict[str, KeyPath] = {}
+    specs = suite.spec.all_targets
+    for at, spec in specs.items():
+        for name, _ in spec.named:
+            other = seen.setdefault(name, at)
+            if other != at:
+                raise UsageError(suite.document.problem(at, _same_name(name, other, specs[other], spec)))
+        names = [name for name, _ in spec.named]
+        if twice := next((model for name, model in spec.named if names.count(name) > 1), None):
+            raise UsageError(suite.document.problem((*at, "model_handles"), f"'{twice}' is listed twice"))
+
+
+def _same_name(name: str, at: KeyPath, first: TargetSpec, second: TargetSpec) -> str:
+    place = ".".join(map(str, at))
+    one, other = (dict(spec) for spec in (first, second))
+    differing = [field for field in {**one, **other} if one.get(field) != other.get(field)]
+    if not differing:
+        return f"is the same target as {place}; remove one of them"
+    unlike = ", ".join(sorted(differing))
+    return f"is called '{name}', as {place} is, and differs in {unlike}; give each a name: of its own"
+
+
+def _build(at: KeyPath, spec: TargetSpec, context: _Context) -> list[Target]:
+    document = context.suite.document
     for field, value in spec:
         if field not in (*_FROM_ENVIRONMENT, *_AS_THEY_ARE) and (found := NAME.search(str(value))):
             rule = f"${{{found[1]}}} is not read from the environment here, only in {', '.join(_FROM_ENVIRONMENT)}"
-            raise UsageError(suite.document.problem(("target", field), rule))
+            raise UsageError(document.problem((*at, field), rule))
     try:
-        targets = _BUILDERS[type(spec)](spec, context)
+        return _BUILDERS[type(spec)](spec, context)
     except UsageError as error:
-        raise UsageError(*suite.document.placed(("target",), error)) from error
-    names = [target.name for target in targets]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise UsageError(suite.document.problem(("target", "model_handles"), f"'{twice}' is listed twice"))
-    return targets
+        raise UsageError(*document.placed(at, error)) from error
 
 
 def _function(spec: FunctionTargetSpec, context: _Context) -> list[Target]:
-    path, _, function = spec.function.rpartition(":")
-    return [FunctionTarget(context.load(spec.function), spec.name or f"{Path(path).stem}.{function}")]
+    return [FunctionTarget(context.load(spec.function), name) for name, _ in spec.named]
 
 
 def _openai(spec: OpenAITargetSpec, context: _Context) -> list[Target]:
@@ -84,23 +139,23 @@ def _openai(spec: OpenAITargetSpec, context: _Context) -> list[Target]:
     settings = from_environment(spec.settings, "settings")
     return [
         OpenAITarget(
-            handle,
+            name,
             base_url,
-            handle,
+            handle or "",
             api_key=context.key(spec.api_key_env, base_url),
             system_prompt=spec.system_prompt,
             settings=settings,
             tools=spec.tools or (),
             limits=context.limits,
         )
-        for handle in spec.model_handles
+        for name, handle in spec.named
     ]
 
 
 def _http(spec: HttpTargetSpec, context: _Context) -> list[Target]:
     return [
         HttpTarget(
-            spec.name or "http",
+            name,
             spec.url,
             body=spec.body,
             reply=spec.reply,
@@ -109,6 +164,7 @@ def _http(spec: HttpTargetSpec, context: _Context) -> list[Target]:
             session=spec.session,
             limits=context.limits,
         )
+        for name, _ in spec.named
     ]
 
 
@@ -117,7 +173,7 @@ def _letta(spec: LettaTargetSpec, context: _Context) -> list[Target]:
     access = _access(spec)
     if not access.api_key:
         context.key("LETTA_API_KEY", access.base_url)
-    return [LettaTarget(source, access, model=handle, cleanup=spec.cleanup) for handle in spec.model_handles or [None]]
+    return [LettaTarget(source, access, name=name, model=handle, cleanup=spec.cleanup) for name, handle in spec.named]
 
 
 def _letta_code(spec: LettaCodeTargetSpec, context: _Context) -> list[Target]:
@@ -136,8 +192,7 @@ def _letta_code(spec: LettaCodeTargetSpec, context: _Context) -> list[Target]:
             context.key("LETTA_API_KEY", access.base_url)
     factory = context.load(spec.agent_script)
     return [
-        LettaCodeTarget(options, model=handle, access=access, factory=factory)
-        for handle in spec.model_handles or [None]
+        LettaCodeTarget(options, name=name, model=handle, access=access, factory=factory) for name, handle in spec.named
     ]
 
 
@@ -151,8 +206,8 @@ _AS_THEY_ARE = ("system_prompt", "tools", "flags")
 """Texts in which `${…}` is left as it is."""
 
 
-_Build = Callable[[Any, _Context], list[Target]]
-_BUILDERS: dict[type[TargetSpec], _Build] = {
+_Builder = Callable[[Any, _Context], list[Target]]
+_BUILDERS: dict[type[TargetSpec], _Builder] = {
     FunctionTargetSpec: _function,
     OpenAITargetSpec: _openai,
     HttpTargetSpec: _http,
@@ -160,5 +215,5 @@ _BUILDERS: dict[type[TargetSpec], _Build] = {
     LettaCodeTargetSpec: _letta_code,
 }
 
-TIMED = (OpenAITargetSpec, HttpTargetSpec)
+_TIMED = (OpenAITargetSpec, HttpTargetSpec)
 """Targets that keep to `timeout` themselves; nobody else limits the time of their calls."""
