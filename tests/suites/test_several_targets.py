@@ -156,7 +156,7 @@ def test_each_target_keeps_to_its_own_limits() -> None:
     found = suite(
         "{kind: function, function: 'bot.py:loud', timeout: 5, max_retries: 0, max_concurrent: 2}",
         "{kind: function, function: 'bot.py:meek', max_concurrent: 50}",
-        "{kind: http, url: 'http://localhost:1', body: x, timeout: 7, max_retries: 1}",
+        "{kind: http, url: 'http://localhost:1', body: '{{ message }}', timeout: 7, max_retries: 1}",
     )
     limits = [(one.concurrency, one.timeout, one.retries) for one in target_limits(found, 15)]
     assert limits == [(2, 5.0, 0), (15, 300.0, 2), (15, None, 1)]

@@ -23,6 +23,9 @@ TargetOption = Annotated[
         help="A target that replaces the suite's own: file.py:function or http://host/v1#MODEL; repeat for more.",
     ),
 ]
+TableOption = Annotated[
+    bool, typer.Option("--table", help="Also print all samples: their scores by target, or by grader if there is one.")
+]
 CostOption = Annotated[
     float | None,
     typer.Option(

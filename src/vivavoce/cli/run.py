@@ -10,11 +10,14 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.forecast import forecast_line
-from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption, TargetOption
+from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption, TableOption, TargetOption
 from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.errors import UsageError
+from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.letta_layout import write_letta_layout
+from vivavoce.report.matrix_table import sample_table
+from vivavoce.report.target_usage import used_by_targets
 from vivavoce.report.terminal import run_report
 from vivavoce.report.text import count, one_line
 from vivavoce.report.worst import worst
@@ -57,6 +60,7 @@ def command(
         Path | None,
         typer.Option("--output", "-o", help="Also write files in the layout of letta-evals to this folder."),
     ] = None,
+    table: TableOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, no progress.")] = False,
     store: StoreOption = None,
 ) -> None:
@@ -95,7 +99,8 @@ def command(
             run = suite_run(loaded, options, store=opened, listeners=[progress])
         check_output(loaded, output)
         result = execute(run, progress)
-        report_run(opened, result, output or output_of(loaded), ["--store", store] if store else [])
+        place = ["--store", store] if store else []
+        report_run(opened, result, output or output_of(loaded), place, table=table)
     raise typer.Exit(result.exit_code)
 
 
@@ -129,12 +134,17 @@ def _skipped(store: Store, result: RunResult) -> Iterator[str]:
             yield one_line(f"{one.name} skipped {count(one.skipped, 'conversation')}: {grade.reason}", 300)
 
 
-def report_run(store: Store, result: RunResult, output: Path | None, options: list[str]) -> None:
-    """Print the result of a run, and write the requested files."""
-    console = out()
+def report_run(
+    store: Store, result: RunResult, output: Path | None, options: list[str], *, table: bool = False
+) -> None:
+    """Print the result of a run, with a table of all its samples if one is asked for, and write the requested files."""
+    console, graded = out(), GradedRun(store, result.run, result.grading)
     for note in result.notes:
         notes().print(note, style="dim")
-    console.print(run_report(result.summary, worst(store, result.grading), result.run.id, options))
+    if table:
+        console.print(sample_table(graded, options))
+    found = worst(store, result.grading)
+    console.print(run_report(result.summary, found, result.run.id, options, used=used_by_targets(graded)))
     for line in _skipped(store, result):
         console.print(line)
     if output is not None:

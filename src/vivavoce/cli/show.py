@@ -7,12 +7,15 @@ from typing import Annotated
 
 import typer
 
+from vivavoce.cli.options import TableOption
 from vivavoce.cli.output import StoreOption, out, print_json, store_of
-from vivavoce.errors import NotFound
+from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.json_file import sample_data
+from vivavoce.report.matrix_table import sample_table
 from vivavoce.report.strict_json import strict_json
+from vivavoce.report.target_usage import used_by_targets
 from vivavoce.report.terminal import label, run_report
 from vivavoce.report.text import count
 from vivavoce.report.transcript import conversation
@@ -29,19 +32,25 @@ def command(
     *,
     grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the records as JSON.")] = False,
+    table: TableOption = False,
     store: StoreOption = None,
 ) -> None:
     """Show the summary of a run, or the whole conversation of one sample with the scores of each turn.
 
     Turns and trials count from 1 here, and from 0 in the records that --json prints.
     """
+    if table and (sample is not None or as_json):
+        raise UsageError("--table shows the samples of a whole run; leave out the sample and --json")
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         scores = opened.grading(found.id, grading)
         if sample is None:
             values = {"--grading": grading and scores.id, "--store": store}
             options = [word for option, value in values.items() if value for word in (option, value)]
-            _show_run(GradedRun(opened, found, scores), as_json, options)
+            graded = GradedRun(opened, found, scores)
+            if table:
+                out().print(sample_table(graded, options))
+            _show_run(graded, as_json, options)
         else:
             _show_sample(opened, found, scores, sample, as_json)
 
@@ -57,7 +66,8 @@ def _show_run(graded: GradedRun, as_json: bool, options: list[str]) -> None:
     sets = len(store.gradings(run.id))
     more = f" · {grading.id}, one of {sets} sets of scores" if sets > 1 else ""
     console.print(f"{run.id} · {run.status} · {count(summary.attempts, 'conversation')}{more}", style="bold")
-    console.print(run_report(summary, worst(store, grading), run.id, options, passed_added=grading.passed_added))
+    bad, used = worst(store, grading), used_by_targets(graded)
+    console.print(run_report(summary, bad, run.id, options, passed_added=grading.passed_added, used=used))
     if run.status != "finished":
         console.print(f"continue with: viva run --resume {run.id}")
 

@@ -31,7 +31,7 @@ def by_role(usage: Mapping[str, Usage]) -> str:
 def in_words(usage: Usage) -> str:
     """Return tokens and cost in words; without a cost where a price is unknown."""
     tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
-    return tokens if usage.cost is None else f"{tokens}, {_dollars(usage.cost)}"
+    return tokens if usage.cost is None else f"{tokens}, {dollars(usage.cost)}"
 
 
 def _known(usage: Mapping[str, Usage]) -> dict[str, Usage]:
@@ -39,6 +39,6 @@ def _known(usage: Mapping[str, Usage]) -> dict[str, Usage]:
     return {role: one for role, one in used.items() if one.calls or one.input_tokens or one.output_tokens or one.cost}
 
 
-def _dollars(cost: float) -> str:
+def dollars(cost: float) -> str:
     """Return an amount of US dollars; small amounts keep two significant digits."""
     return f"${cost:.2f}" if cost >= 0.1 or cost == 0 else f"${cost:.2g}"

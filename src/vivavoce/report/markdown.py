@@ -13,7 +13,9 @@ from typing import TextIO
 
 from vivavoce.records.counting import conversation_label
 from vivavoce.records.spending import by_role
+from vivavoce.report.best_target import standings, target_names
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
 from vivavoce.report.reasons import explained
 from vivavoce.report.text import count, inert, one_line
 from vivavoce.report.worst import Worst, WorstSamples, worst
@@ -22,6 +24,8 @@ from vivavoce.run.summary import GraderSummary, Summary
 _VERDICTS = {"pass": "passed", "fail": "failed", "inconclusive": "is inconclusive", None: "has no gate"}
 _LOOKALIKES = str.maketrans("`|", "ˋ∣")
 _WIDTH = 160
+MATRIX = 50
+"""Samples in the table by target, the worst of the run if it has more."""
 
 
 def write_markdown(graded: GradedRun, out: TextIO) -> None:
@@ -55,9 +59,27 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
         "llrrrrrr",
         (_grader(grader) for grader in summary.graders),
     )
+    for standing in standings(summary):
+        yield ""
+        yield code(standing.sentence, 400)
+    if len(target_names(summary)) > 1:
+        matrix = matrix_of(graded, MATRIX)
+        title = f"The samples by target{f', and {matrix.left_out}' if matrix.left_out else ''}"
+        yield from folded(title, _matrix(matrix))
     if found.shown:
         more = f", and {found.more:,} more" if found.more else ""
         yield from folded(f"The worst samples{more}", _worst(found))
+
+
+def _matrix(matrix: Matrix) -> Iterator[str]:
+    """Yield the scores of one grader by sample and target, and the figures of each target below."""
+    yield f"Scores of {code(matrix.grader)}"
+    yield ""
+    rows = [[code(row.sample), *(cell_text(row.cells.get(name)) for name in matrix.columns)] for row in matrix.rows]
+    feet = [[f"**{name}**", *(text or "–" for text in texts)] for name, texts in figures(matrix, matrix.columns)]
+    heads = ["sample", *map(code, matrix.columns)]
+    yield from table(heads, "l" * len(heads), [*rows, *feet])
+    yield ""
 
 
 def _worst(found: WorstSamples) -> Iterator[str]:

@@ -48,7 +48,7 @@ class FittingTable:
         for row in self.rows:
             table.add_row(*(row[i] for i in shown))
         for line in console.render_lines(table, options, pad=False):
-            yield from _stripped(line)
+            yield from stripped(line)
             yield Segment.line()
 
     def _fitting(self, width: int) -> list[int]:
@@ -87,7 +87,7 @@ class Labelled:
             yield line
 
 
-def _stripped(line: Sequence[Segment]) -> Iterator[Segment]:
+def stripped(line: Sequence[Segment]) -> Iterator[Segment]:
     """Yield the segments of a line but for the blanks at its end."""
     last = next((i for i in reversed(range(len(line))) if line[i].text.strip(" ")), -1)
     yield from line[:last] if last > 0 else ()

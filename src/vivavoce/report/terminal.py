@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from vivavoce.records.counting import conversation_label
+from vivavoce.records.spending import in_words
+from vivavoce.records.usage import Usage
+from vivavoce.report.best_target import standings, target_names
 from vivavoce.report.reasons import explained
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.text import count, one_line
@@ -33,6 +36,7 @@ _GRADERS = (
     Column("95% interval", rank=3),
     Column("pass rate", "right", rank=4),
 )
+_BEST = Column("", rank=5)
 _WORST = (Column("sample"), Column("score", "right"), Column("why", flows=True))
 
 
@@ -47,18 +51,28 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def run_report(
-    summary: Summary, worst: WorstSamples, run_id: str, options: Sequence[str] = (), *, passed_added: bool = False
+    summary: Summary,
+    worst: WorstSamples,
+    run_id: str,
+    options: Sequence[str] = (),
+    *,
+    passed_added: bool = False,
+    used: Mapping[str, Usage] | None = None,
 ) -> Group:
     """Return the report at the end of a run, with the command that shows a conversation.
 
-    `options` are the options that this command needs to find the same scores, such as `--store` and its value;
-    `passed_added` is that of the grading.
+    `options` are those that this command needs to find the same scores, such as `--store` and its value; `used` is
+    what each of several targets used, `passed_added` that of the grading.
     """
-    parts: list[RenderableType] = [summary_table(summary), *trial_lines(summary), *tester_lines(summary)]
+    parts: list[RenderableType] = [summary_table(summary)]
+    several = len(target_names(summary)) > 1
+    parts += [Text(safe(one.sentence)) for one in standings(summary)]
+    parts += [Text(f"{safe(name)} used {in_words(one)}") for name, one in (used or {}).items() if several]
+    parts += [*trial_lines(summary), *tester_lines(summary)]
     parts += [agreement_line(found) for found in summary.agreement]
     parts += [Text(PASSED_ADDED)] if passed_added else []
     if worst.shown:
-        parts += [Text(), Text("the worst samples", style="bold"), worst_table(worst.shown)]
+        parts += [Text(), Text("the worst samples", style="bold"), worst_table(worst.shown, several=several)]
     if worst.more:
         parts.append(Text(f"and {worst.more:,} more"))
     parts += [Text(), *verdict_lines(summary), Text(), _hint(worst, run_id, options)]
@@ -66,11 +80,22 @@ def run_report(
 
 
 def summary_table(summary: Summary) -> FittingTable:
-    """Return a row for each grader: scores in each state, the mean with its interval, and the pass rate."""
-    several = len({grader.target for grader in summary.graders}) > 1
+    """Return a row for each grader: scores in each state, the mean with its interval, and the pass rate.
+
+    With several targets there is a row for each of them, grader by grader, and the best one is marked.
+    """
+    if len(target_names(summary)) < 2:
+        return FittingTable(_GRADERS, [_cells(one) for one in summary.graders])
+    best = {(one.grader, one.best) for one in standings(summary)}
+    names = list(dict.fromkeys(one.name for one in summary.graders))
+    ordered = sorted(summary.graders, key=lambda one: names.index(one.name))
+    marks = [Text("best" if (one.name, one.target) in best else "") for one in ordered]
     return FittingTable(
-        [*([_TARGET] if several else []), *_GRADERS],
-        [[*([Text(safe(one.target))] if several else []), *_cells(one)] for one in summary.graders],
+        [_TARGET, *_GRADERS, *([_BEST] if any(marks) else [])],
+        [
+            [Text(safe(one.target)), *_cells(one), *([mark] if any(marks) else [])]
+            for one, mark in zip(ordered, marks, strict=True)
+        ],
     )
 
 
@@ -118,9 +143,8 @@ def agreement_line(found: AgreementSummary) -> Text:
     )
 
 
-def worst_table(worst: Sequence[Worst]) -> FittingTable:
-    """Return a line for each of the worst samples, with why."""
-    several = len({one.key.target for one in worst}) > 1
+def worst_table(worst: Sequence[Worst], *, several: bool) -> FittingTable:
+    """Return a line for each of the worst samples, with why; of a run of several targets, also with the target."""
     return FittingTable(
         [*([_TARGET] if several else []), *_WORST],
         [[*([Text(safe(one.key.target))] if several else []), *_worst_cells(one)] for one in worst],

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from vivavoce.records.run import Grading
 from vivavoce.report.text import one_line
 from vivavoce.store.browse.series import Graded
-from vivavoce.suites.target_names import target_names
+from vivavoce.suites.target_names import described_targets, target_names
 
 Kind = Literal["metric", "target", "tester", "dataset", "version"]
 
@@ -136,10 +136,9 @@ def _target(before: Graded, after: Graded, names: tuple[str | None, str | None])
 
 def _target_called(spec: Mapping[str, Any], name: str | None) -> dict[str, Any]:
     """Return the only target of a suite, of several the one that goes by a name."""
-    listed = cast("list[dict[str, Any]]", spec.get("targets") or [])
-    if not listed:
-        return _part(spec, "target")
-    return next((one for one in listed if name in target_names(one)), dict[str, Any]())
+    targets = described_targets(spec)
+    named = targets if len(targets) < 2 else [one for one in targets if name in target_names(one)]
+    return named[0] if named else {}
 
 
 def _tester(before: Graded, after: Graded) -> list[Difference]:

@@ -14,6 +14,7 @@ from vivavoce.records.counting import split_name
 from vivavoce.records.redaction import keys_of_environment
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Grading, Outcome, Run, ScoreRow
 from vivavoce.records.score import State
+from vivavoce.records.usage import Usage
 from vivavoce.store.access.audit import Audit
 from vivavoce.store.access.tokens import Tokens
 from vivavoce.store.browse.browse import Browse
@@ -272,6 +273,13 @@ class Store:
             UsageError: there is no such grading.
         """
         return self._reader(self._graded_run(grading_id)).scores(grading_id)
+
+    def used_by_targets(self, run_id: str) -> dict[str, Usage]:
+        """Return what each target of a run used in all its conversations, without the targets that do not tell."""
+        found: dict[str, Usage] = {}
+        for target, used in self._reader(run_id).usage():
+            found[target] = found.get(target, Usage()) + used
+        return found
 
     def errors(self, grading_id: str) -> Iterator[ErrorRow]:
         """Yield the attempts without a score because of an error, each with its first error.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from vivavoce.records.run import Run
 from vivavoce.suites.document import Described
 from vivavoce.suites.load import Suite
 from vivavoce.suites.spec import SuiteSpec
+from vivavoce.suites.target_names import described_targets
 
 REQUEST = ("url", "headers", "body")
 """The parts of a target that form a request, where a user may have written a key."""
@@ -21,19 +21,14 @@ def dump_spec(spec: SuiteSpec) -> dict[str, Any]:
     """Return a suite as data with our keys; whatever looks like a secret is cut out of a request."""
     keys: dict[str, Any] = {"target": {"api_key"}, "targets": {"__all__": {"api_key"}}}
     data = spec.model_dump(mode="json", exclude_none=True, exclude=keys)
-    for target in _targets(data):
+    for target in described_targets(data):
         target |= {part: json.loads(without_keys(json.dumps(target[part]))) for part in REQUEST if part in target}
     return data
 
 
 def lacks_key(run: Run) -> bool:
     """Return whether a target of a run contained a key, which was not stored."""
-    return any(MARK in str(target.get(part)) for target in _targets(run.spec) for part in REQUEST)
-
-
-def _targets(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the targets of a suite as data."""
-    return [data["target"]] if data.get("target") else list(data.get("targets") or ())
+    return any(MARK in str(target.get(part)) for target in described_targets(run.spec) for part in REQUEST)
 
 
 def stored_suite(run: Run) -> Suite:

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from vivavoce.records.run import AttemptKey
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.html.by_target import by_target
 from vivavoce.report.html.conversation import conversation
 from vivavoce.report.html.rendering import STATIC, pieces, rendered
 from vivavoce.report.html.run import columns, head
@@ -65,10 +66,12 @@ def write_html(graded: GradedRun, out: TextIO) -> None:
     with SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="utf-8", newline="") as aside:
         kept = _write_conversations(graded, worst[:HELD], aside)
         links = [f"#s{number}" if number <= kept else "" for number in range(1, len(worst) + 1)]
+        places = {(one.sample_id, one.target): link for one, link in zip(worst, links, strict=True) if not one.trial}
         lines = [line(entry, link, names) for entry, link in zip(worst, links, strict=True)]
         values = {
             **head(graded.run, graded.grading, summary),
             "alone": True,
+            "by_target": by_target(graded, summary, lambda sample, target: places.get((sample, target), "")),
             "style": _style(),
             "icon": _icon(),
             "sets": [],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vivavoce.records.run import Grading, Run
+from vivavoce.report.best_target import standings
 from vivavoce.report.headline import headline
 from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
 from vivavoce.report.terminal import PASSED_ADDED, agreement_line, tester_lines
@@ -18,7 +19,8 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
     gates = gates_of(grading)
     scale = scale_of(summary, gates)
     running = run.status == "running"
-    lines = [one.plain for one in (*tester_lines(summary), *map(agreement_line, summary.agreement))]
+    lines = [safe(one.sentence) for one in standings(summary)]
+    lines += [one.plain for one in (*tester_lines(summary), *map(agreement_line, summary.agreement))]
     return {
         "run": run,
         "grading": grading,

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Query, Request, Response
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.html.by_target import by_target
 from vivavoce.report.html.run import columns, head
 from vivavoce.report.html.samples import Line, line
 from vivavoce.run.summary import Summary
@@ -50,7 +51,8 @@ def run(
     summary = request.app.state.live_summary.summary(GradedRun(store, held, view.grading))
     live = {"job_link": job_link(request.app.state.jobs, held)}
     found = _found(view, columns(summary, view.grading))
-    values = {**_head(view, summary, sets), **_list(view, summary, found), **live}
+    table = {"by_target": by_target(GradedRun(store, held, view.grading), summary, view.conversation)}
+    values = {**_head(view, summary, sets), **_list(view, summary, found), **live, **table}
     return page("run.html", values, found.status)
 
 
@@ -70,6 +72,10 @@ class RunView:
     def chosen(self) -> str | None:
         """The set of scores, if the address names it."""
         return self.grading.id if self.named else None
+
+    def conversation(self, sample: str, target: str) -> str:
+        """Return the address of the conversation of a sample with a target."""
+        return sample_page(self.run.id, sample, target=target, grading=self.chosen)
 
     def link(self, **changed: str | None) -> str:
         """Return the address of the list with changed parameters, from its first page."""

@@ -93,7 +93,7 @@ def score_of(row: AnyRow, turns: Sequence[Score] = ()) -> Score:
         ground_truth=_json(row.ground_truth),
         extra=_json(row.extra) or {},
         failure=failure_of_text(row.failure),
-        usage=_usage(row.usage),
+        usage=usage_of_text(row.usage),
         fingerprint=row.fingerprint,
         settings=_json(row.settings) or {},
     )
@@ -108,5 +108,6 @@ def failure_of_text(text: str | None) -> Failure | None:
     return None if text is None else Failure.model_validate(json.loads(text))
 
 
-def _usage(text: str | None) -> Usage | None:
+def usage_of_text(text: str | None) -> Usage | None:
+    """Return the JSON text of what was used as a record, None if nothing is known."""
     return None if text is None else Usage.model_validate(json.loads(text))

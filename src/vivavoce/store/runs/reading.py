@@ -17,9 +17,10 @@ from sqlalchemy import ColumnElement, Connection, Table, case, exists, func, or_
 from vivavoce.records.failure import CANCELLED
 from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRow
 from vivavoce.records.score import TESTER_ERROR, State
+from vivavoce.records.usage import Usage
 from vivavoce.store.database.database import AnyRow, AnySelect, Database
 from vivavoce.store.database.schema import attempts, scores, turns
-from vivavoce.store.runs.decode import attempt_of, failure_of_text, scores_of
+from vivavoce.store.runs.decode import attempt_of, failure_of_text, scores_of, usage_of_text
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells, cells_of
 
 PAGE = 32
@@ -113,6 +114,15 @@ class Reader:
             return [_error(row, found.get(row.id, ())) for row in page if row.failure is not None or row.id in found]
 
         return self._stream(select(*_KEY, attempts.c.failure), KEY_PAGE, read_page)
+
+    def usage(self) -> Iterator[tuple[str, Usage]]:
+        """Yield the target of each attempt where that tells what it used, and what it used."""
+
+        def read_page(_: Connection, page: Page) -> list[tuple[str, Usage]]:
+            found = [(row.target, usage_of_text(row.usage)) for row in page]
+            return [(target, used) for target, used in found if used is not None]
+
+        return self._stream(select(*_KEY, attempts.c.usage), KEY_PAGE, read_page)
 
     def error_count(self, grading_id: str) -> int:
         """Return how many attempts `errors` yields."""

@@ -1,0 +1,73 @@
+"""Which target of a run is best, and whether the scores can tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from vivavoce.run.summary import GraderSummary, Summary
+
+_NAMED = 3
+"""Targets that a sentence names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What one grader says of several targets: `scored` are those with a mean, the highest first.
+
+    `best` is the one whose 95% interval lies above those of all others, None if there is none. `rivals` are the targets
+    that cannot be told from the highest, itself among them.
+    """
+
+    grader: str
+    scored: tuple[GraderSummary, ...]
+    best: str | None
+    rivals: tuple[str, ...]
+
+    @property
+    def sentence(self) -> str:
+        """Which target is best, in words."""
+        if self.best is not None:
+            first = self.scored[0]
+            lost = f"; {first.errors:,} of its conversations have no score" if first.errors else ""
+            return f"{self.grader}: {self.best} is best: its 95% interval is above the others{lost}"
+        if len(self.scored) < 2:
+            return f"{self.grader}: no best target: {'only one has' if self.scored else 'none has'} scores"
+        if any(one.low is None for one in self.scored):
+            return f"{self.grader}: no best target: one sample has no interval"
+        return f"{self.grader}: {_listed(self.rivals)} are not distinguishable: their 95% intervals overlap"
+
+
+def standings(summary: Summary) -> list[Standing]:
+    """Return what each grader says of the targets of a run; nothing for a single target, or before the run ended."""
+    if summary.stopped is not None or len(target_names(summary)) < 2:
+        return []
+    names = dict.fromkeys(one.name for one in summary.graders)
+    return [_standing(name, [one for one in summary.graders if one.name == name]) for name in names]
+
+
+def target_names(summary: Summary) -> list[str]:
+    """Return the targets of a run, in the order of its plan."""
+    return list(dict.fromkeys(one.target for one in summary.graders))
+
+
+def _standing(name: str, graded: Iterable[GraderSummary]) -> Standing:
+    with_mean = [one for one in graded if one.mean is not None]
+    scored = tuple(sorted(with_mean, key=lambda one: one.mean or 0.0, reverse=True))
+    rivals = tuple(one.target for one in scored if _overlap(scored[0], one))
+    best = rivals[0] if len(rivals) == 1 < len(scored) else None
+    return Standing(name, scored, best, rivals)
+
+
+def _overlap(highest: GraderSummary, other: GraderSummary) -> bool:
+    """Return whether the intervals of two targets have a value in common; one that is not known may have any."""
+    if highest is other or highest.low is None or other.high is None:
+        return True
+    return other.high >= highest.low
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    shown = names[:_NAMED]
+    if len(names) > _NAMED:
+        return f"{', '.join(shown)} and {len(names) - _NAMED} more"
+    return f"{', '.join(shown[:-1])} and {shown[-1]}"
