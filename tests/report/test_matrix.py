@@ -109,10 +109,8 @@ async def test_columns_that_do_not_fit_are_counted_and_long_names_are_cut(store:
     found = lines(graded, 100)
     assert max(map(len, found)) <= 100
     assert "…" in found[1]
-    assert any(
-        line.startswith("7 more targets in a wider terminal: a model with quite a long name 2, a") for line in found
-    )
-    assert len(lines(graded, 30)[2].split()) == 2
+    assert "7 more targets in a wider terminal: a model with quite a long name 2, a" in "\n".join(found)
+    assert "8 more targets" in " ".join(lines(graded, 30))
 
 
 async def test_ten_thousand_cells_take_a_moment(store: Store) -> None:
@@ -124,11 +122,11 @@ async def test_ten_thousand_cells_take_a_moment(store: Store) -> None:
 
 
 async def test_names_of_targets_control_nothing(store: Store) -> None:
-    held = [outcome("a", {"exact": 1.0}, target=name) for name in ("<b>\x1b[2J", "new|`")]
+    held = [outcome("a", {"exact": 1.0}, target=name) for name in ("<blink>\x1b[2J", "new|`")]
     graded = await keep(store, held)
     assert "\x1b" not in "\n".join(lines(graded))
-    assert "&lt;b&gt;" in exported(graded, "html")
-    assert "<b>" not in exported(graded, "html")
+    assert "&lt;blink&gt;" in exported(graded, "html")
+    assert "<blink>" not in exported(graded, "html")
     assert "| `new∣ˋ` |" in exported(graded, "markdown")
 
 
