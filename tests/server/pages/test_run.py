@@ -153,3 +153,22 @@ def test_recorded_conversations_are_called_so_and_have_no_target(empty: Store, u
     text = Elements(get(f"{url}/runs/run-2").text).text
     assert "1 recorded conversation" in text
     assert "recorded conversation with" not in text
+
+
+def test_several_targets_stand_side_by_side_each_score_with_its_conversation(empty: Store, url: str) -> None:
+    held = [
+        outcome(sample, grades={"goal": Score(value=value)}, target=target)
+        for sample, value in (("a/b", 0.25), ("kind", 1.0))
+        for target in ("old", "new <b>")
+    ]
+    keep(empty, held)
+    page = Elements(get(f"{url}/runs/run-1").text)
+    assert "Samples by target" in page.text
+    assert "0.25 ✗" in page.text
+    assert "goal: old and new <b> are not distinguishable" in page.text
+    assert "/runs/run-1/samples/a%2Fb?target=old" in page.having("href")
+    assert get(f"{url}/runs/run-1/samples/a%2Fb?target=new%20%3Cb%3E").status == 200
+
+
+def test_a_single_target_needs_no_such_table(server: str) -> None:
+    assert "Samples by target" not in get(f"{server}/runs/latest").text
