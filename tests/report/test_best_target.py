@@ -39,7 +39,13 @@ def test_intervals_that_touch_overlap() -> None:
 def test_a_best_one_with_errors_says_so() -> None:
     [(best, sentence)] = said(A, graded("d", 0.9, 0.8, 1.0, errors=3))
     assert best == "d"
-    assert sentence.endswith("above the others; 3 of its conversations have no score")
+    assert sentence.endswith("above the others; 3 errors left out")
+
+
+def test_a_target_without_any_score_is_not_passed_over_in_silence() -> None:
+    [(best, sentence)] = said(A, B, graded("dead", None, None, None, errors=10))
+    assert best == "b"
+    assert sentence.endswith("above the others; no score of dead")
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from vivavoce.report.text import count
 from vivavoce.run.summary import GraderSummary, Summary
 
 _NAMED = 3
@@ -16,20 +17,22 @@ class Standing:
     """What one grader says of several targets: `scored` are those with a mean, the highest first.
 
     `best` is the one whose 95% interval lies above those of all others, None if there is none. `rivals` are the targets
-    that cannot be told from the highest, itself among them.
+    that cannot be told from the highest, itself among them, and `unscored` those without a mean.
     """
 
     grader: str
     scored: tuple[GraderSummary, ...]
     best: str | None
     rivals: tuple[str, ...]
+    unscored: tuple[str, ...]
 
     @property
     def sentence(self) -> str:
         """Which target is best, in words."""
         if self.best is not None:
             first = self.scored[0]
-            lost = f"; {first.errors:,} of its conversations have no score" if first.errors else ""
+            lost = f"; {count(first.errors, 'error')} left out" if first.errors else ""
+            lost += f"; no score of {_listed(self.unscored)}" if self.unscored else ""
             return f"{self.grader}: {self.best} is best: its 95% interval is above the others{lost}"
         if len(self.scored) < 2:
             return f"{self.grader}: no best target: {'only one has' if self.scored else 'none has'} scores"
@@ -51,12 +54,12 @@ def target_names(summary: Summary) -> list[str]:
     return list(dict.fromkeys(one.target for one in summary.graders))
 
 
-def _standing(name: str, graded: Iterable[GraderSummary]) -> Standing:
+def _standing(name: str, graded: Sequence[GraderSummary]) -> Standing:
     with_mean = [one for one in graded if one.mean is not None]
     scored = tuple(sorted(with_mean, key=lambda one: one.mean or 0.0, reverse=True))
     rivals = tuple(one.target for one in scored if _overlap(scored[0], one))
     best = rivals[0] if len(rivals) == 1 < len(scored) else None
-    return Standing(name, scored, best, rivals)
+    return Standing(name, scored, best, rivals, tuple(one.target for one in graded if one.mean is None))
 
 
 def _overlap(highest: GraderSummary, other: GraderSummary) -> bool:
@@ -66,8 +69,10 @@ def _overlap(highest: GraderSummary, other: GraderSummary) -> bool:
     return other.high >= highest.low
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _listed(names: Sequence[str]) -> str:
     shown = names[:_NAMED]
+    if len(names) == 1:
+        return shown[0]
     if len(names) > _NAMED:
         return f"{', '.join(shown)} and {len(names) - _NAMED} more"
     return f"{', '.join(shown[:-1])} and {shown[-1]}"

@@ -205,6 +205,7 @@ def _change(run: Run, grading: Grading, experiment: Experiment) -> str | None:
 def _workers(experiment: Experiment, grades: Grades) -> int:
     """Return how many conversations to work on at a time: enough to keep the slots of targets and judges busy."""
     if experiment.driver is not None:
-        return 3 * sum(experiment.limits_of(target).concurrency for target in experiment.targets)
+        slots = 3 * sum(experiment.limits_of(target).concurrency for target in experiment.targets)
+        return slots if experiment.planned is None else max(1, min(slots, experiment.planned))
     concurrency = experiment.limits.concurrency
     return 1 if grades.at_once else concurrency + concurrency // 2
