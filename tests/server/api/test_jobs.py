@@ -215,6 +215,17 @@ def test_a_tester_leads_a_conversation_with_the_target_of_a_suite(
     assert (unled.status, "VIVAVOCE_TESTER" in unled.json()["detail"]) == (422, True)
 
 
+def test_a_test_needs_a_suite_with_one_target(server: str, workspace: Path) -> None:
+    suite = workspace / "suites" / "refunds.yaml"
+    lines = suite.read_text().splitlines()
+    (one,) = [line.removeprefix("target: ") for line in lines if line.startswith("target: ")]
+    two = f"targets: [{one}, {one.replace('}', ', name: other}')}]"
+    suite.write_text("\n".join(two if line.startswith("target: ") else line for line in lines))
+    refused = send("POST", f"{server}/api/v1/jobs", {**TEST, "policy": "x"})
+    assert refused.status == 422
+    assert "has 2 targets; a test needs a suite with one" in refused.json()["detail"]
+
+
 def played(body: dict[str, Any]) -> Any:
     """Answer as a tester who asks for a refund, and as a judge who sees it paid and finds no fault of the tester."""
     if body.get("tools"):
