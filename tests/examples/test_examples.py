@@ -56,6 +56,13 @@ def test_release_1_of_the_support_bot_passes() -> None:
     assert skipped == {("plain-refund", "1"), ("too-late", "2")}
 
 
+def test_both_releases_stand_side_by_side() -> None:
+    release_1 = RELEASE_2.replace("bot_v2", "bot_v1")
+    shown = viva("run", SUPPORT, "--quiet", "--table", "--target", release_1, "--target", RELEASE_2, exits=1)
+    assert shown.splitlines()[1].split() == ["sample", "bot_v1.reply", "bot_v2.reply"]
+    assert {row["target"] for row in newest()} == {"bot_v1.reply", "bot_v2.reply"}
+
+
 @pytest.fixture(scope="module")
 def release_2(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
     """What came of release 2, whose gate has failed."""

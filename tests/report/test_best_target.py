@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vivavoce.report.best_target import standings
+from vivavoce.report.best_target import sentences, standings
 from vivavoce.run.summary import GraderSummary, Summary
 
 
@@ -18,7 +18,7 @@ def graded(target: str, mean: float | None, low: float | None, high: float | Non
 
 def said(*graders: GraderSummary, stopped: str | None = None) -> list[tuple[str | None, str]]:
     summary = Summary(attempts=10, failed_attempts=0, graders=list(graders), stopped=stopped)
-    return [(one.best, one.sentence) for one in standings(summary)]
+    return list(zip((one.best for one in standings(summary)), sentences(summary), strict=True))
 
 
 A, B, C = graded("a", 0.5, 0.4, 0.6), graded("b", 0.9, 0.8, 1.0), graded("c", 0.7, 0.5, 0.85)
@@ -62,6 +62,16 @@ def test_what_cannot_be_told_is_not_told(graders: list[GraderSummary], sentence:
     [(best, found)] = said(*graders)
     assert best is None
     assert found.startswith(sentence)
+
+
+def test_graders_that_find_the_same_share_a_sentence() -> None:
+    others = [one.model_copy(update={"name": name}) for one in (A, B) for name in ("polite", "brief")]
+    mixed = [one.model_copy(update={"name": "mixed"}) for one in (B, C)]
+    found = sentences(Summary(attempts=10, failed_attempts=0, graders=[A, B, *others, *mixed]))
+    assert found == [
+        "right, polite and brief: b is best: its 95% interval is above the others",
+        "mixed: b and c are not distinguishable: their 95% intervals overlap",
+    ]
 
 
 def test_a_single_target_and_a_run_that_was_stopped_have_no_best() -> None:

@@ -115,9 +115,9 @@ async def test_columns_that_do_not_fit_are_counted_and_long_names_are_cut(store:
 
 async def test_ten_thousand_cells_take_a_moment(store: Store) -> None:
     graded = await keep(store, grid(1000, [f"t{i}" for i in range(10)]))
-    begun = time.perf_counter()
+    begun = time.process_time()
     found = lines(graded)
-    assert time.perf_counter() - begun < 3
+    assert time.process_time() - begun < 3
     assert len(found) < SAMPLES + 15
 
 

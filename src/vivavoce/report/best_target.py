@@ -27,18 +27,26 @@ class Standing:
     unscored: tuple[str, ...]
 
     @property
-    def sentence(self) -> str:
-        """Which target is best, in words."""
+    def finding(self) -> str:
+        """Which target is best, in words, without the name of the grader."""
         if self.best is not None:
             first = self.scored[0]
             lost = f"; {count(first.errors, 'error')} left out" if first.errors else ""
             lost += f"; no score of {_listed(self.unscored)}" if self.unscored else ""
-            return f"{self.grader}: {self.best} is best: its 95% interval is above the others{lost}"
+            return f"{self.best} is best: its 95% interval is above the others{lost}"
         if len(self.scored) < 2:
-            return f"{self.grader}: no best target: {'only one has' if self.scored else 'none has'} scores"
+            return f"no best target: {'only one has' if self.scored else 'none has'} scores"
         if any(one.low is None for one in self.scored):
-            return f"{self.grader}: no best target: one sample has no interval"
-        return f"{self.grader}: {_listed(self.rivals)} are not distinguishable: their 95% intervals overlap"
+            return "no best target: one sample has no interval"
+        return f"{_listed(self.rivals)} are not distinguishable: their 95% intervals overlap"
+
+
+def sentences(summary: Summary) -> list[str]:
+    """Return which target is best, in words; graders that find the same share a sentence."""
+    found: dict[str, list[str]] = {}
+    for one in standings(summary):
+        found.setdefault(one.finding, []).append(one.grader)
+    return [f"{_listed(graders)}: {finding}" for finding, graders in found.items()]
 
 
 def standings(summary: Summary) -> list[Standing]:

@@ -13,7 +13,7 @@ from typing import TextIO
 
 from vivavoce.records.counting import conversation_label
 from vivavoce.records.spending import by_role
-from vivavoce.report.best_target import standings, target_names
+from vivavoce.report.best_target import sentences, target_names
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
 from vivavoce.report.reasons import explained
@@ -59,9 +59,9 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
         "llrrrrrr",
         (_grader(grader) for grader in summary.graders),
     )
-    for standing in standings(summary):
+    for sentence in sentences(summary):
         yield ""
-        yield code(standing.sentence, 400)
+        yield code(sentence, 400)
     if len(target_names(summary)) > 1:
         matrix = matrix_of(graded, MATRIX)
         title = f"The samples by target{f', and {matrix.left_out}' if matrix.left_out else ''}"

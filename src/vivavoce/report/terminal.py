@@ -11,7 +11,7 @@ from rich.text import Text
 from vivavoce.records.counting import conversation_label
 from vivavoce.records.spending import in_words
 from vivavoce.records.usage import Usage
-from vivavoce.report.best_target import standings, target_names
+from vivavoce.report.best_target import sentences, standings, target_names
 from vivavoce.report.reasons import explained
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.text import count, one_line
@@ -66,7 +66,7 @@ def run_report(
     """
     parts: list[RenderableType] = [summary_table(summary)]
     several = len(target_names(summary)) > 1
-    parts += [Text(safe(one.sentence)) for one in standings(summary)]
+    parts += [Text(safe(one)) for one in sentences(summary)]
     parts += [Text(f"{safe(name)} used {in_words(one)}") for name, one in (used or {}).items() if several]
     parts += [*trial_lines(summary), *tester_lines(summary)]
     parts += [agreement_line(found) for found in summary.agreement]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vivavoce.records.run import Grading, Run
-from vivavoce.report.best_target import standings
+from vivavoce.report.best_target import sentences
 from vivavoce.report.headline import headline
 from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
 from vivavoce.report.terminal import PASSED_ADDED, agreement_line, tester_lines
@@ -19,7 +19,7 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
     gates = gates_of(grading)
     scale = scale_of(summary, gates)
     running = run.status == "running"
-    lines = [safe(one.sentence) for one in standings(summary)]
+    lines = [safe(one) for one in sentences(summary)]
     lines += [one.plain for one in (*tester_lines(summary), *map(agreement_line, summary.agreement))]
     return {
         "run": run,
