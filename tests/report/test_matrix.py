@@ -132,13 +132,14 @@ async def test_names_of_targets_control_nothing(store: Store) -> None:
 
 async def test_every_export_says_which_target(store: Store) -> None:
     graded = await keep(store, grid(2, ["old", "new"]))
-    for form in set(TEXT_FORMATS) - {"github"}:
+    for form in TEXT_FORMATS:
         found = exported(graded, form)
         assert "old" in found, form
         assert "new" in found, form
     assert "| `s0` | 0.00 ✗ | 1.00 |" in exported(graded, "markdown")
     assert "exact: new and old are not distinguishable" in exported(graded, "markdown")
     assert "Samples by target" in exported(graded, "html")
+    assert "title=support%3A old%3A s0%3A 0.00::" in exported(graded, "github")
 
 
 async def test_the_page_of_a_single_target_or_of_a_run_at_work_has_no_such_table(store: Store) -> None:

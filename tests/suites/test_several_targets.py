@@ -119,6 +119,10 @@ def test_what_targets_are_called(targets: list[str], expected: list[str]) -> Non
             "targets.1: is called 'http', as targets.0 is, and differs in url; give each a name: of its own",
         ),
         (
+            [LOUD, "{kind: letta_code, backend: local, name: bot.loud}"],
+            "targets.1: is called 'bot.loud', as targets.0 is; give each a name: of its own",
+        ),
+        (
             ["{kind: openai, base_url: 'http://localhost:1', model_handles: [m, m], name: x}"],
             "suite.yaml:4:52 targets.0.model_handles: 'm' is listed twice",
         ),

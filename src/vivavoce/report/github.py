@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TextIO
 
+from vivavoce.report.best_target import sentences, target_names
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.reasons import explained
 from vivavoce.report.terminal import label
@@ -30,16 +31,20 @@ def _lines(graded: GradedRun) -> Iterator[str]:
     summary = graded.summary()
     verdict = summary.verdict or "no gate"
     yield _command(_LEVELS[summary.verdict], f"{graded.run.suite}: {verdict}", "; ".join(explained(summary)) or verdict)
+    for sentence in sentences(summary):
+        yield _command("notice", graded.run.suite, sentence)
+    several = len(target_names(summary)) > 1
     found = worst(graded.store, graded.grading)
     for one in found.shown:
-        yield _command("warning" if one.score is None else _LEVELS[summary.verdict], _title(graded, one), one.why)
+        title = _title(f"{graded.run.suite}: {one.key.target}" if several else graded.run.suite, one)
+        yield _command("warning" if one.score is None else _LEVELS[summary.verdict], title, one.why)
     if found.more:
         yield _command("notice", graded.run.suite, f"and {found.more:,} more; see run {graded.run.id}")
 
 
-def _title(graded: GradedRun, one: Worst) -> str:
+def _title(tested: str, one: Worst) -> str:
     score = "error" if one.score is None else f"{one.score:.2f}"
-    return f"{graded.run.suite}: {one.group or label(one.key)}: {score}"
+    return f"{tested}: {one.group or label(one.key)}: {score}"
 
 
 def _command(level: str, title: str, message: str) -> str:

@@ -114,8 +114,8 @@ def _same_name(name: str, at: KeyPath, first: TargetSpec, second: TargetSpec) ->
     differing = [field for field in {**one, **other} if one.get(field) != other.get(field)]
     if not differing:
         return f"is the same target as {place}; remove one of them"
-    unlike = ", ".join(sorted(differing))
-    return f"is called '{name}', as {place} is, and differs in {unlike}; give each a name: of its own"
+    unlike = f", and differs in {', '.join(sorted(differing))}" if type(first) is type(second) else ""
+    return f"is called '{name}', as {place} is{unlike}; give each a name: of its own"
 
 
 def _build(at: KeyPath, spec: TargetSpec, context: _Context) -> list[Target]:
