@@ -47,7 +47,8 @@ def by_target(graded: GradedRun, summary: Summary, link: Link) -> ByTarget | Non
     if len(heads) < 2 or graded.run.status == "running":
         return None
     if summary.attempts > LARGEST:
-        note = f"{summary.attempts:,} conversations are too many for a table here; the worst: viva show --table"
+        command = f"viva show {safe(graded.run.id)} --table"
+        note = f"{summary.attempts:,} conversations are too many for a table here; the worst samples: {command}"
         return ByTarget("", heads, [], [], note)
     matrix = matrix_of(graded, SAMPLES)
     lines = [
