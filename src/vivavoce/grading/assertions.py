@@ -79,6 +79,11 @@ class Assertion(BaseModel, ABC):
     weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
 
     @property
+    def parts(self) -> Sequence[Assertion]:
+        """The assertions that it is made of."""
+        return ()
+
+    @property
     @abstractmethod
     def wording(self) -> str:
         """What it demands, in words."""

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from vivavoce.errors import SuiteFault, UsageError
+from vivavoce.errors import GraderFault, SuiteFault, UsageError
+from vivavoce.grading.asked import Asked, Judge, fingerprints_of
 from vivavoce.grading.expected import Expected, mean_held, read_expect
+from vivavoce.grading.fingerprint import fingerprint
+from vivavoce.grading.grader import Grader
 from vivavoce.grading.graders import Case
 from vivavoce.grading.scene import Held, Scene, scene_of
+from vivavoce.metrics.evaluation import spent
+from vivavoce.metrics.result import MetricResult
+from vivavoce.models.asking import ask_all
 from vivavoce.records.counting import turn_label
 from vivavoce.records.failure import shorten
-from vivavoce.records.score import Evidence, Finding, Score, skipped
-from vivavoce.unchecked import unchecked
+from vivavoce.records.score import Evidence, Finding, Score, failed, skipped
+from vivavoce.records.usage import charge
+from vivavoce.samples.sample import Sample
+from vivavoce.unchecked import changed, unchecked
 
 _SHOWN = 5
 """Misses that a reason names."""
@@ -21,16 +29,85 @@ _LONGEST = 300
 """Characters of an answer that a finding quotes."""
 
 
-def expect(case: Case) -> Score:
+def expect(case: Case) -> Score | Awaitable[Score]:
     """Score the share of the row's own assertions (`expect`) that hold, by weight; it passes when all do."""
-    if case.sample.expect is None:
-        return skipped("the sample has no expect")
-    try:
-        expected = read_expect(case.sample.expect)
-    except UsageError as error:
-        raise SuiteFault(str(error), kind="options") from error
-    scenes = {turn: scene_of(case.view, turn) for turn in {one.turn for one in expected}}
-    return _score([_checked(one, scenes[one.turn]) for one in expected])
+    return _ByJudge(None).score(case)
+
+
+def judged_by(grader: Grader, asked: Mapping[str, Asked], judge: Judge | None) -> Grader:
+    """Return a grader of assertions that asks a judge, None for none; `asked` is what rows ask of metrics."""
+    if not asked:
+        return grader
+    by_judge = _ByJudge(judge)
+    return replace(
+        grader,
+        score=by_judge.score,
+        fingerprint=fingerprint([grader.fingerprint, fingerprints_of(asked, judge)]),
+        verdicts_on=by_judge.verdicts,
+        waits=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _ByJudge:
+    """Checks assertions, those that ask by this judge."""
+
+    judge: Judge | None
+
+    def score(self, case: Case) -> Score | Awaitable[Score]:
+        """Return the score of a case, to be waited for where metrics are asked."""
+        if case.sample.expect is None:
+            return skipped("the sample has no expect")
+        try:
+            every = read_expect(case.sample.expect)
+        except UsageError as error:
+            raise SuiteFault(str(error), kind="options") from error
+        scenes = {turn: scene_of(case.view, turn) for turn in {one.turn for one in every}}
+        asked = [(one.turn, part) for one in every if scenes[one.turn] is not None for part in one.asked]
+        return self._asked_score(case, every, scenes, asked) if asked else _score(_checked(every, scenes))
+
+    def verdicts(self, sample: Sample) -> int:
+        """Return how many calls the assertions of a row make."""
+        if sample.expect is None or self.judge is None:
+            return 0
+        try:
+            every = read_expect(sample.expect)
+        except UsageError:  # said where it is graded
+            return 0
+        return sum(part.calls(self.judge, one.turn, sample) for one in every for part in one.asked)
+
+    async def _asked_score(
+        self,
+        case: Case,
+        every: Sequence[Expected],
+        scenes: Mapping[int | None, Scene | None],
+        asked: Sequence[tuple[int | None, Asked]],
+    ) -> Score:
+        if self.judge is None and (unasked := next((part for _, part in asked if part.asks), None)):
+            message = f"{unasked.wording} needs a judge: give a model, or set VIVAVOCE_JUDGE"
+            raise GraderFault(message, kind="options")
+        results = await ask_all(part.measured(case, turn, self.judge) for turn, part in asked)
+        used = spent(results)
+        for (turn, part), result in zip(asked, results, strict=True):
+            if result.failure is not None:
+                return failed(_named(result, part, turn), usage=used)
+            scene = scenes[turn]
+            assert scene is not None
+            scene.results[id(part)] = result
+        try:
+            score = _score(_checked(every, scenes))
+        except Exception as error:
+            charge(error, used)
+            raise
+        settings = next((result.settings for result in results if result.settings), dict[str, Any]())
+        return changed(score, {"usage": used, "settings": settings})
+
+
+def _named(result: MetricResult, part: Asked, turn: int | None) -> Any:
+    """Return the failure of an assertion, which says of which."""
+    assert result.failure is not None
+    place = "" if turn is None else f"{turn_label(turn)}: "
+    return result.failure.model_copy(update={"message": f"{place}{part.wording}: {result.failure.message}"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +119,12 @@ class _Checked:
     result: Held | None
 
 
-def _checked(expected: Expected, scene: Scene | None) -> _Checked:
-    return _Checked(expected, scene, None if scene is None else expected.assertion.held(scene))
+def _checked(every: Sequence[Expected], scenes: Mapping[int | None, Scene | None]) -> list[_Checked]:
+    checked: list[_Checked] = []
+    for one in every:
+        scene = scenes[one.turn]
+        checked.append(_Checked(one, scene, None if scene is None else one.assertion.held(scene)))
+    return checked
 
 
 def _score(every: Sequence[_Checked]) -> Score:
@@ -62,12 +143,16 @@ def _finding(one: _Checked) -> Finding:
     what, turn = one.expected.assertion.wording, one.expected.turn
     fields: dict[str, Any] = {"kind": "assertion", "what": what, "verdict": "holds", "state": "pass", "turn": turn}
     if one.result is None or one.scene is None:
-        fields |= {"verdict": "not reached", "state": "skip"}
-    elif not one.result.passed:
-        answer = one.scene.answer[:_LONGEST] if turn is not None else ""
-        evidence = (Evidence(text=answer, turn=turn, verified=True),) if answer else ()
-        fields |= {"verdict": "missed", "state": "fail", "evidence": evidence, "data": {"found": one.result.found}}
-    return unchecked(Finding, fields)
+        return unchecked(Finding, fields | {"verdict": "not reached", "state": "skip"})
+    results = [part.result(one.scene) for part in one.expected.asked]
+    evidence = tuple(quote for result in results for quote in result.evidence)
+    if not one.result.passed:
+        answer = one.scene.answer[:_LONGEST] if turn is not None and not evidence else ""
+        evidence = (Evidence(text=answer, turn=turn, verified=True),) if answer else evidence
+        fields |= {"verdict": "missed", "state": "fail", "data": {"found": one.result.found}}
+    elif results:
+        fields["data"] = {"reasons": [result.reason for result in results]}
+    return unchecked(Finding, fields | {"evidence": evidence})
 
 
 def _misses(missed: Sequence[_Checked]) -> str:

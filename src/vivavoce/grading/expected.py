@@ -7,13 +7,14 @@ turn: an assertion, a list of them, or null. A mapping holds for the whole conve
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, ValidationError
 
 from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.grading.asked import Asked, Judged, Passes
 from vivavoce.grading.assertions import (
     Assertion,
     Calls,
@@ -38,6 +39,11 @@ class All(Assertion):
     all: list[AnyAssertion] = Field(min_length=1)
 
     @property
+    def parts(self) -> Sequence[Assertion]:
+        """The assertions of the list."""
+        return self.all
+
+    @property
     def wording(self) -> str:
         """What it demands, in words."""
         return f"all of: {'; '.join(one.wording for one in self.all)}"
@@ -53,6 +59,11 @@ class Either(Assertion):
     """At least one of these assertions holds."""
 
     any: list[AnyAssertion] = Field(min_length=1)
+
+    @property
+    def parts(self) -> Sequence[Assertion]:
+        """The assertions of the list."""
+        return self.any
 
     @property
     def wording(self) -> str:
@@ -71,6 +82,11 @@ class Not(Assertion):
     """This assertion does not hold."""
 
     negated: AnyAssertion = Field(alias="not")
+
+    @property
+    def parts(self) -> Sequence[Assertion]:
+        """The assertion that must not hold."""
+        return (self.negated,)
 
     @property
     def wording(self) -> str:
@@ -94,11 +110,13 @@ KINDS: Mapping[str, type[Assertion]] = {
     "calls": Calls,
     "no_call": NoCall,
     "latency": Latency,
+    "judged": Judged,
+    "metric": Passes,
     "all": All,
     "any": Either,
     "not": Not,
 }
-_OPTIONS = ("weight", "tolerance", "relative", "take", "mode", "arguments")
+_OPTIONS = ("weight", "tolerance", "relative", "take", "mode", "arguments", "threshold", "config")
 
 
 def _of_one_kind(value: Any) -> Any:
@@ -115,6 +133,8 @@ def _of_one_kind(value: Any) -> Any:
         if unknown:
             raise ValueError(f"no assertion '{unknown[0]}'{did_you_mean(unknown[0], KINDS)}")
         raise ValueError(f"has no assertion; known: {', '.join(KINDS)}")
+    if "model" in keys and issubclass(KINDS[kinds[0]], Asked):
+        raise ValueError("an assertion names no judge: one judge decides all, that of the grader 'expect'")
     if wrong := [key for key in keys if key not in _fields(kinds[0])]:
         raise ValueError(
             f"{kinds[0]} has no option '{wrong[0]}'{did_you_mean(wrong[0], _fields(kinds[0]) - {kinds[0]})}"
@@ -147,6 +167,8 @@ AnyAssertion = Annotated[
     | Annotated[Calls, Tag("calls")]
     | Annotated[NoCall, Tag("no_call")]
     | Annotated[Latency, Tag("latency")]
+    | Annotated[Judged, Tag("judged")]
+    | Annotated[Passes, Tag("metric")]
     | Annotated[All, Tag("all")]
     | Annotated[Either, Tag("any")]
     | Annotated[Not, Tag("not")],
@@ -175,6 +197,18 @@ class Expected:
 
     assertion: Assertion
     turn: int | None = None
+
+    @property
+    def asked(self) -> Iterator[Asked]:
+        """The parts of it that metrics decide."""
+        return _asked(self.assertion)
+
+
+def _asked(assertion: Assertion) -> Iterator[Asked]:
+    if isinstance(assertion, Asked):
+        yield assertion
+    for part in assertion.parts:
+        yield from _asked(part)
 
 
 def mean_held(parts: Sequence[tuple[Assertion, Held]]) -> float:

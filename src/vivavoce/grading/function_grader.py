@@ -96,7 +96,12 @@ class GraderMetric(BaseMultiTurnMetric):
                 threshold=PASSING if grader.threshold is None else grader.threshold,
             )
         )
-        self.grader = grader
+        self._grader = grader
+
+    @property
+    def grader(self) -> Grader:
+        """The grader."""
+        return self._grader
 
     @property
     def fingerprint(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]

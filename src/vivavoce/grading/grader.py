@@ -32,7 +32,8 @@ class Grader:
     """One named grader of a suite.
 
     `truth` says what the grader compares with and, unless there is a `scope`, whether it works turn by turn. A `judged`
-    grader needs `once` verdicts for each input and, if it sees the whole conversation, `each_turn` more for each turn.
+    grader needs `once` verdicts for each input and, if it sees the whole conversation, `each_turn` more for each turn;
+    where the row says what is asked, `verdicts_on` counts them.
     `accepts_empty` is for functions that look at more than the submission; for the others an empty submission scores 0
     without a call. With a `threshold`, a value from there on passes, whatever the function returned; so does the mean
     over turns, without a threshold from `mean_passes` on. `unmet` returns what a sample lacks for the grader to apply.
@@ -55,6 +56,7 @@ class Grader:
     waits: bool = False
     unmet: Callable[[Sample], str | None] | None = None
     scores_errors: bool = False
+    verdicts_on: Callable[[Sample], int] | None = None
 
     def per_turn(self, sample: Sample) -> bool:
         """Return whether this sample is graded turn by turn."""
@@ -66,6 +68,8 @@ class Grader:
 
     def verdicts(self, sample: Sample) -> int:
         """Return how many judge verdicts a sample needs."""
+        if self.verdicts_on is not None:
+            return self.verdicts_on(sample)
         if not self.judged:
             return 0
         if self.per_turn(sample):

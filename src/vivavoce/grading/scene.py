@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from vivavoce.grading.extractors import View, all_assistant, last_assistant
 from vivavoce.messages import HumanMessage, ToolCall
 from vivavoce.metrics.exact.selection import select_calls
+from vivavoce.records.score import Score
 
 
 @dataclass
 class Scene:
-    """The turns that an assertion is about, of which the first has the index `first`, and what was said in them."""
+    """The turns that an assertion is about, of which the first has the index `first`, and what was said in them.
+
+    `results` are what metrics say about them, by the `id` of the assertion that asks.
+    """
 
     view: View
     first: int = 0
+    results: dict[int, Score] = field(default_factory=dict[int, Score])
 
     @cached_property
     def said(self) -> str:

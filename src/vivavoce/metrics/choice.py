@@ -70,7 +70,9 @@ def make_chosen(kind: MetricClass, how: Choice, base: Path, judge: Model | None 
         grader_options: dict[str, Any] = {
             option: how.get(option) for option in _OF_GRADERS if how.get(option) is not None
         }
-        return make_metric(kind, name, **options, **grader_options)
+        if judge is not None and kind.may_ask:
+            options["model"] = judge
+        return make_metric(kind, name, judging=_judging(how), **options, **grader_options)
     if judge is not None and kind.judged:
         options["model"] = judge
     scope = how.get("scope")
@@ -100,6 +102,17 @@ def passing_from(metric: BaseMultiTurnMetric, threshold: float) -> MetricConfig:
             f"the scores of '{metric.name}' go from {config.minimum:g}{highest}; got threshold: {threshold:g}"
         )
     return config.model_copy(update={"threshold": threshold})
+
+
+LOCAL = "local"
+"""The embedder that needs no address."""
+
+
+def reaches_out(config: Mapping[str, Any]) -> str | None:
+    """Return an option that names a file or an address, None where all are data."""
+    if "prompt_path" in config:
+        return "prompt_path"
+    return "embedder" if config.get("embedder", LOCAL) != LOCAL else None
 
 
 def _config(how: Choice, base: Path) -> dict[str, Any]:

@@ -81,7 +81,7 @@ metrics: Registry[MetricClass] = Registry(
         **{name: f"vivavoce.metrics.exact.{place}" for name, place in _EXACT.items()},
         **{name: f"vivavoce.grading.graders:{name}" for name in _FUNCTIONS},
         **{name: f"vivavoce.grading.outcomes:{name}" for name in _OF_TESTS},
-        "expect": "vivavoce.grading.expect:expect",
+        "expect": "vivavoce.grading.expect_metric:ExpectMetric",
     },
     of_function="vivavoce.grading.function_grader:grading_metric",
 )

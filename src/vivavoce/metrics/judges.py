@@ -16,10 +16,10 @@ M = TypeVar("M", bound=BaseMultiTurnMetric)
 def with_judges(metric: M, choose: Callable[[Model | None], Model | None]) -> M:
     """Return a metric that asks what `choose` gives in place of its own judge, None for one that has none.
 
-    The metric itself stays as it is; one that asks no judge is returned unchanged. In a composition every part that
-    asks gets its judge this way.
+    The metric itself stays as it is; one that never asks a judge is returned unchanged. In a composition every part
+    that asks gets its judge this way.
     """
-    if not metric.judged:
+    if not (metric.judged or metric.may_ask):
         return metric
     changed = copy_of(metric)
     if changed.inner_metrics:

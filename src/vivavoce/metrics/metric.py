@@ -40,6 +40,8 @@ class BaseMultiTurnMetric(ABC):
     conversation_type = ConversationType.MULTI_TURN
     judged = False
     """Whether it asks a model."""
+    may_ask = False
+    """Whether it asks a model where a row wants that, though it is not `judged`."""
     waits = True
     """Whether measuring may have to wait for something."""
     takes_settings = False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,15 @@ GivenRow = Mapping[str, Any] | Sample | MultiTurnSample | SingleTurnSample | Con
 """A recorded conversation with what is known about it; a single question with its response is one too."""
 
 
-def given_samples(rows: Iterable[GivenRow] | AsyncIterable[GivenRow]) -> Iterator[Sample] | AsyncIterator[Sample]:
-    """Return the samples of rows, each read when its turn comes.
+def given_samples(
+    rows: Iterable[GivenRow] | AsyncIterable[GivenRow], check: Callable[[Sample], None] | None = None
+) -> Iterator[Sample] | AsyncIterator[Sample]:
+    """Return the samples of rows, each read when its turn comes; `check` raises `UsageError` for one that is unusable.
 
     Raises:
         UsageError: when it reaches a row that is not a conversation, or an id that occurred before.
     """
-    reader = _Reader()
+    reader = _Reader(check)
     if isinstance(rows, AsyncIterable):
         return _awaited(rows, reader)
     return map(reader.sample, rows)
@@ -36,7 +39,8 @@ async def _awaited(rows: AsyncIterable[GivenRow], reader: _Reader) -> AsyncItera
 class _Reader:
     """Makes samples of rows, and remembers a hash of each id and trial."""
 
-    def __init__(self) -> None:
+    def __init__(self, check: Callable[[Sample], None] | None) -> None:
+        self._check = check
         self._keys: set[int] = set()
         self._position = -1
 
@@ -48,6 +52,9 @@ class _Reader:
         if key in self._keys:
             raise UsageError(f"row {self._position}: the id '{sample.id}' was there before; give each row its own")
         self._keys.add(key)
+        if self._check is not None:
+            with _at_row(self._position):
+                self._check(sample)
         return sample
 
 
@@ -82,7 +89,14 @@ def _fields(row: GivenRow, position: int) -> Mapping[str, Any]:
 
 
 def _validated(row: Mapping[str, Any], position: int) -> Sample:
-    try:
+    with _at_row(position):
         return read_sample(row, line=position, position=position, base=Path())
+
+
+@contextmanager
+def _at_row(position: int) -> Generator[None]:
+    """Say of problems which row they are about."""
+    try:
+        yield
     except UsageError as error:
         raise UsageError(*(f"row {position}: {problem.message}" for problem in error.problems)) from error

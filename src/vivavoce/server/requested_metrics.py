@@ -9,13 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import UsageError
 from vivavoce.grading.extractors import extractors
-from vivavoce.metrics.choice import Choice
+from vivavoce.metrics.choice import LOCAL, Choice, reaches_out
 from vivavoce.metrics.config import Scope
 from vivavoce.metrics.factory import named_metric
 from vivavoce.suites.part import SettingsOfModel
-
-_LOCAL = "local"
-"""The embedder that needs no address."""
 
 
 class RequestedMetric(BaseModel):
@@ -57,7 +54,8 @@ def as_named(metrics: Sequence[str | RequestedMetric]) -> list[str | Choice]:
 def _check_options(one: RequestedMetric) -> None:
     if one.extractor is not None:
         extractors.get(one.extractor)
-    if "prompt_path" in one.config:
+    option = reaches_out(one.config)
+    if option == "prompt_path":
         raise UsageError(f"metric '{one.metric}': a request cannot name a file; send the prompt itself")
-    if one.config.get("embedder", _LOCAL) != _LOCAL:
-        raise UsageError(f"metric '{one.metric}': a request can use only the embedder '{_LOCAL}'")
+    if option == "embedder":
+        raise UsageError(f"metric '{one.metric}': a request can use only the embedder '{LOCAL}'")

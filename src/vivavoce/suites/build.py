@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.grading.asked import Asked, Judge
+from vivavoce.grading.expect import judged_by
 from vivavoce.grading.extractors import Extract, build_extractor, last_assistant, quoted_transcript
 from vivavoce.grading.fingerprint import fingerprint
 from vivavoce.grading.function_grader import FunctionGrading, extractor_parts, threshold_parts
@@ -30,7 +32,7 @@ from vivavoce.run.summary import AgreementPair
 from vivavoce.samples.rows import SampleCount
 from vivavoce.settings import settings
 from vivavoce.suites.document import KeyPath
-from vivavoce.suites.expecting import grades_assertions
+from vivavoce.suites.expecting import EXPECT, asks_judge, grades_assertions
 from vivavoce.suites.gate_spec import (
     AnyGateSpec,
     AnyRewardSpec,
@@ -60,13 +62,14 @@ class Builder:
     """Builds the graders, reward and gate of a suite, and collects all problems instead of stopping at the first.
 
     `dataset` says which variables the rows give to rubrics, None if no row was read. `tester` is the fingerprint of the
-    tester that leads the conversations, empty if there is none.
+    tester that leads the conversations, empty if there is none. `asked` is what assertions of rows ask of metrics.
     """
 
     suite: Suite
     open_model: OpenModel
     dataset: SampleCount | None = None
     tester: str = ""
+    asked: Mapping[str, Asked] = field(default_factory=dict[str, Asked])
     problems: list[Problem] = field(default_factory=list[Problem])
     models: dict[str, Model] = field(default_factory=dict[str, Model])
     metrics: list[BaseMultiTurnMetric] = field(default_factory=list[BaseMultiTurnMetric])
@@ -124,7 +127,25 @@ class Builder:
 
     def _function(self, name: str, spec: FunctionGraderSpec, extract: Extract) -> Grader:
         how = FunctionGrading(**spec.model_dump(exclude={"kind"}))
-        return how.grader(name, self.suite.base, extract=extract, tester=self._tester_parts)
+        grader = how.grader(name, self.suite.base, extract=extract, tester=self._tester_parts)
+        return self._asking(name, spec, grader) if grades_assertions(spec) else grader
+
+    def _asking(self, name: str, spec: FunctionGraderSpec | MetricGraderSpec, grader: Grader) -> Grader:
+        """Return a grader of assertions with the judge that they ask, if they ask one."""
+        if not asks_judge(self.asked):
+            return judged_by(grader, self.asked, None)
+        calling = spec if isinstance(spec, MetricGraderSpec) else MetricGraderSpec(kind="metric", metric=EXPECT)
+        named = calling.model or self.suite.judge or settings().judge
+        with self.place("graders", name, "model"):
+            if named is None:
+                raise UsageError(
+                    "rows have assertions that a judge decides, and none is named: set VIVAVOCE_JUDGE, write "
+                    f"{name}: {{kind: metric, metric: {EXPECT}, model: …}} under graders, or give --judge where "
+                    "the command takes it"
+                )
+            how = {"temperature": calling.temperature, **calling.settings}
+            return judged_by(grader, self.asked, Judge(self._opened(named, calling), how))
+        return grader
 
     def _tester_parts(self) -> list[Any]:
         """Return what else the scores of graders of tests depend on."""
@@ -168,17 +189,18 @@ class Builder:
 
         with self.place(*at, "metric"):
             if grading := grading_of(spec, self.suite.base):
-                return grading.grader(name, self.suite.base, tester=self._tester_parts)
-            made = metric_of(name, spec, self.suite.base, opening, settings().judge)
-            self.metrics.append(made)
-            if any(one.model is None for one in asking(made)):
+                made = grading.grader(name, self.suite.base, tester=self._tester_parts)
+                return self._asking(name, spec, made) if grades_assertions(spec) else made
+            metric = metric_of(name, spec, self.suite.base, opening, settings().judge)
+            self.metrics.append(metric)
+            if any(one.model is None for one in asking(metric)):
                 raise UsageError(
                     f"'{spec.metric}' needs a judge, and none is named: write model: in the grader, set "
                     "VIVAVOCE_JUDGE, or give --judge where the command takes it"
                 )
             by_threshold = spec.threshold is not None
             written = written_in(spec, self.suite.base)
-            grader = metric_grader(name, made, spec.display_name, written, by_threshold=by_threshold)
+            grader = metric_grader(name, metric, spec.display_name, written, by_threshold=by_threshold)
             return in_spite_of_errors(grader) if spec.scores_errors else grader
         return None
 

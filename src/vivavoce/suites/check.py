@@ -15,7 +15,7 @@ from vivavoce.run.scoring import Scoring
 from vivavoce.samples.rows import SampleCount
 from vivavoce.suites.build import Builder
 from vivavoce.suites.dataset import check_dataset
-from vivavoce.suites.expecting import with_expect
+from vivavoce.suites.expecting import Assertions, with_expect
 from vivavoce.suites.forecast import Forecast, forecast
 from vivavoce.suites.hooks import check_setup
 from vivavoce.suites.judges import JudgeOpener
@@ -43,11 +43,12 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     Raises:
         UsageError: with every problem found in the suite, in its files and in its dataset.
     """
-    problems = list(suite.problems)
-    found = _collect(problems, lambda: check_dataset(suite, plan.tags))
+    problems, assertions = list(suite.problems), Assertions()
+    found = _collect(problems, lambda: check_dataset(suite, plan.tags, assertions))
     _collect(problems, lambda: _check_setup(suite))
-    complete = suite if found is None else _collect(problems, lambda: with_expect(suite, found)) or suite
-    scoring = _collect(problems, lambda: Builder(complete, judges.open, found, tester).scoring())
+    asked = assertions.asked
+    complete = suite if found is None else _collect(problems, lambda: with_expect(suite, found, asked)) or suite
+    scoring = _collect(problems, lambda: Builder(complete, judges.open, found, tester, asked).scoring())
     if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))
     return Prepared(complete, scoring, found)

@@ -9,7 +9,7 @@ from typing import Any
 from vivavoce.errors import Problem, UsageError
 from vivavoce.samples.rows import SampleCount, check_samples
 from vivavoce.samples.sample import Sample
-from vivavoce.suites.expecting import EXPECT, check_expect
+from vivavoce.suites.expecting import EXPECT, Assertions
 from vivavoce.suites.load import Suite
 
 
@@ -48,18 +48,20 @@ def with_policy(samples: Iterable[Sample], policy: str | None) -> Iterator[Sampl
         yield sample if own else sample.model_copy(update={"policy": policy})
 
 
-def check_dataset(suite: Suite, tags: Sequence[str] | None = None) -> SampleCount:
+def check_dataset(suite: Suite, tags: Sequence[str] | None = None, assertions: Assertions | None = None) -> SampleCount:
     """Read every row once and return the counts; `tags` filters the samples.
+
+    What the assertions of the rows ask of metrics is kept in `assertions`.
 
     Raises:
         UsageError: with every problem found, each at its line of the file.
     """
-    source = dataset_source(suite)
+    source, check = dataset_source(suite), (assertions or Assertions()).check
     if isinstance(source, Path) and not source.exists():
         raise UsageError(_here(suite, f"there is no file {suite.spec.dataset.place}"))
     try:
         fields = suite.spec.dataset.fields
-        found = check_samples(source, fields=fields, base=suite.base, tags=tags, check=check_expect)
+        found = check_samples(source, fields=fields, base=suite.base, tags=tags, check=check)
     except UsageError as error:
         raise UsageError(*(_in_suite(suite, problem) for problem in error.problems)) from error
     if not found.samples:

@@ -10,6 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import UsageError
+from vivavoce.grading.asked import Asked
+from vivavoce.grading.expect_metric import ExpectMetric
+from vivavoce.grading.gates import EveryPass
+from vivavoce.grading.grader import Grader
 from vivavoce.grading.metrics import metric_grader
 from vivavoce.metrics.evaluation import Named, choose
 from vivavoce.metrics.judges import asking, with_judges
@@ -30,6 +34,8 @@ from vivavoce.samples.rows import read_samples
 from vivavoce.settings import settings
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
+from vivavoce.suites.expecting import Assertions, asks_judge
+from vivavoce.suites.expecting_rows import expectations_of, with_assertions, without_expect
 from vivavoce.suites.grader_spec import JudgeSpec, MetricGraderSpec
 from vivavoce.suites.judges import JudgeOpener
 
@@ -39,7 +45,10 @@ Conversations = str | Path | Iterable[GivenRow] | AsyncIterable[GivenRow]
 
 @dataclass(frozen=True, slots=True)
 class _Evaluation:
-    """Recorded conversations, and metrics as the caller `named` them; `judge` is for the metrics without one."""
+    """Recorded conversations, and metrics as the caller `named` them; `judge` is for the metrics without one.
+
+    `asked` is what the assertions of the rows ask of metrics.
+    """
 
     name: str
     data: Conversations
@@ -48,6 +57,7 @@ class _Evaluation:
     judge: ModelLike | None
     concurrency: int
     offline: bool
+    asked: Mapping[str, Asked]
 
     def build(self, budget: Budget, answers: ReplyStore | None) -> Experiment:
         """Return the experiment.
@@ -56,15 +66,16 @@ class _Evaluation:
             UsageError: a metric has no judge, a judge cannot be opened, or calls are limited that cannot be counted.
         """
         judges = _Judges(JudgeOpener(budget, answers, self.offline, self.concurrency), self.judge)
-        metrics = tuple(with_judges(metric, judges.choose) for metric in self.metrics)
+        metrics = tuple(self._with_judge(metric, judges) for metric in self.metrics)
         for metric in metrics:
             if any(part.model is None for part in asking(metric)):
                 raise UsageError(f"the metric '{metric.name}' needs a judge: give a model, or set VIVAVOCE_JUDGE")
-        graders = tuple(metric_grader(metric.name, metric) for metric in metrics)
+        graders = tuple(self._grader(metric) for metric in metrics)
+        by_rows = [metric.name for metric in metrics if isinstance(metric, ExpectMetric)]
         return Experiment(
             name=self.name,
             samples=self._samples(),
-            scoring=Scoring(graders, opened=metrics),
+            scoring=Scoring(graders, gate=EveryPass(by_rows) if by_rows else None, opened=metrics),
             limits=Limits(self.concurrency),
             description=Description(self._spec(), Path(), "evaluation"),
         )
@@ -72,7 +83,30 @@ class _Evaluation:
     def _samples(self) -> Samples:
         rows = _file_rows(self.data) if isinstance(self.data, str | Path) else self.data
         count = len(rows) if isinstance(rows, Sized) else None
-        return Samples(partial(given_samples, rows), count, GIVEN_IN_PYTHON)
+        graded = any(isinstance(metric, ExpectMetric) for metric in self.metrics)
+        check = Assertions().check if graded else without_expect
+        return Samples(partial(given_samples, rows, check), count, GIVEN_IN_PYTHON)
+
+    def _with_judge(self, metric: BaseMultiTurnMetric, judges: _Judges) -> BaseMultiTurnMetric:
+        """Return a metric with its judge; one of assertions has none where none is asked.
+
+        Raises:
+            UsageError: assertions ask a judge, and there is none.
+        """
+        if not isinstance(metric, ExpectMetric):
+            return with_judges(metric, judges.choose)
+        if not self._asks(metric):
+            return metric
+        made = with_judges(metric, judges.choose)
+        if made.model is None:
+            raise UsageError("rows have assertions that a judge decides: give a model, or set VIVAVOCE_JUDGE")
+        return made
+
+    def _asks(self, metric: BaseMultiTurnMetric) -> bool:
+        return metric.may_ask and asks_judge(self.asked)
+
+    def _grader(self, metric: BaseMultiTurnMetric) -> Grader:
+        return metric.asking(self.asked) if isinstance(metric, ExpectMetric) else metric_grader(metric.name, metric)
 
     def _spec(self) -> dict[str, Any]:
         """Return the evaluation as data, with the keys of a suite."""
@@ -82,7 +116,7 @@ class _Evaluation:
             "dataset": {"path": place, "fields": {}},
             "driver": "replay",
             "graders": {
-                metric.name: _grader_spec(name, metric, self.judge)
+                metric.name: _grader_spec(name, metric, self.judge, asks=metric.judged or self._asks(metric))
                 for name, metric in zip(self.named, self.metrics, strict=True)
             },
             "agreement": [],
@@ -124,8 +158,12 @@ async def aevaluate(
 ) -> RunResult:
     """Async version of `evaluate`; `listeners` hear of each conversation as it ends."""
     options = _checked(options or RunOptions())
-    chosen, judge = _chosen(metrics), settings().judge if model is None else model
-    evaluation = _Evaluation(name, data, metrics, chosen, judge, max_concurrent, options.replay)
+    judge = settings().judge if model is None else model
+    expectations = expectations_of(data, judged=judge is not None)
+    named = with_assertions(metrics, expectations)
+    evaluation = _Evaluation(
+        name, data, named, _chosen(named), judge, max_concurrent, options.replay, expectations.asked
+    )
     with Store.open(store or settings().store) as opened:
         resumed = _resumed(opened.run(resume)) if resume else None
         run = ExperimentRun(evaluation.build, opened, options, listeners, resumed=resumed)
@@ -234,11 +272,11 @@ _RECORDED = ("threshold", "scope", "config", "extractor", "extractor_config", "t
 """The options of a named metric that the record keeps."""
 
 
-def _grader_spec(named: Named, metric: BaseMultiTurnMetric, judge: ModelLike | None) -> dict[str, Any]:
+def _grader_spec(named: Named, metric: BaseMultiTurnMetric, judge: ModelLike | None, *, asks: bool) -> dict[str, Any]:
     """Return a metric as data; a metric object cannot be created again from it, and its name says so."""
     how: Mapping[str, Any] = named if isinstance(named, Mapping) else {}
     name = named if isinstance(named, str) else how.get("metric", f"({GIVEN_IN_PYTHON}: {type(metric).__name__})")
-    own = (metric.model if metric.model is not None else judge) if metric.judged else None
+    own = (metric.model if metric.model is not None else judge) if asks else None
     model = own if isinstance(own, str) or own is None else as_model(own).name
     options: dict[str, Any] = {option: value for option, value in how.items() if option in _RECORDED}
     spec = MetricGraderSpec.model_construct(kind="metric", metric=name, model=model, **options)

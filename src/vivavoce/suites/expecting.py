@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from vivavoce.errors import UsageError
+from vivavoce.grading.asked import Asked, procedures
 from vivavoce.grading.expected import read_expect
 from vivavoce.samples.rows import SampleCount
 from vivavoce.samples.sample import Sample
@@ -15,18 +17,31 @@ EXPECT = "expect"
 """The name of the grader of assertions, of its function, and of the field of a row."""
 
 
-def check_expect(sample: Sample) -> None:
-    """Check the assertions of a row.
+@dataclass(frozen=True, slots=True)
+class Assertions:
+    """The assertions of rows: those of each row are checked, and what they ask of metrics is kept."""
 
-    Raises:
-        UsageError: one is unknown, malformed, or cannot fail or hold.
-    """
-    if sample.expect is not None:
-        read_expect(sample.expect)
+    asked: dict[str, Asked] = field(default_factory=dict[str, Asked])
+
+    def check(self, sample: Sample) -> None:
+        """Check the assertions of a row.
+
+        Raises:
+            UsageError: one is unknown, malformed, or cannot fail or hold.
+        """
+        if sample.expect is not None:
+            self.asked.update(procedures(part for one in read_expect(sample.expect) for part in one.asked))
 
 
-def with_expect(suite: Suite, found: SampleCount) -> Suite:
+def asks_judge(asked: Mapping[str, Asked]) -> bool:
+    """Return whether assertions ask a judge."""
+    return any(one.asks for one in asked.values())
+
+
+def with_expect(suite: Suite, found: SampleCount, asked: Mapping[str, Asked]) -> Suite:
     """Return a suite that grades the assertions of its rows: where there are any and it has no grader of that name.
+
+    `asked` is what they ask of metrics.
 
     Raises:
         UsageError: nothing would be graded.
@@ -37,7 +52,9 @@ def with_expect(suite: Suite, found: SampleCount) -> Suite:
         raise UsageError(suite.document.problem((), rule))
     if not found.expecting or EXPECT in graders:
         return suite
-    own = FunctionGraderSpec(kind="function", function=EXPECT)
+    own: AnyGraderSpec = FunctionGraderSpec(kind="function", function=EXPECT)
+    if asks_judge(asked):
+        own = MetricGraderSpec(kind="metric", metric=EXPECT, model=suite.judge)
     return replace(suite, spec=suite.spec.model_copy(update={"graders": {**graders, EXPECT: own}}))
 
 

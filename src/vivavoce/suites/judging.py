@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def judging_suite(
     base = Path.cwd()
     for metric, judge in _judges(described_suite(data, base, SOURCE).spec, model, base).items():
         graders[metric].setdefault("model", judge)
-    return described_suite(data, base, SOURCE)
+    return replace(described_suite(data, base, SOURCE), judge=model)
 
 
 def _judges(suite: SuiteSpec, model: str | None, base: Path) -> dict[str, str | None]:

@@ -21,6 +21,7 @@ class Suite:
     """A suite as it was described; `problems` are unsupported requests in it, `notes` are keys that were renamed.
 
     `base` is the folder where its paths start, `source` its file in that folder or the command that describes it.
+    `judge` is whom judged assertions of rows ask where no grader names one, by default that of VIVAVOCE_JUDGE.
     """
 
     spec: SuiteSpec
@@ -30,6 +31,7 @@ class Suite:
     era: Era | None = None
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
+    judge: str | None = None
 
 
 def load_suite(path: Path, targets: Sequence[Mapping[str, Any]] = ()) -> Suite:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from vivavoce.errors import UsageError
+from vivavoce.grading.asked import Asked
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.events import Listener
 from vivavoce.records.run import Run
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples
 from vivavoce.run.options import RunOptions
-from vivavoce.run.regrading import Regrading
+from vivavoce.run.regrading import Regrading, sample_of
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 from vivavoce.suites.build import Builder
 from vivavoce.suites.check import prepare
+from vivavoce.suites.expecting import Assertions, grades_assertions
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import plan_of
@@ -43,12 +45,17 @@ def open_regrading(
     run, options = store.run(name), options or RunOptions()
     if run.status != "finished":
         raise UsageError(f"run {run.id} is not finished; first continue it with: viva run --resume {run.id}")
-    build = partial(_build, run, suite, options)
+    build = partial(_build, run, suite, options, store)
     return Regrading(build, store, options, listeners, run=run, resumed=resumed)
 
 
 def _build(
-    run: Run, other: Suite | None, options: RunOptions, budget: Budget, answers: ReplyStore | None
+    run: Run,
+    other: Suite | None,
+    options: RunOptions,
+    store: Store,
+    budget: Budget,
+    answers: ReplyStore | None,
 ) -> Experiment:
     """Return the experiment that provides the scoring and the ground truths."""
     suite = other or stored_suite(run)
@@ -56,7 +63,8 @@ def _build(
     judges = JudgeOpener(budget, answers, options.replay, spec.max_concurrent, base=suite.base)
     tester = str(run.options.get("tester", ""))
     if other is None:
-        scoring, samples = Builder(suite, judges.open, tester=tester).scoring(), Samples(tuple, count=0)
+        builder = Builder(suite, judges.open, tester=tester, asked=_asked(suite, store, run.id))
+        scoring, samples = builder.scoring(), Samples(tuple, count=0)
     else:
         plan = plan_of(suite, RunOptions())
         prepared = prepare(suite, plan, judges, tester)
@@ -69,3 +77,12 @@ def _build(
         description=Description(dump_spec(spec), suite.base, suite.source),
         notes=suite.notes,
     )
+
+
+def _asked(suite: Suite, store: Store, run_id: str) -> Mapping[str, Asked]:
+    """Return what the assertions of the rows of a run ask of metrics."""
+    assertions = Assertions()
+    graded = any(grades_assertions(grader) for grader in suite.spec.graders.values())
+    for attempt in store.attempts(run_id) if graded else ():
+        assertions.check(sample_of(attempt, {}))
+    return assertions.asked
