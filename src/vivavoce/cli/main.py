@@ -33,7 +33,7 @@ COMMANDS = {
     "init": "Create a small example suite.",
     "validate": "Check a suite and its dataset without running it.",
     "list": "List the names a suite can use: graders, metrics, and more.",
-    "schema": "Print the JSON Schema of a suite, for your editor.",
+    "schema": "Print the JSON Schema of a suite or of its rows, for your editor.",
     "doctor": "Check what is installed on this machine and what is missing.",
 }
 _FILES = {"list": "names"}

@@ -1,23 +1,30 @@
-"""`viva schema`: print the JSON Schema of a suite."""
+"""`viva schema`: print the JSON Schema of a suite, or of the rows of a dataset."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from pydantic import TypeAdapter
 
 from vivavoce.grading.expected import ExpectField
+from vivavoce.samples.row import PATHS
+from vivavoce.samples.sample import Sample
 from vivavoce.suites.spec import SuiteSpec
 
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
-def command() -> None:
-    """Print the JSON Schema of a suite.
+
+def command(
+    *, rows: Annotated[bool, typer.Option("--rows", help="The schema of the rows of a dataset instead.")] = False
+) -> None:
+    """Print the JSON Schema of a suite, or with --rows that of a dataset.
 
     Save it beside your suites and name it in the first line of each suite:
     # yaml-language-server: $schema=suite.schema.json
     """
-    print(schema_text())
+    print(rows_text() if rows else schema_text())
 
 
 def schema_text() -> str:
@@ -25,9 +32,48 @@ def schema_text() -> str:
     schema = SuiteSpec.model_json_schema()
     dataset = schema["properties"]["dataset"]
     schema["properties"]["dataset"] = {"anyOf": [{"type": "string"}, dataset]}
-    expect = TypeAdapter[Any](ExpectField).json_schema()
-    schema["$defs"] |= expect.pop("$defs")
-    rows = schema["$defs"]["DatasetSpec"]["properties"]["rows"]["anyOf"][0]["items"]
-    rows["properties"] = {"expect": expect}
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["$defs"] |= _row_definitions()
+    schema["$defs"]["DatasetSpec"]["properties"]["rows"]["anyOf"][0]["items"] = {"$ref": "#/$defs/Row"}
+    schema["$schema"] = _DRAFT
     return json.dumps(schema, indent=2)
+
+
+def rows_text() -> str:
+    """Return the JSON Schema of a dataset as text: of a row, as a line of JSONL holds it, or of a list of rows."""
+    row = {"$ref": "#/$defs/Row"}
+    schema = {"anyOf": [{"type": "array", "items": row}, row], "$defs": _row_definitions(), "$schema": _DRAFT}
+    return json.dumps(schema, indent=2)
+
+
+def _row_definitions() -> dict[str, Any]:
+    """Return the definition of a row, with those that it refers to.
+
+    It names what a row may hold. A reader takes more than one spelling of a message or a call, and keeps unknown keys,
+    so these are not refused.
+    """
+    expect = TypeAdapter[Any](ExpectField).json_schema()
+    definitions = expect.pop("$defs")
+    properties: dict[str, Any] = dict(Sample.model_json_schema()["properties"])
+    properties |= {
+        "id": {"type": ["string", "number"]},
+        "input": {"type": ["string", "object", "array"], "items": {"type": ["string", "object"]}},
+        "messages": {"type": "array", "items": _MESSAGE},
+        "reference_tool_calls": {"type": "array", "items": {"type": ["object", "array", "null"]}},
+        "rubric": {"type": ["string", "object"]},
+        "expect": expect,
+        **{name: {"type": "string"} for name in PATHS},
+    }
+    nullable = {name: {"anyOf": [one, {"type": "null"}]} for name, one in properties.items()}
+    description = "What to ask, or a recorded conversation, with what is known about the right answer."
+    return {**definitions, "Row": {"type": "object", "description": description, "properties": nullable}}
+
+
+_ROLES = ("system", "user", "assistant", "tool")
+_MESSAGE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "role": {"anyOf": [{"enum": list(_ROLES)}, {"type": "string"}]},
+        "content": {"type": ["string", "array", "null"]},
+        "tool_calls": {"type": ["array", "null"]},
+    },
+}
