@@ -15,7 +15,7 @@ from vivavoce.errors import GraderFault, UsageError
 from vivavoce.grading.assertions import Assertion
 from vivavoce.grading.graders import Case
 from vivavoce.grading.metrics import metric_grader
-from vivavoce.grading.scene import Held, Scene, yes_or_no
+from vivavoce.grading.scene import Held, Scene, held_unless
 from vivavoce.metrics.choice import Choice, choose_metric, reaches_out
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.factory import named_metric
@@ -113,7 +113,7 @@ class Asked(Assertion, ABC):
         result = self.result(scene)
         if result.passed is None:
             raise GraderFault(f"{self.wording} cannot be checked: {result.reason}", kind="missing")
-        return yes_or_no(result.passed, self.missed(result))
+        return held_unless("" if result.passed else self.missed(result))
 
     @abstractmethod
     def missed(self, result: MetricResult) -> str:

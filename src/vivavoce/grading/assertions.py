@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StrictFloat, StrictInt
 
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import check_expression
-from vivavoce.grading.extractors import View
-from vivavoce.grading.graders import Arguments, Case, contains, exact_match, json_schema, numeric, regex_match
-from vivavoce.grading.scene import Held, Scene, yes_or_no
+from vivavoce.grading.graders import Arguments
+from vivavoce.grading.scene import Held, Scene, held_unless
+from vivavoce.grading.texts import Take, differs, lacks, misfits, mismatches, misses
 from vivavoce.messages import ToolCall
 from vivavoce.metrics.exact.arguments import ArgumentRule, show
 from vivavoce.metrics.exact.response_time import time_of
@@ -21,9 +21,6 @@ from vivavoce.metrics.exact.tool_calls import TrajectoryMode, match_trajectory
 from vivavoce.models.json_schema import mismatch
 from vivavoce.records.counting import turn_label
 from vivavoce.records.failure import shorten
-from vivavoce.records.score import Score
-from vivavoce.samples.sample import Sample
-from vivavoce.unchecked import unchecked
 
 
 def listed(value: Any) -> Any:
@@ -71,6 +68,10 @@ Distance = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
 _SUBSET = ArgumentRule(others="subset")
 
 
+def _subset() -> ArgumentRule:
+    return _SUBSET  # a default that is given as such would be copied deeply for each assertion
+
+
 class Assertion(BaseModel, ABC):
     """Fields of every assertion: how much it counts beside the others."""
 
@@ -109,8 +110,7 @@ class Contains(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Look for each text in all that is said."""
-        missing = [one.found for text in self.contains if not (one := _graded(contains, text, scene.said)).passed]
-        return yes_or_no(not missing, "; ".join(missing))
+        return held_unless("; ".join(filter(None, [lacks(scene.said, _written(text)) for text in self.contains])))
 
 
 class NotContains(Assertion):
@@ -125,8 +125,8 @@ class NotContains(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Look for each text in all that is said."""
-        found = [text for text in self.not_contains if _graded(contains, text, scene.said).passed]
-        return yes_or_no(not found, f"contains {_quoted(found)}")
+        found = [text for text in self.not_contains if not lacks(scene.said, _written(text))]
+        return held_unless(f"contains {_quoted(found)}" if found else "")
 
 
 class Regex(Assertion):
@@ -141,7 +141,7 @@ class Regex(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Search all that is said."""
-        return _graded(regex_match, self.regex, scene.said)
+        return held_unless(mismatches(scene.said, self.regex))
 
 
 class Equals(Assertion):
@@ -156,7 +156,7 @@ class Equals(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Compare the answer."""
-        return _graded(exact_match, self.equals, scene.answer)
+        return held_unless(differs(scene.answer, _written(self.equals)))
 
 
 class OneOf(Assertion):
@@ -171,8 +171,8 @@ class OneOf(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Compare the answer with each."""
-        passed = any(_graded(exact_match, text, scene.answer).passed for text in self.one_of)
-        return yes_or_no(passed, f"is none of {_quoted(self.one_of)}")
+        passed = any(not differs(scene.answer, _written(text)) for text in self.one_of)
+        return held_unless("" if passed else f"is none of {_quoted(self.one_of)}")
 
 
 class Numeric(Assertion):
@@ -181,7 +181,7 @@ class Numeric(Assertion):
     numeric: Annotated[float, Field(allow_inf_nan=False, strict=True)]
     tolerance: Distance = 0.0
     relative: Distance = 0.0
-    take: Literal["last", "first"] = "last"
+    take: Take = "last"
 
     @property
     def wording(self) -> str:
@@ -191,8 +191,7 @@ class Numeric(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Compare a number of the answer."""
-        options = {"tolerance": self.tolerance, "relative": self.relative, "take": self.take}
-        return _graded(numeric, self.numeric, scene.answer, **options)
+        return held_unless(misses(scene.answer, self.numeric, self.tolerance, self.relative, self.take))
 
 
 class JsonSchema(Assertion):
@@ -207,7 +206,7 @@ class JsonSchema(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Check the answer."""
-        return _graded(json_schema, None, scene.answer, schema=self.json_schema)
+        return held_unless(misfits(scene.answer, self.json_schema))
 
 
 class Calls(Assertion):
@@ -215,7 +214,7 @@ class Calls(Assertion):
 
     calls: CallList
     mode: TrajectoryMode = "superset"
-    arguments: Arguments = _SUBSET
+    arguments: Arguments = Field(default_factory=_subset)
 
     @property
     def wording(self) -> str:
@@ -227,14 +226,14 @@ class Calls(Assertion):
         """Match the calls."""
         wanted = [one.call for one in self.calls]
         found = match_trajectory(scene.calls, wanted, mode=self.mode, arguments=self.arguments)
-        return yes_or_no(not found.reasons, "; ".join(found.reasons))
+        return held_unless("; ".join(found.reasons))
 
 
 class NoCall(Assertion):
     """None of these tools is called, with the arguments given here if there are any; true stands for any tool."""
 
     no_call: Annotated[CallList, Field(min_length=1)] | Literal[True]
-    arguments: Arguments = _SUBSET
+    arguments: Arguments = Field(default_factory=_subset)
 
     @property
     def wording(self) -> str:
@@ -246,7 +245,8 @@ class NoCall(Assertion):
     def held(self, scene: Scene) -> Held:
         """Look for a call of one of them."""
         made = scene.calls if self.no_call is True else [call for call in scene.calls if self._forbids(call)]
-        return yes_or_no(not made, f"calls {', '.join(f'{one.name}({_cut(one.function.arguments)})' for one in made)}")
+        calls = ", ".join(f"{one.name}({_cut(one.function.arguments)})" for one in made)
+        return held_unless(f"calls {calls}" if made else "")
 
     def _forbids(self, call: ToolCall) -> bool:
         forbidden = [one.call for one in cast("list[WantedCall]", self.no_call)]
@@ -275,21 +275,12 @@ class Latency(Assertion):
             turn = turn_label(scene.first + times.index(None))
             message = f"latency cannot be checked: {turn} has no time, neither measured nor by timestamps"
             raise GraderFault(message, kind="missing")
-        return yes_or_no(slowest <= self.latency, f"takes {slowest:.3g} s, more than {self.latency:g} s")
+        return held_unless(f"takes {slowest:.3g} s, more than {self.latency:g} s" if slowest > self.latency else "")
 
 
-def _graded(grade: Callable[..., Score], truth: Any, text: str, **options: Any) -> Held:
-    """Return what a grading function says of a text, with this as the ground truth."""
-    score = grade(Case(_knowing(truth), text, _NOTHING), **options)
-    return yes_or_no(score.passed is True, score.reason or "")
-
-
-@lru_cache(maxsize=4096, typed=True)
-def _knowing(truth: Any) -> Sample:
-    return unchecked(Sample, {"id": "", "ground_truth": truth})
-
-
-_NOTHING = View(())
+def _written(value: str | float) -> str:
+    """Return a text; a number as it would be written."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _quoted(texts: Sequence[Any]) -> str:

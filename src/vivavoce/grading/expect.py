@@ -136,23 +136,23 @@ def _score(every: Sequence[_Checked]) -> Score:
     reason = _misses(missed) if missed else f"{len(parts)} of {len(parts)} assertions hold"
     if unchecked_ones := len(every) - len(parts):
         reason += f"; {unchecked_ones} not checked, because the conversation ended before"
-    return Score(value=mean_held(parts), passed=not missed, reason=reason, findings=findings)
+    fields = {"value": mean_held(parts), "passed": not missed, "reason": reason, "findings": findings}
+    return unchecked(Score, fields)
 
 
 def _finding(one: _Checked) -> Finding:
-    what, turn = one.expected.assertion.wording, one.expected.turn
-    fields: dict[str, Any] = {"kind": "assertion", "what": what, "verdict": "holds", "state": "pass", "turn": turn}
+    fields: dict[str, Any] = {"kind": "assertion", "what": one.expected.assertion.wording, "turn": one.expected.turn}
     if one.result is None or one.scene is None:
         return unchecked(Finding, fields | {"verdict": "not reached", "state": "skip"})
     results = [part.result(one.scene) for part in one.expected.asked]
     evidence = tuple(quote for result in results for quote in result.evidence)
-    if not one.result.passed:
-        answer = one.scene.answer[:_LONGEST] if turn is not None and not evidence else ""
-        evidence = (Evidence(text=answer, turn=turn, verified=True),) if answer else evidence
-        fields |= {"verdict": "missed", "state": "fail", "data": {"found": one.result.found}}
-    elif results:
-        fields["data"] = {"reasons": [result.reason for result in results]}
-    return unchecked(Finding, fields | {"evidence": evidence})
+    if one.result.passed:
+        fields |= {"verdict": "holds", "state": "pass", "evidence": evidence}
+        return unchecked(Finding, fields | ({"data": {"reasons": [one.reason for one in results]}} if results else {}))
+    answer = one.scene.answer[:_LONGEST] if one.expected.turn is not None and not evidence else ""
+    quoted = (Evidence(text=answer, turn=one.expected.turn, verified=True),) if answer else evidence
+    data = {"found": one.result.found}
+    return unchecked(Finding, fields | {"verdict": "missed", "state": "fail", "evidence": quoted, "data": data})
 
 
 def _misses(missed: Sequence[_Checked]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Annotated, Any, cast
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, ValidationError
@@ -29,7 +30,7 @@ from vivavoce.grading.assertions import (
     Regex,
     listed,
 )
-from vivavoce.grading.scene import Held, Scene, yes_or_no
+from vivavoce.grading.scene import Held, Scene, held_unless
 from vivavoce.records.failure import shorten
 
 
@@ -96,7 +97,7 @@ class Not(Assertion):
     def held(self, scene: Scene) -> Held:
         """Check it."""
         inner = self.negated.held(scene)
-        return yes_or_no(not inner.passed, f"{self.negated.wording}, which must not be")
+        return held_unless(f"{self.negated.wording}, which must not be" if inner.passed else "")
 
 
 KINDS: Mapping[str, type[Assertion]] = {
@@ -116,6 +117,7 @@ KINDS: Mapping[str, type[Assertion]] = {
     "any": Either,
     "not": Not,
 }
+_EXACT = frozenset(kind for kind in KINDS.values() if not issubclass(kind, All | Either | Not | Asked))
 _OPTIONS = ("weight", "tolerance", "relative", "take", "mode", "arguments", "threshold", "config")
 
 
@@ -124,8 +126,10 @@ def _of_one_kind(value: Any) -> Any:
     if not isinstance(value, Mapping):
         raise ValueError("an assertion is a mapping such as {contains: EUR 24.90}" + _such_as(value))
     written = cast("Mapping[object, object]", value)
+    kinds = [str(key) for key in written if key in KINDS]
+    if len(kinds) == 1 and written.keys() <= _fields(kinds[0]):
+        return _able_to_fail(written)
     keys = [str(key) for key in written]
-    kinds = [key for key in keys if key in KINDS]
     if len(kinds) > 1:
         raise ValueError(f"has two assertions, {kinds[0]} and {kinds[1]}; write a list, or {{all: [...]}}")
     unknown = [key for key in keys if key not in KINDS and key not in _OPTIONS]
@@ -135,11 +139,12 @@ def _of_one_kind(value: Any) -> Any:
         raise ValueError(f"has no assertion; known: {', '.join(KINDS)}")
     if "model" in keys and issubclass(KINDS[kinds[0]], Asked):
         raise ValueError("an assertion names no judge: one judge decides all, that of the grader 'expect'")
-    if wrong := [key for key in keys if key not in _fields(kinds[0])]:
-        raise ValueError(
-            f"{kinds[0]} has no option '{wrong[0]}'{did_you_mean(wrong[0], _fields(kinds[0]) - {kinds[0]})}"
-        )
-    if kinds == ["calls"] and written["calls"] == [] and written.get("mode", "superset") == "superset":
+    wrong = next(key for key in keys if key not in _fields(kinds[0]))
+    raise ValueError(f"{kinds[0]} has no option '{wrong}'{did_you_mean(wrong, _fields(kinds[0]) - {kinds[0]})}")
+
+
+def _able_to_fail(written: Mapping[object, object]) -> Mapping[object, object]:
+    if written.get("calls") == [] and written.get("mode", "superset") == "superset":
         raise ValueError("an empty list of calls cannot fail; write no_call: true where no tool may be called")
     return written
 
@@ -148,12 +153,13 @@ def _such_as(value: object) -> str:
     return f"; for this text write {{contains: {value}}}" if isinstance(value, str) else f", got {value!r}"
 
 
+@cache
 def _fields(kind: str) -> set[str]:
     return {field.alias or name for name, field in KINDS[kind].model_fields.items()}
 
 
 def _kind_of(value: Any) -> str | None:
-    return next((key for key in KINDS if key in value), None)
+    return next((key for key in value if key in KINDS), None)
 
 
 AnyAssertion = Annotated[
@@ -199,9 +205,9 @@ class Expected:
     turn: int | None = None
 
     @property
-    def asked(self) -> Iterator[Asked]:
+    def asked(self) -> Sequence[Asked]:
         """The parts of it that metrics decide."""
-        return _asked(self.assertion)
+        return () if type(self.assertion) in _EXACT else list(_asked(self.assertion))
 
 
 def _asked(assertion: Assertion) -> Iterator[Asked]:

@@ -8,7 +8,6 @@ a bool, a `GradeResult`, a dict with `score` and perhaps `rationale` and `metada
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,9 +17,9 @@ from pydantic import PlainValidator
 from rapidfuzz import fuzz
 
 from vivavoce.errors import GraderFault, UsageError
-from vivavoce.expressions import Expression, expression
 from vivavoce.grading.extractors import View
 from vivavoce.grading.options import Pattern
+from vivavoce.grading.texts import Take, differs, lacks, misfits, mismatches, misses, numbers
 from vivavoce.messages import ToolCall
 from vivavoce.metrics.exact.arguments import ArgumentRule
 from vivavoce.metrics.exact.selection import of_tools, select_calls
@@ -34,7 +33,6 @@ from vivavoce.metrics.exact.tool_calls import (
 from vivavoce.metrics.exact.tool_calls import tool_call_accuracy as accuracy_of_calls
 from vivavoce.metrics.exact.tool_calls import tool_call_f1 as f1_of_calls
 from vivavoce.metrics.factory import metrics
-from vivavoce.models.json_schema import mismatch
 from vivavoce.records.score import Score, skipped
 from vivavoce.samples.sample import Sample
 
@@ -65,23 +63,26 @@ class Case:
 
 def exact_match(case: Case) -> Score:
     """Score 1 when the submission equals the ground truth, ignoring whitespace at the ends."""
-    return _verdict(case.submission.strip() == case.truth.strip(), f"is not {case.truth.strip()!r}")
+    return _verdict(differs(case.submission, case.truth))
 
 
 def contains(case: Case) -> Score:
     """Score 1 when the submission contains the ground truth, ignoring case."""
-    return _verdict(case.truth.lower() in case.submission.lower(), f"does not contain {case.truth!r}")
+    return _verdict(lacks(case.submission, case.truth))
 
 
 def regex_match(case: Case) -> Score:
     """Score 1 when the ground truth, a regular expression, matches anywhere in the submission."""
-    return _verdict(_expression_of(case.truth).found_in(case.submission), f"does not match /{case.truth}/")
+    try:
+        return _verdict(mismatches(case.submission, case.truth))
+    except UsageError as error:
+        raise GraderFault(f"the ground truth {error}", kind="options") from error
 
 
 def ascii_printable_only(case: Case) -> Score:
     """Score 1 when every character is printable ASCII or a line break."""
     odd = dict.fromkeys(_NOT_PRINTABLE.findall(case.submission))
-    return _verdict(not odd, f"contains {', '.join(repr(c) for c in list(odd)[:5])}")
+    return _verdict(f"contains {', '.join(repr(c) for c in list(odd)[:5])}" if odd else "")
 
 
 def json_schema(case: Case, *, schema: dict[str, Any] | None = None) -> Score:
@@ -89,30 +90,18 @@ def json_schema(case: Case, *, schema: dict[str, Any] | None = None) -> Score:
     expected = schema if schema is not None else case.sample.ground_truth
     if not isinstance(expected, dict):
         raise GraderFault("json_schema needs a schema, as an option or as the ground truth", kind="options")
-    try:
-        value = json.loads(case.submission)
-    except (ValueError, RecursionError) as error:
-        return _verdict(False, f"is not JSON: {error}")
-    problem = mismatch(value, expected)
-    return _verdict(problem is None, f"does not fit the schema: {problem}")
+    return _verdict(misfits(case.submission, expected))
 
 
-def numeric(
-    case: Case, *, tolerance: float = 0.0, relative: float = 0.0, take: Literal["last", "first"] = "last"
-) -> Score:
+def numeric(case: Case, *, tolerance: float = 0.0, relative: float = 0.0, take: Take = "last") -> Score:
     """Score 1 when a number in the submission equals the ground truth within a tolerance.
 
     `tolerance` is in the unit of the number, `relative` is a share of the ground truth; the larger one counts.
     """
-    expected = _numbers(case.truth)
+    expected = numbers(case.truth)
     if len(expected) != 1:
         raise GraderFault(f"the ground truth {case.truth!r} is not one number", kind="options")
-    found = _numbers(case.submission)
-    if not found:
-        return _verdict(False, "contains no number")
-    number = found[0] if take == "first" else found[-1]
-    close = math.isclose(number, expected[0], rel_tol=relative, abs_tol=tolerance)
-    return _verdict(close, f"is {number:g}, expected {expected[0]:g} ± {max(tolerance, relative * abs(expected[0])):g}")
+    return _verdict(misses(case.submission, expected[0], tolerance, relative, take))
 
 
 def fuzzy_ratio(case: Case) -> Score:
@@ -229,8 +218,8 @@ def of_tests(function: Grade) -> bool:
     return function.__module__ == _OF_TESTS
 
 
-def _verdict(passed: bool, complaint: str) -> Score:
-    return _MATCHES if passed else Score(value=0.0, reason=complaint)
+def _verdict(complaint: str) -> Score:
+    return Score(value=0.0, reason=complaint) if complaint else _MATCHES
 
 
 _NOT_PRINTABLE = re.compile(r"[^\x20-\x7e\n\r]")
@@ -249,17 +238,3 @@ def _calls(
     reference = cast("list[ToolCall]", case.sample.reference_tool_calls or [])
     actual = select_calls(case.view.messages, only=only, ignore=ignore, failed_when=failed_when)
     return actual, of_tools(reference, only=only, ignore=ignore)
-
-
-def _expression_of(truth: str) -> Expression:
-    try:
-        return expression(truth)
-    except UsageError as error:
-        raise GraderFault(f"the ground truth {error}", kind="options") from error
-
-
-_NUMBER = re.compile(r"(?<![\w.,])[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))(?:[eE][-+]?\d+)?(?![\w])")
-
-
-def _numbers(text: str) -> list[float]:
-    return [float(found.group().replace(",", "").replace("−", "-")) for found in _NUMBER.finditer(text)]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from vivavoce.grading.extractors import View, all_assistant, last_assistant
+from vivavoce.grading.extractors import View
 from vivavoce.messages import HumanMessage, ToolCall
 from vivavoce.metrics.exact.selection import select_calls
 from vivavoce.records.score import Score
+from vivavoce.records.trajectory import assistant_texts
 
 
 @dataclass
@@ -23,14 +24,19 @@ class Scene:
     results: dict[int, Score] = field(default_factory=dict[int, Score])
 
     @cached_property
+    def texts(self) -> list[str]:
+        """What the assistant says, message by message."""
+        return assistant_texts(self.view.messages)
+
+    @property
     def said(self) -> str:
         """All that the assistant says."""
-        return all_assistant(self.view)
+        return "\n".join(self.texts)
 
-    @cached_property
+    @property
     def answer(self) -> str:
         """The last that the assistant says."""
-        return last_assistant(self.view)
+        return self.texts[-1] if self.texts else ""
 
     @cached_property
     def calls(self) -> list[ToolCall]:
@@ -58,6 +64,9 @@ def scene_of(view: View, turn: int | None) -> Scene | None:
     return Scene(View([messages[start:]], view.state, view.seconds[turn : turn + 1], view.test), turn)
 
 
-def yes_or_no(passed: bool, found: str) -> Held:
-    """Return whether an assertion holds that has no part that holds alone."""
-    return Held(passed, float(passed), "" if passed else found)
+def held_unless(found: str) -> Held:
+    """Return whether an assertion holds that has no part that holds alone: unless something was found."""
+    return Held(False, 0.0, found) if found else _HELD
+
+
+_HELD = Held(True, 1.0)
