@@ -13,6 +13,8 @@ from vivavoce.errors import GraderFault, UsageError
 SECONDS = 5.0
 """The time that one search may take."""
 
+_AT_ONCE = 0.005
+"""The time that a search may take before other threads are let in; to let them in costs more than most searches."""
 _REPEATED = 2_000
 _PROMPT = 0.5
 _UNLIKE = ("", "a", "Z9 _-", "\u2603", "0\n")
@@ -59,8 +61,8 @@ class Expression:
             GraderFault: the search takes too long.
         """
 
-        def search(text: str, timeout: float) -> list[str]:
-            return [match.group(group) or "" for match in self._pattern.finditer(text, timeout=timeout)]
+        def search(text: str, **how: Any) -> list[str]:
+            return [match.group(group) or "" for match in self._pattern.finditer(text, **how)]
 
         return self._timed(search, text)
 
@@ -80,6 +82,10 @@ class Expression:
         return None
 
     def _timed(self, search: Any, text: str) -> Any:
+        try:
+            return search(text, timeout=_AT_ONCE, concurrent=False)
+        except TimeoutError:
+            pass  # it goes on below, and lets other threads in
         try:
             return search(text, timeout=SECONDS)
         except TimeoutError as error:

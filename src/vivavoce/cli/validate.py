@@ -11,8 +11,8 @@ from vivavoce.cli.forecast import forecast_line
 from vivavoce.cli.options import TargetOption
 from vivavoce.cli.output import existing, out
 from vivavoce.errors import UsageError
-from vivavoce.suites.check import check_suite
-from vivavoce.suites.load import Suite, load_suite
+from vivavoce.suites.check import checked, missing_keys
+from vivavoce.suites.load import load_suite
 from vivavoce.suites.target_names import read_targets
 
 
@@ -31,21 +31,13 @@ def command(
     for path in suites:
         try:
             suite = load_suite(existing(path), replaced)
-            found = check_suite(suite)
+            found = checked(suite)
         except UsageError as error:
             problems += error.problems
             continue
-        for note in (*suite.notes, *_missing_keys(suite)):
+        for note in (*suite.notes, *missing_keys(found.prepared)):
             out().print(f"note: {note}", style="dim")
         era = f" (letta-evals, era {suite.era})" if suite.era else ""
-        out().print(f"{path}{era}: valid · {forecast_line(found)}")
+        out().print(f"{path}{era}: valid · {forecast_line(found.forecast)}")
     if problems:
         raise UsageError(*dict.fromkeys(map(str, problems)))
-
-
-def _missing_keys(suite: Suite) -> list[str]:
-    try:
-        check_suite(suite, keys_needed=True)
-    except UsageError as error:
-        return [str(problem) for problem in error.problems]
-    return []

@@ -123,30 +123,32 @@ _OPTIONS = ("weight", "tolerance", "relative", "take", "mode", "arguments", "thr
 
 def _of_one_kind(value: Any) -> Any:
     """Check that a value is a mapping with one assertion that can hold and can fail."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         raise ValueError("an assertion is a mapping such as {contains: EUR 24.90}" + _such_as(value))
-    written = cast("Mapping[object, object]", value)
-    kinds = [str(key) for key in written if key in KINDS]
-    if len(kinds) == 1 and written.keys() <= _fields(kinds[0]):
-        return _able_to_fail(written)
-    keys = [str(key) for key in written]
-    if len(kinds) > 1:
-        raise ValueError(f"has two assertions, {kinds[0]} and {kinds[1]}; write a list, or {{all: [...]}}")
-    unknown = [key for key in keys if key not in KINDS and key not in _OPTIONS]
-    if not kinds:
-        if unknown:
-            raise ValueError(f"no assertion '{unknown[0]}'{did_you_mean(unknown[0], KINDS)}")
-        raise ValueError(f"has no assertion; known: {', '.join(KINDS)}")
-    if "model" in keys and issubclass(KINDS[kinds[0]], Asked):
-        raise ValueError("an assertion names no judge: one judge decides all, that of the grader 'expect'")
-    wrong = next(key for key in keys if key not in _fields(kinds[0]))
-    raise ValueError(f"{kinds[0]} has no option '{wrong}'{did_you_mean(wrong, _fields(kinds[0]) - {kinds[0]})}")
-
-
-def _able_to_fail(written: Mapping[object, object]) -> Mapping[object, object]:
-    if written.get("calls") == [] and written.get("mode", "superset") == "superset":
+    written = cast("dict[object, object]", value)
+    kind = _kind_of(written)
+    if kind is None or not written.keys() <= _fields(kind):
+        raise _malformed([str(key) for key in written])
+    if kind == "calls" and written["calls"] == [] and written.get("mode", "superset") == "superset":
         raise ValueError("an empty list of calls cannot fail; write no_call: true where no tool may be called")
     return written
+
+
+def _malformed(keys: Sequence[str]) -> ValueError:
+    """Return what is wrong with a mapping of these keys, which is no assertion."""
+    kinds = [key for key in keys if key in KINDS]
+    if len(kinds) > 1:
+        return ValueError(f"has two assertions, {kinds[0]} and {kinds[1]}; write a list, or {{all: [...]}}")
+    unknown = [key for key in keys if key not in KINDS and key not in _OPTIONS]
+    if not kinds and unknown:
+        return ValueError(f"no assertion '{unknown[0]}'{did_you_mean(unknown[0], KINDS)}")
+    if not kinds:
+        return ValueError(f"has no assertion; known: {', '.join(KINDS)}")
+    if "model" in keys and issubclass(KINDS[kinds[0]], Asked):
+        return ValueError("an assertion names no judge: one judge decides all, that of the grader 'expect'")
+    known = _fields(kinds[0])
+    wrong = next(key for key in keys if key not in known)
+    return ValueError(f"{kinds[0]} has no option '{wrong}'{did_you_mean(wrong, known - {kinds[0]})}")
 
 
 def _such_as(value: object) -> str:
@@ -159,7 +161,10 @@ def _fields(kind: str) -> set[str]:
 
 
 def _kind_of(value: Any) -> str | None:
-    return next((key for key in value if key in KINDS), None)
+    for key in value:
+        if key in KINDS:
+            return key
+    return None
 
 
 AnyAssertion = Annotated[

@@ -53,6 +53,11 @@ class Grades:
         waits = any(grader.waits for grader in self.graders)
         return not waits and not isinstance(self.composer, CustomReward)
 
+    @property
+    def judged(self) -> bool:
+        """Whether a grader asks a judge."""
+        return any(grader.judged or grader.verdicts_on is not None for grader in self.graders)
+
     def verdicts(self, sample: Sample) -> int:
         """Return how many judge verdicts a sample needs."""
         return sum(grader.verdicts(sample) for grader in self.graders)

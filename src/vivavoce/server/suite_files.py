@@ -15,9 +15,11 @@ from vivavoce.errors import Problem, UsageError
 from vivavoce.metrics.factory import named_metric
 from vivavoce.plugins import is_file_reference
 from vivavoce.run.options import RunOptions
+from vivavoce.samples.sample import Sample
 from vivavoce.server.policy import ServerPolicy, is_suite
 from vivavoce.suites.dataset import check_dataset, dataset_source
 from vivavoce.suites.document import MAX_BYTES
+from vivavoce.suites.expecting import questions
 from vivavoce.suites.forecast import Forecast, forecast
 from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, JudgeGraderSpec, MetricGraderSpec
 from vivavoce.suites.load import Suite, load_suite
@@ -102,9 +104,13 @@ def _forecast(suite: Suite) -> Forecast | None:
     if isinstance(source, Path) and source.exists() and (not source.is_file() or source.stat().st_size > COUNTED):
         return None
     plan = plan_of(suite, RunOptions())
-    check_dataset(suite, plan.tags)
+    found = check_dataset(suite, plan.tags)
     asking = [one for one in suite.spec.graders.values() if _asks(one)]
-    return forecast(suite, plan, lambda _, turns: sum(turns if one.scope == "turn" else 1 for one in asking))
+
+    def verdicts(sample: Sample, turns: int) -> int:
+        return sum(turns if one.scope == "turn" else 1 for one in asking) + questions(sample)
+
+    return forecast(suite, plan, verdicts, found)
 
 
 def _asks(grader: AnyGraderSpec) -> TypeGuard[JudgeGraderSpec | MetricGraderSpec]:

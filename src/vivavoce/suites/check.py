@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
 from vivavoce.errors import Problem, UsageError
+from vivavoce.grading.asked import Asked
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import load_object
 from vivavoce.run.attempt import Grades
 from vivavoce.run.options import RunOptions
 from vivavoce.run.scoring import Scoring
 from vivavoce.samples.rows import SampleCount
+from vivavoce.samples.sample import Sample
 from vivavoce.suites.build import Builder
 from vivavoce.suites.dataset import check_dataset
 from vivavoce.suites.expecting import Assertions, with_expect
@@ -30,11 +32,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a run needs of a suite: the suite with all its graders, the scoring, and the count of its samples."""
+    """What a run needs of a suite: the suite with all its graders, the scoring, and the count of its samples.
+
+    `asked` is what assertions of the rows ask of metrics.
+    """
 
     suite: Suite
     scoring: Scoring
     dataset: SampleCount
+    asked: Mapping[str, Asked]
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A suite without mistakes: what a run needs of it, and how many calls that would make."""
+
+    prepared: Prepared
+    forecast: Forecast
 
 
 def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> Prepared:
@@ -51,13 +65,22 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     scoring = _collect(problems, lambda: Builder(complete, judges.open, found, tester, asked).scoring())
     if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))
-    return Prepared(complete, scoring, found)
+    return Prepared(complete, scoring, found, asked)
 
 
 def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed: bool = False) -> Forecast:
     """Check everything that can be checked without any call, and return how many calls a run would make.
 
     With `keys_needed`, a missing environment variable for an API key is a problem, too.
+
+    Raises:
+        UsageError: with every problem found.
+    """
+    return checked(suite, options, keys_needed=keys_needed).forecast
+
+
+def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: bool = False) -> Checked:
+    """Return what `check_suite` finds out.
 
     Raises:
         UsageError: with every problem found.
@@ -76,7 +99,22 @@ def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed:
     if prepared is None or problems:
         raise UsageError(*sorted(problems, key=lambda problem: (str(problem.file), problem.line or 0)))
     grades = Grades(prepared.scoring.graders)
-    return forecast(suite, plan, lambda sample, _: grades.verdicts(sample))
+
+    def verdicts_on(sample: Sample, turns: int) -> int:
+        del turns
+        return grades.verdicts(sample)
+
+    return Checked(prepared, forecast(suite, plan, verdicts_on if grades.judged else None, prepared.dataset))
+
+
+def missing_keys(prepared: Prepared) -> list[Problem]:
+    """Return which API keys a run would lack; the rows are not read again."""
+    suite, judges = prepared.suite, JudgeOpener(Budget(), base=prepared.suite.base)
+    problems: list[Problem] = []
+    _collect(problems, lambda: build_targets(suite, suite.spec.max_concurrent))
+    _collect(problems, lambda: build_tester(suite, judges))
+    _collect(problems, lambda: Builder(suite, judges.open, prepared.dataset, asked=prepared.asked).scoring())
+    return problems
 
 
 def _collect(problems: list[Problem], step: Callable[[], T]) -> T | None:

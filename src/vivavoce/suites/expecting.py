@@ -38,6 +38,13 @@ def asks_judge(asked: Mapping[str, Asked]) -> bool:
     return any(one.asks for one in asked.values())
 
 
+def questions(sample: Sample) -> int:
+    """Return how many of the assertions of a row, which have been checked, ask a judge."""
+    if sample.expect is None:
+        return 0
+    return sum(part.asks for one in read_expect(sample.expect) for part in one.asked)
+
+
 def with_expect(suite: Suite, found: SampleCount, asked: Mapping[str, Asked]) -> Suite:
     """Return a suite that grades the assertions of its rows: where there are any and it has no grader of that name.
 

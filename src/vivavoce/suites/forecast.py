@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from vivavoce.samples.rows import SampleCount
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import Plan
@@ -32,15 +33,25 @@ class Forecast:
     fewer: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
-def forecast(suite: Suite, plan: Plan, verdicts_on: Callable[[Sample, int], int]) -> Forecast:
-    """Return how many calls a run would make; `verdicts_on` gives the number of verdicts for a number of turns."""
+def forecast(
+    suite: Suite, plan: Plan, verdicts_on: Callable[[Sample, int], int] | None, counted: SampleCount
+) -> Forecast:
+    """Return how many calls a run would make.
+
+    `verdicts_on` gives the number of verdicts for a number of turns, None where nobody judges: then what was counted in
+    the dataset says all, if every sample of it runs as it is written.
+    """
     samples = turns = verdicts = 0
     tester = (suite.spec.tester or TesterSpec()) if suite.spec.driver == "penelope" else None
-    for sample in plan.samples():
+    known = tester is None and verdicts_on is None and plan.takes_all
+    if known:
+        samples, turns = counted.samples, counted.turns
+    for sample in () if known else plan.samples():
         samples += 1
         most = sample.turn_count if tester is None else sample.max_turns or tester.max_turns
         turns += most
-        verdicts += verdicts_on(sample, most) + (0 if tester is None else -(-most // tester.evaluate_every))
+        verdicts += 0 if verdicts_on is None else verdicts_on(sample, most)
+        verdicts += 0 if tester is None else -(-most // tester.evaluate_every)
     specs = suite.spec.all_targets.values()
     at_once = {name: at_most(spec, plan.concurrency) for spec in specs for name, _ in spec.named}
     times = max(len(at_once), 1) * plan.trials

@@ -49,6 +49,11 @@ class Plan:
         return with_policy(read, self.policy)
 
     @property
+    def takes_all(self) -> bool:
+        """Whether every sample with one of the tags is chosen."""
+        return self.ids is None and self.max_samples is None
+
+    @property
     def dataset(self) -> str:
         """What identifies this dataset: a hash of its file, or of its rows, and of its policy."""
         rows = (
