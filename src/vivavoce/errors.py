@@ -6,6 +6,7 @@ VivavoceError
 │   └── MissingExtra      an optional dependency is not installed
 ├── StoreError            the store cannot be read or written
 ├── BudgetExhausted       a limit on calls or cost is reached: the run stops, inconclusive
+├── ToolError             a user's tool says that a call failed: the model is told so, and goes on
 └── Fault                 something went wrong inside one sample: recorded, never a crash
     ├── TargetFault       the system under test failed
     ├── RateLimited       a target or a model asked us to slow down; `blame` says which
@@ -97,6 +98,10 @@ class StoreError(VivavoceError):
 
 class BudgetExhausted(VivavoceError):
     """A limit on calls or cost is reached; what is done is kept."""
+
+
+class ToolError(VivavoceError):
+    """A call of a tool failed, as it may: the handler of a tool raises it, and the model reads the text."""
 
 
 class Fault(VivavoceError):

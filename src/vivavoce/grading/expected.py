@@ -31,6 +31,7 @@ from vivavoce.grading.assertions import (
     listed,
 )
 from vivavoce.grading.scene import Held, Scene, held_unless
+from vivavoce.grading.state import FinalState, State
 from vivavoce.records.failure import shorten
 
 
@@ -108,6 +109,8 @@ KINDS: Mapping[str, type[Assertion]] = {
     "numeric": Numeric,
     "one_of": OneOf,
     "json_schema": JsonSchema,
+    "state": State,
+    "final_state": FinalState,
     "calls": Calls,
     "no_call": NoCall,
     "latency": Latency,
@@ -175,6 +178,8 @@ AnyAssertion = Annotated[
     | Annotated[Numeric, Tag("numeric")]
     | Annotated[OneOf, Tag("one_of")]
     | Annotated[JsonSchema, Tag("json_schema")]
+    | Annotated[State, Tag("state")]
+    | Annotated[FinalState, Tag("final_state")]
     | Annotated[Calls, Tag("calls")]
     | Annotated[NoCall, Tag("no_call")]
     | Annotated[Latency, Tag("latency")]
@@ -247,6 +252,10 @@ def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
     except UsageError as error:
         raise UsageError(*(f"expect: {problem.message}" for problem in error.problems)) from error
     expected = [Expected(one, turn) for turn, listed in enumerate(turns) for one in listed or ()]
+    early = [one for one in expected if isinstance(one.assertion, State | FinalState) and one.turn != len(turns) - 1]
+    if early:
+        rule = "the state is that at the end; write it at the last turn, or in a mapping such as {all: [...]}"
+        raise UsageError(*(f"expect.{one.turn}: {rule}" for one in early))
     if not expected:
         raise UsageError("expect: no turn has an assertion; remove expect, or write one")
     return expected

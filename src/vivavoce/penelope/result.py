@@ -22,9 +22,13 @@ from vivavoce.records.usage import Usage
 
 
 class TestResult(TestOutcome[TestContext, Turn, MetricResult, TurnMetrics]):
-    """The outcome of a test; its fields are those of `records.test.TestOutcome`."""
+    """The outcome of a test; its fields are those of `records.test.TestOutcome`.
+
+    `state` is what the target made of the state of the row; a record of the test has it in its trajectory.
+    """
 
     discarded: list[TestResult] = Field(default_factory=lambda: list[TestResult]())
+    state: dict[str, Any] | None = Field(default=None, exclude=True)
 
     @property
     def turns_used(self) -> int:
@@ -122,4 +126,5 @@ def read_test(test: Test, trajectory: Trajectory) -> TestResult:
     plain = test.model_dump(mode="json", exclude_none=True)
     turns = zip(plain["history"], trajectory.turns, strict=True)
     history = [{**turn, "exchange": exchange} for turn, exchange in turns]
-    return TestResult.model_validate({**plain, "history": history, "opening": trajectory.opening})
+    kept = {"history": history, "opening": trajectory.opening, "state": trajectory.state}
+    return TestResult.model_validate({**plain, **kept})

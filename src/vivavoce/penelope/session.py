@@ -89,7 +89,9 @@ class TestSession:
         begun = datetime.now(UTC)
         dialogue = Dialogue(self.channel, self.opening)
         try:
-            return await self._examine(dialogue, begun)
+            result = await self._examine(dialogue, begun)
+            world = await dialogue.world()
+            return result if world is None else result.model_copy(update={"state": world})
         finally:
             await dialogue.close()
 

@@ -110,7 +110,7 @@ class ScriptedDriver:
             if turn.failure is not None:
                 return Trajectory(opening=opening, turns=turns, session_id=session.id, failure=turn.failure)
         try:
-            state = await dialogue.state() if self.wants_state else None
+            state = await dialogue.state() if self.wants_state or sample.state is not None else None
         except Fault as fault:
             failure = failure_of(fault, "target")
             return Trajectory(opening=opening, turns=turns, session_id=session.id, failure=failure)
@@ -163,7 +163,7 @@ class PenelopeDriver:
             opening=result.opening,
             turns=[turn.exchange for turn in result.history],
             session_id=result.metadata.get("session_id"),
-            state=None,
+            state=result.state,
             test=dump_test(result),
             failure=_failure(result),
             seconds=time.perf_counter() - begun,
@@ -186,4 +186,12 @@ def _failure(result: TestResult) -> Failure | None:
 
 def opening_of(sample: Sample) -> Opening:
     """Return what a target may know about the conversation of a sample."""
-    return Opening(uuid.uuid4().hex, sample.id, sample.agent_args, sample.extra_vars)
+    return Opening(
+        uuid.uuid4().hex,
+        sample.id,
+        sample.agent_args,
+        sample.extra_vars,
+        sample.state,
+        sample.tool_results,
+        sample.approvals,
+    )

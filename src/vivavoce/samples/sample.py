@@ -31,6 +31,9 @@ class Sample(BaseModel):
     for metrics: what the user wants, and what has to and must never happen.
     `policy` is what the assistant has to go by; judges see it, and nobody else.
 
+    `state` is the world that the target's tools find and change. `tool_results` says what tools answer in this
+    conversation, by their names, and `approvals` what the user says to tools that ask before they act.
+
     Where a tester leads the conversation, it works towards the `goal`, and `input` holds what it says first. It plays a
     user in the situation of `scenario`, of the kind that `persona` names or describes, who knows `facts` and tells them
     when asked, and heeds `restrictions`. An `adversarial` goal is one that the target should withstand.
@@ -59,6 +62,9 @@ class Sample(BaseModel):
     min_turns: int | None = Field(default=None, ge=0)
     max_turns: int | None = Field(default=None, ge=1)
     rubric: str | None = None
+    state: dict[str, Any] | None = None
+    tool_results: dict[str, Any] = Field(default_factory=dict)
+    approvals: str | list[Any] | dict[str, Any] | None = None
     agent_args: dict[str, Any] = Field(default_factory=dict)
     rubric_vars: dict[str, Any] = Field(default_factory=dict)
     extra_vars: dict[str, Any] = Field(default_factory=dict)

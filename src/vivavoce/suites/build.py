@@ -46,8 +46,8 @@ from vivavoce.suites.gate_spec import (
 from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, JudgeGraderSpec, JudgeSpec, MetricGraderSpec
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import grading_of, metric_of, written_in
-from vivavoce.suites.rule_grader import RuleGraderSpec, tool_names
-from vivavoce.suites.target_spec import OpenAITargetSpec
+from vivavoce.suites.rule_grader import RuleGraderSpec
+from vivavoce.suites.toolbox import offered_names
 from vivavoce.user_code import source_of
 
 _OPENED = {"api_key_env", "timeout", "max_retries", "structured", "requests_per_minute", "tokens_per_minute"}
@@ -216,7 +216,7 @@ class Builder:
         """Return the names of the tools of the targets, none if some target may have others."""
         found: dict[str, None] = {}
         for target in self.suite.spec.all_targets.values():
-            names = tool_names(target.tools or ()) if isinstance(target, OpenAITargetSpec) else []
+            names = offered_names(target)
             if not names:
                 return []
             found |= dict.fromkeys(names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from vivavoce.samples.rows import SampleCount, check_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.expecting import EXPECT, Assertions
 from vivavoce.suites.load import Suite
+from vivavoce.suites.toolbox import ABOUT_TOOLS, row_check
 
 
 def dataset_source(suite: Suite) -> Path | list[dict[str, Any]]:
@@ -56,7 +57,7 @@ def check_dataset(suite: Suite, tags: Sequence[str] | None = None, assertions: A
     Raises:
         UsageError: with every problem found, each at its line of the file.
     """
-    source, check = dataset_source(suite), (assertions or Assertions()).check
+    source, check = dataset_source(suite), _check_row(suite, assertions or Assertions())
     if isinstance(source, Path) and not source.exists():
         raise UsageError(_here(suite, f"there is no file {suite.spec.dataset.place}"))
     try:
@@ -72,6 +73,16 @@ def check_dataset(suite: Suite, tags: Sequence[str] | None = None, assertions: A
     return found
 
 
+def _check_row(suite: Suite, assertions: Assertions) -> Callable[[Sample], None]:
+    check_tools = row_check(suite)
+
+    def check(sample: Sample) -> None:
+        assertions.check(sample)
+        check_tools(sample)
+
+    return check
+
+
 def _in_suite(suite: Suite, problem: Problem) -> Problem:
     """Return a problem with a row; where the suite holds the rows, at its place there, or that of its assertion."""
     if problem.file is not None or problem.line is None:
@@ -79,7 +90,7 @@ def _in_suite(suite: Suite, problem: Problem) -> Problem:
     path, colon, rule = problem.message.partition(": ")
     steps = [int(step) if step.isdecimal() else step for step in path.split(".")]
     row = ("dataset", "rows", problem.line - 1)
-    if colon and steps[0] == EXPECT:
+    if colon and steps[0] in (EXPECT, *ABOUT_TOOLS):
         return suite.document.problem((*row, *steps), rule)
     return suite.document.problem(row, problem.message)
 

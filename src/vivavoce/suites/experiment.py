@@ -23,9 +23,9 @@ from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import plan_of
 from vivavoce.suites.stored import dump_spec
-from vivavoce.suites.target_spec import FunctionTargetSpec
 from vivavoce.suites.targets import build_targets, has_client, target_limits
 from vivavoce.suites.testers import build_tester, check_tests
+from vivavoce.suites.toolbox import code_files
 from vivavoce.targets.target import Target
 from vivavoce.user_code import hash_code
 
@@ -87,9 +87,8 @@ def _scripted(suite: Suite) -> Scripted | None:
 
 
 def _code(suite: Suite) -> str | None:
-    """Return a hash of the code under test if it is in files, else None."""
-    specs = suite.spec.all_targets.values()
-    files = [spec.function.rpartition(":")[0] for spec in specs if isinstance(spec, FunctionTargetSpec)]
+    """Return a hash of the code under test and of the files that answer tools, None if there are none."""
+    files = [file for spec in suite.spec.all_targets.values() for file in code_files(spec)]
     hashes = [hash_code((suite.base / file).resolve()) for file in dict.fromkeys(files)]
     return fingerprint(hashes) if len(hashes) > 1 else next(iter(hashes), None)
 

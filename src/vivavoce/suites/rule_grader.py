@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
@@ -33,11 +33,3 @@ class RuleGraderSpec(Rule):
             for tool in event.call or ():
                 if not any(fnmatchcase(name, tool) for name in known):
                     yield (*at, "call"), tool
-
-
-def tool_names(tools: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the names of the tools in a request for a chat completion; none where one of them has no name."""
-    functions: list[Any] = [tool.get("function") for tool in tools]
-    if not all(isinstance(function, Mapping) and "name" in function for function in functions):
-        return []
-    return [str(function["name"]) for function in functions]

@@ -7,12 +7,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from vivavoce.suites.part import SECRET, Address, SettingsOfModel, Spec
+from vivavoce.tools.approvals import Approvals
+from vivavoce.tools.forms import HandlerForm
 
 _FROM_OUTSIDE = re.compile(r"([\w.-]+[ =])?\$\{\w+\}")
 """A value that is an environment variable, optionally after a word such as `Bearer`."""
+
+
+def _no_keys(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        if SECRET.fullmatch(name) and not _FROM_OUTSIDE.fullmatch(value):
+            raise ValueError(
+                f"{name} contains a key, which would be stored; write ${{NAME}} and set NAME in the environment"
+            )
+    return headers
+
+
+Headers = Annotated[dict[str, str], AfterValidator(_no_keys)]
+"""Headers of a request without a secret."""
 
 
 class TargetSpec(Spec):
@@ -55,8 +70,34 @@ class FunctionTargetSpec(TargetSpec):
         return [(self.name or f"{Path(path).stem}.{function}", None)]
 
 
+class McpSpec(Spec):
+    """An MCP server whose tools are offered and answered: a `command` to start, or the `url` of one that runs.
+
+    `env` names the environment variables that the command gets; `headers` are sent to the url.
+    """
+
+    command: Annotated[list[str], Field(min_length=1)] | None = None
+    env: list[str] = Field(default_factory=list)
+    url: Address | None = None
+    headers: Headers = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.command is None) == (self.url is None):
+            raise ValueError("needs either command or url")
+        if self.command is None and self.env:
+            raise ValueError("env is for a command; what a url needs is in its headers")
+        if self.url is None and self.headers:
+            raise ValueError("headers are for a url; what a command needs is in its env")
+        return self
+
+
 class OpenAITargetSpec(TargetSpec):
-    """An OpenAI-compatible chat completions endpoint."""
+    """An OpenAI-compatible chat completions endpoint.
+
+    `tools` are offered to the model; `handlers` answer their calls, and so does an `mcp` server that offers its own.
+    `approvals` is what the user says to the tools in `needs_approval`. A turn has at most `max_steps` rounds of calls.
+    """
 
     kind: Literal["openai"]
     base_url: Address
@@ -65,6 +106,11 @@ class OpenAITargetSpec(TargetSpec):
     system_prompt: str | None = None
     settings: SettingsOfModel = Field(default_factory=dict)
     tools: list[dict[str, Any]] | None = None
+    handlers: dict[str, HandlerForm] | None = None
+    mcp: McpSpec | None = None
+    needs_approval: list[str] | None = None
+    approvals: Approvals | None = None
+    max_steps: int | None = Field(default=None, ge=1, le=1000)
 
     @property
     def named(self) -> list[tuple[str, str | None]]:
@@ -78,7 +124,7 @@ class HttpTargetSpec(TargetSpec):
     kind: Literal["http"]
     url: Address
     method: Literal["GET", "POST", "PUT", "PATCH"] = "POST"
-    headers: dict[str, str] = Field(default_factory=dict)
+    headers: Headers = Field(default_factory=dict)
     body: Any = None
     reply: str = ""
     session: str | None = None
@@ -87,16 +133,6 @@ class HttpTargetSpec(TargetSpec):
     def named(self) -> list[tuple[str, str | None]]:
         """Its name, or `http`."""
         return [(self.name or "http", None)]
-
-    @field_validator("headers")
-    @classmethod
-    def _no_keys(cls, headers: dict[str, str]) -> dict[str, str]:
-        for name, value in headers.items():
-            if SECRET.fullmatch(name) and not _FROM_OUTSIDE.fullmatch(value):
-                raise ValueError(
-                    f"{name} contains a key, which would be stored; write ${{NAME}} and set NAME in the environment"
-                )
-        return headers
 
 
 class LettaTargetSpec(TargetSpec):

@@ -21,6 +21,7 @@ from vivavoce.suites.target_spec import (
     OpenAITargetSpec,
     TargetSpec,
 )
+from vivavoce.suites.toolbox import toolbox_of
 from vivavoce.targets.environment import NAME, from_environment
 from vivavoce.targets.function import FunctionTarget
 from vivavoce.targets.http import HttpTarget
@@ -137,6 +138,7 @@ def _function(spec: FunctionTargetSpec, context: _Context) -> list[Target]:
 def _openai(spec: OpenAITargetSpec, context: _Context) -> list[Target]:
     base_url = from_environment(spec.base_url, "base_url")
     settings = from_environment(spec.settings, "settings")
+    toolbox = toolbox_of(spec, context.suite)
     return [
         OpenAITarget(
             name,
@@ -145,7 +147,7 @@ def _openai(spec: OpenAITargetSpec, context: _Context) -> list[Target]:
             api_key=context.key(spec.api_key_env, base_url),
             system_prompt=spec.system_prompt,
             settings=settings,
-            tools=spec.tools or (),
+            tools=toolbox,
             limits=context.limits,
         )
         for name, handle in spec.named
@@ -201,8 +203,8 @@ def _access(spec: LettaTargetSpec | LettaCodeTargetSpec) -> LettaAccess:
     return LettaAccess.find(from_environment(spec.base_url, "base_url"), key, spec.project_id)
 
 
-_FROM_ENVIRONMENT = ("url", "base_url", "headers", "body", "settings", "api_key")
-_AS_THEY_ARE = ("system_prompt", "tools", "flags")
+_FROM_ENVIRONMENT = ("url", "base_url", "headers", "body", "settings", "api_key", "mcp")
+_AS_THEY_ARE = ("system_prompt", "tools", "handlers", "flags")
 """Texts in which `${…}` is left as it is."""
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from vivavoce.errors import Fault
@@ -30,6 +31,8 @@ class Dialogue:
         self._channel = channel
         self._opening = opening
         self._session: Session | None = None
+        self._world: dict[str, Any] | None = None
+        self._has_world = False
         self._messages: list[AnyMessage] = []
         self._answered: list[int] = []
         self._turns = 0
@@ -56,8 +59,14 @@ class Dialogue:
             Fault: the target cannot begin one.
         """
         if self._session is None:
-            self._session = await self._channel.call(lambda: self._channel.target.open(self._opening()))
+            self._session = await self._channel.call(lambda: self._channel.target.open(self._next_opening()))
         return self._session
+
+    def _next_opening(self) -> Opening:
+        """Return what the next session begins with: the state of the world is what the last one left."""
+        opening = self._opening()
+        self._has_world = opening.state is not None
+        return opening if self._world is None else replace(opening, state=self._world)
 
     async def say(self, message: HumanMessage) -> Turn:
         """Send a message and return the exchange; one that failed has its failure, and is left out of later requests.
@@ -94,13 +103,28 @@ class Dialogue:
         """
         return None if self._session is None else await self._channel.call(self._session.state)
 
+    async def world(self) -> dict[str, Any] | None:
+        """Return the state of the row as the target left it, None where the row has none.
+
+        Raises:
+            Fault: the target failed to return it.
+        """
+        return await self.state() if self._has_world and self._session is not None else self._world
+
     def rollback(self) -> None:
         """Take the last answered exchange back; the target must be stateless."""
         if self._answered:
             del self._messages[self._answered.pop() :]
 
     async def new_session(self) -> None:
-        """End the session; the next message begins another one, which knows nothing of this one."""
+        """End the session; the next message begins another one, which knows nothing of this one.
+
+        What tools changed in the state of a row stays changed.
+
+        Raises:
+            Fault: the target failed to return its state.
+        """
+        self._world = await self.world()
         await self.close()
         self._messages, self._answered = [], []
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
+import json
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -16,7 +18,7 @@ from vivavoce.records.failure import EVIDENCE_LIMIT
 from vivavoce.targets.reply import read_reply
 from vivavoce.targets.target import Opening, Reply
 
-_KNOWN_NAMES = ("message", "messages", "conversation_id")
+_KNOWN_NAMES = ("message", "messages", "conversation_id", "state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +33,9 @@ class FunctionTarget:
     """A function, sync or async, that answers a user's message.
 
     It takes the text of the last message (its first parameter), or, as a parameter called `messages`, the whole
-    conversation as a list of wire dicts; and a `conversation_id` where it has such a parameter. It returns a text, a
-    message, a list of messages (tool calls and results among them), or a `Reply`. A sync function runs in a thread of
-    its own, so that it may block, and one that hangs can be given up.
+    conversation as a list of wire dicts; and, where it has such parameters, a `conversation_id` and the `state` of the
+    row, to be changed in place. It returns a text, a message, a list of messages (tool calls and results among them),
+    or a `Reply`. A sync function runs in a thread of its own, so that it may block, and one that hangs can be given up.
 
     Raises:
         UsageError: the function needs parameters that are never filled.
@@ -51,7 +53,8 @@ class FunctionTarget:
 
     async def open(self, opening: Opening) -> FunctionSession:
         """Begin a conversation."""
-        return FunctionSession(self, opening.conversation_id)
+        world = copy.deepcopy(dict(opening.state or {}))
+        return FunctionSession(self, opening.conversation_id, world=world, has_state=opening.state is not None)
 
     async def close(self) -> None:
         """Do nothing: there is nothing to close."""
@@ -64,6 +67,8 @@ class FunctionSession:
     target: FunctionTarget
     id: str
     opening: Sequence[AnyMessage] = ()
+    world: dict[str, Any] = field(default_factory=dict[str, Any])
+    has_state: bool = False
 
     async def send(self, messages: Sequence[AnyMessage]) -> Reply:
         """Call the function.
@@ -85,8 +90,18 @@ class FunctionSession:
         return read_reply(returned, target.name)
 
     async def state(self) -> dict[str, Any] | None:
-        """Return None: a function has no state to show."""
-        return None
+        """Return the state of the row as the function left it, None where the row has none.
+
+        Raises:
+            TargetFault: it holds something that JSON does not have.
+        """
+        if not self.has_state:
+            return None
+        try:
+            json.dumps(self.world, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise TargetFault(f"{self.target.name} left in the state what JSON cannot hold: {error}") from error
+        return self.world
 
     async def close(self) -> None:
         """Do nothing."""
@@ -95,15 +110,23 @@ class FunctionSession:
         args: list[object] = []
         kwargs: dict[str, object] = {}
         for parameter in self.target.parameters:
-            if parameter.value == "messages":
-                value = [message.to_wire() for message in messages]
-            else:
-                value = messages[-1].text if parameter.value == "message" else self.id
+            value = self._value(parameter.value, messages)
             if parameter.keyword is None:
                 args.append(value)
             else:
                 kwargs[parameter.keyword] = value
         return partial(self.target.function, *args, **kwargs)
+
+    def _value(self, name: str, messages: Sequence[AnyMessage]) -> object:
+        match name:
+            case "messages":
+                return [message.to_wire() for message in messages]
+            case "message":
+                return messages[-1].text
+            case "state":
+                return self.world
+            case _:
+                return self.id
 
 
 def _is_async(function: Callable[..., object]) -> bool:
@@ -131,7 +154,7 @@ def _parameters_of(function: Callable[..., object], name: str) -> list[_Paramete
     if unfilled:
         raise UsageError(
             f"{name} needs {', '.join(unfilled)}, which are never filled; a target takes 'message' or 'messages', "
-            "and 'conversation_id'"
+            "'conversation_id' and 'state'"
         )
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
     return [

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from vivavoce.messages import AnyMessage, SystemMessage
+from vivavoce.errors import Fault, TargetFault
+from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall, ToolMessage
+from vivavoce.records.failure import shorten
+from vivavoce.records.usage import Usage, total
 from vivavoce.targets.target import Opening, Reply
+from vivavoce.targets.tools import OfferedTools, Tools, ToolSession, World, unanswered
 from vivavoce.wire.chat import ChatEndpoint, checked_settings, wire_messages
 from vivavoce.wire.http import Limits
 
@@ -17,8 +21,9 @@ _ENDED = (None, "stop", "tool_calls", "function_call")
 class OpenAITarget:
     """A chat completions endpoint, which gets the whole conversation with each call.
 
-    `settings` are sent as they are (`temperature`, `max_tokens`, …), `tools` are offered and not executed: a reply that
-    calls them is recorded as it is. What a provider adds to its messages is sent back to it in the next turn.
+    `settings` are sent as they are (`temperature`, `max_tokens`, …). `tools` are definitions, which are only offered: a
+    reply that calls one is recorded as it is; or a `vivavoce.tools.Toolbox`, which answers the calls, so that a turn
+    goes on until the model answers the user. What a provider adds to its messages is sent back to it in the next turn.
 
     Raises:
         UsageError: `base_url` is not a web address, or `settings` hold a part of the request that is made here.
@@ -35,30 +40,56 @@ class OpenAITarget:
         api_key: str | None = None,
         system_prompt: str | None = None,
         settings: Mapping[str, Any] | None = None,
-        tools: Sequence[Mapping[str, Any]] = (),
+        tools: Sequence[Mapping[str, Any]] | Tools = (),
         limits: Limits | None = None,
     ) -> None:
         self.name = name
         self.endpoint = ChatEndpoint(base_url, api_key, limits)
         self.opening = (SystemMessage(content=system_prompt),) if system_prompt else ()
         self.body = {"model": model, **checked_settings(settings or {}, name)}
-        if tools:
-            self.body["tools"] = [dict(tool) for tool in tools]
+        self.tools = OfferedTools([dict(tool) for tool in tools]) if isinstance(tools, Sequence) else tools
 
     async def open(self, opening: Opening) -> OpenAISession:
-        """Begin a conversation."""
-        return OpenAISession(self)
+        """Begin a conversation.
+
+        Raises:
+            Fault: what answers the tools cannot be reached.
+        """
+        world = World() if opening.state is None else World(dict(opening.state)).copy()
+        return OpenAISession(self, await self.tools.open(opening), world, opening.state is not None)
 
     async def close(self) -> None:
         """Close the connections."""
         await self.endpoint.close()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class _Turn:
+    """What was done so far in answer to these messages: a turn that is tried again goes on from there."""
+
+    asked: Sequence[AnyMessage]
+    world: World
+    done: list[AnyMessage] = field(default_factory=list[AnyMessage])
+    usage: Usage | None = None
+    steps: int = 0
+
+
+@dataclass(slots=True)
 class OpenAISession:
-    """One conversation; the endpoint remembers nothing of it."""
+    """One conversation; the endpoint remembers nothing of it.
+
+    A conversation which is taken back some messages finds the world as it was after so many messages.
+    """
 
     target: OpenAITarget
+    tools: ToolSession
+    world: World
+    has_state: bool = False
+    _worlds: dict[int, World] = field(init=False)
+    _turn: _Turn | None = None
+
+    def __post_init__(self) -> None:
+        self._worlds = {0: self.world}
 
     @property
     def id(self) -> str | None:
@@ -71,26 +102,75 @@ class OpenAISession:
         return self.target.opening
 
     async def send(self, messages: Sequence[AnyMessage]) -> Reply:
-        """Send the conversation so far and return the model's message.
+        """Send the conversation so far and return what the model did until it answered, tool calls and their results.
 
         A message that did not end by itself says so: `metadata["finish_reason"]` is `length` or `content_filter`.
 
         Raises:
-            TargetFault: the endpoint failed.
+            TargetFault: the endpoint failed, or the model does nothing but call tools.
+            SuiteFault: nobody answers a tool, or who should failed.
         """
-        target = self.target
-        completion = await target.endpoint.complete(
-            {**target.body, "messages": wire_messages([*target.opening, *messages])}
-        )
+        turn = self._turn
+        if turn is None or turn.asked is not messages:
+            turn = self._turn = _Turn(messages, self._world(messages).copy())
+        try:
+            while not await self._answered(turn):
+                pass
+        except Fault as fault:
+            raise _with_steps(fault, turn.done) from fault.__cause__
+        self._turn, self.world = None, turn.world
+        self._worlds[len(messages) + len(turn.done)] = turn.world
+        return Reply(turn.done, turn.usage)
+
+    def _world(self, messages: Sequence[AnyMessage]) -> World:
+        """Return what the tools found when the last of these messages was sent."""
+        if isinstance(before := messages[-2] if len(messages) > 1 else None, AIMessage) and before.tool_calls:
+            raise unanswered(before.tool_calls[0].name)
+        return self._worlds.get(len(messages) - 1) or self._worlds[0]
+
+    async def _answered(self, turn: _Turn) -> bool:
+        """Ask the model once and answer the tools that it calls; say whether it has answered the user instead."""
+        message = await self._ask(turn)
+        turn.done.append(message)
+        if not message.tool_calls or not self.tools.max_steps:
+            return True
+        if turn.steps == self.tools.max_steps:
+            raise TargetFault(
+                f"{self.target.name} called tools {turn.steps + 1} times in one turn and did not answer the user; "
+                f"max_steps is {self.tools.max_steps}",
+                kind="steps",
+            )
+        turn.steps += 1
+        for call in message.tool_calls:
+            turn.done.append(await self._result(call, turn))
+        return False
+
+    async def _ask(self, turn: _Turn) -> AIMessage:
+        target, offered = self.target, self.tools.offered
+        messages = wire_messages([*target.opening, *turn.asked, *turn.done])
+        tools = {"tools": offered} if offered else {}
+        completion = await target.endpoint.complete({**target.body, **tools, "messages": messages})
+        turn.usage = total([turn.usage, completion.usage])
         message = completion.message
         if completion.finish_reason not in _ENDED:
             notes = {**(message.metadata or {}), "finish_reason": completion.finish_reason}
             message = message.model_copy(update={"metadata": notes})
-        return Reply([message], completion.usage)
+        return message
+
+    async def _result(self, call: ToolCall, turn: _Turn) -> ToolMessage:
+        return await self.tools.answer(call, [*turn.asked, *turn.done], turn.world)
 
     async def state(self) -> dict[str, Any] | None:
-        """Return None: there is no state."""
-        return None
+        """Return the state of the row as the tools left it, None where the row has none."""
+        return self.world.state if self.has_state else None
 
     async def close(self) -> None:
-        """Do nothing."""
+        """End what the tools began."""
+        await self.tools.close()
+
+
+def _with_steps(fault: Fault, done: Sequence[AnyMessage]) -> Fault:
+    """Return a failure with what the model had done in the turn, where nothing else was seen."""
+    if not done or fault.evidence is not None:
+        return fault
+    return fault.restated(str(fault), evidence=shorten("\n".join(message.pretty_repr() for message in done)))

@@ -20,12 +20,19 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """The data that a target gets at the beginning of a conversation; `conversation_id` is new for every attempt."""
+    """The data that a target gets at the beginning of a conversation; `conversation_id` is new for every attempt.
+
+    `state` is what the row says about the world that tools change, None where it says nothing; `tool_results` are its
+    answers to calls of tools, and `approvals` what its user says to a tool that asks first.
+    """
 
     conversation_id: str
     sample_id: str
     agent_args: Mapping[str, Any] = field(default_factory=dict[str, Any])
     extra_vars: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    state: Mapping[str, Any] | None = None
+    tool_results: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    approvals: Any = None
 
 
 class Session(Protocol):

@@ -1,0 +1,111 @@
+"""From a suite to the tools of its target, and to what its rows may say about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from vivavoce.errors import UsageError
+from vivavoce.plugins import load_object
+from vivavoce.samples.sample import Sample
+from vivavoce.suites.load import Suite
+from vivavoce.suites.target_spec import AnyTargetSpec, FunctionTargetSpec, McpSpec, OpenAITargetSpec
+from vivavoce.targets.environment import from_environment
+from vivavoce.tools.answer import Handler
+from vivavoce.tools.canned import Canned
+from vivavoce.tools.forms import FunctionForm, HandlerForm, RecordingForm
+from vivavoce.tools.function import FunctionTool
+from vivavoce.tools.mcp import McpServer
+from vivavoce.tools.recordings import Recordings
+from vivavoce.tools.toolbox import Toolbox, by_name, check_row
+
+ABOUT_TOOLS = ("tool_results", "approvals", "state")
+"""The fields of a row that are for a target with tools."""
+
+
+def toolbox_of(spec: OpenAITargetSpec, suite: Suite) -> Toolbox:
+    """Return the tools of a target.
+
+    Raises:
+        UsageError: a function or a file of a handler is missing, or a handler is for a tool that is not offered.
+    """
+    definitions = spec.tools or []
+    own = by_name(definitions)
+    handlers = {
+        name: _handler(name, form, own.get(name), spec.timeout, suite) for name, form in (spec.handlers or {}).items()
+    }
+    return Toolbox(
+        definitions,
+        handlers,
+        server=None if spec.mcp is None else _server(spec.mcp, spec.timeout, suite),
+        max_steps=spec.max_steps or 10,
+        needs_approval=spec.needs_approval or (),
+        approvals=spec.approvals,
+    )
+
+
+def code_files(spec: AnyTargetSpec) -> list[str]:
+    """Return the paths of the files of a target: its function, and what answers its tools."""
+    if isinstance(spec, FunctionTargetSpec):
+        return [spec.function.rpartition(":")[0]]
+    forms = spec.handlers if isinstance(spec, OpenAITargetSpec) else None
+    files = [_file(form) for form in (forms or {}).values()]
+    return [file for file in files if file is not None]
+
+
+def offered_names(spec: AnyTargetSpec) -> list[str] | None:
+    """Return the names of the tools of a target, None where they are not known before it runs."""
+    if not isinstance(spec, OpenAITargetSpec) or spec.mcp is not None:
+        return None
+    named, defined = by_name(spec.tools or ()), spec.tools or ()
+    functions = [name for name, form in (spec.handlers or {}).items() if isinstance(form, FunctionForm)]
+    return None if len(named) < len(defined) else list(dict.fromkeys([*named, *functions]))
+
+
+def row_check(suite: Suite) -> Callable[[Sample], None]:
+    """Return what checks that a row asks of the tools only what the target can do.
+
+    It raises `UsageError`, whose text begins with the path in the row.
+    """
+    specs = list(suite.spec.all_targets.values())
+    with_tools = [(offered_names(spec), spec) for spec in specs if isinstance(spec, OpenAITargetSpec)]
+
+    def check(sample: Sample) -> None:
+        for offered, spec in with_tools:
+            check_row(sample.tool_results, sample.approvals, offered, spec.needs_approval or ())
+        if specs and not with_tools:
+            _check_other(sample, specs)
+
+    return check
+
+
+def _check_other(sample: Sample, specs: Sequence[AnyTargetSpec]) -> None:
+    """Check that a row asks for nothing of targets that have no tools of ours."""
+    for name in ABOUT_TOOLS:
+        takes_it = name == "state" and any(isinstance(spec, FunctionTargetSpec) for spec in specs)
+        if getattr(sample, name) and not takes_it:
+            kinds = "openai or function" if name == "state" else "openai"
+            raise UsageError(f"{name}: is for a target of kind {kinds}; the target is of kind {specs[0].kind}")
+
+
+def _handler(
+    name: str, form: HandlerForm, definition: Mapping[str, Any] | None, timeout: float, suite: Suite
+) -> Handler:
+    if isinstance(form, FunctionForm):
+        function = load_object(form.function, suite.base)
+        return FunctionTool(name, function, definition, form.timeout or timeout)
+    if isinstance(form, RecordingForm):
+        return Recordings.read(suite.base / form.recordings)
+    return Canned(form, f"handlers.{name}")
+
+
+def _file(form: HandlerForm) -> str | None:
+    if isinstance(form, FunctionForm):
+        return form.function.rpartition(":")[0]
+    return form.recordings if isinstance(form, RecordingForm) else None
+
+
+def _server(spec: McpSpec, timeout: float, suite: Suite) -> McpServer:
+    url = None if spec.url is None else from_environment(spec.url, "mcp.url")
+    headers = from_environment(spec.headers, "mcp.headers")
+    return McpServer(spec.command, suite.base, spec.env, url=url, headers=headers, timeout=timeout)

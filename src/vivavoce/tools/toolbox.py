@@ -1,0 +1,220 @@
+"""`Toolbox`: the tools of a target, and who answers the calls of each in a conversation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from vivavoce.errors import SuiteFault, UsageError, did_you_mean
+from vivavoce.messages import AnyMessage, ToolCall, ToolMessage
+from vivavoce.metrics.exact.arguments import show
+from vivavoce.records.failure import shorten
+from vivavoce.targets.target import Opening
+from vivavoce.targets.tools import World, unanswered
+from vivavoce.tools.answer import Answer, Asked, Handler, failure
+from vivavoce.tools.approvals import REFUSED, Approvals, decided, read_approvals
+from vivavoce.tools.canned import Canned
+from vivavoce.tools.forms import read_cases
+from vivavoce.tools.function import FunctionTool
+from vivavoce.tools.server import Server, ServerSession
+
+Definition = Mapping[str, Any]
+GivenHandler = Handler | Callable[..., Any] | Mapping[str, Any] | Sequence[Mapping[str, Any]]
+"""Who answers a tool: a function, `{"result": …}` or `{"error": …}`, a list of cases of these, or another handler."""
+
+
+class Toolbox:
+    """The tools of a target's model: their `definitions`, and `handlers` that answer their calls.
+
+    A function needs no definition: it is made of its name, signature and docstring. A `server` offers the tools of an
+    MCP server and answers them. The first of these that has an answer to a call gives it: the row, the handler of that
+    name, the server. Tools in `needs_approval` are called when the user approves, and `approvals` says what the user
+    answers where the row does not. In one turn calls are answered `max_steps` times at most.
+
+    Raises:
+        UsageError: a handler is for a tool that is not offered, or is none.
+    """
+
+    def __init__(
+        self,
+        definitions: Sequence[Definition] = (),
+        handlers: Mapping[str, GivenHandler] | None = None,
+        *,
+        server: Server | None = None,
+        max_steps: int = 10,
+        needs_approval: Sequence[str] = (),
+        approvals: object = None,
+    ) -> None:
+        own = by_name(definitions)
+        self.handlers = {name: _handler(name, one, own.get(name)) for name, one in (handlers or {}).items()}
+        made = [one.definition for one in self.handlers.values() if isinstance(one, FunctionTool)]
+        self.definitions = _joined(definitions, made)
+        self.server, self.max_steps = server, max_steps
+        self.needs_approval = tuple(needs_approval)
+        self.approvals: Approvals | None = None
+        if approvals is not None:
+            self.approvals = read_approvals(approvals, self.needs_approval)
+        if max_steps < 1:
+            raise UsageError(f"max_steps: must be at least 1, got {max_steps}")
+        if server is None:
+            self._check(by_name(self.definitions))
+
+    def _check(self, offered: Mapping[str, Any]) -> None:
+        check_offered(self.handlers, offered, "handlers")
+        check_offered(self.needs_approval, offered, "needs_approval")
+
+    async def open(self, opening: Opening) -> ToolboxSession:
+        """Begin a conversation.
+
+        Raises:
+            SuiteFault: the server cannot be reached, or a tool is named that is not offered.
+        """
+        try:
+            cases = _row_cases(opening.tool_results)
+            own = opening.approvals
+            approvals = self.approvals if own is None else read_approvals(own, self.needs_approval)
+        except UsageError as error:
+            raise SuiteFault(str(error), kind="row") from error
+        server = None if self.server is None else await self.server.open()
+        definitions = self.definitions if server is None else _joined(self.definitions, server.definitions)
+        session = ToolboxSession(self, opening, definitions, cases, approvals, server)
+        try:
+            self._check(session.tools)
+            check_offered(cases, session.tools, "tool_results")
+        except UsageError as error:
+            await session.close()
+            raise SuiteFault(str(error), kind="row") from error
+        return session
+
+
+@dataclass(slots=True)
+class ToolboxSession:
+    """The tools in one conversation; `cases` are the answers of the row."""
+
+    toolbox: Toolbox
+    opening: Opening
+    offered: Sequence[Definition]
+    cases: Mapping[str, Canned]
+    approvals: Approvals | None
+    server: ServerSession | None = None
+    tools: Mapping[str, Definition] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tools = by_name(self.offered)
+
+    @property
+    def max_steps(self) -> int:
+        """How many times in one turn calls are answered; 0 where nobody answers, so that a call ends the turn."""
+        answering = self.toolbox.handlers or self.cases or self.server is not None or self.toolbox.needs_approval
+        return self.toolbox.max_steps if answering else 0
+
+    async def answer(self, call: ToolCall, history: Sequence[AnyMessage], world: World) -> ToolMessage:
+        """Answer a call, once the user approved of it where it asks.
+
+        Raises:
+            SuiteFault: nobody answers it, or who should failed.
+        """
+        begun = time.perf_counter()
+        approval: str | None = None
+        found = self._mistake(call)
+        if found is None and call.name in self.toolbox.needs_approval:
+            approval = decided(self.approvals, call.name, world)
+            found = failure(REFUSED, "user") if approval == "refuse" else None
+        if found is None:
+            found = await self._found(Asked(call.name, call.args, history, world, self.opening))
+        return found.message(call, time.perf_counter() - begun, approval)
+
+    async def close(self) -> None:
+        """End the session of the server."""
+        if self.server is not None:
+            await self.server.close()
+
+    def _mistake(self, call: ToolCall) -> Answer | None:
+        """Return what the model is told of a call that cannot be made, None where it can."""
+        if call.name not in self.tools:
+            known = ", ".join(self.tools)
+            return failure(f"there is no tool '{shorten(call.name, 60)}'; the tools are: {known}", "vivavoce")
+        try:
+            _ = call.args
+        except ValueError as error:
+            return failure(f"the arguments are not a JSON object: {error}", "vivavoce")
+        return None
+
+    async def _found(self, asked: Asked) -> Answer:
+        chain = [self.cases.get(asked.name), self.toolbox.handlers.get(asked.name) or self.server]
+        for handler in chain:
+            answer = None if handler is None else await handler.answer(asked)
+            if answer is not None:
+                return answer
+        canned = [one for one in chain if isinstance(one, Canned)]
+        raise _no_case(asked, canned[-1]) if canned else unanswered(asked.name)
+
+
+def _no_case(asked: Asked, canned: Canned) -> SuiteFault:
+    """Return the failure of a call that fits none of the cases of its tool."""
+    lines = [
+        f"case {number}: {'; '.join(one.complaints(asked)) or 'used up'}" for number, one in enumerate(canned.cases, 1)
+    ]
+    message = (
+        f"no case of {canned.key} fits {asked.name}({show(asked.arguments)}); "
+        "add a case for it, or at the end one without when"
+    )
+    return SuiteFault(message, kind="unanswered", evidence="\n".join(lines))
+
+
+def by_name(definitions: Sequence[Definition]) -> dict[str, Definition]:
+    """Return the definitions of tools by name, without those that have none, which no call can name."""
+    named: dict[str, Definition] = {}
+    for one in definitions:
+        function: Any = one.get("function")
+        if isinstance(function, Mapping) and "name" in function:
+            named[str(cast("Definition", function)["name"])] = one
+    return named
+
+
+def check_row(
+    tool_results: Mapping[str, Any], approvals: object, offered: Collection[str] | None, asking: Sequence[str]
+) -> None:
+    """Check what a row says about its tools; `offered` are their names, None where they are not known yet.
+
+    Raises:
+        UsageError: a result is malformed or for a tool that is not offered; the text begins with its path.
+    """
+    _row_cases(tool_results)
+    if offered is not None:
+        check_offered(tool_results, offered, "tool_results")
+    if approvals is not None:
+        read_approvals(approvals, asking)
+
+
+def check_offered(names: Iterable[str], offered: Collection[str], what: str) -> None:
+    """Check that tools are offered.
+
+    Raises:
+        UsageError: one is not; the text begins with `what`.
+    """
+    for name in names:
+        if name not in offered:
+            hint = did_you_mean(name, offered) or "; add its definition to tools"
+            raise UsageError(f"{what}.{name}: no tool of that name is offered{hint}")
+
+
+def _handler(name: str, handler: GivenHandler, definition: Definition | None) -> Handler:
+    if isinstance(handler, Mapping | list | tuple):
+        where = f"handlers.{name}"
+        return Canned(read_cases(cast("object", handler), where), where)
+    if hasattr(handler, "answer"):
+        return cast("Handler", handler)
+    return FunctionTool(name, cast("Callable[..., Any]", handler), definition)
+
+
+def _row_cases(tool_results: Mapping[str, Any]) -> dict[str, Canned]:
+    places = {name: f"tool_results.{name}" for name in tool_results}
+    return {name: Canned(read_cases(form, places[name]), places[name]) for name, form in tool_results.items()}
+
+
+def _joined(definitions: Sequence[Definition], more: Sequence[Definition]) -> list[Definition]:
+    known = by_name(definitions)
+    return [*definitions, *(one for name, one in by_name(more).items() if name not in known)]

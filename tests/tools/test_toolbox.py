@@ -1,0 +1,388 @@
+"""A whole loop in each turn, over HTTP: the model calls, the toolbox answers, the model is asked again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from vivavoce.errors import Fault, SuiteFault, TargetFault, ToolError, UsageError
+from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+from vivavoce.targets.openai import OpenAISession, OpenAITarget
+from vivavoce.targets.target import Opening, Reply
+from vivavoce.testing import LoopbackServer, misbehaviour
+from vivavoce.tools.function import FunctionTool
+from vivavoce.tools.toolbox import Toolbox
+from vivavoce.wire.http import Limits
+
+HELLO: list[AnyMessage] = [HumanMessage(content="Where is order 7?")]
+
+
+def definition(name: str, *arguments: str) -> dict[str, Any]:
+    properties = {argument: {"type": "string"} for argument in arguments}
+    return {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": properties}}}
+
+
+LOOK_UP = definition("look_up", "order")
+REFUND = definition("refund", "order", "amount")
+
+
+def calling(*calls: ToolCall, then: str = "Done.") -> Callable[[dict[str, Any]], Any]:
+    """Return a model that makes one call after the other in each turn, and then answers."""
+
+    def answer(body: dict[str, Any]) -> Any:
+        messages = body["messages"]
+        last = max(place for place, one in enumerate(messages) if one["role"] == "user")
+        made = sum(one["role"] == "assistant" for one in messages[last:])
+        return [calls[made]] if made < len(calls) else then
+
+    return answer
+
+
+def call(name: str, call_id: str = "c1", **arguments: Any) -> ToolCall:
+    return ToolCall(id=call_id, name=name, args=arguments)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[LoopbackServer]:
+    async with LoopbackServer() as server:
+        yield server
+
+
+async def opened(server: LoopbackServer, toolbox: Toolbox, **about: Any) -> OpenAISession:
+    target = OpenAITarget("bot", server.base_url, "m-1", tools=toolbox, limits=Limits(timeout=5))
+    return await target.open(Opening("c-1", "s-1", **about))
+
+
+async def said(session: OpenAISession, messages: Sequence[AnyMessage] = HELLO) -> Reply:
+    try:
+        return await session.send(messages)
+    finally:
+        await session.close()
+        await session.target.close()
+
+
+async def fault_of(session: OpenAISession) -> Fault:
+    with pytest.raises(Fault) as caught:
+        await said(session)
+    return caught.value
+
+
+def results(reply: Reply) -> list[tuple[str, Mapping[str, Any]]]:
+    found = [message for message in reply.messages if isinstance(message, ToolMessage)]
+    return [(one.text, {k: v for k, v in (one.metadata or {}).items() if k != "seconds"}) for one in found]
+
+
+async def test_a_function_answers_and_the_model_is_asked_again(server: LoopbackServer) -> None:
+    def look_up(order: int, fast: bool = True) -> dict[str, Any]:
+        """Find an order.
+
+        Not for the model.
+        """
+        return {"order": order, "status": "sent", "fast": fast}
+
+    server.answer = calling(call("look_up", order=7))
+    reply = await said(await opened(server, Toolbox(handlers={"look_up": look_up})))
+    assert [message.role for message in reply.messages] == ["assistant", "tool", "assistant"]
+    assert results(reply) == [
+        ('{"order": 7, "status": "sent", "fast": true}', {"answered_by": "function", "mocked": False})
+    ]
+    assert reply.usage is not None
+    assert reply.usage.calls == 2
+    assert server.requests[0].body["tools"] == [
+        {
+            "type": "function",
+            "function": {
+                "name": "look_up",
+                "description": "Find an order.",
+                "parameters": {
+                    "type": "object",
+                    "properties": {"order": {"type": "integer"}, "fast": {"type": "boolean"}},
+                    "required": ["order"],
+                    "additionalProperties": False,
+                },
+            },
+        }
+    ]
+    assert [one["role"] for one in server.requests[1].body["messages"]] == ["user", "assistant", "tool"]
+    assert server.requests[1].body["messages"][2] == {
+        "role": "tool",
+        "content": '{"order": 7, "status": "sent", "fast": true}',
+        "tool_call_id": "c1",
+    }
+
+
+async def test_the_answers_of_parallel_calls_stand_in_the_order_of_the_calls(server: LoopbackServer) -> None:
+    slow = {"result": "slow", "delay": 0.05}
+    calls = [call("refund", "a"), call("look_up", "b"), call("refund", "c")]
+    server.answer = lambda body: calls if len(body["messages"]) == 1 else "Done."
+    toolbox = Toolbox([LOOK_UP, REFUND], {"refund": slow, "look_up": {"result": {"a": [1]}}})
+    reply = await said(await opened(server, toolbox))
+    tools = [message for message in reply.messages if isinstance(message, ToolMessage)]
+    assert [(one.tool_call_id, one.text) for one in tools] == [("a", "slow"), ("b", '{"a": [1]}'), ("c", "slow")]
+    assert all((one.metadata or {})["mocked"] is True for one in tools)
+    assert (tools[0].metadata or {})["seconds"] >= 0.05
+
+
+async def test_the_first_case_that_fits_answers(server: LoopbackServer) -> None:
+    cases = [
+        {"when": {"order": "A-1"}, "arguments": {"order": "casefold"}, "error": "unknown"},
+        {"when": {"order": "B"}, "result": "first", "times": 1},
+        {"result": "else"},
+    ]
+    orders = ["a-1", "B", "B", "C"]
+    server.answer = calling(*(call("refund", order=order, amount="1") for order in orders))
+    reply = await said(await opened(server, Toolbox([REFUND], {"refund": cases})))
+    failed = {"answered_by": "canned", "mocked": True, "failed": True}
+    canned = {"answered_by": "canned", "mocked": True}
+    assert results(reply) == [("Error: unknown", failed), ("first", canned), ("else", canned), ("else", canned)]
+
+
+async def test_a_row_answers_before_the_handler_and_leaves_to_it_what_it_does_not_fit(server: LoopbackServer) -> None:
+    server.answer = calling(call("look_up", order="1"), call("look_up", order="2"))
+    toolbox = Toolbox([LOOK_UP], {"look_up": {"result": "usual"}})
+    own = {"look_up": {"when": {"order": "2"}, "error": "down"}}
+    reply = await said(await opened(server, toolbox, tool_results=own))
+    assert [text for text, _ in results(reply)] == ["usual", "Error: down"]
+
+
+async def test_a_call_that_nobody_answers_is_an_error_of_the_suite_before_the_model_is_asked_again(
+    server: LoopbackServer,
+) -> None:
+    server.answer = calling(call("refund", order="1"))
+    fault = await fault_of(await opened(server, Toolbox([LOOK_UP, REFUND], {"look_up": {"result": 1}})))
+    assert (fault.blame, fault.kind) == ("suite", "unanswered")
+    assert "nobody answers the tool 'refund'; give the target handlers: {refund: …}" in str(fault)
+    assert fault.evidence == '  → refund({"order": "1"})'
+    assert len(server.requests) == 1
+
+
+async def test_no_case_that_fits_says_how_each_differs(server: LoopbackServer) -> None:
+    server.answer = calling(call("refund", order="1"))
+    cases = [{"when": {"order": "2"}, "result": 1}]
+    fault = await fault_of(await opened(server, Toolbox([REFUND], {"refund": cases})))
+    assert fault.blame == "suite"
+    assert str(fault).startswith('no case of handlers.refund fits refund({"order": "1"}); add a case')
+    assert fault.evidence == 'case 1: argument "order": wanted "2", got "1"'
+
+
+async def test_tools_without_answers_end_the_turn_and_the_next_one_is_an_error(server: LoopbackServer) -> None:
+    server.answer = calling(call("refund", order="1"))
+    target = OpenAITarget("bot", server.base_url, "m-1", tools=[REFUND])
+    session = await target.open(Opening("c-1", "s-1"))
+    reply = await session.send(HELLO)
+    assert reply.messages == [AIMessage(content=None, tool_calls=[call("refund", order="1")])]
+    with pytest.raises(SuiteFault, match="nobody answers the tool 'refund'"):
+        await session.send([*HELLO, *reply.messages, HumanMessage(content="And?")])
+    assert len(server.requests) == 1
+    await target.close()
+
+
+async def test_a_model_that_does_nothing_but_call_is_stopped(server: LoopbackServer) -> None:
+    server.answer = lambda body: [call("look_up", order="7")]
+    fault = await fault_of(await opened(server, Toolbox([LOOK_UP], {"look_up": {"result": 1}}, max_steps=3)))
+    assert isinstance(fault, TargetFault)
+    assert (fault.kind, fault.retryable) == ("steps", False)
+    assert "bot called tools 4 times in one turn and did not answer the user; max_steps is 3" in str(fault)
+    assert (fault.evidence or "").count("→ look_up") == 4
+    assert len(server.requests) == 4
+
+
+async def test_a_tool_error_is_for_the_model_and_any_other_is_of_the_suite(server: LoopbackServer) -> None:
+    def look_up(order: str) -> str:
+        if order == "1":
+            raise ToolError("no such order")
+        raise KeyError(order)
+
+    server.answer = calling(call("look_up", order="1"))
+    reply = await said(await opened(server, Toolbox(handlers={"look_up": look_up})))
+    assert results(reply) == [("Error: no such order", {"answered_by": "function", "mocked": False, "failed": True})]
+    server.answer = calling(call("look_up", order="2"))
+    fault = await fault_of(await opened(server, Toolbox(handlers={"look_up": look_up})))
+    assert (fault.blame, fault.kind) == ("suite", "crash")
+    assert str(fault).startswith("the handler of 'look_up' raised KeyError: '2', at test_toolbox.py:")
+    assert "raise KeyError(order)" in (fault.evidence or "")
+
+
+async def test_what_the_model_does_wrong_is_for_the_model_to_mend(server: LoopbackServer) -> None:
+    async def look_up(order: int) -> str:
+        return f"order {order}"
+
+    wrong = ToolCall.model_validate({"id": "c", "function": {"name": "look_up", "arguments": "{order"}})
+    server.answer = calling(
+        call("look_up", order="seven"),
+        call("look_up", order=1, when="now"),
+        wrong,
+        call("lookup"),
+        call("look_up", order=7),
+    )
+    reply = await said(await opened(server, Toolbox(handlers={"look_up": look_up})))
+    found = [text for text, _ in results(reply)]
+    assert found[0].startswith("Error: the arguments do not fit: order: Input should be a valid integer")
+    assert found[1].startswith("Error: the arguments do not fit: when: Extra inputs are not permitted")
+    assert found[2].startswith("Error: the arguments are not a JSON object")
+    assert found[3] == "Error: there is no tool 'lookup'; the tools are: look_up"
+    assert found[4] == "order 7"
+
+
+async def test_a_handler_that_hangs_is_given_up(server: LoopbackServer) -> None:
+    async def look_up(order: str) -> None:
+        await asyncio.Event().wait()
+
+    server.answer = calling(call("look_up", order="1"))
+    hanging = FunctionTool("look_up", look_up, timeout=0.05)
+    fault = await fault_of(await opened(server, Toolbox(handlers={"look_up": hanging})))
+    assert (fault.blame, fault.kind) == ("suite", "timeout")
+    assert str(fault) == "the handler of 'look_up' did not answer within 0.05 s"
+
+
+async def test_handlers_change_the_state_of_their_conversation_only(server: LoopbackServer) -> None:
+    def refund(order: str, state: dict[str, Any], messages: list[dict[str, Any]], conversation_id: str) -> str:
+        state["orders"][order] = len(messages)
+        return conversation_id
+
+    row = {"orders": {"7": "delivered"}}
+    server.answer = calling(call("refund", order="7"))
+    session = await opened(server, Toolbox(handlers={"refund": refund}), state=row)
+    reply = await said(session)
+    assert results(reply)[0][0] == "c-1"
+    assert await session.state() == {"orders": {"7": 2}}
+    assert row == {"orders": {"7": "delivered"}}
+    properties = server.requests[0].body["tools"][0]["function"]["parameters"]["properties"]
+    assert list(properties) == ["order"]
+
+
+async def test_a_turn_that_is_tried_again_goes_on_where_it_was(server: LoopbackServer) -> None:
+    counted: list[str] = []
+
+    def count(state: dict[str, Any]) -> int:
+        counted.append("call")
+        state["n"] += 1
+        return state["n"]
+
+    def answer(body: dict[str, Any]) -> Any:
+        if len(server.requests) == 2:
+            return misbehaviour.server_error()
+        return "Done." if len(body["messages"]) > 1 else [call("count")]
+
+    server.answer = answer
+    session = await opened(server, Toolbox(handlers={"count": count}), state={"n": 0})
+    messages = list(HELLO)
+    with pytest.raises(TargetFault):
+        await session.send(messages)
+    reply = await said(session, messages)
+    assert counted == ["call"]
+    assert [message.role for message in reply.messages] == ["assistant", "tool", "assistant"]
+    assert await session.state() == {"n": 1}
+
+
+async def test_a_conversation_that_is_taken_back_finds_the_world_of_that_moment(server: LoopbackServer) -> None:
+    def count(state: dict[str, Any]) -> int:
+        state["n"] += 1
+        return state["n"]
+
+    server.answer = calling(call("count"))
+    session = await opened(server, Toolbox(handlers={"count": count}), state={"n": 0})
+    first = [*HELLO, *(await session.send(HELLO)).messages]
+    second: list[AnyMessage] = [*first, HumanMessage(content="Again.")]
+    await session.send(second)
+    assert await session.state() == {"n": 2}
+    await session.send(list(second))
+    assert await session.state() == {"n": 2}
+    await session.send([HumanMessage(content="From the start.")])
+    assert await session.state() == {"n": 1}
+    await session.target.close()
+
+
+async def test_what_json_cannot_hold_is_an_error_of_the_suite(server: LoopbackServer) -> None:
+    def wrong(state: dict[str, Any]) -> str:
+        state["tags"] = {"a"}
+        return ""
+
+    server.answer = calling(call("wrong"))
+    fault = await fault_of(await opened(server, Toolbox(handlers={"wrong": wrong}), state={}))
+    assert str(fault).startswith("the handler of 'wrong' left in the state what JSON cannot hold")
+    fault = await fault_of(await opened(server, Toolbox(handlers={"wrong": lambda: object()})))
+    assert str(fault).startswith("the handler of 'wrong' returned a object, which JSON cannot hold")
+
+
+@pytest.mark.parametrize(
+    ("approvals", "wanted"),
+    [
+        ("approve", ["paid", "paid"]),
+        (["refuse", "approve"], ["Error: the user refused this call, it was not made", "paid"]),
+        ({"refund": ["approve", "refuse"]}, ["paid", "Error: the user refused this call, it was not made"]),
+    ],
+)
+async def test_a_tool_that_asks_is_called_when_the_user_approves(
+    server: LoopbackServer, approvals: object, wanted: list[str]
+) -> None:
+    server.answer = calling(call("look_up"), call("refund"), call("refund"))
+    handlers = {"refund": {"result": "paid"}, "look_up": {"result": "found"}}
+    toolbox = Toolbox([LOOK_UP, REFUND], handlers, needs_approval=["refund"], approvals="refuse")
+    reply = await said(await opened(server, toolbox, approvals=approvals))
+    found = results(reply)
+    assert [text for text, _ in found] == ["found", *wanted]
+    assert "approval" not in found[0][1]
+    assert [notes["approval"] for _, notes in found[1:]] == [
+        "approve" if text == "paid" else "refuse" for text in wanted
+    ]
+    assert {notes["answered_by"] for text, notes in found if text.startswith("Error")} <= {"user"}
+
+
+async def test_a_tool_that_asks_needs_somebody_who_says_something(server: LoopbackServer) -> None:
+    server.answer = calling(call("refund"), call("refund"))
+    toolbox = Toolbox([REFUND], {"refund": {"result": 1}}, needs_approval=["refund"])
+    fault = await fault_of(await opened(server, toolbox))
+    assert fault.blame == "suite"
+    assert "asks the user, and nothing says what the user answers; write approvals: approve" in str(fault)
+    fault = await fault_of(await opened(server, toolbox, approvals=["approve"]))
+    assert "the tool 'refund' asks 2 times, and approvals has 1 of the answers" in str(fault)
+
+
+@pytest.mark.parametrize(
+    ("make", "rule"),
+    [
+        (
+            lambda: Toolbox([REFUND], {"refnd": {"result": 1}}),
+            "handlers.refnd: no tool of that name is offered; did you mean 'refund'",
+        ),
+        (
+            lambda: Toolbox([], {"refund": {"result": 1}}),
+            "handlers.refund: no tool of that name is offered; add its definition",
+        ),
+        (lambda: Toolbox([REFUND], {"refund": {"reslt": 1}}), "handlers.refund.reslt: unknown key"),
+        (
+            lambda: Toolbox([REFUND], {"refund": {"result": 1, "error": "x"}}),
+            "handlers.refund: needs either result or error",
+        ),
+        (lambda: Toolbox([REFUND], {"refund": []}), "handlers.refund: an empty list of cases answers no call"),
+        (
+            lambda: Toolbox([REFUND], {"refund": [{"result": 1}, {"result": 2}]}),
+            "handlers.refund: case 1 has no when and fits every call, so that none after it is reached",
+        ),
+        (
+            lambda: Toolbox([REFUND], {"refund": {"result": 1, "when": {"a": 1}, "arguments": {"a": "fuzy"}}}),
+            "handlers.refund: arguments.a: no matcher 'fuzy'",
+        ),
+        (lambda: Toolbox([REFUND], needs_approval=["x"]), "needs_approval.x: no tool of that name is offered"),
+        (lambda: Toolbox([REFUND], approvals="approve"), "approvals: no tool asks; name those that do"),
+        (
+            lambda: Toolbox([REFUND], needs_approval=["refund"], approvals="yes"),
+            "approvals: must be approve, refuse, a list",
+        ),
+        (lambda: Toolbox([REFUND], {"refund": lambda x, /: x}), "is called by keyword, and 'x' cannot be"),
+        (lambda: Toolbox([REFUND], max_steps=0), "max_steps: must be at least 1"),
+    ],
+)
+def test_mistakes_are_named(make: Callable[[], Toolbox], rule: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        make()
+    assert rule in str(caught.value)
+
+
+async def test_a_row_that_names_a_tool_that_is_not_there_is_an_error_of_the_suite(server: LoopbackServer) -> None:
+    with pytest.raises(SuiteFault, match=r"tool_results.refnd: no tool of that name is offered; did you mean 'refund'"):
+        await opened(server, Toolbox([REFUND]), tool_results={"refnd": {"result": 1}})
