@@ -41,6 +41,10 @@ def calling(*calls: ToolCall, then: str = "Done.") -> Callable[[dict[str, Any]],
     return answer
 
 
+def positional(order: str, /) -> str:
+    return order
+
+
 def call(name: str, call_id: str = "c1", **arguments: Any) -> ToolCall:
     return ToolCall(id=call_id, name=name, args=arguments)
 
@@ -373,7 +377,7 @@ async def test_a_tool_that_asks_needs_somebody_who_says_something(server: Loopba
             lambda: Toolbox([REFUND], needs_approval=["refund"], approvals="yes"),
             "approvals: must be approve, refuse, a list",
         ),
-        (lambda: Toolbox([REFUND], {"refund": lambda x, /: x}), "is called by keyword, and 'x' cannot be"),
+        (lambda: Toolbox([REFUND], {"refund": positional}), "is called by keyword, and 'order' cannot be"),
         (lambda: Toolbox([REFUND], max_steps=0), "max_steps: must be at least 1"),
     ],
 )

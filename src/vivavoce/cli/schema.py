@@ -12,6 +12,8 @@ from vivavoce.grading.expected import ExpectField
 from vivavoce.samples.row import PATHS
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.spec import SuiteSpec
+from vivavoce.tools.approvals import Approvals
+from vivavoce.tools.forms import Cases
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -61,6 +63,7 @@ def _row_definitions() -> dict[str, Any]:
         "reference_tool_calls": {"type": "array", "items": {"type": ["object", "array", "null"]}},
         "rubric": {"type": ["string", "object"]},
         "expect": expect,
+        **_about_tools(definitions),
         **{name: {"type": "string"} for name in PATHS},
     }
     nullable = {name: {"anyOf": [one, {"type": "null"}]} for name, one in properties.items()}
@@ -77,3 +80,12 @@ _MESSAGE: dict[str, Any] = {
         "tool_calls": {"type": ["array", "null"]},
     },
 }
+
+
+def _about_tools(definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schemas of what a row says about tools; those that they refer to become definitions, too."""
+    results, approvals = TypeAdapter[Any](dict[str, Cases]), TypeAdapter[Any](Approvals)
+    template = "#/$defs/{model}"
+    about = {"tool_results": results.json_schema(ref_template=template), "approvals": approvals.json_schema()}
+    definitions |= about["tool_results"].pop("$defs")
+    return {"state": {"type": "object"}, **about}

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from vivavoce.messages import AIMessage, AnyMessage, AudioPart, ContentPart, FilePart, ImagePart, RefusalPart
+from vivavoce.messages import (
+    AIMessage,
+    AnyMessage,
+    AudioPart,
+    ContentPart,
+    FilePart,
+    ImagePart,
+    RefusalPart,
+    ToolMessage,
+)
 from vivavoce.records.counting import turn_label
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
@@ -19,6 +28,7 @@ from vivavoce.report.tables import Labelled
 from vivavoce.report.tester import after_turn, discarded_title, ending, judgements, thoughts, try_title
 from vivavoce.report.text import one_line
 from vivavoce.safe_text import safe
+from vivavoce.tools.answer import origin
 
 MARKS: dict[State, str] = {"scored": " ", "error": "!", "skipped": "–"}
 EVIDENCE_LINES = 6
@@ -143,7 +153,8 @@ def _message(message: AnyMessage) -> Iterator[RenderableType]:
     words = safe(words_of(message))
     label = Text(f"{message.role:>9}  ", style=_SPEAKERS[message.role])
     if words or not calls:
-        yield Labelled(label, Text(words or "(no text)"))
+        known = origin(message) if isinstance(message, ToolMessage) else ""
+        yield Labelled(label, Text.assemble((f"({known}) " if known else "", "dim"), words or "(no text)"))
     for i, call in enumerate(calls):
         made = Text(f"{safe(call.name)}({one_line(call.function.arguments, 400)})", style="magenta")
         beside = label if not words and i == 0 else _INDENT

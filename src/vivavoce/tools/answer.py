@@ -16,7 +16,12 @@ from vivavoce.targets.tools import World
 Source = Literal["canned", "recording", "function", "mcp", "user", "vivavoce"]
 """Who answered: a value in the suite, a recording, code, a server, the user who refused, or we who found a mistake."""
 
-_MOCKED = ("canned", "recording")
+NO_TOOL: tuple[Source, ...] = ("user", "vivavoce")
+"""Those who answer a call that was never made."""
+FAILED = "Error: "
+"""The beginning of an answer that tells of a failure."""
+_MOCKED: dict[str, str] = {"canned": "canned", "recording": "recorded"}
+_SAID: dict[str, str] = {"approve": "approved", "refuse": "refused"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,14 @@ class Answer:
 
 def failure(text: str, source: Source) -> Answer:
     """Return the answer that tells the model of a failure."""
-    return Answer(f"Error: {text}", source, failed=True)
+    return Answer(FAILED + text, source, failed=True)
+
+
+def origin(message: ToolMessage) -> str:
+    """Return in a word or two what a reader should know of a result: whether it was made up, and what the user said."""
+    notes = message.metadata or {}
+    words = (_SAID.get(str(notes.get("approval"))), _MOCKED.get(str(notes.get("answered_by"))))
+    return ", ".join(word for word in words if word)
 
 
 def written(result: JsonValue) -> str:

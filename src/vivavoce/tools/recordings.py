@@ -18,11 +18,10 @@ from vivavoce.messages import ToolCall, ToolMessage, describe
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.matchers import typed_equal
 from vivavoce.samples.files import read_rows
-from vivavoce.tools.answer import Answer, Asked, failure, written
+from vivavoce.tools.answer import FAILED, NO_TOOL, Answer, Asked, failure, written
 
 FORMAT = 1
 HEAD = "vivavoce_recording"
-_PREFIX = "Error: "
 
 
 class RecordedCall(BaseModel):
@@ -57,14 +56,16 @@ class RecordedCall(BaseModel):
 
 
 def recorded_call(sample: str, call: ToolCall, answer: ToolMessage) -> RecordedCall | None:
-    """Return a call with its answer as a recording, None where the arguments are not those of a call."""
+    """Return a call with its answer as a recording, None where no tool was called."""
+    notes = answer.metadata or {}
     try:
         arguments = call.args
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
-    notes = answer.metadata or {}
-    failed = notes.get("failed") is True and answer.text.startswith(_PREFIX)
-    outcome = {"error": answer.text.removeprefix(_PREFIX)} if failed else {"result": answer.text}
+    if notes.get("answered_by") in NO_TOOL:
+        return None
+    failed = notes.get("failed") is True and answer.text.startswith(FAILED)
+    outcome = {"error": answer.text.removeprefix(FAILED)} if failed else {"result": answer.text}
     about = {"sample": sample, "name": call.name, "arguments": arguments, "seconds": notes.get("seconds")}
     return RecordedCall.model_validate({**about, **outcome})
 

@@ -17,6 +17,7 @@ from vivavoce.report.text import one_line
 from vivavoce.report.transcript import words_of
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import worst_of
+from vivavoce.tools.answer import origin
 
 LONGEST = 20_000
 """Characters of the arguments or the result of a tool call that a page shows; messages are never cut."""
@@ -135,10 +136,11 @@ class Writer:
         cited = self.register.call(reference, turn)
         arguments_text = _cut(safe(call.function.arguments))
         returned = None if answer is None else _cut(safe(words_of(answer)))
+        known = "" if answer is None else origin(answer)
         return Called(
             name=safe(call.name),
             short=_short(arguments_text),
-            brief="no result" if returned is None else one_line(returned, 48),
+            brief="no result" if returned is None else one_line(returned, 48) + (f" ({known})" if known else ""),
             arguments=self.register.pieces(arguments_text, turn, by_assistant=False),
             result=None if returned is None else self.register.pieces(returned, turn, by_assistant=False),
             quote=cited,
