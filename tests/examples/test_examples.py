@@ -130,9 +130,9 @@ def test_recorded_conversations_are_graded_and_compared_with_what_people_said() 
 
 
 @contextmanager
-def http_bot() -> Generator[str]:
-    """Start the server of the example on a free port and return its address."""
-    command = [sys.executable, str(EXAMPLES / "http_bot" / "server.py"), "0"]
+def started(script: Path, *arguments: str) -> Generator[str]:
+    """Start the server of an example and return its address."""
+    command = [sys.executable, str(script), *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:
@@ -143,7 +143,7 @@ def http_bot() -> Generator[str]:
 
 def test_a_bot_behind_http_keeps_the_baskets_of_its_sessions_apart(tmp_path: Path) -> None:
     folder = shutil.copytree(EXAMPLES / "http_bot", tmp_path / "http_bot")
-    with http_bot() as url:
+    with started(EXAMPLES / "http_bot" / "server.py", "0") as url:
         suite = (folder / "suite.yaml").read_text()
         assert "http://127.0.0.1:8765/chat" in suite
         (folder / "suite.yaml").write_text(suite.replace("http://127.0.0.1:8765/chat", url))
@@ -159,7 +159,25 @@ def test_a_bot_that_is_not_there_is_an_error_and_not_a_score(tmp_path: Path) -> 
     assert not grades(newest(), "scored", "0.0")
 
 
-@pytest.mark.parametrize("name", ["support_bot", "replay", "http_bot", "letta"])
+def test_an_agent_with_tools_leaves_the_state_that_its_rows_expect(tmp_path: Path) -> None:
+    folder = shutil.copytree(EXAMPLES / "tool_agent", tmp_path / "tool_agent")
+    with started(folder / "model.py", "--port", "0") as url:
+        suite = (folder / "suite.yaml").read_text()
+        assert "http://127.0.0.1:8766/v1" in suite
+        (folder / "suite.yaml").write_text(suite.replace("http://127.0.0.1:8766/v1", url))
+        viva("run", folder / "suite.yaml")
+        rows = newest()
+        assert {(sample, grader) for sample, _, grader in grades(rows, "scored", "1.0")} == {
+            *((sample, "agreed") for sample in ("refund", "changes-mind", "too-early")),
+            *((sample, "expect") for sample in ("refund", "changes-mind", "too-early", "service-down")),
+        }
+        handlers = (folder / "handlers.py").read_text()
+        (folder / "handlers.py").write_text(handlers.replace('found["status"] = "refunded"', "pass"))
+        printed = viva("run", folder / "suite.yaml", "--quiet", exits=1)
+    assert 'orders.A-17.status: wanted "refunded", is "delivered"' in printed
+
+
+@pytest.mark.parametrize("name", ["support_bot", "replay", "http_bot", "letta", "tool_agent"])
 def test_every_suite_is_valid_and_names_the_schema(name: str) -> None:
     suite = EXAMPLES / name / "suite.yaml"
     assert "valid" in viva("validate", suite)

@@ -41,21 +41,22 @@ class LoopbackServer:
 
     Under a path that ends in `/chat/completions`, a text becomes a completion, a dict with a `role` becomes its
     message, one with `choices` is sent as it is, and any other is the JSON that a structured reply consists of. Under
-    any other path a dict is sent as JSON and a text as text. `delay` is in seconds, before each answer.
+    any other path a dict is sent as JSON and a text as text. `delay` is in seconds, before each answer. It takes a free
+    `port` unless one is named.
 
     Use it with `async with` in a test's own loop, or with `with` from a test that starts another process: then it runs
     in a thread. `requests` holds what came in, `max_in_flight` how many were there at once, `connections` how many
     connections they came over.
     """
 
-    def __init__(self, answer: AnswerFunction = echo, *, delay: float = 0.0) -> None:
+    def __init__(self, answer: AnswerFunction = echo, *, delay: float = 0.0, port: int = 0) -> None:
         self.answer: AnswerFunction = answer
         self.delay = delay
         self.requests: list[Received] = []
         self.max_in_flight = 0
         self._in_flight = 0
         self._peers: set[object] = set()
-        self._port = 0
+        self._port = port
         self._runner: web.AppRunner | None = None
         self._thread: _LoopThread | None = None
 
@@ -79,7 +80,7 @@ class LoopbackServer:
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.01, access_log=None)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0, backlog=2048).start()
+        await web.TCPSite(self._runner, "127.0.0.1", self._port, backlog=2048).start()
         self._port = self._runner.addresses[0][1]
         return self
 
