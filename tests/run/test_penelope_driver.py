@@ -258,3 +258,35 @@ def test_rows_that_do_not_suit_the_driver_are_told_before_anything_is_held(
     with pytest.raises(UsageError, match=complaint) as caught:
         run_suite("suite.yaml")
     assert str(caught.value).startswith("suite.yaml:1:")
+
+
+HANDLERS = """\
+def refund(order: str, state: dict):
+    state["orders"][order] = "refunded"
+    return "done"
+"""
+
+
+def test_the_tools_of_a_target_answer_a_tester_too_and_what_they_left_is_kept() -> None:
+    def answer(body: dict[str, Any]) -> Any:
+        last = body["messages"][-1]
+        if last["role"] == "tool":
+            return last["content"]
+        return [ToolCall(id="c", name="refund", args={"order": "A-17"})] if last["content"].endswith("2") else "Yes?"
+
+    Path("handlers.py").write_text(HANDLERS)
+    with LoopbackServer(answer) as server:
+        target = {"kind": "openai", "base_url": server.base_url, "model_handles": ["m"]}
+        handlers = {"refund": "handlers.py:refund"}
+        row = {**ROWS[0], "state": {"orders": {"A-17": "sent"}}, "expect": {"state": {"orders.A-17": "refunded"}}}
+        write([row, {**ROWS[1], "max_turns": 1}], target={**target, "handlers": handlers})
+        run_suite("suite.yaml")
+    found = outcomes()
+    trajectory = found["e/0"].attempt.trajectory
+    assert trajectory.state == {"orders": {"A-17": "refunded"}}
+    assert found["e/0"].scores["expect"].passed is True
+    assert [message.role for message in trajectory.turns[1].messages] == ["user", "assistant", "tool", "assistant"]
+    assert trajectory.test is not None
+    assert "state" not in trajectory.test.model_dump()
+    assert read_test(trajectory.test, trajectory).state == trajectory.state
+    assert found["h/0"].attempt.trajectory.state is None

@@ -186,7 +186,7 @@ def test_a_mistake_in_a_row_is_named_before_anything_runs(
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ("handlers.py:refund", "handlers.py:refnd", "has no 'refnd'"),
+        ("handlers.py:refund", "handlers.py:refnd", "handlers.refund: handlers.py has no 'refnd'"),
         ("    look_up: [", "    lookup: [", "handlers.lookup: no tool of that name is offered; did you mean 'look_up'"),
         ("{error: no such order}", "{eror: no such order}", "eror"),
         ("needs_approval: [refund]", "needs_approval: [pay]", "needs_approval.pay: no tool of that name is offered"),

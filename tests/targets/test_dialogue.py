@@ -12,6 +12,7 @@ from vivavoce.messages import HumanMessage
 from vivavoce.pacing.budget import Budget
 from vivavoce.targets.channel import open_channel
 from vivavoce.targets.dialogue import Dialogue
+from vivavoce.targets.function import FunctionTarget
 from vivavoce.targets.target import Opening, Target
 
 
@@ -109,3 +110,20 @@ async def test_where_no_call_may_be_made_none_is() -> None:
     with pytest.raises(BudgetExhausted):
         await say(dialogue(bot, Budget(max_calls=1)), "a", "b")
     assert bot.sessions[0].sent == [["a"]]
+
+
+async def test_a_new_session_finds_the_state_that_the_last_one_left() -> None:
+    def count(message: str, state: dict[str, int]) -> str:
+        state["n"] += 1
+        return str(state["n"])
+
+    row = {"n": 0}
+    channel = open_channel(FunctionTarget(count), limit=1, budget=Budget(), timeout=5, retries=0)
+    held = Dialogue(channel, lambda: Opening("c", "s", state=row))
+    assert await say(held, "a") == ["1"]
+    await held.new_session()
+    assert await held.world() == {"n": 1}
+    assert await say(held, "b") == ["2"]
+    assert await held.world() == {"n": 2}
+    assert row == {"n": 0}
+    await held.close()

@@ -310,6 +310,8 @@ async def test_what_json_cannot_hold_is_an_error_of_the_suite(server: LoopbackSe
     assert str(fault).startswith("the handler of 'wrong' left in the state what JSON cannot hold")
     fault = await fault_of(await opened(server, Toolbox(handlers={"wrong": lambda: object()})))
     assert str(fault).startswith("the handler of 'wrong' returned a object, which JSON cannot hold")
+    fault = await fault_of(await opened(server, Toolbox(handlers={"wrong": lambda: [float("nan")]})))
+    assert str(fault).startswith("the handler of 'wrong' returned a list, which JSON cannot hold")
 
 
 @pytest.mark.parametrize(

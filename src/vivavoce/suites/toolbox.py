@@ -92,7 +92,11 @@ def _handler(
     name: str, form: HandlerForm, definition: Mapping[str, Any] | None, timeout: float, suite: Suite
 ) -> Handler:
     if isinstance(form, FunctionForm):
-        function = load_object(form.function, suite.base)
+        try:
+            function = load_object(form.function, suite.base)
+        except UsageError as error:
+            problems = [p if p.file else f"handlers.{name}: {p.message}" for p in error.problems]
+            raise UsageError(*problems) from error
         return FunctionTool(name, function, definition, form.timeout or timeout)
     if isinstance(form, RecordingForm):
         return Recordings.read(suite.base / form.recordings)

@@ -97,7 +97,9 @@ class FunctionTool:
 
     def _written(self, returned: Any) -> str:
         try:
-            return returned if isinstance(returned, str) else written(json.loads(to_json(returned)))
+            plain = returned if isinstance(returned, str) else json.loads(to_json(returned))
+            json.dumps(plain, allow_nan=False)
+            return written(plain)
         except (PydanticSerializationError, ValueError) as error:
             message = f"the handler of '{self.name}' returned a {type(returned).__name__}, which JSON cannot hold"
             raise SuiteFault(message, kind="format", evidence=str(error)) from error
