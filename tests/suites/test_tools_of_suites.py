@@ -171,6 +171,10 @@ def test_a_run_is_resumed_with_the_same_handlers(write: Callable[..., Path]) -> 
         ({"approvals": {"look_up": "approve"}}, "approvals.look_up: this tool does not ask for approval"),
         ({"state": "NY"}, "state"),
         ({"expect": [{"state": {}}]}, "expect.0.state: is empty"),
+        (
+            {"input": ["a", "b"], "expect": [{"all": [{"not": {"final_state": {}}}]}, None]},
+            "expect.0: the state is that at the end; write it at the last turn",
+        ),
     ],
 )
 def test_a_mistake_in_a_row_is_named_before_anything_runs(

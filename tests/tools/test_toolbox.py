@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from vivavoce.errors import Fault, SuiteFault, TargetFault, ToolError, UsageError
+from vivavoce.errors import Fault, RateLimited, SuiteFault, TargetFault, ToolError, UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
+from vivavoce.metrics.ledger import fails
 from vivavoce.targets.openai import OpenAISession, OpenAITarget
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.testing import LoopbackServer, misbehaviour
@@ -280,6 +281,43 @@ async def test_a_turn_that_is_tried_again_goes_on_where_it_was(server: LoopbackS
     assert counted == ["call"]
     assert [message.role for message in reply.messages] == ["assistant", "tool", "assistant"]
     assert await session.state() == {"n": 1}
+
+
+async def test_calls_that_were_answered_are_not_made_again_when_a_later_one_is_rate_limited(
+    server: LoopbackServer,
+) -> None:
+    counted: list[str] = []
+
+    def count(order: str) -> str:
+        counted.append(order)
+        if counted == ["1", "2"]:
+            raise RateLimited("not so fast")
+        return order
+
+    calls = [call("count", "a", order="1"), call("count", "b", order="2")]
+    server.answer = lambda body: calls if len(body["messages"]) == 1 else "Done."
+    session = await opened(server, Toolbox(handlers={"count": count}))
+    messages = list(HELLO)
+    with pytest.raises(RateLimited):
+        await session.send(messages)
+    reply = await said(session, messages)
+    assert counted == ["1", "2", "2"]
+    assert [text for text, _ in results(reply)] == ["1", "2"]
+
+
+async def test_replies_that_are_waited_for_side_by_side_do_not_mix(server: LoopbackServer) -> None:
+    server.answer = calling(call("look_up", order="7"))
+    session = await opened(server, Toolbox([LOOK_UP], {"look_up": {"result": "sent", "delay": 0.01}}))
+    replies = await asyncio.gather(*(session.send(HELLO) for _ in range(5)))
+    await session.target.close()
+    assert [len(reply.messages) for reply in replies] == [3] * 5
+
+
+async def test_a_call_that_the_user_refused_counts_as_failed_for_rules(server: LoopbackServer) -> None:
+    server.answer = calling(call("refund"))
+    toolbox = Toolbox([REFUND], {"refund": {"result": "paid"}}, needs_approval=["refund"], approvals="refuse")
+    [(text, _)] = results(await said(await opened(server, toolbox)))
+    assert fails(text)
 
 
 async def test_a_conversation_that_is_taken_back_finds_the_world_of_that_moment(server: LoopbackServer) -> None:

@@ -252,13 +252,25 @@ def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
     except UsageError as error:
         raise UsageError(*(f"expect: {problem.message}" for problem in error.problems)) from error
     expected = [Expected(one, turn) for turn, listed in enumerate(turns) for one in listed or ()]
-    early = [one for one in expected if isinstance(one.assertion, State | FinalState) and one.turn != len(turns) - 1]
+    early = [one for one in expected if one.turn != len(turns) - 1 and _about_state(one.assertion)]
     if early:
         rule = "the state is that at the end; write it at the last turn, or in a mapping such as {all: [...]}"
         raise UsageError(*(f"expect.{one.turn}: {rule}" for one in early))
     if not expected:
         raise UsageError("expect: no turn has an assertion; remove expect, or write one")
     return expected
+
+
+def _about_state(assertion: Assertion) -> bool:
+    match assertion:
+        case All():
+            return any(map(_about_state, assertion.all))
+        case Either():
+            return any(map(_about_state, assertion.any))
+        case Not():
+            return _about_state(assertion.negated)
+        case _:
+            return isinstance(assertion, State | FinalState)
 
 
 def _path(data: object, loc: tuple[str | int, ...], kind: str) -> str:

@@ -28,7 +28,7 @@ from vivavoce.records.trajectory import assistant_texts, tool_calls, tool_result
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a grader can see: the turns in its scope, the memory of the target at the end, and the seconds of each turn.
+    """What a grader can see: the turns in its scope, the state of the target at the end, and the seconds of each turn.
 
     `test` is the record of the tester that led the conversation, None if there was none.
     """

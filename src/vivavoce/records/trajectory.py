@@ -17,8 +17,9 @@ from vivavoce.records.usage import Usage
 class Trajectory(BaseModel):
     """The conversation of one attempt: `opening` is what stands before the first user message.
 
-    `state` is what the target remembered at the end (memory blocks by label), where it can tell. `test` is what a
-    tester that led the conversation leaves besides: how it ended, what was judged, what the tester thought.
+    `state` is what the target remembered at the end (memory blocks by label), where it can tell, or what it left of the
+    state of the row. `test` is what a tester that led the conversation leaves besides: how it ended, what was judged,
+    what the tester thought.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -65,11 +65,12 @@ class OpenAITarget:
 
 @dataclass(slots=True)
 class _Turn:
-    """What was done so far in answer to these messages: a turn that is tried again goes on from there."""
+    """What was done so far in answer to these messages, and the calls that are to be answered next."""
 
     asked: Sequence[AnyMessage]
     world: World
     done: list[AnyMessage] = field(default_factory=list[AnyMessage])
+    due: list[ToolCall] = field(default_factory=list[ToolCall])
     usage: Usage | None = None
     steps: int = 0
 
@@ -78,7 +79,8 @@ class _Turn:
 class OpenAISession:
     """One conversation; the endpoint remembers nothing of it.
 
-    A conversation which is taken back some messages finds the world as it was after so many messages.
+    A conversation that is taken back some messages finds the world as it was after so many messages, and a turn that
+    failed and is tried again goes on from there.
     """
 
     target: OpenAITarget
@@ -86,7 +88,7 @@ class OpenAISession:
     world: World
     has_state: bool = False
     _worlds: dict[int, World] = field(init=False)
-    _turn: _Turn | None = None
+    _failed: _Turn | None = None
 
     def __post_init__(self) -> None:
         self._worlds = {0: self.world}
@@ -110,15 +112,16 @@ class OpenAISession:
             TargetFault: the endpoint failed, or the model does nothing but call tools.
             SuiteFault: nobody answers a tool, or who should failed.
         """
-        turn = self._turn
+        turn, self._failed = self._failed, None
         if turn is None or turn.asked is not messages:
-            turn = self._turn = _Turn(messages, self._world(messages).copy())
+            turn = _Turn(messages, self._world(messages).copy())
         try:
             while not await self._answered(turn):
                 pass
         except Fault as fault:
+            self._failed = turn
             raise _with_steps(fault, turn.done) from fault.__cause__
-        self._turn, self.world = None, turn.world
+        self.world = turn.world
         self._worlds[len(messages) + len(turn.done)] = turn.world
         return Reply(turn.done, turn.usage)
 
@@ -129,7 +132,10 @@ class OpenAISession:
         return self._worlds.get(len(messages) - 1) or self._worlds[0]
 
     async def _answered(self, turn: _Turn) -> bool:
-        """Ask the model once and answer the tools that it calls; say whether it has answered the user instead."""
+        """Answer the calls that are due and ask the model; say whether it has answered the user."""
+        while turn.due:
+            turn.done.append(await self._result(turn.due[0], turn))
+            del turn.due[0]
         message = await self._ask(turn)
         turn.done.append(message)
         if not message.tool_calls or not self.tools.max_steps:
@@ -141,8 +147,7 @@ class OpenAISession:
                 kind="steps",
             )
         turn.steps += 1
-        for call in message.tool_calls:
-            turn.done.append(await self._result(call, turn))
+        turn.due = list(message.tool_calls)
         return False
 
     async def _ask(self, turn: _Turn) -> AIMessage:

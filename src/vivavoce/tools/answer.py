@@ -51,7 +51,8 @@ class Answer:
         if approval is not None:
             notes["approval"] = approval
         notes["seconds"] = round(seconds, 3)
-        return ToolMessage(tool_call_id=call.id, content=self.content, metadata=notes)
+        named = {} if call.id is None else {"tool_call_id": call.id}
+        return ToolMessage(**named, content=self.content, metadata=notes)
 
 
 def failure(text: str, source: Source) -> Answer:

@@ -138,7 +138,7 @@ class ToolboxSession:
             return failure(f"there is no tool '{shorten(call.name, 60)}'; the tools are: {known}", "vivavoce")
         try:
             _ = call.args
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             return failure(f"the arguments are not a JSON object: {error}", "vivavoce")
         return None
 
