@@ -51,8 +51,9 @@ class Answer:
         if approval is not None:
             notes["approval"] = approval
         notes["seconds"] = round(seconds, 3)
-        named = {} if call.id is None else {"tool_call_id": call.id}
-        return ToolMessage(**named, content=self.content, metadata=notes)
+        if call.id is None:
+            return ToolMessage(content=self.content, metadata=notes)
+        return ToolMessage(tool_call_id=call.id, content=self.content, metadata=notes)
 
 
 def failure(text: str, source: Source) -> Answer:
