@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TextIO
 
-from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.reasons import explained
 from vivavoce.report.terminal import label
 from vivavoce.report.text import one_line
@@ -30,6 +30,8 @@ def _lines(graded: GradedRun) -> Iterator[str]:
     summary = graded.summary()
     verdict = summary.verdict or "no gate"
     yield _command(_LEVELS[summary.verdict], f"{graded.run.suite}: {verdict}", "; ".join(explained(summary)) or verdict)
+    if note := partial_note(graded.run):
+        yield _command("notice", graded.run.suite, note)
     found = worst(graded.store, graded.grading)
     for one in found.shown:
         yield _command("warning" if one.score is None else _LEVELS[summary.verdict], _title(graded, one), one.why)
