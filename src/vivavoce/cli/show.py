@@ -10,7 +10,8 @@ import typer
 from vivavoce.cli.output import StoreOption, out, print_json, store_of
 from vivavoce.errors import NotFound
 from vivavoce.records.run import Grading, Outcome, Run
-from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.again import continuing, errors_again
+from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.json_file import sample_data
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.terminal import label, run_report
@@ -39,14 +40,13 @@ def command(
         found = opened.run(run)
         scores = opened.grading(found.id, grading)
         if sample is None:
-            values = {"--grading": grading and scores.id, "--store": store}
-            options = [word for option, value in values.items() if value for word in (option, value)]
-            _show_run(GradedRun(opened, found, scores), as_json, options)
+            place = ["--store", store] if store else []
+            _show_run(GradedRun(opened, found, scores), as_json, ["--grading", scores.id] if grading else [], place)
         else:
             _show_sample(opened, found, scores, sample, as_json)
 
 
-def _show_run(graded: GradedRun, as_json: bool, options: list[str]) -> None:
+def _show_run(graded: GradedRun, as_json: bool, chosen: list[str], place: list[str]) -> None:
     store, run, grading = graded.store, graded.run, graded.grading
     if as_json:
         both = {"run": run.model_dump(mode="json"), "grading": grading.model_dump(mode="json")}
@@ -57,9 +57,14 @@ def _show_run(graded: GradedRun, as_json: bool, options: list[str]) -> None:
     sets = len(store.gradings(run.id))
     more = f" · {grading.id}, one of {sets} sets of scores" if sets > 1 else ""
     console.print(f"{run.id} · {run.status} · {count(summary.attempts, 'conversation')}{more}", style="bold")
+    if note := partial_note(run):
+        console.print(note)
+    options = [*chosen, *place]
     console.print(run_report(summary, worst(store, grading), run.id, options, passed_added=grading.passed_added))
     if run.status != "finished":
-        console.print(f"continue with: viva run --resume {run.id}")
+        console.print(continuing(run, place))
+    if again := errors_again(store, grading, summary, place):
+        console.print(again)
 
 
 def _show_sample(store: Store, run: Run, grading: Grading, name: str, as_json: bool) -> None:

@@ -38,10 +38,13 @@ def suite_run(
     targets: Sequence[Target] = (),
     resumed: Run | None = None,
     retries_errors: bool = False,
+    partial_of: Run | None = None,
 ) -> ExperimentRun:
     """Return a run of a suite, ready to execute; `targets` replace those of the suite."""
     build = partial(build_experiment, suite, options, targets=targets)
-    return ExperimentRun(build, store, options, listeners, resumed=resumed, retries_errors=retries_errors)
+    return ExperimentRun(
+        build, store, options, listeners, resumed=resumed, retries_errors=retries_errors, partial_of=partial_of
+    )
 
 
 def build_experiment(

@@ -80,12 +80,17 @@ def reopen_run(
             f"${{NAME}}, set NAME in the environment, and start a new run"
         )
     limits = limits or RunOptions()
-    kept = {key: value for key, value in run.options.items() if key in RunOptions.model_fields}
+    kept = options_of(run)
     changed: dict[str, Any] = {"max_calls": limits.max_calls, "max_cost": limits.max_cost}
     if limits.max_errors is not None:
         changed["max_errors"] = limits.max_errors
     options = RunOptions.model_validate({**kept, **changed})
     return suite_run(stored_suite(run), options, store=store, listeners=listeners, resumed=run, retries_errors=errors)
+
+
+def options_of(run: Run) -> dict[str, Any]:
+    """Return the options that a run was started with."""
+    return {key: value for key, value in run.options.items() if key in RunOptions.model_fields}
 
 
 def _with_errors(store: Store, run: Run) -> str:
@@ -102,11 +107,11 @@ async def arun_suite(
     options: RunOptions | None = None,
     *,
     target: GivenTarget | None = None,
-    store: str | None = None,
+    store: str | Path | None = None,
     listeners: Sequence[Listener] = (),
 ) -> RunResult:
     """Async version of `run_suite`; `listeners` hear of each conversation as it goes on."""
-    with Store.open(store or settings().store) as opened:
+    with Store.open(str(store or settings().store)) as opened:
         return await open_run(path, options, target=target, store=opened, listeners=listeners).execute()
 
 
@@ -115,7 +120,7 @@ def run_suite(
     options: RunOptions | None = None,
     *,
     target: GivenTarget | None = None,
-    store: str | None = None,
+    store: str | Path | None = None,
 ) -> RunResult:
     """Run a suite, wait for it and return what came out; works where an event loop is running already.
 
@@ -123,7 +128,7 @@ def run_suite(
         path: the file of the suite.
         options: what is set for this run, over what the suite says.
         target: what takes the place of the suite's own target: a function, an address, or a mapping as in a suite.
-        store: where records go, the workspace's own unless named.
+        store: where records go, a path or an address; the workspace's own unless named.
 
     Raises:
         UsageError: the suite, its files or its dataset are wrong; nothing was run.
