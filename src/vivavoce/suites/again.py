@@ -72,7 +72,7 @@ def suite_of(run: Run) -> Suite:
 
 def _as_recorded(suite: Suite) -> dict[str, Any]:
     """Return a suite as a run records it, without the grader of the assertions in rows, which a run adds."""
-    recorded = dump_spec(suite.spec)
+    recorded = dump_spec(suite)
     recorded["graders"] = {name: one for name, one in recorded["graders"].items() if name != EXPECT}
     return recorded
 

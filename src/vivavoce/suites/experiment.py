@@ -68,9 +68,7 @@ def build_experiment(
         samples=samples,
         scoring=prepared.scoring,
         limits=_limits(suite, plan.concurrency),
-        description=Description(
-            dump_spec(prepared.suite.spec), suite.base, suite.source, None if targets else _code(suite)
-        ),
+        description=Description(dump_spec(prepared.suite), suite.base, suite.source, None if targets else _code(suite)),
         driver=tester or _scripted(suite),
         targets=systems,
         trials=plan.trials,

@@ -12,14 +12,16 @@ from vivavoce.records.run import Run
 from vivavoce.suites.document import Described
 from vivavoce.suites.load import Suite
 from vivavoce.suites.spec import SuiteSpec
+from vivavoce.suites.variables import as_written, filled
 
 REQUEST = ("url", "headers", "body")
 """The parts of a target that form a request, where a user may have written a key."""
 
 
-def dump_spec(spec: SuiteSpec) -> dict[str, Any]:
-    """Return a suite as data with our keys; whatever looks like a secret is cut out of a request."""
-    data = spec.model_dump(mode="json", exclude_none=True, exclude={"target": {"api_key"}})
+def dump_spec(suite: Suite) -> dict[str, Any]:
+    """Return a suite as data with our keys, without values of variables; what looks like a secret is cut out."""
+    spec = suite.spec.model_dump(mode="json", exclude_none=True, exclude={"target": {"api_key"}})
+    data = as_written(spec, suite.document)
     target: dict[str, Any] = data.get("target", {})
     target |= {part: json.loads(without_keys(json.dumps(target[part]))) for part in REQUEST if part in target}
     return data
@@ -32,5 +34,10 @@ def lacks_key(run: Run) -> bool:
 
 
 def stored_suite(run: Run) -> Suite:
-    """Return the suite of a run, from its own record."""
-    return Suite(SuiteSpec.model_validate(run.spec), Described(run.spec), Path(run.base), run.options["suite"])
+    """Return the suite of a run, from its own record.
+
+    Raises:
+        UsageError: a variable in it is not set now.
+    """
+    document = Described(run.spec)
+    return Suite(SuiteSpec.model_validate(filled(document)), document, Path(run.base), run.options["suite"])

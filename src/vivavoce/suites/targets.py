@@ -19,7 +19,7 @@ from vivavoce.suites.target_spec import (
     OpenAITargetSpec,
     TargetSpec,
 )
-from vivavoce.targets.environment import NAME, from_environment
+from vivavoce.targets.environment import from_environment
 from vivavoce.targets.function import FunctionTarget
 from vivavoce.targets.http import HttpTarget
 from vivavoce.targets.letta import AgentSource, LettaTarget
@@ -60,10 +60,6 @@ def build_targets(suite: Suite, concurrency: int, *, keys_needed: bool = True) -
     if spec is None:
         return []
     context = _Context(suite, Limits(concurrency=concurrency, timeout=spec.timeout), keys_needed)
-    for field, value in spec:
-        if field not in (*_FROM_ENVIRONMENT, *_AS_THEY_ARE) and (found := NAME.search(str(value))):
-            rule = f"${{{found[1]}}} is not read from the environment here, only in {', '.join(_FROM_ENVIRONMENT)}"
-            raise UsageError(suite.document.problem(("target", field), rule))
     try:
         targets = _BUILDERS[type(spec)](spec, context)
     except UsageError as error:
@@ -144,11 +140,6 @@ def _letta_code(spec: LettaCodeTargetSpec, context: _Context) -> list[Target]:
 def _access(spec: LettaTargetSpec | LettaCodeTargetSpec) -> LettaAccess:
     key = None if spec.api_key is None else from_environment(spec.api_key.get_secret_value(), "api_key")
     return LettaAccess.find(from_environment(spec.base_url, "base_url"), key, spec.project_id)
-
-
-_FROM_ENVIRONMENT = ("url", "base_url", "headers", "body", "settings", "api_key")
-_AS_THEY_ARE = ("system_prompt", "tools", "flags")
-"""Texts in which `${…}` is left as it is."""
 
 
 _Build = Callable[[Any, _Context], list[Target]]
