@@ -49,9 +49,7 @@ def test_variables_stand_in_any_value_and_become_what_the_key_takes(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("environment")
-def test_what_is_stored_has_the_variables_and_not_their_values(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_stored_has_the_variables_and_not_their_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suite = written(tmp_path)
     stored = dump_spec(suite)
     assert stored["name"] == "on ${STAGE:-staging}"
