@@ -134,8 +134,7 @@ class ExperimentRun(Execution):
             return self._reuse.conversation(task.key)
         if task.driver is None:
             return None
-        found = self._reuse.conversation(task.key, task.sample.row_text())
-        return None if found is None else found.model_copy(update={"position": task.position})
+        return self._reuse.unchanged(task.key, task.sample.row_text(), task.position)
 
     def _drivers(self, experiment: Experiment) -> Drivers:
         """Return the driver for each target."""

@@ -46,7 +46,8 @@ class RunResult:
     def __str__(self) -> str:
         means = ", ".join(f"{g.name} {g.mean:.3f}" for g in self.summary.graders if g.mean is not None)
         verdict = self.grading.verdict or "no gate"
-        return f"{self.run.id}: {verdict}; {self.summary.attempts} conversations; {means or 'nothing scored'}"
+        held = f"{self.summary.attempts} conversation{'s' * (self.summary.attempts != 1)}"
+        return f"{self.run.id}: {verdict}; {held}; {means or 'nothing scored'}"
 
     def _repr_html_(self) -> str:
         """Return the HTML for a notebook; reports are in a higher layer, so their code is loaded only when needed."""
