@@ -5,12 +5,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from vivavoce.records.origin import is_from_python, lacks_key
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.text import count
-from vivavoce.run.experiment import GIVEN_IN_PYTHON
 from vivavoce.run.summary import Summary
 from vivavoce.store.store import Store
-from vivavoce.suites.stored import lacks_key
 
 
 def continuing(run: Run, options: Sequence[str] = ()) -> str:
@@ -25,7 +24,7 @@ def errors_again(store: Store, grading: Grading, summary: Summary, options: Sequ
     """
     run = store.run(grading.run_id)
     broken = max(summary.error_attempts, summary.failed_attempts)
-    if not broken or run.options.get("dataset") == GIVEN_IN_PYTHON or lacks_key(run):
+    if not broken or is_from_python(run) or lacks_key(run):
         return None
     first = store.gradings(run.id)[0].id == grading.id
     words = ["viva", "run", "--resume", run.id, "--errors"] if first else ["viva", "grade", run.id]

@@ -9,8 +9,8 @@ from typing import Any
 
 from vivavoce.errors import UsageError
 from vivavoce.records.events import Listener
+from vivavoce.records.origin import is_from_python, lacks_key
 from vivavoce.records.run import Run
-from vivavoce.run.experiment import GIVEN_IN_PYTHON
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.selection import Selection, exactly
@@ -20,7 +20,7 @@ from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.opening import options_of
 from vivavoce.suites.plan import plan_of
-from vivavoce.suites.stored import dump_spec, lacks_key, stored_suite
+from vivavoce.suites.stored import dump_spec, stored_suite
 
 
 def failed_again(
@@ -59,7 +59,7 @@ def suite_of(run: Run) -> Suite:
     Raises:
         UsageError: the run was started in Python, or its target contained a key.
     """
-    if run.options["dataset"] == GIVEN_IN_PYTHON:
+    if is_from_python(run):
         raise UsageError(f"run {run.id} was started in Python, where its conversations are; start it again there")
     if lacks_key(run):
         raise UsageError(f"the target of {run.id} contained a key, which is not stored; name the suite, too")

@@ -9,8 +9,8 @@ from typing import Any
 from vivavoce.errors import UsageError
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.events import Listener
+from vivavoce.records.origin import is_from_python, lacks_key
 from vivavoce.records.run import Run
-from vivavoce.run.experiment import GIVEN_IN_PYTHON
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
@@ -18,7 +18,7 @@ from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.stored import lacks_key, stored_suite
+from vivavoce.suites.stored import stored_suite
 from vivavoce.suites.target_names import read_target
 from vivavoce.targets.function import FunctionTarget
 
@@ -72,7 +72,7 @@ def reopen_run(
         raise UsageError(
             f"run {run.id} is finished; there is nothing to resume. {retry}See it with: viva show {run.id}"
         )
-    if run.options["dataset"] == GIVEN_IN_PYTHON:
+    if is_from_python(run):
         raise UsageError(f"run {run.id} was started in Python; continue it there: evaluate(…, resume='{run.id}')")
     if lacks_key(run):
         raise UsageError(

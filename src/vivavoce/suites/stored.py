@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from vivavoce.records.redaction import MARK, without_keys
+from vivavoce.records.origin import REQUEST
+from vivavoce.records.redaction import without_keys
 from vivavoce.records.run import Run
 from vivavoce.suites.document import Described
 from vivavoce.suites.load import Suite
 from vivavoce.suites.spec import SuiteSpec
 from vivavoce.suites.variables import as_written, filled
-
-REQUEST = ("url", "headers", "body")
-"""The parts of a target that form a request, where a user may have written a key."""
 
 
 def dump_spec(suite: Suite) -> dict[str, Any]:
@@ -25,12 +22,6 @@ def dump_spec(suite: Suite) -> dict[str, Any]:
     target: dict[str, Any] = data.get("target", {})
     target |= {part: json.loads(without_keys(json.dumps(target[part]))) for part in REQUEST if part in target}
     return data
-
-
-def lacks_key(run: Run) -> bool:
-    """Return whether the target of a run contained a key, which was not stored."""
-    target: Mapping[str, Any] = run.spec.get("target") or {}
-    return any(MARK in str(target.get(part)) for part in REQUEST)
 
 
 def stored_suite(run: Run) -> Suite:
