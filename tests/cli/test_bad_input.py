@@ -172,7 +172,7 @@ def test_a_folder_in_place_of_a_file(viva: Viva, tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").mkdir()
     refused(viva, tmp_path, "d.jsonl")
     done = viva("run", ".")
-    assert (done.returncode, done.stderr) == (2, ". is a folder; name the file in it\n")
+    assert (done.returncode, done.stderr) == (2, ". is a folder; name the file in it, or several: *.yaml\n")
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,17 @@ def test_a_folder_in_place_of_a_file(viva: Viva, tmp_path: Path) -> None:
         (["run", "bot.py"], "bot.py: is a Python file, not a suite"),
         (["validate", "d.jsonl"], "d.jsonl: is a dataset, not a suite"),
         (["run", "suite.yaml", "--sample", "b"], "has no sample 'b'"),
+        (["run", "suite.yaml", "--sample", "z*"], "has no sample 'z*'"),
+        (["run", "suite.yaml", "--tag", "slow"], "has no samples with the tags slow; no row has tags"),
         (["run", "suite.yaml", "--trials", "0"], "--trials"),
+        (["run", "suite.yaml", "--watch", "--failed"], "--failed and --watch do not go together"),
+        (["run", "suite.yaml", "--failed"], "no run 'latest' in suite"),
+        (["run", "--failed"], "no run 'latest': there are no runs yet"),
+        (["run", "--resume"], "no run 'latest': there are no runs yet"),
+        (["run", "suite.yaml", "suite.yaml", "--resume"], "--resume continues one run; name one suite"),
+        (["run", "suite.yaml", "suite.yaml", "-o", "here"], "--output is a folder for one suite"),
+        (["run", "suite.yaml", "--env-file", "absent.env"], "--env-file: absent.env cannot be read"),
+        (["run", "suite.yaml", "--env-file", "suite.yaml"], "suite.yaml:1 is not NAME=value"),
         (["rnu", "suite.yaml"], "no command 'rnu'; did you mean 'run'?"),
         (["show"], "nothing has been run here yet"),
         (["export", "-f", "xml"], "nothing has been run here yet"),

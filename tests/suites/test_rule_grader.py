@@ -41,9 +41,9 @@ def mistakes(folder: Path, rule: str, tools: str = TOOLS) -> list[str]:
 
 def test_a_rule_is_written_into_a_suite_and_stored_with_its_run(tmp_path: Path) -> None:
     assert mistakes(tmp_path, RULE) == []
-    spec = load_suite(tmp_path / "suite.yaml").spec
-    stored = SuiteSpec.model_validate(dump_spec(spec))
-    assert stored == spec
+    suite = load_suite(tmp_path / "suite.yaml")
+    stored = SuiteSpec.model_validate(dump_spec(suite))
+    assert stored == suite.spec
     rule = stored.graders["careful"]
     assert isinstance(rule, RuleGraderSpec)
     assert (rule.metric("careful").name, rule.display_name) == ("careful", "careful refunds")

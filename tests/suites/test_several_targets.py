@@ -192,7 +192,7 @@ def _of(outcome: Any, target: str) -> bool:
 def test_the_list_is_stored_without_keys_and_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LETTA_API_KEY", "k")
     found = suite(LOUD, "{kind: letta, agent_id: a, api_key: s3cret-key, name: mine}")
-    kept = dump_spec(found.spec)
+    kept = dump_spec(found)
     assert "target" not in kept
     assert kept["targets"][1] == {
         "timeout": 300.0,
@@ -207,7 +207,7 @@ def test_the_list_is_stored_without_keys_and_read_back(monkeypatch: pytest.Monke
 
 def test_a_suite_with_one_target_is_stored_as_before() -> None:
     Path("suite.yaml").write_text(written(LOUD).read_text().replace("targets:\n  - ", "target: "))
-    kept = dump_spec(load_suite(Path("suite.yaml")).spec)
+    kept = dump_spec(load_suite(Path("suite.yaml")))
     assert "targets" not in kept
     assert kept["target"] == {"timeout": 300.0, "max_retries": 2, "kind": "function", "function": "bot.py:loud"}
 
@@ -278,3 +278,19 @@ def test_a_set_up_meets_each_model_by_its_handle_whatever_the_target_is_called()
         model = f"{{kind: openai, base_url: '{server.base_url}', model_handles: [one, two], name: warm}}"
         run_suite(written(LOUD, model, more=more))
     assert Path("seen").read_text() == "bot.loud one two "
+
+
+def test_variables_in_a_list_of_targets_are_stored_as_they_are_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOST", "http://127.0.0.1:9/v1")
+    monkeypatch.setenv("TOKEN", "a-key-of-ours")
+    monkeypatch.setenv("SECONDS", "7")
+    remote = "{kind: http, name: far, url: '${HOST}', headers: {Authorization: 'Bearer ${TOKEN}'}, timeout: '${SECONDS}'}"
+    found = suite(LOUD, remote)
+    assert [one.timeout for one in target_limits(found, 4)] == [300.0, None]
+    assert found.spec.all_targets[("targets", 1)].timeout == 7
+    kept = dump_spec(found)["targets"][1]
+    assert (kept["url"], kept["headers"], kept["timeout"]) == (
+        "${HOST}",
+        {"Authorization": "Bearer ${TOKEN}"},
+        "${SECONDS}",
+    )

@@ -48,7 +48,7 @@ def command(
 
 
 def _scores(store: Store, run: str, grading: str | None) -> Grading:
-    found = store.grading(store.run(run).id, grading)
+    found = store.grading(store.run(run, whole=True).id, grading)
     if found.finished_at is None:
         raise UsageError(f"the scores {found.id} are not complete; continue with: viva run --resume {found.run_id}")
     return found

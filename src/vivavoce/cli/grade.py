@@ -10,6 +10,7 @@ import typer
 from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption
 from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
 from vivavoce.cli.progress import RunProgress, execute
+from vivavoce.report.again import errors_again
 from vivavoce.report.terminal import run_report
 from vivavoce.report.worst import worst
 from vivavoce.run.options import RunOptions
@@ -48,4 +49,7 @@ def command(
         else:
             place = ["--store", store] if store else []
             out().print(run_report(result.summary, worst(opened, result.grading), result.run.id, options=place))
+            named = ["--suite", str(suite)] if suite else []
+            if again := errors_again(opened, result.grading, result.summary, [*named, *place]):
+                out().print(again)
     raise typer.Exit(result.exit_code)

@@ -11,7 +11,7 @@ from vivavoce.cli.forecast import forecast_line
 from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption
 from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
 from vivavoce.cli.progress import RunProgress, execute
-from vivavoce.cli.run import report_run
+from vivavoce.cli.runner import report_run
 from vivavoce.errors import UsageError
 from vivavoce.metrics.config import Scope
 from vivavoce.models.batch import import_responses as read_responses

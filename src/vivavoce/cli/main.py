@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Iterator
 from io import TextIOWrapper
+from itertools import pairwise
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
+from vivavoce.cli.options import RUN
 from vivavoce.errors import UsageError, VivavoceError, did_you_mean
 from vivavoce.plugins import lazy
 
@@ -59,15 +62,31 @@ class LazyGroup(TyperGroup):
 
 
 class OnceCommand(TyperCommand):
-    """A command that refuses an option given twice, unless it takes several values."""
+    """A command that refuses an option given twice, unless it takes several values.
+
+    An option for a run may stand alone, and then means the latest.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options; an option given twice is refused, because its first value would be lost."""
+        args = list(_with_latest(args, {name for one in self.params if _may_stand_alone(one) for name in one.opts}))
         *_, order = self.make_parser(ctx).parse_args(list(args))
         seen = [one.opts[-1] for one in order if isinstance(one, TyperOption) and _takes_one(one)]
         if twice := [name for name in dict.fromkeys(seen) if seen.count(name) > 1]:
             ctx.fail(f"{twice[0]} is given twice, but takes one value")
         return super().parse_args(ctx, args)
+
+
+def _may_stand_alone(option: Any) -> bool:
+    return option.metavar == RUN
+
+
+def _with_latest(args: list[str], alone: set[str]) -> Iterator[str]:
+    """Yield arguments with `latest` after an option that stands alone: at the end, before another one or a suite."""
+    for here, following in pairwise([*args, "-"]):
+        yield here
+        if here in alone and (following.startswith("-") or following.endswith((".yaml", ".yml"))):
+            yield "latest"
 
 
 def _takes_one(option: TyperOption) -> bool:

@@ -114,7 +114,7 @@ def existing(path: Path) -> Path:
         UsageError: the file does not exist, or is a folder.
     """
     if path.is_dir():
-        raise UsageError(f"{path} is a folder; name the file in it")
+        raise UsageError(f"{path} is a folder; name the file in it, or several: {path / '*.yaml'}")
     if not path.exists():
         raise UsageError(f"{path}: there is no such file")
     return path

@@ -21,6 +21,8 @@ from vivavoce.run.result import RunResult
 EVERY = 5.0
 """Seconds between two lines if there is no terminal."""
 
+_STOPPING = (signal.SIGINT, signal.SIGTERM)
+
 
 class RunProgress:
     """Listens to a run and shows how far it is: conversations, turns, errors, and the mean so far.
@@ -108,13 +110,19 @@ async def interruptible(work: Execution, progress: RunProgress) -> RunResult:
         progress.interrupted(work.stop())
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _STOPPING:
         with suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C ends the program there
             loop.add_signal_handler(number, stop)
     return await work.execute()
 
 
 def execute(work: Execution, progress: RunProgress) -> RunResult:
-    """Do work and wait for it, showing its progress."""
-    with progress:
-        return run_loop(interruptible(work, progress))
+    """Do work and wait for it, showing its progress; afterwards signals do again what they did before."""
+    handlers = {number: signal.getsignal(number) for number in _STOPPING}
+    try:
+        with progress:
+            return run_loop(interruptible(work, progress))
+    finally:
+        for number, handler in handlers.items():
+            if handler is not None:
+                signal.signal(number, handler)

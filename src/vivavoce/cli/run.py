@@ -2,69 +2,65 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from vivavoce.cli.env_file import load_env_file
 from vivavoce.cli.forecast import forecast_line
 from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption, TableOption, TargetOption
-from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
-from vivavoce.cli.progress import RunProgress, execute
+from vivavoce.cli.output import StoreOption, out, store_of
+from vivavoce.cli.run_options import (
+    CallsOption,
+    DryRunOption,
+    EnvFileOption,
+    FailedOption,
+    OutputOption,
+    ResumeOption,
+    SampleOption,
+    SuitesArgument,
+    TrialsOption,
+    WatchOption,
+)
+from vivavoce.cli.runner import Runner, loaded
+from vivavoce.cli.watch import watch_suites
 from vivavoce.errors import UsageError
-from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.letta_layout import write_letta_layout
-from vivavoce.report.matrix_table import sample_table
-from vivavoce.report.target_usage import used_by_targets
-from vivavoce.report.terminal import run_report
-from vivavoce.report.text import count, one_line
-from vivavoce.report.worst import worst
 from vivavoce.run.options import RunOptions
-from vivavoce.run.result import RunResult
+from vivavoce.store.runs.naming import is_latest
 from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite
-from vivavoce.suites.experiment import suite_run
-from vivavoce.suites.load import Suite, load_suite
-from vivavoce.suites.opening import reopen_run
-from vivavoce.suites.output import check_output, output_of
-from vivavoce.suites.stored import stored_suite
-from vivavoce.suites.target_names import read_targets
 
 
 def command(
-    suite: Annotated[Path | None, typer.Argument(help="The suite: a YAML file.", show_default=False)] = None,
+    suites: SuitesArgument = None,
     *,
     target: TargetOption = None,
-    trials: Annotated[
-        int | None, typer.Option(min=1, help="How often to run each sample; gives pass@k and pass^k.")
-    ] = None,
+    trials: TrialsOption = None,
     max_samples: Annotated[int | None, typer.Option(min=1, help="Only the first N samples.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only samples with this tag; repeat for more.")] = None,
-    sample: Annotated[list[str] | None, typer.Option(help="Only the sample with this id; repeat for more.")] = None,
+    sample: SampleOption = None,
     max_concurrent: Annotated[int | None, typer.Option(min=1, help="How many conversations at a time.")] = None,
-    max_calls: Annotated[
-        int | None, typer.Option(min=0, help="Maximum number of calls to the target and the judges together.")
-    ] = None,
+    max_calls: CallsOption = None,
     max_cost: CostOption = None,
     max_errors: MaxErrorsOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything and count the calls; make none.")
-    ] = False,
-    resume: Annotated[str | None, typer.Option(help="Continue this run: do only what is not done yet.")] = None,
+    dry_run: DryRunOption = False,
+    failed: FailedOption = None,
+    watch: WatchOption = False,
+    resume: ResumeOption = None,
     errors: Annotated[bool, typer.Option("--errors", help="With --resume: retry what had an error.")] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Also write files in the layout of letta-evals to this folder."),
-    ] = None,
+    output: OutputOption = None,
     table: TableOption = False,
+    env_file: EnvFileOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, no progress.")] = False,
     store: StoreOption = None,
 ) -> None:
     """Run a suite: hold its conversations, grade them, and decide with its gate whether the run passes.
+
+    Several suites are run one after the other; the exit code is that of the worst: 2, then 1, then 3.
 
     The results are stored in .vivavoce/vivavoce.db; `viva show` shows them. Press Ctrl-C once to finish the
     conversations in progress and stop, twice to stop at once; finished conversations are never lost, and --resume
@@ -83,39 +79,56 @@ def command(
         cache=not no_cache,
         replay=replay,
     )
+    paths = suites or []
     limits = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors)
-    _check_choice(suite, resume, errors=errors, fresh=options != limits or target is not None or dry_run)
-    if dry_run and suite is not None:
-        out().print(forecast_line(check_suite(_loaded(suite, target), options, keys_needed=True)))
+    _check_named(paths, resume, failed)
+    _check_one_way({"--resume": resume, "--failed": failed, "--watch": watch, "--dry-run": dry_run})
+    _check_resume(resume, errors=errors, fresh=options != limits or target is not None)
+    _check_output(paths, output)
+    if env_file is not None:
+        load_env_file(env_file)
+    if dry_run:
+        for path in paths:
+            out().print(forecast_line(check_suite(loaded(path, target), options, keys_needed=True)))
         return
+    place = ["--store", store] if store else []
+    environment = ["--env-file", str(env_file)] if env_file else []
     with Store.open(store_of(store)) as opened:
-        progress = RunProgress(notes(), quiet)
+        runner = Runner(opened, options, target, output, quiet, table, place, environment)
         if resume is not None:
-            run = reopen_run(resume, limits, store=opened, listeners=[progress], errors=errors)
-            loaded = stored_suite(opened.run(resume))
+            code = runner.resumed(resume, paths[0] if paths else None, errors=errors).code
         else:
-            assert suite is not None
-            loaded = _loaded(suite, target)
-            run = suite_run(loaded, options, store=opened, listeners=[progress])
-        check_output(loaded, output)
-        result = execute(run, progress)
-        place = ["--store", store] if store else []
-        report_run(opened, result, output or output_of(loaded), place, table=table)
-    raise typer.Exit(result.exit_code)
+            code = watch_suites(runner, paths) if watch else _run(runner, paths, failed)
+    raise typer.Exit(code)
 
 
-def _loaded(suite: Path, targets: Sequence[str] | None) -> Suite:
-    """Return a suite, with other targets if some are named."""
-    path = existing(suite)
-    return load_suite(path, read_targets(targets or ()))
+def _run(runner: Runner, paths: Sequence[Path], failed: str | None) -> int:
+    """Run the suites, or what failed in a run of each, and return the exit code."""
+    if len(paths) > 1:
+        return runner.every(paths, runner.suite if failed is None else lambda path: runner.failed(failed, path))
+    if failed is not None:
+        return runner.failed(failed, paths[0] if paths else None).code
+    return runner.suite(paths[0]).code
 
 
-def _check_choice(suite: Path | None, resume: str | None, *, errors: bool, fresh: bool) -> None:
-    """Refuse options that do not go together; `fresh` is whether any of them is only for a new run."""
-    if suite is not None and resume is not None:
-        raise UsageError("name a suite to run or a run to resume, not both")
-    if suite is None and resume is None:
+def _check_named(paths: Sequence[Path], resume: str | None, failed: str | None) -> None:
+    """Refuse a command line that names nothing to run, or more than it can."""
+    if not paths and resume is None and failed is None:
         raise UsageError("name a suite to run, or a run to resume: viva run suite.yaml, viva run --resume RUN")
+    if paths and resume is not None and not is_latest(resume):
+        raise UsageError("name a suite to run or a run to resume, not both")
+    if len(paths) > 1 and resume is not None:
+        raise UsageError("--resume continues one run; name one suite")
+
+
+def _check_one_way(chosen: Mapping[str, object]) -> None:
+    """Refuse two ways of running at once."""
+    if len(several := [name for name, value in chosen.items() if value]) > 1:
+        raise UsageError(f"{several[0]} and {several[1]} do not go together; use one of them")
+
+
+def _check_resume(resume: str | None, *, errors: bool, fresh: bool) -> None:
+    """Refuse options that do not go with a resumed run; `fresh` is whether any of them is only for a new run."""
     if errors and resume is None:
         raise UsageError("--errors needs --resume RUN: it retries what ended with an error")
     if resume is not None and fresh:
@@ -125,29 +138,7 @@ def _check_choice(suite: Path | None, resume: str | None, *, errors: bool, fresh
         )
 
 
-def _skipped(store: Store, result: RunResult) -> Iterator[str]:
-    """Yield for each grader that applies to no conversation at all why it does not apply."""
-    silent = [one for one in result.summary.graders if one.skipped and not one.scored and not one.errors]
-    grades = next(store.outcomes(result.grading.id)).scores if silent else {}
-    for one in silent:
-        if (grade := grades.get(one.name)) is not None:
-            yield one_line(f"{one.name} skipped {count(one.skipped, 'conversation')}: {grade.reason}", 300)
-
-
-def report_run(
-    store: Store, result: RunResult, output: Path | None, options: list[str], *, table: bool = False
-) -> None:
-    """Print the result of a run, with a table of all its samples if one is asked for, and write the requested files."""
-    console, graded = out(), GradedRun(store, result.run, result.grading)
-    for note in result.notes:
-        notes().print(note, style="dim")
-    if table:
-        console.print(sample_table(graded, options))
-    found = worst(store, result.grading)
-    console.print(run_report(result.summary, found, result.run.id, options, used=used_by_targets(graded)))
-    for line in _skipped(store, result):
-        console.print(line)
-    if output is not None:
-        write_letta_layout(store, result.run, result.grading, output)
-    if result.stopped_by is not None:
-        console.print(f"continue with: {shlex.join(['viva', 'run', '--resume', result.run.id, *options])}")
+def _check_output(paths: Sequence[Path], output: Path | None) -> None:
+    """Refuse one folder for the files of several suites."""
+    if output is not None and len(paths) > 1:
+        raise UsageError("--output is a folder for one suite; write output: in each of several suites")

@@ -56,10 +56,11 @@ def _data(run: Run, grading: Grading | None) -> dict[str, object]:
 
 
 def _cells(run: Run, grading: Grading | None) -> list[str]:
+    status = run.status if run.partial_of is None else f"{run.status}, partial"
     started = datetime.fromtimestamp(run.started_at).strftime("%Y-%m-%d %H:%M")
     if grading is None or grading.summary is None:
-        return [run.id, started, run.status, "–", "", ""]
+        return [run.id, started, status, "–", "", ""]
     summary = Summary.model_validate(grading.summary)
     head = headline(summary, grading)
     headline_mean = f"{safe(head.name)} {number(head.mean)}" if head else ""
-    return [run.id, started, run.status, grading.verdict or "no gate", str(summary.attempts), headline_mean]
+    return [run.id, started, status, grading.verdict or "no gate", str(summary.attempts), headline_mean]

@@ -11,7 +11,8 @@ from vivavoce.cli.options import TableOption
 from vivavoce.cli.output import StoreOption, out, print_json, store_of
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.records.run import Grading, Outcome, Run
-from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.again import continuing, errors_again
+from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.json_file import sample_data
 from vivavoce.report.matrix_table import sample_table
 from vivavoce.report.strict_json import strict_json
@@ -45,17 +46,17 @@ def command(
         found = opened.run(run)
         scores = opened.grading(found.id, grading)
         if sample is None:
-            values = {"--grading": grading and scores.id, "--store": store}
-            options = [word for option, value in values.items() if value for word in (option, value)]
+            place = ["--store", store] if store else []
+            chosen = ["--grading", scores.id] if grading else []
             graded = GradedRun(opened, found, scores)
             if table:
-                out().print(sample_table(graded, options))
-            _show_run(graded, as_json, options)
+                out().print(sample_table(graded, [*chosen, *place]))
+            _show_run(graded, as_json, chosen, place)
         else:
             _show_sample(opened, found, scores, sample, as_json)
 
 
-def _show_run(graded: GradedRun, as_json: bool, options: list[str]) -> None:
+def _show_run(graded: GradedRun, as_json: bool, chosen: list[str], place: list[str]) -> None:
     store, run, grading = graded.store, graded.run, graded.grading
     if as_json:
         both = {"run": run.model_dump(mode="json"), "grading": grading.model_dump(mode="json")}
@@ -66,10 +67,15 @@ def _show_run(graded: GradedRun, as_json: bool, options: list[str]) -> None:
     sets = len(store.gradings(run.id))
     more = f" · {grading.id}, one of {sets} sets of scores" if sets > 1 else ""
     console.print(f"{run.id} · {run.status} · {count(summary.attempts, 'conversation')}{more}", style="bold")
-    bad, used = worst(store, grading), used_by_targets(graded)
+    if note := partial_note(run):
+        console.print(note)
+    options, used = [*chosen, *place], used_by_targets(graded)
+    bad = worst(store, grading)
     console.print(run_report(summary, bad, run.id, options, passed_added=grading.passed_added, used=used))
     if run.status != "finished":
-        console.print(f"continue with: viva run --resume {run.id}")
+        console.print(continuing(run, place))
+    if again := errors_again(store, grading, summary, place):
+        console.print(again)
 
 
 def _show_sample(store: Store, run: Run, grading: Grading, name: str, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption
 from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
 from vivavoce.cli.progress import RunProgress, interruptible
-from vivavoce.cli.run import report_run
+from vivavoce.cli.runner import report_run
 from vivavoce.errors import UsageError
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.penelope.result import read_test

@@ -48,9 +48,9 @@ class MetricScore:
     def __post_init__(self) -> None:
         config = self.metric.config
         if config.score_type == "numeric" and config.maximum is None and config.threshold is None:
-            raise UsageError(
-                f"{self.metric.name} has no highest score and needs a threshold, which decides what passes"
-            )
+            name = self.metric.name
+            rule = f"{name} has no highest score and needs a threshold, which decides what passes"
+            raise UsageError(f"{rule}: {{metric: {name}, threshold: …}}")
 
     def unmet(self, sample: Sample) -> str | None:
         """Return what the metric needs that the sample does not have."""

@@ -38,7 +38,12 @@ _AROUND = " \t\r\n\"'"
 """What may stand around a key in a variable; files of variables leave quotes as they are."""
 _LOGIN = re.compile(r"://([^/@:?#]*)(?::(.+))?@")
 """The user and the password of an address."""
-_NAMED_IN_SUITE = re.compile(r'"api_key_env":\s*"(\w+)"|\$\{(\w+)\}')
+_NAMED_IN_SUITE = re.compile(r'"api_key_env":\s*"(\w+)"|(?<!\$)\$\{(\w+)(?::-[^{}]*)?\}')
+_NO_KEY_IN_SUITE = re.compile(
+    r'"(?:(?:policy_|prompt_)?path|function|metric|extractor|model|judge)":\s*"(?:[^"\\]|\\.)*"'
+    r'|"model_handles":\s*\[[^\]]*\]'
+)
+"""Names of files, functions and models in a suite: a variable in them holds no key, unless its name says so."""
 
 _SHAPES = re.compile(
     r"""
@@ -103,7 +108,7 @@ def keys_of_environment(suite: str = "", environment: Mapping[str, str] | None =
     `suite` is the JSON of a suite, where it says which variables hold the keys that it uses.
     """
     given = os.environ if environment is None else environment
-    named = {name for found in _NAMED_IN_SUITE.findall(suite) for name in found}
+    named = {name for found in _NAMED_IN_SUITE.findall(_NO_KEY_IN_SUITE.sub("", suite)) for name in found}
     variables = [value.strip(_AROUND) for name, value in given.items() if name in named or _NAMES.search(name.upper())]
     return _known((*variables, *_logins(given)))
 

@@ -23,7 +23,11 @@ class AttemptKey(NamedTuple):
 
 
 class Run(BaseModel):
-    """One execution of one suite; `spec` is the suite as data, without secrets. Times are seconds since the epoch."""
+    """One execution of one suite; `spec` is the suite as data, without secrets. Times are seconds since the epoch.
+
+    `partial_of` is the run that this one repeats only in part, None for a whole run: no comparison takes a partial run
+    for the latest, and no trend has it.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -37,6 +41,7 @@ class Run(BaseModel):
     started_at: float
     finished_at: float | None = None
     version: str = ""
+    partial_of: str | None = None
 
 
 class Grading(BaseModel):

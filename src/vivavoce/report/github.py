@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from vivavoce.report.best_target import sentences, target_names
-from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.reasons import explained
 from vivavoce.report.terminal import label
 from vivavoce.report.text import one_line
@@ -31,6 +31,8 @@ def _lines(graded: GradedRun) -> Iterator[str]:
     summary = graded.summary()
     verdict = summary.verdict or "no gate"
     yield _command(_LEVELS[summary.verdict], f"{graded.run.suite}: {verdict}", "; ".join(explained(summary)) or verdict)
+    if note := partial_note(graded.run):
+        yield _command("notice", graded.run.suite, note)
     for sentence in sentences(summary):
         yield _command("notice", graded.run.suite, sentence)
     several = len(target_names(summary)) > 1

@@ -14,6 +14,13 @@ from vivavoce.run.summary import Summary, summarise, tally
 from vivavoce.store.store import Store
 
 
+def partial_note(run: Run) -> str | None:
+    """Return what is said of a run that repeats another one only in part, None of a whole run."""
+    if run.partial_of is None:
+        return None
+    return f"partial: it repeats a part of {run.partial_of}, and is no baseline and no point of a trend"
+
+
 @dataclass(frozen=True, slots=True)
 class GradedRun:
     """A run and a grading of it, with their store."""

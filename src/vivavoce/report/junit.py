@@ -19,7 +19,7 @@ from xml.sax.saxutils import quoteattr
 
 from vivavoce.records.counting import conversation_label, to_number
 from vivavoce.records.failure import shorten
-from vivavoce.records.run import Attempt, Outcome
+from vivavoce.records.run import Attempt, Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.reasons import explained
@@ -56,7 +56,7 @@ def write_junit(graded: GradedRun, out: TextIO) -> None:
         out.write('<?xml version="1.0" encoding="utf-8"?>\n')
         out.write(f"<testsuites name={_attribute(name)} {_counted(total)}>\n")
         for suite in written:
-            suite.copy_to(out, datetime.fromtimestamp(graded.run.started_at, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
+            suite.copy_to(out, graded.run)
         out.write("</testsuites>\n")
 
 
@@ -93,10 +93,13 @@ class _Suite:
         self.counts.update(child.tag for child in case if child.tag != "properties")
         self.cases.write(tostring(case, encoding="unicode") + "\n")
 
-    def copy_to(self, out: TextIO, timestamp: str) -> None:
+    def copy_to(self, out: TextIO, run: Run) -> None:
         """Write the test suite."""
+        timestamp = datetime.fromtimestamp(run.started_at, UTC).strftime("%Y-%m-%dT%H:%M:%S")
         out.write(f'<testsuite name={_attribute(self.name)} timestamp="{timestamp}" {_counted(self.counts)}')
         out.write(f' time="{self.seconds:.3f}">\n')
+        if run.partial_of is not None:
+            out.write(f'<properties><property name="partial_of" value={_attribute(run.partial_of)}/></properties>\n')
         self.cases.seek(0)
         shutil.copyfileobj(self.cases, out)
         out.write("</testsuite>\n")

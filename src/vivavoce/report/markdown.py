@@ -14,7 +14,7 @@ from typing import TextIO
 from vivavoce.records.counting import conversation_label
 from vivavoce.records.spending import by_role
 from vivavoce.report.best_target import sentences, target_names
-from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
 from vivavoce.report.reasons import explained
 from vivavoce.report.text import count, inert, one_line
@@ -51,6 +51,8 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
     broken = f", {summary.failed_attempts} of them with an error" if summary.failed_attempts else ""
     held = f"{count(summary.attempts, 'conversation')}{broken}"
     yield f"- {held} · run {code(graded.run.id)}, grading {code(graded.grading.id)}"
+    if note := partial_note(graded.run):
+        yield f"- {note}"
     if used := by_role(graded.spent()):
         yield f"- {used}"
     yield ""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pydantic import TypeAdapter
 
 from vivavoce.models.prices import Price, price_of
+from vivavoce.records.origin import described_targets
 from vivavoce.records.run import Run
 from vivavoce.records.usage import Usage
 from vivavoce.report.best_target import target_names
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.suites.target_names import described_targets
 from vivavoce.suites.target_spec import AnyTargetSpec, OpenAITargetSpec, TargetSpec
 
 _OPENAI = "https://api.openai.com/"

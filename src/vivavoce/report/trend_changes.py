@@ -11,10 +11,11 @@ from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict
 
+from vivavoce.records.origin import described_targets
 from vivavoce.records.run import Grading
 from vivavoce.report.text import one_line
 from vivavoce.store.browse.series import Graded
-from vivavoce.suites.target_names import described_targets, target_names
+from vivavoce.suites.target_names import target_names
 
 Kind = Literal["metric", "target", "tester", "dataset", "version"]
 

@@ -15,16 +15,13 @@ from vivavoce.run.tester import Tester
 from vivavoce.samples.sample import Sample
 from vivavoce.targets.target import Target
 
-GIVEN_IN_PYTHON = "given in Python"
-"""The dataset of a run over conversations that are not in a file, or in a file that only the caller can find."""
-
 
 @dataclass(frozen=True, slots=True)
 class Samples:
     """Where the samples come from: `read` yields them one at a time, the same ones each time that a run resumes.
 
     `count` is their number, None if it is not known before the end. `dataset` is a hash that identifies them, or
-    `GIVEN_IN_PYTHON`; `place` is where they are, in words. Regrading needs neither.
+    `records.origin.GIVEN_IN_PYTHON`; `place` is where they are, in words. Regrading needs neither.
     """
 
     read: Callable[[], Iterable[Sample] | AsyncIterable[Sample]]

@@ -23,6 +23,7 @@ from vivavoce.run.experiment import Experiment, Limits
 from vivavoce.run.heap import tuned_gc
 from vivavoce.run.plan import RECORDED, Drivers, tasks_of
 from vivavoce.run.result import RunResult
+from vivavoce.run.reuse import Reuse
 from vivavoce.run.workers import WorkerPool
 from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.targets.channel import TargetChannel, open_channel
@@ -34,13 +35,17 @@ class ExperimentRun(Execution):
     """One run of an experiment: hold the conversations, grade them, store and summarise the results.
 
     `resumed` is a run to continue. With `retries_errors`, attempts with an error are retried as well; a complete
-    conversation is only graded again. Replaced attempts stay in the store. `begun` is the record of the run as soon as
-    there is one.
+    conversation is only graded again. Replaced attempts stay in the store. `partial_of` is the run of which a new run
+    repeats only a part; with `reuses_unchanged` the conversations that have not changed since that run are graded
+    again, and not held. `begun` is the record of the run as soon as there is one.
     """
 
     resumed: Run | None = None
     retries_errors: bool = False
+    partial_of: Run | None = None
+    reuses_unchanged: bool = False
     begun: Run | None = field(default=None, init=False)
+    _reuse: Reuse | None = field(default=None, init=False)
 
     async def work(self, experiment: Experiment) -> RunResult:
         """Execute an experiment, which the caller closes.
@@ -57,6 +62,7 @@ class ExperimentRun(Execution):
 
     async def _run(self, experiment: Experiment, run_id: str) -> RunResult:
         scoring = experiment.scoring
+        self._reuse = self._reused(experiment)
         run, grading = self._records(experiment, run_id)
         self.begun = run
         cancelled = self.store.cancelled(run.id) if self.resumed else set[AttemptKey]()
@@ -94,7 +100,7 @@ class ExperimentRun(Execution):
             await self.tell(TurnEnded(task.key, turn))
 
         verdicts = 0 if self.options.replay else grades.verdicts(task.sample)
-        if self.retries_errors and (kept := self._kept(task.key)) is not None:
+        if (kept := self._kept(task)) is not None:
             kept_calls.enter_context(self.budget.set_aside(verdicts))
             return kept
         if task.driver is None:
@@ -107,11 +113,29 @@ class ExperimentRun(Execution):
             await self.tell(AttemptStarted(task.key))
             return await hold(task, on_turn)
 
-    def _kept(self, key: AttemptKey) -> Attempt | None:
-        """Return the conversation of an attempt if only a grader failed, so that it need not be held again."""
-        assert self.resumed is not None
-        stored = self.store.attempts(self.resumed.id, sample_id=key.sample_id)
-        return next((one for one in stored if one.key == key and one.failure is None), None)
+    @property
+    def _repeats_a_part(self) -> bool:
+        """Whether a new run is partial; one that reuses conversations is whole where all are held again."""
+        return self._reuse is not None or not self.reuses_unchanged
+
+    def _reused(self, experiment: Experiment) -> Reuse | None:
+        """Return the conversations that need not be held again, None if there are none."""
+        if self.resumed is not None:
+            return Reuse(self.store, self.resumed) if self.retries_errors else None
+        if self.partial_of is None or not self.reuses_unchanged:
+            return None
+        earlier = Reuse(self.store, self.partial_of)
+        return earlier if earlier.fits(experiment) else None
+
+    def _kept(self, task: Task) -> Attempt | None:
+        """Return the conversation of a task if it need not be held again: only a grader failed, or nothing changed."""
+        if self._reuse is None:
+            return None
+        if self.resumed is not None:
+            return self._reuse.conversation(task.key)
+        if task.driver is None:
+            return None
+        return self._reuse.unchanged(task.key, task.sample.row_text(), task.position)
 
     def _drivers(self, experiment: Experiment) -> Drivers:
         """Return the driver for each target."""
@@ -146,6 +170,7 @@ class ExperimentRun(Execution):
             },
             started_at=now,
             version=version("vivavoce"),
+            partial_of=self.partial_of.id if self.partial_of and self._repeats_a_part else None,
         )
         prints = experiment.scoring.fingerprints
         grading = Grading(id=f"{run.id}-g1", run_id=run.id, spec=description.spec, fingerprints=prints, created_at=now)

@@ -49,6 +49,9 @@ _TEXTS = frozenset(
 _TEXTS_OR_LISTS = frozenset(("input", "prompt", "user_input", "ground_truth", "reference"))
 _AS_THEY_ARE = _FIELDS - {"rubric"}
 """Fields that a row may hold under their own name and as they are."""
+OPTIONAL = "?"
+"""What ends a key of `fields` whose place a row may lack."""
+_NOTHING = object()
 _JSON = frozenset(_KNOWN) - _TEXTS - _TEXTS_OR_LISTS
 
 
@@ -69,7 +72,8 @@ def read_sample(
         line: where the row begins in the file, for errors.
         position: which row it is, from 0; the id of a row that has none.
         base: the folder that a `rubric_path` or `policy_path` is relative to.
-        fields: where the row keeps what a sample needs, as dotted paths: `{"id": "metadata.task_id"}`.
+        fields: where the row keeps what a sample needs, as dotted paths: `{"id": "metadata.task_id"}`. A name with a
+            question mark, `{"goal?": "metadata.wish"}`, is of rows that may lack it.
         file: the file, for errors.
         cells: the row comes from a table (CSV, Parquet), whose cells are text.
 
@@ -92,10 +96,13 @@ def check_fields(fields: Mapping[str, str]) -> None:
     Raises:
         UsageError: it names another.
     """
-    unknown = [name for name in fields if name not in Sample.model_fields]
+    names = Sample.model_fields
+    unknown = [name for name in fields if _field(name) not in names]
     if unknown:
-        names = Sample.model_fields
-        raise UsageError(*(f"fields.{name}: a sample has no such field{did_you_mean(name, names)}" for name in unknown))
+        known = (f"fields.{name}: a sample has no such field{did_you_mean(_field(name), names)}" for name in unknown)
+        raise UsageError(*known)
+    if twice := [name for name in fields if f"{name}{OPTIONAL}" in fields]:
+        raise UsageError(f"fields.{twice[0]}: is there twice, once as '{twice[0]}{OPTIONAL}'")
 
 
 def _with_whole_rules(sample: Sample) -> Sample:
@@ -120,7 +127,7 @@ def _values(
     if "role" in row and "content" in row and not fields:
         raise ValueError('a row is a whole conversation, {"messages": […]}, and this one is a single message')
     remaining = _from_cells(row, fields) if cells else dict(row)
-    values = {name: _at(remaining, path, name) for name, path in fields.items()}
+    values = _mapped(remaining, fields)
     metadata = _metadata(values.pop("metadata", None) or remaining.pop("metadata", None))
     for name in _FIELDS & remaining.keys() - values.keys():
         if name not in _NAMES and (value := remaining.pop(name)) is not None:
@@ -141,7 +148,7 @@ def _values(
 
 def _from_cells(row: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
     """Read the cells of a table, each as the field it is for; what is empty is not there."""
-    meant = {path: name for name, path in fields.items()}
+    meant = {path: _field(name) for name, path in fields.items()}
     filled = {key: value for key, value in row.items() if value is not None or key in meant}
     return {key: _cell(key, meant.get(key, key), value) for key, value in filled.items()}
 
@@ -157,8 +164,27 @@ def _cell(column: str, field: str, value: Any) -> Any:
         raise ValueError(f"column '{column}' holds JSON, and this cell is {error}") from error
 
 
-def _at(row: Mapping[str, Any], path: str, name: str) -> Any:
-    """Return what stands at a dotted path; a number steps into a list."""
+def _field(name: str) -> str:
+    """Return the field that a key of `fields` is for."""
+    return name.removesuffix(OPTIONAL)
+
+
+def _mapped(row: Mapping[str, Any], fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return what stands at the places of `fields`; an optional one of which the row has nothing is left out."""
+    values: dict[str, Any] = {}
+    for name, path in fields.items():
+        found = _at(row, path)
+        if name.endswith(OPTIONAL) and (found is None or found is _NOTHING):
+            continue
+        if found is _NOTHING:
+            rule = f"write {name}{OPTIONAL} where a row may lack it"
+            raise ValueError(f"this row has no '{path}', where fields.{name} says to look; {rule}")
+        values[_field(name)] = found
+    return values
+
+
+def _at(row: Mapping[str, Any], path: str) -> Any:
+    """Return what stands at a dotted path, `_NOTHING` where the row does not have it; a number steps into a list."""
     if path in row:
         return row[path]
     value: Any = row
@@ -168,7 +194,7 @@ def _at(row: Mapping[str, Any], path: str, name: str) -> Any:
         elif isinstance(value, list) and step.isdecimal() and int(step) < len(cast("list[Any]", value)):
             value = cast("list[Any]", value)[int(step)]
         else:
-            raise ValueError(f"this row has no '{path}', where fields.{name} says to look")
+            return _NOTHING
     return value
 
 

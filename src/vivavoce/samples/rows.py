@@ -29,8 +29,8 @@ class SampleCount:
     """Counts over a dataset: samples, their turns, samples with a truth per turn, recorded samples.
 
     `silent` counts the samples with neither input nor recording, `goals` those with a goal, `expecting` those with
-    assertions.
-    `shared_rubrics` counts the samples without a rubric of their own, `rubric_vars` are the variables all of them give.
+    assertions. `shared_rubrics` counts the samples without a rubric of their own, `rubric_vars` are the variables all
+    of them give. `tags` are the tags that any has.
     """
 
     samples: int
@@ -42,6 +42,7 @@ class SampleCount:
     silent: int = 0
     goals: int = 0
     expecting: int = 0
+    tags: frozenset[str] = frozenset()
 
 
 def read_samples(
@@ -92,6 +93,7 @@ def check_samples(
     hashes = array("Q")
     turns = per_turn = recorded = shared = silent = goals = expecting = 0
     variables: set[str] | None = None
+    seen: set[str] = set()
     for line, sample in _scan(source, fields, base, limit, tags):
         found = _problems(sample, line, _file(source), check)
         problems += found[: PROBLEMS_SHOWN - len(problems)]
@@ -100,6 +102,7 @@ def check_samples(
                 raise UsageError(*problems)
             continue
         hashes.append(_hash(sample))
+        seen.update(sample.tags)
         turns += sample.turn_count
         per_turn += sample.per_turn
         recorded += sample.messages is not None
@@ -115,7 +118,8 @@ def check_samples(
     if problems:
         raise UsageError(*sorted(problems, key=lambda problem: problem.line or 0))
     rubric_vars = frozenset(variables or ())
-    return SampleCount(len(hashes), turns, per_turn, recorded, shared, rubric_vars, silent, goals, expecting)
+    counts = (len(hashes), turns, per_turn, recorded, shared, rubric_vars, silent, goals, expecting)
+    return SampleCount(*counts, frozenset(seen))
 
 
 def _problems(

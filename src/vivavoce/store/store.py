@@ -32,7 +32,7 @@ from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.claim import claimed, held
 from vivavoce.store.runs.decode import grading_of, run_of
 from vivavoce.store.runs.encode import Encoder
-from vivavoce.store.runs.naming import find
+from vivavoce.store.runs.naming import find, is_latest
 from vivavoce.store.runs.reading import Reader
 from vivavoce.store.runs.replacing import Replaced, replaced_attempts
 from vivavoce.store.runs.writer import OutcomeWriter
@@ -151,14 +151,22 @@ class Store:
         """
         self._update(runs, _run_values(run))
 
-    def run(self, name: str) -> Run:
+    def run(self, name: str, *, suite: str | None = None, whole: bool = False) -> Run:
         """Return a run by its id, by a unique beginning or end of it, or as `latest`, `latest~1` and so on.
+
+        `suite` names the only suite whose runs are looked at. With `whole`, a partial run is never the latest.
 
         Raises:
             UsageError: no run, or more than one, has that name.
         """
-        with self.database.connected() as connection:
-            return run_of(find(connection, runs, runs.c.started_at, name))
+        among = [] if suite is None else [runs.c.suite == suite]
+        if whole and is_latest(name):
+            among.append(runs.c.partial_of.is_(None))
+        try:
+            with self.database.connected() as connection:
+                return run_of(find(connection, runs, runs.c.started_at, name, *among))
+        except NotFound as error:
+            raise error if suite is None else NotFound("run", name, within=f"suite '{suite}'") from error
 
     def runs(self, limit: int = 100) -> list[Run]:
         """Return the newest runs, newest first."""
@@ -288,6 +296,14 @@ class Store:
             UsageError: there is no such grading.
         """
         return self._reader(self._graded_run(grading_id)).errors(grading_id)
+
+    def failed_samples(self, grading_id: str) -> list[str]:
+        """Return the ids of the samples with a score that does not pass or an error, in the order of the plan.
+
+        Raises:
+            UsageError: there is no such grading.
+        """
+        return self._reader(self._graded_run(grading_id)).failed_samples(grading_id)
 
     def error_count(self, grading_id: str) -> int:
         """Return how many attempts lack a score because something broke.

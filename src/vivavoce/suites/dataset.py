@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.samples.rows import SampleCount, check_samples
+from vivavoce.samples.rows import SampleCount, check_samples, read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.expecting import EXPECT, Assertions
 from vivavoce.suites.load import Suite
 from vivavoce.suites.toolbox import ABOUT_TOOLS, row_check
+
+TAGS_SHOWN = 40
+"""Tags that an error lists."""
 
 
 def dataset_source(suite: Suite) -> Path | list[dict[str, Any]]:
@@ -65,10 +68,12 @@ def check_dataset(suite: Suite, tags: Sequence[str] | None = None, assertions: A
         found = check_samples(source, fields=fields, base=suite.base, tags=tags, check=check)
     except UsageError as error:
         raise UsageError(*(_in_suite(suite, problem) for problem in error.problems)) from error
+    what = suite.spec.dataset.place.replace("the rows of the suite", "the list of rows")
+    if unknown := [tag for tag in tags or () if tag not in found.tags]:
+        rule = f"{what} has no samples with the tags {', '.join(unknown)}; {_tags_of(suite)}"
+        raise UsageError(_here(suite, rule))
     if not found.samples:
-        tagged = f" with the tags {', '.join(tags)}" if tags else ""
-        what = suite.spec.dataset.place.replace("the rows of the suite", "the list of rows")
-        raise UsageError(_here(suite, f"{what} has no samples{tagged}"))
+        raise UsageError(_here(suite, f"{what} has no samples"))
     _check_driver(suite, found)
     return found
 
@@ -81,6 +86,15 @@ def _check_row(suite: Suite, assertions: Assertions) -> Callable[[Sample], None]
         check_tools(sample)
 
     return check
+
+
+def _tags_of(suite: Suite) -> str:
+    """Return which tags the rows have, in words."""
+    spec = suite.spec.dataset
+    samples = read_samples(dataset_source(suite), fields=spec.fields, base=suite.base)
+    tags = sorted({tag for sample in samples for tag in sample.tags})
+    more = f" and {len(tags) - TAGS_SHOWN} more" if len(tags) > TAGS_SHOWN else ""
+    return f"the tags are {', '.join(tags[:TAGS_SHOWN])}{more}" if tags else "no row has tags"
 
 
 def _in_suite(suite: Suite, problem: Problem) -> Problem:

@@ -22,6 +22,7 @@ MAX_NODES = 20_000
 _HINTS = {
     "'\\t'": "; indent with spaces, not with tabs",
     "cannot start any token": "; put a text that begins with this character in quotes",
+    "but got '{'": '; put a text with { in it in quotes, such as "${NAME}"',
     "chomping": "; put a text that begins with > or | in quotes",
     "mapping values are not allowed": "; check the indentation, and put a text that contains ': ' in quotes",
 }

@@ -23,8 +23,9 @@ from vivavoce.models.model import Model
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.events import Listener
+from vivavoce.records.origin import GIVEN_IN_PYTHON
 from vivavoce.records.run import Run
-from vivavoce.run.experiment import GIVEN_IN_PYTHON, Description, Experiment, Limits, Samples
+from vivavoce.run.experiment import Description, Experiment, Limits, Samples
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult

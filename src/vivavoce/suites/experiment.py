@@ -39,10 +39,13 @@ def suite_run(
     targets: Sequence[Target] = (),
     resumed: Run | None = None,
     retries_errors: bool = False,
+    partial_of: Run | None = None,
 ) -> ExperimentRun:
     """Return a run of a suite, ready to execute; `targets` replace those of the suite."""
     build = partial(build_experiment, suite, options, targets=targets)
-    return ExperimentRun(build, store, options, listeners, resumed=resumed, retries_errors=retries_errors)
+    return ExperimentRun(
+        build, store, options, listeners, resumed=resumed, retries_errors=retries_errors, partial_of=partial_of
+    )
 
 
 def build_experiment(
@@ -67,9 +70,7 @@ def build_experiment(
         samples=samples,
         scoring=prepared.scoring,
         limits=Limits(plan.concurrency),
-        description=Description(
-            dump_spec(prepared.suite.spec), suite.base, suite.source, None if targets else _code(suite)
-        ),
+        description=Description(dump_spec(prepared.suite), suite.base, suite.source, None if targets else _code(suite)),
         driver=tester or _scripted(suite),
         targets=systems,
         own_limits=own,

@@ -14,6 +14,7 @@ from vivavoce.suites.dialects import Era, translate
 from vivavoce.suites.document import Described, read_document
 from vivavoce.suites.mistakes import mistakes_in
 from vivavoce.suites.spec import SuiteSpec
+from vivavoce.suites.variables import filled
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Suite:
 
 
 def load_suite(path: Path, targets: Sequence[Mapping[str, Any]] = ()) -> Suite:
-    """Read a suite; `targets` replace the suite's own.
+    """Read a suite, with the values of its variables; `targets` replace the suite's own.
 
     Unsupported requests are collected in `problems`, so that a check can name all of them at once.
 
@@ -45,9 +46,11 @@ def load_suite(path: Path, targets: Sequence[Mapping[str, Any]] = ()) -> Suite:
     work = translate(read_document(path), targets)
     document = work.document
     try:
-        spec = SuiteSpec.model_validate(document.data)
+        spec = SuiteSpec.model_validate(filled(document))
     except ValidationError as error:
         raise UsageError(*work.problems, *mistakes_in(document, error)) from error
+    except UsageError as error:
+        raise UsageError(*work.problems, *error.problems) from error
     return Suite(spec, document, path.parent, path.name, work.era, tuple(work.notes), tuple(work.problems))
 
 

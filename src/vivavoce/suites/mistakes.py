@@ -16,6 +16,7 @@ from vivavoce.plugins import is_file_reference
 from vivavoce.suites.document import Described, KeyPath
 from vivavoce.suites.spec import SuiteSpec
 from vivavoce.suites.tester_spec import WITH_OPTIONS
+from vivavoce.targets.environment import VARIABLE
 from vivavoce.wire.http import holds_user
 
 _SIGNS = {">": "gt", ">=": "gte", "≥": "gte", "<": "lt", "<=": "lte", "≤": "lte", "==": "eq", "=": "eq"}
@@ -55,13 +56,16 @@ def _problem(document: Described, details: ErrorDetails, schema: type[BaseModel]
         context = details["ctx"]  # pyright: ignore[reportTypedDictNotRequiredAccess]
         tags = [tag.strip("' ") for tag in str(context["expected_tags"]).split(",")]
         return document.problem((*at, "kind"), f"no kind '{context['tag']}'{did_you_mean(str(context['tag']), tags)}")
-    return document.problem(at, _rule(at, details))
+    return document.problem(at, _rule(at, details, _variable_at(document.data, at)))
 
 
-def _rule(at: KeyPath, details: ErrorDetails) -> str:
-    """Say what is needed, what was found instead, and how to write it if that can be guessed."""
+def _rule(at: KeyPath, details: ErrorDetails, written: str | None) -> str:
+    """Say what is needed, what was found instead, and how to write it if that can be guessed.
+
+    `written` is what the suite has in place of a value of the environment, which is never shown.
+    """
     kind, value = details["type"], details["input"]
-    got = "" if _SECRET & {*at} else _got(value)
+    got = "" if _SECRET & {*at} else _got(value if written is None else written)
     if kind == "value_error":
         return details["msg"].removeprefix("Value error, ")
     if kind in _MAPPINGS:
@@ -75,6 +79,17 @@ def _rule(at: KeyPath, details: ErrorDetails) -> str:
     if kind in _NEEDS:
         return f"needs {_NEEDS[kind]}{got}{_spelling(kind, value)}"
     return f"{details['msg'].removeprefix('Input ')}{got}"
+
+
+def _variable_at(data: Any, at: KeyPath) -> str | None:
+    """Return the text with variables that stands at a place, None if there is another value."""
+    for step in at:
+        if isinstance(data, dict):
+            data = cast("dict[str | int, Any]", data).get(step)
+        else:
+            items = cast("list[Any]", data) if isinstance(data, list) else []
+            data = items[step] if isinstance(step, int) and step < len(items) else None
+    return data if isinstance(data, str) and VARIABLE.search(data) else None
 
 
 def _such_as(at: KeyPath, value: object) -> str:

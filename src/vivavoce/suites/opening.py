@@ -9,8 +9,8 @@ from typing import Any, cast
 from vivavoce.errors import UsageError
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.events import Listener
+from vivavoce.records.origin import is_from_python, lacks_key
 from vivavoce.records.run import Run
-from vivavoce.run.experiment import GIVEN_IN_PYTHON
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
@@ -18,7 +18,7 @@ from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.suites.experiment import suite_run
 from vivavoce.suites.load import load_suite
-from vivavoce.suites.stored import lacks_key, stored_suite
+from vivavoce.suites.stored import stored_suite
 from vivavoce.suites.target_names import read_targets
 from vivavoce.targets.function import FunctionTarget
 
@@ -93,7 +93,7 @@ def reopen_run(
         raise UsageError(
             f"run {run.id} is finished; there is nothing to resume. {retry}See it with: viva show {run.id}"
         )
-    if run.options["dataset"] == GIVEN_IN_PYTHON:
+    if is_from_python(run):
         raise UsageError(f"run {run.id} was started in Python; continue it there: evaluate(…, resume='{run.id}')")
     if lacks_key(run):
         raise UsageError(
@@ -101,12 +101,17 @@ def reopen_run(
             f"${{NAME}}, set NAME in the environment, and start a new run"
         )
     limits = limits or RunOptions()
-    kept = {key: value for key, value in run.options.items() if key in RunOptions.model_fields}
+    kept = options_of(run)
     changed: dict[str, Any] = {"max_calls": limits.max_calls, "max_cost": limits.max_cost}
     if limits.max_errors is not None:
         changed["max_errors"] = limits.max_errors
     options = RunOptions.model_validate({**kept, **changed})
     return suite_run(stored_suite(run), options, store=store, listeners=listeners, resumed=run, retries_errors=errors)
+
+
+def options_of(run: Run) -> dict[str, Any]:
+    """Return the options that a run was started with."""
+    return {key: value for key, value in run.options.items() if key in RunOptions.model_fields}
 
 
 def _with_errors(store: Store, run: Run) -> str:
@@ -123,11 +128,11 @@ async def arun_suite(
     options: RunOptions | None = None,
     *,
     target: GivenTarget | Sequence[GivenTarget] | None = None,
-    store: str | None = None,
+    store: str | Path | None = None,
     listeners: Sequence[Listener] = (),
 ) -> RunResult:
     """Async version of `run_suite`; `listeners` hear of each conversation as it goes on."""
-    with Store.open(store or settings().store) as opened:
+    with Store.open(str(store or settings().store)) as opened:
         return await open_run(path, options, target=target, store=opened, listeners=listeners).execute()
 
 
@@ -136,7 +141,7 @@ def run_suite(
     options: RunOptions | None = None,
     *,
     target: GivenTarget | Sequence[GivenTarget] | None = None,
-    store: str | None = None,
+    store: str | Path | None = None,
 ) -> RunResult:
     """Run a suite, wait for it and return what came out; works where an event loop is running already.
 
@@ -145,7 +150,7 @@ def run_suite(
         options: what is set for this run, over what the suite says.
         target: what takes the place of the suite's own target: a function, an address, or a mapping as in a suite; or a
             list of such.
-        store: where records go, the workspace's own unless named.
+        store: where records go, a path or an address; the workspace's own unless named.
 
     Raises:
         UsageError: the suite, its files or its dataset are wrong; nothing was run.

@@ -13,6 +13,7 @@ from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.rows import read_samples
 from vivavoce.samples.sample import Sample
+from vivavoce.samples.selection import Selection
 from vivavoce.suites.dataset import dataset_source, policy_of, with_policy
 from vivavoce.suites.load import Suite
 
@@ -28,7 +29,7 @@ class Plan:
     trials: int
     max_samples: int | None
     tags: Sequence[str] | None
-    ids: frozenset[str] | None
+    chosen: Selection | None
     concurrency: int
     policy: str | None = None
 
@@ -36,7 +37,7 @@ class Plan:
         """Yield the chosen samples, one at a time."""
         found = 0
         for sample in self.every(self.tags):
-            if self.ids is not None and sample.id not in self.ids:
+            if self.chosen is not None and sample.id not in self.chosen:
                 continue
             yield sample
             found += 1
@@ -51,7 +52,7 @@ class Plan:
     @property
     def takes_all(self) -> bool:
         """Whether every sample with one of the tags is chosen."""
-        return self.ids is None and self.max_samples is None
+        return self.chosen is None and self.max_samples is None
 
     @property
     def dataset(self) -> str:
@@ -67,16 +68,19 @@ class Plan:
         """Return how many rows of the dataset are chosen.
 
         Raises:
-            UsageError: no row has one of the ids.
+            UsageError: no row has one of the ids, or fits one of the patterns, or no row is chosen at all.
         """
-        if self.ids is None:
+        if self.chosen is None:
             return min(rows, self.max_samples or rows)
         every = {sample.id for sample in self.every()}
-        missing = sorted(self.ids - every)
+        missing = self.chosen.missing(every)
         where = self.source if isinstance(self.source, Path) else "the list of rows"
         if missing:
             raise UsageError(f"{where} has no sample '{missing[0]}'{did_you_mean(missing[0], every)}")
-        return sum(1 for _ in self.samples())
+        number = sum(1 for _ in self.samples())
+        if not number:
+            raise UsageError(f"none of the chosen samples of {where} has the tags {', '.join(self.tags or ())}")
+        return number
 
 
 def plan_of(suite: Suite, options: RunOptions) -> Plan:
@@ -98,7 +102,7 @@ def plan_of(suite: Suite, options: RunOptions) -> Plan:
         trials=trials,
         max_samples=options.max_samples or spec.max_samples,
         tags=options.tags if options.tags is not None else spec.sample_tags,
-        ids=None if options.samples is None else frozenset(options.samples),
+        chosen=None if options.samples is None else Selection.of(options.samples),
         concurrency=options.max_concurrent or spec.max_concurrent,
         policy=policy_of(suite),
     )

@@ -68,13 +68,13 @@ def _build(
     else:
         plan = plan_of(suite, RunOptions())
         prepared = prepare(suite, plan, judges, tester)
-        spec, scoring, samples = prepared.suite.spec, prepared.scoring, Samples(plan.every)
+        suite, scoring, samples = prepared.suite, prepared.scoring, Samples(plan.every)
     return Experiment(
         name=spec.name,
         samples=samples,
         scoring=scoring,
         limits=Limits(spec.max_concurrent),
-        description=Description(dump_spec(spec), suite.base, suite.source),
+        description=Description(dump_spec(suite), suite.base, suite.source),
         notes=suite.notes,
     )
 

@@ -18,7 +18,8 @@ from vivavoce.suites.tester_spec import TesterSpec
 class DatasetSpec(Spec):
     """Where the samples are: in a file, or here as `rows`.
 
-    `fields` maps a field of a sample to the dotted path of its value in a row. `policy`, text or a file, is that of the
+    `fields` maps a field of a sample to the dotted path of its value in a row, which every row has unless the name of
+    the field ends with `?`. `policy`, text or a file, is that of the
     rows without one.
     """
 

@@ -53,11 +53,6 @@ def target_names(target: Mapping[str, Any]) -> list[str]:
     return [name for name, _ in TypeAdapter[TargetSpec](AnyTargetSpec).validate_python(target).named]
 
 
-def described_targets(suite: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the targets of a suite that is plain data."""
-    return [suite["target"]] if suite.get("target") else list(suite.get("targets") or ())
-
-
 def _function(name: str) -> str:
     path, _, function = name.rpartition(":")
     if not Path(path).is_file():

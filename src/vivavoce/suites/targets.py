@@ -22,7 +22,7 @@ from vivavoce.suites.target_spec import (
     TargetSpec,
 )
 from vivavoce.suites.toolbox import toolbox_of
-from vivavoce.targets.environment import NAME, from_environment
+from vivavoce.targets.environment import from_environment
 from vivavoce.targets.function import FunctionTarget
 from vivavoce.targets.http import HttpTarget
 from vivavoce.targets.letta import AgentSource, LettaTarget
@@ -121,10 +121,6 @@ def _same_name(name: str, at: KeyPath, first: TargetSpec, second: TargetSpec) ->
 
 def _build(at: KeyPath, spec: TargetSpec, context: _Context) -> list[Target]:
     document = context.suite.document
-    for field, value in spec:
-        if field not in (*_FROM_ENVIRONMENT, *_AS_THEY_ARE) and (found := NAME.search(str(value))):
-            rule = f"${{{found[1]}}} is not read from the environment here, only in {', '.join(_FROM_ENVIRONMENT)}"
-            raise UsageError(document.problem((*at, field), rule))
     try:
         return _BUILDERS[type(spec)](spec, context)
     except UsageError as error:
@@ -201,11 +197,6 @@ def _letta_code(spec: LettaCodeTargetSpec, context: _Context) -> list[Target]:
 def _access(spec: LettaTargetSpec | LettaCodeTargetSpec) -> LettaAccess:
     key = None if spec.api_key is None else from_environment(spec.api_key.get_secret_value(), "api_key")
     return LettaAccess.find(from_environment(spec.base_url, "base_url"), key, spec.project_id)
-
-
-_FROM_ENVIRONMENT = ("url", "base_url", "headers", "body", "settings", "api_key", "mcp")
-_AS_THEY_ARE = ("system_prompt", "tools", "handlers", "flags")
-"""Texts in which `${…}` is left as it is."""
 
 
 _Builder = Callable[[Any, _Context], list[Target]]

@@ -112,4 +112,5 @@ def _file(form: HandlerForm) -> str | None:
 def _server(spec: McpSpec, timeout: float, suite: Suite) -> McpServer:
     url = None if spec.url is None else from_environment(spec.url, "mcp.url")
     headers = from_environment(spec.headers, "mcp.headers")
-    return McpServer(spec.command, suite.base, spec.env, url=url, headers=headers, timeout=timeout)
+    command, env = from_environment(spec.command, "mcp.command"), from_environment(spec.env, "mcp.env")
+    return McpServer(command, suite.base, env, url=url, headers=headers, timeout=timeout)

@@ -470,3 +470,15 @@ def test_an_upgrade_that_breaks_off_leaves_nothing_half_done(tmp_path: Path) -> 
     assert "StoreError" in done.stderr
     assert definitions(str(path)) == set()
     cases.begun(path).close()
+
+
+def test_the_runs_of_a_store_from_before_partial_runs_are_whole(address: str, other_address: str) -> None:
+    with cases.begun(other_address) as store:
+        asyncio.run(_written(store))
+        before = list(store.outcomes(cases.GRADING))
+    as_made_before(address, "0007")
+    insert(address, rows_of(other_address))
+    with Store.open(address) as store:
+        assert store.run("latest", whole=True) == cases.run()
+        assert list(store.outcomes(cases.GRADING)) == before
+    assert definitions(address) == definitions(other_address)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.best_target import sentences
+from vivavoce.report.graded_run import partial_note
 from vivavoce.report.headline import headline
 from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
 from vivavoce.report.terminal import PASSED_ADDED, agreement_line, tester_lines
@@ -21,6 +22,7 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
     running = run.status == "running"
     lines = [safe(one) for one in sentences(summary)]
     lines += [one.plain for one in (*tester_lines(summary), *map(agreement_line, summary.agreement))]
+    lines += [note] if (note := partial_note(run)) else []
     return {
         "run": run,
         "grading": grading,

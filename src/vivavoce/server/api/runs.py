@@ -144,7 +144,7 @@ def comparison(
     b: Annotated[str, Query(description="The run to compare it with.")],
 ) -> Response:
     """Compare two runs: the figures of each grader over the scenarios of both, and the samples that flipped."""
-    one, other = _graded(request, a, None)[1], _graded(request, b, None)[1]
+    one, other = (_graded(request, run, None, whole=True)[1] for run in (a, b))
     return answer(request.app.state.comparisons.compare(_store(request), one, other))
 
 
@@ -158,9 +158,9 @@ def _samples(
     return answer(CountedSamples(samples=page.samples, next=page.next, matches=matches))
 
 
-def _graded(request: Request, run: str, grading: str | None) -> tuple[Run, Grading]:
+def _graded(request: Request, run: str, grading: str | None, *, whole: bool = False) -> tuple[Run, Grading]:
     store = _store(request)
-    found = store.run(run)
+    found = store.run(run, whole=whole)
     return found, store.grading(found.id, grading)
 
 

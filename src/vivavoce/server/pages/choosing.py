@@ -34,7 +34,7 @@ def choice(store: Store, a: str, b: str, problem: str = "", targets: tuple[str, 
     known = _known(store, a or b)
     mine = store.browse.runs(limit=OFFERED // 2, suite=known.suite).runs if known else []
     offered = {one.id: one for one in [*mine, *newest]}
-    pairs = _pairs([one for one in newest if one.grading is not None])
+    pairs = _pairs([one for one in newest if one.grading is not None and one.partial_of is None])
     return {
         "section": "compare",
         "a": a,
@@ -47,8 +47,8 @@ def choice(store: Store, a: str, b: str, problem: str = "", targets: tuple[str, 
 
 
 def compare_with_before(store: Store, run: Run) -> str | None:
-    """Return the address of the comparison with the previous run of the same suite, None if there is none."""
-    earlier = store.browse.runs(encode_cursor((run.started_at, run.id)), 1, suite=run.suite).runs
+    """Return the address of the comparison with the previous whole run of the same suite, None if there is none."""
+    earlier = store.browse.runs(encode_cursor((run.started_at, run.id)), 1, suite=run.suite, whole=True).runs
     return next((compare_page(a=one.id, b=run.id) for one in earlier if one.grading is not None), None)
 
 

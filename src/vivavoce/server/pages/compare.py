@@ -90,7 +90,7 @@ class Sides:
         Raises:
             UsageError: there is no such run or grading.
         """
-        a, b = store.run(named.a.strip()), store.run(named.b.strip())
+        a, b = store.run(named.a.strip(), whole=True), store.run(named.b.strip(), whole=True)
         grading_a, grading_b = (
             store.grading(a.id, named.grading_a or None),
             store.grading(b.id, named.grading_b or None),

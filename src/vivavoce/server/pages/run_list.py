@@ -91,7 +91,7 @@ def _means(store: Store, entries: Sequence[RunEntry]) -> dict[str, list[float]]:
     """Return for each run the means of the same grader over the runs of its suite up to it, oldest first."""
     found: dict[str, list[float]] = {}
     for suite, before in store.browse.runs_before(entries, BEFORE).items():
-        mine = [one for one in entries if one.suite == suite]
+        mine = [one for one in entries if one.suite == suite and one.partial_of is None]
         series = [*mine, *before]
         for number, entry in enumerate(mine):
             head = entry.headline

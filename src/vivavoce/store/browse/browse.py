@@ -31,6 +31,11 @@ from vivavoce.store.search.search import Searcher
 
 _PLACE: tuple[ColumnElement[Any], ...] = (attempts.c.position, attempts.c.id)
 
+_ENTRY: tuple[ColumnElement[Any], ...] = tuple(
+    runs.c[name] for name in ("id", "suite", "status", "started_at", "finished_at", "version", "partial_of")
+)
+"""What the entry of a run has of its record."""
+
 
 @dataclass(frozen=True, slots=True)
 class Browse:
@@ -46,15 +51,15 @@ class Browse:
         suite: str | None = None,
         status: Status | None = None,
         text: str | None = None,
+        whole: bool = False,
     ) -> RunPage:
-        """Return some runs, newest first; `text` is part of the id or of the name of the suite.
+        """Return some runs, newest first; `text` is part of the id or of the name of the suite, `whole` no partial run.
 
         Raises:
             UsageError: `after` is not a cursor of this list.
         """
         r = runs.c
-        query = select(r.id, r.suite, r.status, r.started_at, r.finished_at, r.version)
-        query = query.order_by(r.started_at.desc(), r.id.desc()).limit(limit + 1)
+        query = select(*_ENTRY).order_by(r.started_at.desc(), r.id.desc()).limit(limit + 1)
         if after is not None:
             started_at, last = read_place(after, float, str)
             query = query.where(tuple_(r.started_at, r.id) < (started_at, last))
@@ -62,6 +67,8 @@ class Browse:
             query = query.where(r.suite == suite)
         if status is not None:
             query = query.where(r.status == status)
+        if whole:
+            query = query.where(r.partial_of.is_(None))
         if text:
             part = text.lower()
             query = query.where(or_(*(func.lower(c).contains(part, autoescape=True) for c in (r.id, r.suite))))
@@ -73,13 +80,13 @@ class Browse:
         return RunPage(runs=[run_entry(row, shown.get(row.id)) for row in page], next=following)
 
     def runs_before(self, entries: Sequence[RunEntry], limit: int) -> dict[str, list[RunEntry]]:
-        """Return for each suite of some runs the runs that started before all of them, newest first.
+        """Return for each suite of some runs the whole runs that started before all of them, newest first.
 
         Raises:
             StoreError: the store cannot be read.
         """
         r = runs.c
-        query = select(r.id, r.suite, r.status, r.started_at, r.finished_at, r.version)
+        query = select(*_ENTRY).where(r.partial_of.is_(None))
         query = query.order_by(r.started_at.desc(), r.id.desc()).limit(limit)
         oldest = {entry.suite: entry for entry in entries}
         with self.database.connected() as connection:

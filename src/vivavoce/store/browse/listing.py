@@ -46,6 +46,7 @@ class RunEntry(Listed):
     started_at: float
     finished_at: float | None = None
     version: str
+    partial_of: str | None = None
     grading: str | None = None
     verdict: Verdict | None = None
     attempts: int | None = None

@@ -1,4 +1,4 @@
-"""The runs of a suite in order of time, each with the summary of its newest scores; single scores are not read."""
+"""The whole runs of a suite in order of time, each with the summary of its newest scores; no single score is read."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from vivavoce.store.database.schema import gradings, runs
 
 OFFERED = 20
 """Suites that an error considers."""
+
+_WHOLE = runs.c.partial_of.is_(None)
+"""A partial run is no point of a series."""
 
 
 class Graded(NamedTuple):
@@ -60,7 +63,7 @@ class AllSeries:
             UsageError: the suite has no run, or `first` or `last` is not the id of one of them.
         """
         r = runs.c
-        of_suite = select(runs).where(r.suite == suite)
+        of_suite = select(runs).where(r.suite == suite, _WHOLE)
         newest_first = of_suite.order_by(r.started_at.desc(), r.id.desc())
         oldest_first = of_suite.order_by(r.started_at, r.id)
         place = tuple_(r.started_at, r.id)
@@ -90,7 +93,7 @@ class AllSeries:
         """
         r = runs.c
         newest = func.max(r.started_at)
-        suites = select(r.suite, newest.label("newest"), func.count().label("total")).group_by(r.suite)
+        suites = select(r.suite, newest.label("newest"), func.count().label("total")).where(_WHOLE).group_by(r.suite)
         suites = suites.order_by(newest.desc(), r.suite.desc())
         if after is not None:
             started_at, last = read_place(after, float, str)
@@ -115,7 +118,7 @@ class AllSeries:
 def _newest(suites: Sequence[str], length: int) -> Select[Any]:
     r = runs.c
     rank = func.row_number().over(partition_by=r.suite, order_by=(r.started_at.desc(), r.id.desc()))
-    ranked = select(r.id, rank.label("rank")).where(r.suite.in_(suites)).subquery()
+    ranked = select(r.id, rank.label("rank")).where(r.suite.in_(suites), _WHOLE).subquery()
     chosen = select(ranked.c.id).where(ranked.c.rank <= length)
     return select(runs).where(r.id.in_(chosen)).order_by(r.started_at, r.id)
 
@@ -149,7 +152,7 @@ def _values(row: AnyRow, texts: Sequence[str], known: dict[str, Any]) -> dict[st
 
 def _place_of(connection: Connection, suite: str, run: str) -> tuple[float, str]:
     r = runs.c
-    query = select(r.started_at, r.id).where(r.id == run, r.suite == suite)
+    query = select(r.started_at, r.id).where(r.id == run, r.suite == suite, _WHOLE)
     row = connection.execute(query).first()
     if row is None:
         raise NotFound("run", run, within=f"suite '{suite}'")

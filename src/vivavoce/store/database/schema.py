@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 from vivavoce.store.database.text import Name, Text
 
-HEAD = "0007"
+HEAD = "0008"
 """The newest migration; versions are ordered as text."""
 
 BigId = BigInteger().with_variant(Integer, "sqlite")
@@ -45,6 +45,7 @@ runs = Table(
     Column("started_at", Double, nullable=False),
     Column("finished_at", Double),
     Column("version", Name, nullable=False),
+    Column("partial_of", Name),
     Index("runs_by_time", "started_at"),
 )
 

@@ -18,6 +18,17 @@ OFFERED = 20
 """Maximum number of names that an error considers or lists."""
 
 
+LATEST = "latest"
+"""The name of the newest."""
+
+_LATEST = re.compile(rf"{LATEST}(?:~(\d{{1,9}}))?")
+
+
+def is_latest(name: str) -> bool:
+    """Return whether a name counts from the newest, as `latest` and `latest~1` do."""
+    return _LATEST.fullmatch(name) is not None
+
+
 def find(connection: Connection, table: Table, time: Column[float], name: str, *among: ColumnElement[bool]) -> AnyRow:
     """Return the row whose id is `name`, or is the only one that begins with it or ends with it after a hyphen.
 
@@ -29,7 +40,7 @@ def find(connection: Connection, table: Table, time: Column[float], name: str, *
     """
     word = table.name.removesuffix("s")
     newest = select(table).where(*among).order_by(time.desc(), table.c.id.desc())
-    if latest := re.fullmatch(r"latest(?:~(\d{1,9}))?", name):
+    if latest := _LATEST.fullmatch(name):
         row = connection.execute(newest.offset(int(latest[1] or 0)).limit(1)).first()
         if row is not None:
             return row

@@ -19,7 +19,7 @@ from vivavoce.records.run import Attempt, AttemptKey, ErrorRow, Outcome, ScoreRo
 from vivavoce.records.score import TESTER_ERROR, State
 from vivavoce.records.usage import Usage
 from vivavoce.store.database.database import AnyRow, AnySelect, Database
-from vivavoce.store.database.schema import attempts, scores, turns
+from vivavoce.store.database.schema import attempts, sample_index, scores, turns
 from vivavoce.store.runs.decode import attempt_of, failure_of_text, scores_of, usage_of_text
 from vivavoce.store.runs.rows import AttemptCells, Entry, ScoreCells, TurnCells, cells_of
 
@@ -123,6 +123,14 @@ class Reader:
             return [(target, used) for target, used in found if used is not None]
 
         return self._stream(select(*_KEY, attempts.c.usage), KEY_PAGE, read_page)
+
+    def failed_samples(self, grading_id: str) -> list[str]:
+        """Return the ids of the samples with an attempt that failed or has an error."""
+        a, i = attempts.c, sample_index.c
+        query = select(a.sample_id).join(sample_index, i.attempt_id == a.id)
+        query = query.where(i.grading_id == grading_id, i.state.in_(("error", "fail"))).order_by(i.position)
+        with self.database.connected() as connection:
+            return list(dict.fromkeys(connection.execute(query).scalars()))
 
     def error_count(self, grading_id: str) -> int:
         """Return how many attempts `errors` yields."""

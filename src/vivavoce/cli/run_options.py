@@ -1,0 +1,42 @@
+"""The options of `viva run` alone: which suites, how much of them, and how they are run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vivavoce.cli.options import RUN
+
+SuitesArgument = Annotated[
+    list[Path] | None, typer.Argument(metavar="[SUITE]...", help="Suites: YAML files.", show_default=False)
+]
+SampleOption = Annotated[
+    list[str] | None,
+    typer.Option(help="Only the samples with this id, or a pattern such as 'total-*'; repeat for more."),
+]
+FailedOption = Annotated[
+    str | None,
+    typer.Option(metavar=RUN, help="Run again only the samples that failed or had an error in a run, the latest."),
+]
+WatchOption = Annotated[
+    bool, typer.Option("--watch", help="Run again what changed, whenever a file of the suite changes.")
+]
+ResumeOption = Annotated[
+    str | None,
+    typer.Option(metavar=RUN, help="Continue a run, the latest: do only what is not done yet."),
+]
+EnvFileOption = Annotated[
+    Path | None,
+    typer.Option("--env-file", help="Read variables from this file of NAME=value lines; those set already stay."),
+]
+OutputOption = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Also write files in the layout of letta-evals to this folder."),
+]
+CallsOption = Annotated[
+    int | None, typer.Option(min=0, help="Maximum number of calls to the target and the judges together.")
+]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check everything and count the calls; make none.")]
+TrialsOption = Annotated[int | None, typer.Option(min=1, help="How often to run each sample; gives pass@k and pass^k.")]

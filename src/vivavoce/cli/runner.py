@@ -1,0 +1,166 @@
+"""`Runner`: runs the suites that a command line names, one after the other, and reports on each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vivavoce.cli.output import complain, existing, notes, out
+from vivavoce.cli.progress import RunProgress, execute
+from vivavoce.errors import UsageError
+from vivavoce.records.run import Run
+from vivavoce.report.again import continuing, errors_again
+from vivavoce.report.graded_run import GradedRun, partial_note
+from vivavoce.report.letta_layout import write_letta_layout
+from vivavoce.report.matrix_table import sample_table
+from vivavoce.report.target_usage import used_by_targets
+from vivavoce.report.terminal import run_report
+from vivavoce.report.text import count, one_line
+from vivavoce.report.worst import worst
+from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.options import RunOptions
+from vivavoce.run.result import EXIT_CODES, RunResult
+from vivavoce.store.store import Store
+from vivavoce.suites.again import changed_again, failed_again, suite_of
+from vivavoce.suites.experiment import suite_run
+from vivavoce.suites.load import Suite, load_suite
+from vivavoce.suites.opening import reopen_run
+from vivavoce.suites.output import check_output, output_of
+from vivavoce.suites.stored import stored_suite
+from vivavoce.suites.target_names import read_targets
+
+INTERRUPTED, WRONG = 130, 2
+WORST_FIRST = (INTERRUPTED, WRONG, 1, 3, 0)
+"""Exit codes; that of several suites is the first of these that one of them has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the run of a suite ended, in words, and its exit code; `run` is its record, None where nothing was run."""
+
+    words: str
+    code: int
+    run: Run | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Runs suites with the options of a command line.
+
+    `place` are the options with which another command finds the same store, `environment` those that `viva run` also
+    needs.
+    """
+
+    store: Store
+    options: RunOptions
+    targets: Sequence[str] | None = None
+    output: Path | None = None
+    quiet: bool = False
+    table: bool = False
+    place: Sequence[str] = ()
+    environment: Sequence[str] = ()
+
+    def suite(self, path: Path, earlier: Run | None = None) -> Ended:
+        """Run a suite; with an earlier run of it, hold only the conversations that have changed since."""
+        suite, progress = loaded(path, self.targets), RunProgress(notes(), self.quiet)
+        if earlier is None:
+            work = suite_run(suite, self.options, store=self.store, listeners=[progress])
+        else:
+            work = changed_again(earlier, suite, self.options, store=self.store, listeners=[progress])
+        return self._held(suite, work, progress)
+
+    def failed(self, name: str, path: Path | None) -> Ended:
+        """Run only what failed in a run, of the suite at a path or else of the suite that the run recorded."""
+        if path is None:
+            run = self.store.run(name)
+            suite = suite_of(run)
+        else:
+            suite = loaded(path, self.targets)
+            run = self.store.run(name, suite=suite.spec.name)
+        progress = RunProgress(notes(), self.quiet)
+        work = failed_again(run, suite, self.options, store=self.store, listeners=[progress])
+        if work is None:
+            notes().print(f"nothing failed in run {run.id}, so nothing is run again")
+            return Ended(f"nothing failed in {run.id}", EXIT_CODES[self.store.grading(run.id).verdict], run)
+        return self._held(suite, work, progress)
+
+    def resumed(self, name: str, path: Path | None, *, errors: bool) -> Ended:
+        """Continue a run; with the path of a suite, the newest of that suite."""
+        run = self.store.run(name, suite=None if path is None else loaded(path, None).spec.name)
+        progress = RunProgress(notes(), self.quiet)
+        work = reopen_run(run.id, self.options, store=self.store, listeners=[progress], errors=errors)
+        return self._held(stored_suite(run), work, progress)
+
+    def every(self, paths: Sequence[Path], one: Callable[[Path], Ended]) -> int:
+        """Run several suites, say at the end how each ended, and return the exit code of the worst."""
+        ends: list[Ended] = []
+        for path in paths:
+            out().print(str(path), style="bold")
+            try:
+                ends.append(one(path))
+            except UsageError as error:
+                for problem in error.problems:
+                    complain(problem)
+                ends.append(Ended("wrong usage or configuration, nothing was run", WRONG))
+            out().print()
+            if ends[-1].code == INTERRUPTED:
+                break
+        said = [ended.words for ended in ends] + ["not run"] * (len(paths) - len(ends))
+        for path, words in zip(paths, said, strict=True):
+            out().print(one_line(f"{path}: {words}", 300))
+        return min((ended.code for ended in ends), key=WORST_FIRST.index)
+
+    def _held(self, suite: Suite, work: ExperimentRun, progress: RunProgress) -> Ended:
+        check_output(suite, self.output)
+        result = execute(work, progress)
+        output = self.output or output_of(suite)
+        report_run(self.store, result, output, self.place, self.environment, table=self.table)
+        return Ended(str(result), result.exit_code, result.run)
+
+
+def loaded(suite: Path, targets: Sequence[str] | None) -> Suite:
+    """Return a suite, with other targets if some are named."""
+    path = existing(suite)
+    return load_suite(path, read_targets(targets or ()))
+
+
+def report_run(
+    store: Store,
+    result: RunResult,
+    output: Path | None,
+    options: Sequence[str],
+    environment: Sequence[str] = (),
+    *,
+    table: bool = False,
+) -> None:
+    """Print the result of a run, with a table of all its samples if one is asked for, and write the requested files.
+
+    `options` are those with which another command finds the run, `environment` those that `viva run` also needs.
+    """
+    console, graded = out(), GradedRun(store, result.run, result.grading)
+    for note in result.notes:
+        notes().print(note, style="dim")
+    if note := partial_note(result.run):
+        console.print(note)
+    if table:
+        console.print(sample_table(graded, options))
+    found, used = worst(store, result.grading), used_by_targets(graded)
+    console.print(run_report(result.summary, found, result.run.id, options, used=used))
+    for line in _skipped(store, result):
+        console.print(line)
+    if output is not None:
+        write_letta_layout(store, result.run, result.grading, output)
+    if result.stopped_by is not None:
+        console.print(continuing(result.run, [*options, *environment]))
+    if again := errors_again(store, result.grading, result.summary, [*options, *environment]):
+        console.print(again)
+
+
+def _skipped(store: Store, result: RunResult) -> Iterator[str]:
+    """Yield for each grader that applies to no conversation at all why it does not apply."""
+    silent = [one for one in result.summary.graders if one.skipped and not one.scored and not one.errors]
+    grades = next(store.outcomes(result.grading.id)).scores if silent else {}
+    for one in silent:
+        if (grade := grades.get(one.name)) is not None:
+            yield one_line(f"{one.name} skipped {count(one.skipped, 'conversation')}: {grade.reason}", 300)

@@ -1,0 +1,31 @@
+"""How to go on with a run: the command that does what is left of it, and the one that tries its errors again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from vivavoce.records.origin import is_from_python, lacks_key
+from vivavoce.records.run import Grading, Run
+from vivavoce.report.text import count
+from vivavoce.run.summary import Summary
+from vivavoce.store.store import Store
+
+
+def continuing(run: Run, options: Sequence[str] = ()) -> str:
+    """Return the line with the command that does what is left of a run; `options` are what it needs to find the run."""
+    return f"continue with: {shlex.join(['viva', 'run', '--resume', run.id, *options])}"
+
+
+def errors_again(store: Store, grading: Grading, summary: Summary, options: Sequence[str] = ()) -> str | None:
+    """Return the line with the command that tries again what had an error; None where nothing had, or none can.
+
+    The first scores of a run are made with its conversations, which are then held again; other scores are made again.
+    """
+    run = store.run(grading.run_id)
+    broken = max(summary.error_attempts, summary.failed_attempts)
+    if not broken or is_from_python(run) or lacks_key(run):
+        return None
+    first = store.gradings(run.id)[0].id == grading.id
+    words = ["viva", "run", "--resume", run.id, "--errors"] if first else ["viva", "grade", run.id]
+    return f"try {count(broken, 'conversation')} with an error again: {shlex.join([*words, *options])}"

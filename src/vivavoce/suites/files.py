@@ -1,0 +1,101 @@
+"""The files that a suite is made of: its own, its dataset, its prompts, and the Python that it names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+from vivavoce.errors import Problem
+from vivavoce.plugins import is_file_reference
+from vivavoce.samples.files import scan_rows
+from vivavoce.samples.row import PATHS
+from vivavoce.suites.load import Suite
+from vivavoce.user_code import files_of
+
+_LONGEST = 300
+"""Characters of a text that may be the name of a file."""
+_PROMPTS = (".txt", ".md", ".yaml", ".yml", ".json", ".toml", ".j2", ".jinja", ".prompt")
+"""Endings of files that code reads without changing them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteFiles:
+    """Files by what they decide: how the target behaves, or everything else; one need not be there yet.
+
+    `prompts` are those that Python of the suite names in its text.
+    """
+
+    target: frozenset[Path]
+    others: frozenset[Path]
+    prompts: frozenset[Path]
+
+    @property
+    def all(self) -> frozenset[Path]:
+        """All of them."""
+        return self.target | self.others | self.prompts
+
+
+def files_of_suite(suite: Suite, path: Path) -> SuiteFiles:
+    """Return the files of a suite that was read from a path."""
+    spec = suite.spec.model_dump(mode="json")
+    holding = {part: spec.pop(part) for part in ("target", "targets", "setup_script")}
+    base, dataset = suite.base.resolve(), suite.spec.dataset.path
+    target, others = set(_named(holding, base)), set(_named(spec, base))
+    if dataset is not None:
+        others.add(base / dataset)
+        others.update(_named_in_rows(base / dataset, base))
+    prompts = frozenset(prompt for file in target | others for prompt in _prompts_in(file))
+    return SuiteFiles(frozenset(target), frozenset({path.resolve(), *others}), prompts)
+
+
+def _named(value: object, base: Path) -> Iterator[Path]:
+    """Yield the files that the texts of a structure name, a Python file with what it imports from its folder."""
+    for text in _texts(value):
+        if len(text) > _LONGEST or "\n" in text or "\0" in text:
+            continue
+        reference = is_file_reference(text)
+        file = base / (text.rpartition(":")[0] if reference else text)
+        if reference or file.is_file():
+            yield file
+        if reference and file.is_file():
+            yield from files_of(file.resolve())
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for inner in cast("Mapping[object, object]", value).values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in cast("Sequence[object]", value):
+            yield from _texts(inner)
+
+
+def _named_in_rows(dataset: Path, base: Path) -> Iterator[Path]:
+    """Yield the rubrics and policies that the rows of a dataset name."""
+    for _, row in scan_rows(dataset) if dataset.is_file() else ():
+        if not isinstance(row, Problem):
+            found: list[Any] = [row[name] for name in PATHS if name in row]
+            yield from (base / one for one in found if isinstance(one, str) and one)
+
+
+def _prompts_in(file: Path) -> Iterator[Path]:
+    """Yield the texts beside a Python file that it names, such as a prompt that it reads."""
+    if file.suffix == ".py" and file.is_file():
+        beside = (file.parent / name for name in _names_in(file, file.stat().st_mtime_ns))
+        yield from (one for one in beside if one.is_file())
+
+
+@lru_cache(maxsize=1024)
+def _names_in(file: Path, _changed_at: int) -> tuple[str, ...]:
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError):
+        return ()
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return tuple(text for text in texts if text.endswith(_PROMPTS) and len(text) <= _LONGEST and "\n" not in text)
