@@ -147,7 +147,7 @@ class Tally:
     samples: list[str] = field(default_factory=list[str])
     keys: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     passed: list[bool] = field(default_factory=list[bool])
-    errors: int = 0
+    missing: list[str] = field(default_factory=list[str])
     tester_errors: int = 0
     skipped: int = 0
 
@@ -159,15 +159,20 @@ class Tally:
             self.keys.append((row.key.sample_id, row.key.trial))
             self.passed.append(row.passed is True)
         elif row.state == "error":
-            self.errors += 1
+            self.missing.append(row.key.sample_id)
             self.tester_errors += row.tester_error
         else:
             self.skipped += 1
 
     @property
+    def errors(self) -> int:
+        """How many trials have no score because of an error."""
+        return len(self.missing)
+
+    @property
     def scores(self) -> Scores:
         """The scores as a gate reads them."""
-        return Scores(self.values, self.passed, self.samples, self.errors, self.skipped)
+        return Scores(self.values, self.passed, self.samples, self.missing, self.skipped)
 
 
 Tallies = dict[tuple[str, str], Tally]
@@ -322,7 +327,7 @@ def _by_gate(tallies: Tallies, gate: Gate | None, *, tolerant: bool) -> tuple[Ve
     reasons: list[Reason] = []
     for target in targets:
         by_name = {
-            name: replace(found.scores, errors=0) if tolerant else found.scores
+            name: replace(found.scores, missing=()) if tolerant else found.scores
             for (t, name), found in tallies.items()
             if t == target
         }

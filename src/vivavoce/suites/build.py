@@ -13,7 +13,7 @@ from vivavoce.errors import Problem, UsageError, did_you_mean
 from vivavoce.grading.extractors import Extract, build_extractor, last_assistant, quoted_transcript
 from vivavoce.grading.fingerprint import fingerprint
 from vivavoce.grading.function_grader import FunctionGrading, extractor_parts, threshold_parts
-from vivavoce.grading.gates import EveryPass, Gate, LogicalGate, SimpleGate, Threshold, WeightedGate
+from vivavoce.grading.gates import EveryPass, Gate, LogicalGate, SamplesGate, SimpleGate, Threshold, WeightedGate
 from vivavoce.grading.grader import Grader, in_spite_of_errors
 from vivavoce.grading.metrics import MetricScore, metric_grader
 from vivavoce.grading.options import check_parameters
@@ -38,6 +38,7 @@ from vivavoce.suites.gate_spec import (
     CustomRewardSpec,
     LogicalGateSpec,
     MetricRewardSpec,
+    SamplesGateSpec,
     WeightedGateSpec,
     WeightedRewardSpec,
 )
@@ -60,13 +61,15 @@ class Builder:
     """Builds the graders, reward and gate of a suite, and collects all problems instead of stopping at the first.
 
     `dataset` says which variables the rows give to rubrics, None if no row was read. `tester` is the fingerprint of the
-    tester that leads the conversations, empty if there is none.
+    tester that leads the conversations, empty if there is none; `trials` is how often each sample is run, None for
+    recorded conversations.
     """
 
     suite: Suite
     open_model: OpenModel
     dataset: SampleCount | None = None
     tester: str = ""
+    trials: int | None = None
     problems: list[Problem] = field(default_factory=list[Problem])
     models: dict[str, Model] = field(default_factory=dict[str, Model])
     metrics: list[BaseMultiTurnMetric] = field(default_factory=list[BaseMultiTurnMetric])
@@ -242,7 +245,16 @@ class Builder:
             threshold = Threshold(spec.aggregation, spec.op, spec.value, spec.pass_threshold, "gte", spec.on)
             return WeightedGate(spec.weights, threshold, spec.min_scored)
         self._known_key(spec.metric_key, (*at, "metric_key"))
+        if isinstance(spec, SamplesGateSpec):
+            self._enough_trials(spec.min_pass, (*at, "min_pass"))
+            return SamplesGate(spec.metric_key, spec.min_pass, spec.min_scored)
+        self._enough_trials(spec.k or 1, (*at, "k"))
         return SimpleGate(spec.metric_key, _threshold(spec), spec.min_scored)
+
+    def _enough_trials(self, needed: int, at: KeyPath) -> None:
+        if self.trials is not None and self.trials < needed:
+            message = f"needs {needed} trials of each sample, and there are {self.trials}; write trials: {needed}"
+            self.problems.append(self.suite.document.problem(at, message))
 
     def _every_assertion(self) -> Gate | None:
         """Return the gate of a suite without one: each assertion of a row holds, None where rows have none."""
@@ -263,7 +275,7 @@ def _reward_print(spec: AnyRewardSpec | None, composer: Composer | None) -> str 
 
 
 def _threshold(spec: ConditionSpec) -> Threshold:
-    return Threshold(spec.aggregation, spec.op, spec.value, spec.pass_threshold, spec.pass_op, spec.on)
+    return Threshold(spec.aggregation, spec.op, spec.value, spec.pass_threshold, spec.pass_op, spec.on, spec.k)
 
 
 def _registered(name: str, _base: Path) -> Callable[..., Any]:

@@ -48,7 +48,8 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     found = _collect(problems, lambda: check_dataset(suite, plan.tags))
     _collect(problems, lambda: _check_setup(suite))
     complete = suite if found is None else _collect(problems, lambda: with_expect(suite, found)) or suite
-    scoring = _collect(problems, lambda: Builder(complete, judges.open, found, tester).scoring())
+    trials = None if plan.replays else plan.trials
+    scoring = _collect(problems, lambda: Builder(complete, judges.open, found, tester, trials).scoring())
     if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))
     return Prepared(complete, scoring, found)
