@@ -9,8 +9,17 @@ from typing import Annotated
 
 import typer
 
+from vivavoce.cli.against import Against
 from vivavoce.cli.forecast import forecast_line
-from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption
+from vivavoce.cli.options import (
+    BaselineOption,
+    CostOption,
+    FailOnBreakOption,
+    MaxErrorsOption,
+    NoCacheOption,
+    ReplayOption,
+    SmallestEffectOption,
+)
 from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.errors import UsageError
@@ -29,6 +38,12 @@ from vivavoce.suites.output import check_output, output_of
 from vivavoce.suites.stored import stored_suite
 from vivavoce.suites.target_names import read_target
 
+TrialsOption = Annotated[int | None, typer.Option(min=1, help="How often to run each sample; gives pass@k and pass^k.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check everything and count the calls; make none.")]
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Also write files in the layout of letta-evals to this folder.")
+]
+
 
 def command(
     suite: Annotated[Path | None, typer.Argument(help="The suite: a YAML file.", show_default=False)] = None,
@@ -37,9 +52,7 @@ def command(
         str | None,
         typer.Option(help="A target that replaces the suite's own: file.py:function or http://host/v1#MODEL."),
     ] = None,
-    trials: Annotated[
-        int | None, typer.Option(min=1, help="How often to run each sample; gives pass@k and pass^k.")
-    ] = None,
+    trials: TrialsOption = None,
     max_samples: Annotated[int | None, typer.Option(min=1, help="Only the first N samples.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only samples with this tag; repeat for more.")] = None,
     sample: Annotated[list[str] | None, typer.Option(help="Only the sample with this id; repeat for more.")] = None,
@@ -51,15 +64,13 @@ def command(
     max_errors: MaxErrorsOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything and count the calls; make none.")
-    ] = False,
+    baseline: BaselineOption = None,
+    smallest_effect: SmallestEffectOption = None,
+    fail_on_break: FailOnBreakOption = False,
+    dry_run: DryRunOption = False,
     resume: Annotated[str | None, typer.Option(help="Continue this run: do only what is not done yet.")] = None,
     errors: Annotated[bool, typer.Option("--errors", help="With --resume: retry what had an error.")] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Also write files in the layout of letta-evals to this folder."),
-    ] = None,
+    output: OutputOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show only the summary, no progress.")] = False,
     store: StoreOption = None,
 ) -> None:
@@ -82,6 +93,7 @@ def command(
         cache=not no_cache,
         replay=replay,
     )
+    against = Against.read(baseline, smallest_effect, fail_on_break)
     limits = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors)
     _check_choice(suite, resume, errors=errors, fresh=options != limits or target is not None or dry_run)
     if dry_run and suite is not None:
@@ -98,8 +110,10 @@ def command(
             run = suite_run(loaded, options, store=opened, listeners=[progress])
         check_output(loaded, output)
         result = execute(run, progress)
-        report_run(opened, result, output or output_of(loaded), ["--store", store] if store else [])
-    raise typer.Exit(result.exit_code)
+        named = ["--store", store] if store else []
+        report_run(opened, result, output or output_of(loaded), named)
+        code = against.exit_code(opened, result, named) if against else result.exit_code
+    raise typer.Exit(code)
 
 
 def _loaded(suite: Path, target: str | None) -> Suite:

@@ -23,6 +23,7 @@ TEXT_FORMATS: Mapping[str, str] = {
     "html": "vivavoce.report.html.one_file:write_html",
     "markdown": "vivavoce.report.markdown:write_markdown",
     "github": "vivavoce.report.github:write_github",
+    "baseline": "vivavoce.report.baseline:write_baseline",
 }
 """The module that writes each format; only the requested one is loaded."""
 FORMATS = (*TEXT_FORMATS, "parquet", "letta")

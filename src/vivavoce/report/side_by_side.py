@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from vivavoce.report.compare import Comparison, Flip, GraderComparison, TargetComparison
+from vivavoce.report.compare import Comparison, Flip, GraderComparison, Ruling, TargetComparison
 from vivavoce.report.tables import Column, FittingTable, Labelled
-from vivavoce.report.terminal import interval, number
+from vivavoce.report.terminal import STYLES, interval, number
 from vivavoce.report.text import count, one_line
+from vivavoce.report.worse import reason_lines, sentence
 from vivavoce.safe_text import safe
 
 SHOWN = 10
@@ -31,17 +32,27 @@ _GRADERS = (
 
 
 def comparison(found: Comparison) -> Group:
-    """Return what changed from run a to run b, and how certain that is."""
+    """Return what changed from run a to run b, how certain that is, and the ruling if there is one."""
     parts: list[RenderableType] = [*_heads(found), Text()]
+    ruling = list(ruling_lines(found.ruling)) if found.ruling is not None else []
     if found.same:
-        return Group(*parts, Text("both sides are the same scores, so there is no difference", style="yellow"))
+        same = Text("both sides are the same scores, so there is no difference", style="yellow")
+        return Group(*parts, same, *ruling)
     for target in found.targets:
         parts += _target(target, named=len(found.targets) > 1)
     only = [("a", found.graders_only_a), ("b", found.graders_only_b)]
     parts += [Text(f"only in {side}: {', '.join(map(safe, names))}", style="yellow") for side, names in only if names]
     targets = [("a", found.targets_only_a), ("b", found.targets_only_b)]
     parts += [Text(f"target only in {side}: {', '.join(map(safe, names))}") for side, names in targets if names]
-    return Group(*parts)
+    return Group(*parts, *ruling)
+
+
+def ruling_lines(ruling: Ruling) -> Iterator[RenderableType]:
+    """Yield whether the later run is worse, and each reason."""
+    yield Text()
+    yield Text(f"{ruling.verdict.upper()}: {sentence(ruling)}", style=STYLES[ruling.verdict])
+    for line in reason_lines(ruling):
+        yield Labelled(Text("  "), Text(safe(line)))
 
 
 def _heads(found: Comparison) -> Iterator[Labelled]:

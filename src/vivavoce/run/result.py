@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import cast
 
 from vivavoce.plugins import lazy
-from vivavoce.records.run import Grading, Outcome, Run
+from vivavoce.records.run import Grading, Outcome, Run, Verdict
 from vivavoce.run.summary import Summary
 from vivavoce.run.workers import INTERRUPTED
 from vivavoce.store.store import Store
+
+EXIT_CODES: Mapping[Verdict | None, int] = {None: 0, "pass": 0, "fail": 1, "inconclusive": 3}
+"""The exit code of a command for each verdict; None is that of a run that cannot fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class RunResult:
         """0 pass or no gate, 1 a gate failed, 3 inconclusive, 130 interrupted."""
         if self.stopped_by == INTERRUPTED:
             return 130
-        return {None: 0, "pass": 0, "fail": 1, "inconclusive": 3}[self.summary.verdict]
+        return EXIT_CODES[self.summary.verdict]
 
     def outcomes(self) -> Iterator[Outcome]:
         """Yield every conversation with its grades, read from the store."""
