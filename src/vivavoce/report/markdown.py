@@ -13,6 +13,7 @@ from typing import TextIO
 
 from vivavoce.records.counting import conversation_label
 from vivavoce.records.spending import by_role
+from vivavoce.report.details import latency_lines, variance_lines
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.reasons import explained
 from vivavoce.report.text import count, inert, one_line
@@ -22,6 +23,8 @@ from vivavoce.run.summary import GraderSummary, Summary
 _VERDICTS = {"pass": "passed", "fail": "failed", "inconclusive": "is inconclusive", None: "has no gate"}
 _LOOKALIKES = str.maketrans("`|", "ˋ∣")
 _WIDTH = 160
+_HEADS = ["grader", "target", "scored", "error", "skipped", "mean", "95% interval", "pass rate"]
+_SIDES = "llrrrrrr"
 
 
 def write_markdown(graded: GradedRun, out: TextIO) -> None:
@@ -47,17 +50,26 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
     broken = f", {summary.failed_attempts} of them with an error" if summary.failed_attempts else ""
     held = f"{count(summary.attempts, 'conversation')}{broken}"
     yield f"- {held} · run {code(graded.run.id)}, grading {code(graded.grading.id)}"
-    if used := by_role(graded.spent()):
+    if used := by_role(summary.usage):
         yield f"- {used}"
+    yield from (f"- {code(line, 400)}" for line in (*latency_lines(summary), *variance_lines(summary)))
     yield ""
     yield from table(
-        ["grader", "target", "scored", "error", "skipped", "mean", "95% interval", "pass rate"],
-        "llrrrrrr",
+        _HEADS,
+        _SIDES,
         (_grader(grader) for grader in summary.graders),
     )
+    if summary.tags:
+        yield from folded("Results by tag", _tags(summary))
     if found.shown:
         more = f", and {found.more:,} more" if found.more else ""
         yield from folded(f"The worst samples{more}", _worst(found))
+
+
+def _tags(summary: Summary) -> Iterator[str]:
+    rows = ([code(one.tag), *_grader(grader)] for one in summary.tags for grader in one.graders)
+    yield from table(["tag", *_HEADS], "l" + _SIDES, rows)
+    yield ""
 
 
 def _worst(found: WorstSamples) -> Iterator[str]:

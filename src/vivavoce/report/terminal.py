@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from vivavoce.records.counting import conversation_label
+from vivavoce.report.details import detail_lines
 from vivavoce.report.reasons import explained
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.text import count, one_line
@@ -56,6 +57,8 @@ def run_report(
     """
     parts: list[RenderableType] = [summary_table(summary), *trial_lines(summary), *tester_lines(summary)]
     parts += [agreement_line(found) for found in summary.agreement]
+    parts += [Labelled(Text(), Text(safe(line))) for line in detail_lines(summary)]
+    parts += [Text(), Text("by tag", style="bold"), tag_table(summary)] if summary.tags else []
     parts += [Text(PASSED_ADDED)] if passed_added else []
     if worst.shown:
         parts += [Text(), Text("the worst samples", style="bold"), worst_table(worst.shown)]
@@ -85,6 +88,19 @@ def _cells(grader: GraderSummary) -> list[Text]:
         Text(interval(grader.low, grader.high)),
         Text(rate),
     ]
+
+
+def tag_table(summary: Summary) -> FittingTable:
+    """Return a row for each tag and grader, as in the table of the whole run."""
+    several = len({grader.target for grader in summary.graders}) > 1
+    return FittingTable(
+        [Column("tag"), *([_TARGET] if several else []), *_GRADERS],
+        [
+            [Text(safe(one.tag)), *([Text(safe(grader.target))] if several else []), *_cells(grader)]
+            for one in summary.tags
+            for grader in one.graders
+        ],
+    )
 
 
 def trial_lines(summary: Summary) -> Iterator[Text]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vivavoce.records.run import Grading, Run
+from vivavoce.report.details import detail_lines
 from vivavoce.report.headline import headline
 from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
 from vivavoce.report.terminal import PASSED_ADDED, agreement_line, tester_lines
@@ -19,6 +20,7 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
     scale = scale_of(summary, gates)
     running = run.status == "running"
     lines = [one.plain for one in (*tester_lines(summary), *map(agreement_line, summary.agreement))]
+    lines += map(safe, detail_lines(summary))
     return {
         "run": run,
         "grading": grading,
@@ -32,6 +34,7 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
         "targets": sorted({safe(one.target) for one in summary.graders}),
         "recorded": run.spec.get("driver") == "replay",
         "lines": [*lines, PASSED_ADDED] if grading.passed_added else lines,
+        "tags": [(one.tag, grader) for one in summary.tags for grader in one.graders],
         "trials": [one for one in summary.graders if one.pass_hat],
         "most_trials": max((max(one.pass_hat) for one in summary.graders if one.pass_hat), default=0),
         "description": run.spec.get("description"),
