@@ -14,6 +14,7 @@ from vivavoce.records.run import Grading
 from vivavoce.report.baseline import read_baseline
 from vivavoce.report.compare import Comparison, compare
 from vivavoce.report.markdown_comparison import markdown_comparison
+from vivavoce.report.said import with_words
 from vivavoce.report.side_by_side import comparison
 from vivavoce.report.sides import GradedSide
 from vivavoce.report.worse import Tolerance, ruled
@@ -62,7 +63,9 @@ def command(
     earlier = None if baseline is None else read_baseline(baseline).side
     with Store.open(store_of(store), create=False) as opened:
         side: Grading | GradedSide = earlier or _scores(opened, first, grading_a)
-        found = compare(opened, side, _scores(opened, second, grading_b), target_a, target_b)
+        later = _scores(opened, second, grading_b)
+        found = compare(opened, side, later, target_a, target_b)
+        found = with_words(opened, found, side if isinstance(side, Grading) else None, later)
     if decides:
         found = ruled(found, Tolerance(smallest_effect, fail_on_break))
     _show(found, as_json=as_json, as_markdown=as_markdown)

@@ -30,7 +30,8 @@ class Compared(BaseModel):
 class Flip(Compared):
     """A scenario that passed on one side and not on the other; `why` is the reason on the failing side.
 
-    Scores are the means of the trials; the two ids may differ. `why` is empty if reasons were not requested.
+    Scores are the means of the trials; the two ids may differ. `why` is empty if reasons were not requested, and so are
+    `asked`, `said_a` and `said_b`, the words of the trial that scored lowest on each side.
     """
 
     sample_a: str
@@ -38,6 +39,9 @@ class Flip(Compared):
     score_a: float
     score_b: float
     why: str
+    asked: str = ""
+    said_a: str = ""
+    said_b: str = ""
 
 
 class Side(Compared):

@@ -32,9 +32,13 @@ def _lines(graded: GradedRun) -> Iterator[str]:
     yield _command(_LEVELS[summary.verdict], f"{graded.run.suite}: {verdict}", "; ".join(explained(summary)) or verdict)
     found = worst(graded.store, graded.grading)
     for one in found.shown:
-        yield _command("warning" if one.score is None else _LEVELS[summary.verdict], _title(graded, one), one.why)
+        yield _command("warning" if one.score is None else _LEVELS[summary.verdict], _title(graded, one), _message(one))
     if found.more:
         yield _command("notice", graded.run.suite, f"and {found.more:,} more; see run {graded.run.id}")
+
+
+def _message(one: Worst) -> str:
+    return one.why if one.said is None else f"{one.why} · {one.said}"
 
 
 def _title(graded: GradedRun, one: Worst) -> str:

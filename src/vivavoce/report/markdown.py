@@ -79,9 +79,15 @@ def _worst(found: WorstSamples) -> Iterator[str]:
         if listed:
             yield f"**{title}**"
             yield ""
-            rows = ([_sample(one), code(one.key.target), number(one.score), code(one.why)] for one in listed)
+            rows = ([_sample(one), code(one.key.target), number(one.score), _why(one)] for one in listed)
             yield from table(["sample", "target", "score", "why"], "llrl", rows)
             yield ""
+
+
+def _why(one: Worst) -> str:
+    if one.said is None:
+        return code(one.why)
+    return f"{code(one.why)}<br>asked: {code(one.said.question)}<br>said: {code(one.said.answer)}"
 
 
 def folded(title: str, lines: Iterable[str]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from vivavoce.report.compare import Comparison, Flip, GraderComparison, TargetComparison
 from vivavoce.report.markdown import code, folded, interval, number, table
+from vivavoce.report.said import lines_of
 from vivavoce.report.text import count
 from vivavoce.report.worse import reason_lines, sentence
 
@@ -82,13 +83,17 @@ def _word(one: GraderComparison) -> str:
 
 def _flips(flips: Sequence[tuple[str, Flip]]) -> Iterator[str]:
     rows = (
-        [code(name), _sample(flip), number(flip.score_a), number(flip.score_b), code(flip.why)]
+        [code(name), _sample(flip), number(flip.score_a), number(flip.score_b), _why(flip)]
         for name, flip in flips[:SHOWN]
     )
     yield from table(["grader", "sample", "before", "after", "why"], "llrrl", rows)
     if len(flips) > SHOWN:
         yield from ("", f"and {len(flips) - SHOWN:,} more")
     yield ""
+
+
+def _why(flip: Flip) -> str:
+    return "<br>".join([code(flip.why), *(f"{name}: {code(text)}" for name, text in lines_of(flip))])
 
 
 def _sample(flip: Flip) -> str:

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from vivavoce.report.compare import Comparison, Flip, GraderComparison, Ruling, TargetComparison
+from vivavoce.report.said import lines_of
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.terminal import STYLES, interval, number
 from vivavoce.report.text import count, one_line
@@ -105,7 +106,9 @@ def _flips(grader: GraderComparison) -> Iterator[RenderableType]:
     ):
         if flips:
             yield Text(f"\n{safe(grader.name)}: {title} ({len(flips)})", style=style)
-            yield from (_flip(flip) for flip in flips[:SHOWN])
+            for flip in flips[:SHOWN]:
+                yield _flip(flip)
+                yield from (Labelled(Text(f"    {name}: "), Text(safe(text))) for name, text in lines_of(flip))
             if len(flips) > SHOWN:
                 yield Text(f"  and {len(flips) - SHOWN:,} more")
     for title, ids in (("scored on a, an error on b", grader.broke), ("an error on a, scored on b", grader.fixed)):

@@ -146,7 +146,8 @@ def worst_table(worst: Sequence[Worst]) -> FittingTable:
 
 def _worst_cells(one: Worst) -> list[Text]:
     score = Text("error", style="yellow") if one.score is None else Text(f"{one.score:.2f}")
-    return [Text(one.group or label(one.key)), score, Text(one_line(one.why, 140))]
+    said = "" if one.said is None else f"\n{one.said}"
+    return [Text(one.group or label(one.key)), score, Text(f"{one_line(one.why, 140)}{said}")]
 
 
 def label(key: tuple[str, str, int]) -> str:
