@@ -8,7 +8,7 @@ from vivavoce.suites.forecast import Forecast
 
 def forecast_line(found: Forecast) -> str:
     """Return in words how many calls a run would make."""
-    verdicts = f"{count(found.verdicts, 'judge verdict')}"
+    verdicts = f"{'at most ' if found.confirms and not found.led else ''}{count(found.verdicts, 'judge verdict')}"
     if not found.targets:
         held = f"{count(found.conversations, 'recorded conversation')}, {count(found.turns, 'turn')}"
         return f"{held}; no target is called, {verdicts}"

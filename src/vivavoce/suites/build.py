@@ -15,11 +15,13 @@ from vivavoce.grading.fingerprint import fingerprint
 from vivavoce.grading.function_grader import FunctionGrading, extractor_parts, threshold_parts
 from vivavoce.grading.gates import EveryPass, Gate, LogicalGate, SamplesGate, SimpleGate, Threshold, WeightedGate
 from vivavoce.grading.grader import Grader, in_spite_of_errors
-from vivavoce.grading.metrics import MetricScore, metric_grader
+from vivavoce.grading.metrics import ExtractedMetric, MetricScore, metric_grader
 from vivavoce.grading.options import check_parameters
 from vivavoce.grading.rewards import Composer, CustomReward, WeightedReward, reward_composers
+from vivavoce.metrics.confirmed import Confirmed
 from vivavoce.metrics.judged.rubric_judge import RubricJudge
 from vivavoce.metrics.judges import asking
+from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.rubric import STANDARD, Rubric, read_rubric
 from vivavoce.models.cache import OfflineModel
@@ -145,16 +147,18 @@ class Builder:
                     system_prompt=spec.system_prompt,
                     settings={"temperature": spec.temperature, **spec.settings},
                 )
+                measured = self._confirmed(judge, spec, spec.threshold)
                 shown = [*extractor_parts(spec.extractor, spec.extractor_config, self.suite.base), spec.scope]
                 grader = Grader(
                     name,
                     extract,
-                    MetricScore(judge).score,
+                    MetricScore(measured).score,
                     "none",
-                    fingerprint([judge.fingerprint, shown, *threshold_parts(spec.threshold)]),
+                    fingerprint([measured.fingerprint, shown, *threshold_parts(spec.threshold)]),
                     scope=spec.scope,
                     label=spec.display_name,
                     judged=True,
+                    once=1 if spec.confirm is None else 1 + spec.confirm.votes,
                     threshold=spec.threshold,
                     waits=True,
                 )
@@ -179,11 +183,29 @@ class Builder:
                     f"'{spec.metric}' needs a judge, and none is named: write model: in the grader, set "
                     "VIVAVOCE_JUDGE, or give --judge where the command takes it"
                 )
+            made = self._confirmed(made, spec)
             by_threshold = spec.threshold is not None
             written = written_in(spec, self.suite.base)
             grader = metric_grader(name, made, spec.display_name, written, by_threshold=by_threshold)
             return in_spite_of_errors(grader) if spec.scores_errors else grader
         return None
+
+    def _confirmed(
+        self, metric: BaseMultiTurnMetric, spec: JudgeGraderSpec | MetricGraderSpec, passing: float | None = None
+    ) -> BaseMultiTurnMetric:
+        """Return a metric with the second opinions that its grader asks for."""
+        if spec.confirm is None:
+            return metric
+        if isinstance(metric, ExtractedMetric):
+            (inner,) = metric.parts
+            return ExtractedMetric(self._confirmed(inner, spec, passing), metric.extraction)
+        if not isinstance(metric, JudgedMetric):
+            raise UsageError(f"confirm is for a metric that asks a model itself; {metric.name} does not")
+        key = spec.confirm.api_key_env
+        model = self._opened(spec.confirm.model, spec.model_copy(update={"api_key_env": key}))
+        by_threshold = isinstance(spec, MetricGraderSpec) and spec.threshold is not None
+        votes, rule = spec.confirm.votes, spec.confirm.rule
+        return Confirmed(metric, model, votes=votes, rule=rule, passing=passing, by_threshold=by_threshold)
 
     def _rule(self, name: str, spec: RuleGraderSpec) -> Grader:
         target = self.suite.spec.target

@@ -16,6 +16,7 @@ class Forecast:
     """How many calls a run would make: `messages` to targets and `verdicts` of judges, without retries.
 
     For conversations led by a tester both are upper limits, and the tester is called at least once for each message.
+    Where a grader confirms failures (`confirms`), `verdicts` is one.
     """
 
     samples: int
@@ -27,6 +28,7 @@ class Forecast:
     verdicts: int
     concurrency: int
     led: bool = False
+    confirms: bool = False
 
 
 def forecast(suite: Suite, plan: Plan, verdicts_on: Callable[[Sample, int], int]) -> Forecast:
@@ -50,4 +52,5 @@ def forecast(suite: Suite, plan: Plan, verdicts_on: Callable[[Sample, int], int]
         verdicts=verdicts * times,
         concurrency=plan.concurrency,
         led=tester is not None,
+        confirms=any(getattr(grader, "confirm", None) is not None for grader in suite.spec.graders.values()),
     )
