@@ -43,6 +43,8 @@ def exchange_of(attempt: Attempt, score: Score | None = None) -> Exchange | None
 
 
 def lowest_turn(score: Score) -> int | None:
-    """Return the turn with the lowest value, None where no turn has one."""
+    """Return the turn with the lowest value, else that of the first finding against it, None where no turn has one."""
     values = [(turn.value, turn.turn) for turn in score.turns or () if turn.value is not None and turn.turn is not None]
-    return min(values)[1] if values else None
+    if values:
+        return min(values)[1]
+    return next((one.turn for one in score.findings if one.state == "fail" and one.turn is not None), None)

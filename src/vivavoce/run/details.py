@@ -64,9 +64,10 @@ def _variance(tallies: Tallies, store: Store, grading: Grading, graders: Sequenc
     judged = {grader.name for grader in graders if grader.judged}
     found: list[VarianceSummary] = []
     for (target, name), one in tallies.items():
-        split = components(_repeated(target, name, one, votes))
-        if split.trials is None and split.judgements is None:
+        judgements = _judgements(target, name, one, votes)
+        if not any(len(trials) > 1 or len(trials[0]) > 1 for trials in judgements.values()):
             continue
+        split = components(judgements)
         found.append(
             VarianceSummary(
                 name=name,
@@ -80,7 +81,7 @@ def _variance(tallies: Tallies, store: Store, grading: Grading, graders: Sequenc
     return found
 
 
-def _repeated(
+def _judgements(
     target: str, name: str, one: Tally, votes: dict[tuple[AttemptKey, str], list[float]]
 ) -> dict[str, list[list[float]]]:
     """Return the judgements of each trial of each sample: the votes, or the score where it was judged once."""
