@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.against import Against
-from vivavoce.cli.forecast import forecast_line
+from vivavoce.cli.forecast import print_forecast
 from vivavoce.cli.options import (
     BaselineOption,
     CostOption,
@@ -97,7 +97,8 @@ def command(
     limits = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors)
     _check_choice(suite, resume, errors=errors, fresh=options != limits or target is not None or dry_run)
     if dry_run and suite is not None:
-        out().print(forecast_line(check_suite(_loaded(suite, target), options, keys_needed=True)))
+        loaded = _loaded(suite, target)
+        print_forecast(check_suite(loaded, options, keys_needed=True), store_of(store), loaded.spec.name)
         return
     with Store.open(store_of(store)) as opened:
         progress = RunProgress(notes(), quiet)

@@ -39,6 +39,11 @@ class Usage(BaseModel):
             cost=_cost(self, other),
         )
 
+    def times(self, factor: float) -> Usage:
+        """Return the usage of so many times as much, in whole tokens and calls."""
+        counts = {name: round(value * factor) for name, value in dict(self).items() if name != "cost"}
+        return Usage(**counts, cost=None if self.cost is None else self.cost * factor)
+
 
 def total(used: Iterable[Usage | None]) -> Usage | None:
     """Add up what is known of calls, None where nothing is."""
