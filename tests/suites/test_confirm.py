@@ -34,11 +34,13 @@ from vivavoce.testing import ScriptedModel
 
 def strict(request):
     text = request.messages[-1].text
-    return {"score": 0.9 if "good" in text.split("?")[-1] else 0.5, "reasoning": "strict", "evidence": [], "confidence": 0.9}
+    good = "good" in text.split("?")[-1]
+    return {"score": 0.9 if good else 0.5, "reasoning": "strict", "evidence": [], "confidence": 0.9}
 
 def mild(request):
     text = request.messages[-1].text
-    return {"score": 0.2 if "bad" in text else 0.8, "reasoning": "mild", "evidence": [], "confidence": 0.9}
+    bad = "bad" in text
+    return {"score": 0.2 if bad else 0.8, "reasoning": "mild", "evidence": [], "confidence": 0.9}
 
 first, second = ScriptedModel(strict, "first"), ScriptedModel(mild, "second")
 """
