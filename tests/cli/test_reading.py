@@ -184,7 +184,10 @@ def test_a_wrong_export_writes_nothing(viva: Viva, tmp_path: Path) -> None:
         ("-o exam.txt", "exam.txt: unknown file extension; name the format with --format: json, jsonl, "),
         ("-f letta", "letta writes a folder; name one with --output"),
         ("-f parquet", "parquet is not text; name a file with --output"),
-        ("-f xml", "no export format 'xml'; known: json, jsonl, csv, junit, html, markdown, github, parquet, letta"),
+        (
+            "-f xml",
+            "no export format 'xml'; known: json, jsonl, csv, junit, html, markdown, github, baseline, parquet, letta",
+        ),
     ):
         done = viva("export", *arguments.split())
         assert (done.returncode, done.stdout) == (2, "")

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.grading.gates import EveryPass, LogicalGate, Scores, SimpleGate, Threshold, WeightedGate
+from vivavoce.grading.gates import EveryPass, LogicalGate, SamplesGate, Scores, SimpleGate, Threshold, WeightedGate
 from vivavoce.report.reasons import reason_text
 
 
 def scores(*values: float, errors: int = 0, passed: Sequence[bool] | None = None) -> Scores:
     decided = [value >= 1 for value in values] if passed is None else passed
-    return Scores(list(values), decided, [f"s{i}" for i in range(len(values))], errors)
+    return Scores(list(values), decided, [f"s{i}" for i in range(len(values))], [f"e{i}" for i in range(errors)])
 
 
 def gate(value: float, op: Any = "gte", aggregation: Any = "avg_score", **more: Any) -> SimpleGate:
@@ -137,12 +137,75 @@ def test_logic_with_three_values(operator: Any, verdicts: list[str], found: str)
         (Scores([1.0, 1.0], [True, True], ["a", "b"]), "pass"),
         (Scores([1.0, 0.9], [True, False], ["a", "b"]), "fail"),
         (Scores([1.0, 0.5], [True, True], ["a", "b"]), "pass"),
-        (Scores([1.0], [True], ["a"], errors=1), "inconclusive"),
-        (Scores([0.0], [False], ["a"], errors=1), "fail"),
-        (Scores([], [], [], errors=1), "inconclusive"),
+        (Scores([1.0], [True], ["a"], ["b"]), "inconclusive"),
+        (Scores([0.0], [False], ["a"], ["b"]), "fail"),
+        (Scores([], [], [], ["a"]), "inconclusive"),
         (Scores([], [], [], skipped=2), "pass"),
     ],
 )
 def test_every_score_passes_or_the_run_fails(scores: Scores, verdict: str) -> None:
     nothing = Scores([], [], [], skipped=3)
     assert EveryPass(["expect", "other"]).decide({"expect": scores, "other": nothing}).verdict == verdict
+
+
+def trials(**samples: str) -> Scores:
+    """Trials of samples: `y` passed, `n` did not, `e` is an error."""
+    scored = [(name, one == "y") for name, all_of_it in samples.items() for one in all_of_it if one != "e"]
+    missing = [name for name, all_of_it in samples.items() for one in all_of_it if one == "e"]
+    return Scores([float(p) for _, p in scored], [p for _, p in scored], [name for name, _ in scored], missing)
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "words"),
+    [
+        (trials(a="yyyyy", b="yynyy"), "pass", "all 2 do"),
+        (trials(a="yyyyy", b="ynnyy"), "fail", "1 of 2 did not: b (3 of 5)"),
+        (trials(a="yyyyy", b="yyyee"), "inconclusive", "errors could change the result of 1 of 2: b (3 of 5)"),
+        (trials(a="yyyye", b="yyyyy"), "pass", "all 2 do"),
+        (trials(a="yyeee", b="nnyyy"), "fail", "1 of 2 did not: b (3 of 5)"),
+        (trials(a="yyyyy", b="ynnee"), "fail", "1 of 2 did not: b (1 of 5)"),
+        (
+            trials(a="yyyyy", b="yyy"),
+            "inconclusive",
+            "1 sample of fewer than 4 trials, which the gate needs: b (3 of 3)",
+        ),
+        (trials(a="eeeee"), "inconclusive", "nothing was scored (5 errors)"),
+    ],
+)
+def test_each_sample_passes_so_many_of_its_trials(found: Scores, verdict: str, words: str) -> None:
+    result = SamplesGate("g", 4).decide({"g": found})
+    assert result.verdict == verdict
+    assert words in reason_text(result.reasons[0])
+
+
+def test_a_reason_names_the_first_of_many_samples() -> None:
+    found = SamplesGate("g", 2).decide({"g": trials(**{f"s{i}": "yn" for i in range(50)})})
+    assert (len(found.reasons[0].samples), found.reasons[0].samples_in_all) == (20, 50)
+    assert reason_text(found.reasons[0]).endswith("s9 (1 of 2) and 40 more")
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict", "value"),
+    [
+        (trials(a="yyy", b="yyn"), "pass", 2 / 3),  # 1 and 1/3
+        (trials(a="yyn", b="yyn"), "fail", 1 / 3),
+        (trials(a="yyy", b="yye"), "pass", 1.0),  # at worst 1 and 1/3
+        (trials(a="yyn", b="yye"), "inconclusive", 2 / 3),
+        (trials(a="yyn", b="nne"), "fail", 1 / 6),
+        (trials(a="yee", b="nee"), "inconclusive", None),
+        (trials(a="nne", b="nee"), "fail", 0.0),
+        (trials(a="nee", b="nee"), "fail", None),  # at best 1/3, whatever the errors had been
+        (trials(a="yyy", b="y"), "inconclusive", None),
+    ],
+)
+def test_pass_hat_k_is_over_the_trials_of_each_sample(found: Scores, verdict: str, value: float | None) -> None:
+    result = gate(0.6, aggregation="pass^k", k=2).decide({"g": found})
+    assert (result.verdict, result.reasons[0].found) == (verdict, value and pytest.approx(value))
+    if result.reasons[0].code == "threshold":
+        assert "pass^2 must be ≥ 0.6" in reason_text(result.reasons[0])
+
+
+def test_pass_at_k_needs_one_of_them() -> None:
+    result = gate(1.0, aggregation="pass@k", k=2).decide({"g": trials(a="yny", b="ynn")})
+    assert (result.verdict, result.reasons[0].found) == ("fail", pytest.approx(5 / 6))
+    assert gate(1.0, aggregation="pass@k", k=2).decide({"g": trials(a="yny", b="yyn")}).verdict == "pass"

@@ -69,7 +69,7 @@ async def test_a_question_is_asked_once_and_the_second_reply_costs_nothing(repli
     assert (first.parsed, second.parsed, second.text) == ({"score": 0.5}, {"score": 0.5}, first.text)
     assert (first.applied.get("cached"), second.applied) == (None, {**first.applied, "cached": True})
     assert first.usage is not None
-    assert (first.usage.calls, second.usage) == (1, Usage(cost=0.0))
+    assert (first.usage.calls, second.usage) == (1, Usage(cached_calls=1, cost=0.0))
     assert cached.name == model.name
 
 

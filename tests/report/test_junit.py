@@ -54,7 +54,7 @@ async def test_failures_errors_and_skips_are_told_apart(store: Store) -> None:
     assert failure is not None
     assert error is not None
     assert failure.attrib["message"] == "scored 0.25, which does not pass"
-    assert failure.text == "wrong city\nsubmission: Rome\nground truth: Paris"
+    assert failure.text == "wrong city\nasked: Hi\nsaid: Hello!\nsubmission: Rome\nground truth: Paris"
     assert (error.attrib["type"], error.attrib["message"]) == ("judge.format", "judge: no verdict")
 
 

@@ -95,7 +95,7 @@ async def test_the_worst_samples_say_why_with_errors_apart(store: Store) -> None
         ["sample", "target", "score", "why"],
         ["b", "bot", "–", "exact: target: no answer within 5 s"],
         ["sample", "target", "score", "why"],
-        ["a", "bot", "0.250", "exact: too short"],
+        ["a", "bot", "0.250", "exact: too short<br>asked: Hi<br>said: Hello!"],
     ]
     assert text.index("<details>") < text.index("**Could not be scored**") < text.index("**Lowest scores**")
     assert text.endswith("\n</details>\n\n")

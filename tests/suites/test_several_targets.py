@@ -14,7 +14,7 @@ from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.opening import open_run, reopen_run
 from vivavoce.suites.stored import dump_spec, stored_suite
-from vivavoce.suites.target_names import read_targets
+from vivavoce.suites.target_names import described_target, read_targets
 from vivavoce.suites.targets import build_targets, target_limits
 from vivavoce.testing import LoopbackServer
 
@@ -284,7 +284,9 @@ def test_variables_in_a_list_of_targets_are_stored_as_they_are_written(monkeypat
     monkeypatch.setenv("HOST", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("TOKEN", "a-key-of-ours")
     monkeypatch.setenv("SECONDS", "7")
-    remote = "{kind: http, name: far, url: '${HOST}', headers: {Authorization: 'Bearer ${TOKEN}'}, timeout: '${SECONDS}'}"
+    remote = (
+        "{kind: http, name: far, url: '${HOST}', headers: {Authorization: 'Bearer ${TOKEN}'}, timeout: '${SECONDS}'}"
+    )
     found = suite(LOUD, remote)
     assert [one.timeout for one in target_limits(found, 4)] == [300.0, None]
     assert found.spec.all_targets[("targets", 1)].timeout == 7
@@ -294,3 +296,7 @@ def test_variables_in_a_list_of_targets_are_stored_as_they_are_written(monkeypat
         {"Authorization": "Bearer ${TOKEN}"},
         "${SECONDS}",
     )
+    assert [described_target(one).named for one in dump_spec(found)["targets"]] == [
+        (("bot.loud", None),),
+        (("far", None),),
+    ]

@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from vivavoce.cli.options import BaselineOption, FailOnBreakOption, SmallestEffectOption
 from vivavoce.cli.output import StoreOption, files, out, print_json, store_of
 from vivavoce.errors import UsageError
 from vivavoce.records.run import Grading
-from vivavoce.report.compare import compare
+from vivavoce.report.baseline import read_baseline
+from vivavoce.report.compare import Comparison, compare
 from vivavoce.report.markdown_comparison import markdown_comparison
+from vivavoce.report.said import with_words
 from vivavoce.report.side_by_side import comparison
+from vivavoce.report.sides import GradedSide
+from vivavoce.report.worse import Tolerance, ruled
+from vivavoce.run.result import EXIT_CODES
 from vivavoce.store.store import Store
 
 
 def command(
     a: Annotated[
-        str, typer.Argument(help="The earlier run: its id, the beginning or end of its id, or 'latest~1'.")
-    ] = "latest~1",
-    b: Annotated[str, typer.Argument(help="The later run.")] = "latest",
+        str | None,
+        typer.Argument(
+            help="The earlier run: its id, the beginning or end of its id, or 'latest~1', the default. With "
+            "--baseline the only run, 'latest' by default.",
+            show_default=False,
+        ),
+    ] = None,
+    b: Annotated[str | None, typer.Argument(help="The later run, 'latest' by default.", show_default=False)] = None,
     *,
+    baseline: BaselineOption = None,
+    fail_on_worse: Annotated[
+        bool,
+        typer.Option("--fail-on-worse", help="Exit with 1 if the later run is worse, with 3 if that is undecided."),
+    ] = False,
+    smallest_effect: SmallestEffectOption = None,
+    fail_on_break: FailOnBreakOption = False,
     grading_a: Annotated[str | None, typer.Option(help="A set of scores of run a; default: the newest.")] = None,
     grading_b: Annotated[str | None, typer.Option(help="A set of scores of run b; default: the newest.")] = None,
     target_a: Annotated[str | None, typer.Option(help="The target of run a to compare.")] = None,
@@ -35,10 +54,35 @@ def command(
 
     For each grader, shows the difference of the means with its 95% interval, the samples that flipped between pass and
     fail, and what could not be compared. If a grader itself changed between the runs, there is a warning.
+
+    With --fail-on-worse, --fail-on-break or --baseline it is decided whether the later run is worse. Exit codes: 0 not
+    worse, 1 worse, 2 wrong usage, 3 undecided: too few samples, errors, or graders or samples that differ.
     """
+    first, second = _runs(a, b, baseline, grading_a)
+    decides = fail_on_worse or fail_on_break or smallest_effect is not None or baseline is not None
+    earlier = None if baseline is None else read_baseline(baseline).side
     with Store.open(store_of(store), create=False) as opened:
-        first, second = _scores(opened, a, grading_a), _scores(opened, b, grading_b)
-        found = compare(opened, first, second, target_a, target_b)
+        side: Grading | GradedSide = earlier or _scores(opened, first, grading_a)
+        later = _scores(opened, second, grading_b)
+        found = compare(opened, side, later, target_a, target_b)
+        found = with_words(opened, found, side if isinstance(side, Grading) else None, later)
+    if decides:
+        found = ruled(found, Tolerance(smallest_effect, fail_on_break))
+    _show(found, as_json=as_json, as_markdown=as_markdown)
+    if found.ruling is not None:
+        raise typer.Exit(EXIT_CODES[found.ruling.verdict])
+
+
+def _runs(a: str | None, b: str | None, baseline: Path | None, grading_a: str | None) -> tuple[str, str]:
+    """Return the earlier and the later run; with a baseline, the only run named is the later one."""
+    if baseline is None:
+        return a or "latest~1", b or "latest"
+    if b is not None or grading_a is not None:
+        raise UsageError("--baseline takes the place of the earlier run; name only the later one")
+    return "", a or "latest"
+
+
+def _show(found: Comparison, *, as_json: bool, as_markdown: bool) -> None:
     if as_json:
         print_json(found.model_dump_json(indent=2))
     elif as_markdown:

@@ -1,15 +1,25 @@
-"""The forecast of a run, in words: how many calls it would make."""
+"""The forecast of a run, in words: how many calls it would make, and what it would use as the run before it did."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from vivavoce.cli.output import out
+from vivavoce.errors import UsageError
+from vivavoce.records.spending import by_role
+from vivavoce.report.details import latency_lines
 from vivavoce.report.text import count
+from vivavoce.run.summary import Summary
 from vivavoce.safe_text import safe
+from vivavoce.store.store import Store
 from vivavoce.suites.forecast import Forecast
 
 
 def forecast_line(found: Forecast) -> str:
     """Return in words how many calls a run would make."""
-    verdicts = f"{count(found.verdicts, 'judge verdict')}"
+    verdicts = f"{'at most ' if found.confirms and not found.led else ''}{count(found.verdicts, 'judge verdict')}"
     if not found.targets:
         held = f"{count(found.conversations, 'recorded conversation')}, {count(found.turns, 'turn')}"
         return f"{held}; no target is called, {verdicts}"
@@ -28,3 +38,31 @@ def _at_a_time(found: Forecast) -> str:
         return f"{next(iter(found.fewer.values()), found.concurrency)} at a time"
     fewer = "".join(f", {most} for {safe(name)}" for name, most in found.fewer.items())
     return f"{found.concurrency} at a time for each target{fewer}"
+
+
+def print_forecast(found: Forecast, place: str, suite: str) -> None:
+    """Print how many calls a run of a suite would make, and what it would use; `place` is the store."""
+    out().print(forecast_line(found))
+    for line in expected_lines(place, suite, found.conversations):
+        out().print(Text(safe(line), style="dim"))
+
+
+def expected_lines(place: str, suite: str, conversations: int) -> Iterator[str]:
+    """Yield what a run would use, and how long replies would take, by the latest complete run of its suite.
+
+    Nothing where there is no such run, or no store.
+    """
+    try:
+        store = Store.open(place, create=False)
+    except UsageError:
+        return  # there is no store yet, and so no run before
+    with store:
+        before = next((run for run in store.runs() if run.suite == suite and run.status == "finished"), None)
+        grading = None if before is None else store.grading(before.id)
+    if before is None or grading is None or grading.summary is None:
+        return
+    summary = Summary.model_validate(grading.summary)
+    times = conversations / max(summary.attempts, 1)
+    if used := by_role({role: one.times(times) for role, one in summary.usage.items()}):
+        yield f"as run {before.id}: about {used}"
+    yield from (f"as run {before.id}: {line}" for line in latency_lines(summary))

@@ -1,8 +1,9 @@
-"""Options that several commands share: targets, cost limits, allowed errors, and the use of cached answers."""
+"""Options that several commands share: targets, limits, cached answers, tables, and what counts as worse."""
 
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -54,3 +55,25 @@ NoCacheOption = Annotated[
     bool, typer.Option("--no-cache", help="Do not use cached judge answers, and do not cache new ones.")
 ]
 ReplayOption = Annotated[bool, typer.Option("--replay", help="Call no judge; use only cached answers.")]
+BaselineOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--baseline",
+        metavar="FILE",
+        help="Compare with this file, made by viva export --format baseline: worse exits with 1, undecided with 3.",
+    ),
+]
+SmallestEffectOption = Annotated[
+    float | None,
+    typer.Option(
+        "--smallest-effect",
+        metavar="LOSS",
+        min=0,
+        max=1,
+        help="The smallest loss of a mean score, 0 to 1, that counts as worse; default: any that is certain.",
+    ),
+]
+FailOnBreakOption = Annotated[
+    bool,
+    typer.Option("--fail-on-break", help="A sample that passed in all trials before and in none now is worse, too."),
+]

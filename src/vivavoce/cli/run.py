@@ -8,10 +8,21 @@ from typing import Annotated
 
 import typer
 
+from vivavoce.cli.against import Against
 from vivavoce.cli.env_file import load_env_file
-from vivavoce.cli.forecast import forecast_line
-from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption, TableOption, TargetOption
-from vivavoce.cli.output import StoreOption, out, store_of
+from vivavoce.cli.forecast import print_forecast
+from vivavoce.cli.options import (
+    BaselineOption,
+    CostOption,
+    FailOnBreakOption,
+    MaxErrorsOption,
+    NoCacheOption,
+    ReplayOption,
+    SmallestEffectOption,
+    TableOption,
+    TargetOption,
+)
+from vivavoce.cli.output import StoreOption, store_of
 from vivavoce.cli.run_options import (
     CallsOption,
     DryRunOption,
@@ -47,6 +58,9 @@ def command(
     max_errors: MaxErrorsOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
+    baseline: BaselineOption = None,
+    smallest_effect: SmallestEffectOption = None,
+    fail_on_break: FailOnBreakOption = False,
     dry_run: DryRunOption = False,
     failed: FailedOption = None,
     watch: WatchOption = False,
@@ -79,22 +93,25 @@ def command(
         cache=not no_cache,
         replay=replay,
     )
+    against = Against.read(baseline, smallest_effect, fail_on_break)
     paths = suites or []
     limits = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors)
     _check_named(paths, resume, failed)
     _check_one_way({"--resume": resume, "--failed": failed, "--watch": watch, "--dry-run": dry_run})
     _check_resume(resume, errors=errors, fresh=options != limits or target is not None)
     _check_output(paths, output)
+    _check_against(against, {"--failed": failed, "--watch": watch, "several suites": paths[1:]})
     if env_file is not None:
         load_env_file(env_file)
     if dry_run:
         for path in paths:
-            out().print(forecast_line(check_suite(loaded(path, target), options, keys_needed=True)))
+            suite = loaded(path, target)
+            print_forecast(check_suite(suite, options, keys_needed=True), store_of(store), suite.spec.name)
         return
     place = ["--store", store] if store else []
     environment = ["--env-file", str(env_file)] if env_file else []
     with Store.open(store_of(store)) as opened:
-        runner = Runner(opened, options, target, output, quiet, table, place, environment)
+        runner = Runner(opened, options, target, output, quiet, table, against, place, environment)
         if resume is not None:
             code = runner.resumed(resume, paths[0] if paths else None, errors=errors).code
         else:
@@ -136,6 +153,12 @@ def _check_resume(resume: str | None, *, errors: bool, fresh: bool) -> None:
             "--resume uses the options the run was started with; it can be combined only with --errors, --max-calls, "
             "--max-cost, --max-errors, -o and -q"
         )
+
+
+def _check_against(against: Against | None, parts: Mapping[str, object]) -> None:
+    """Refuse a baseline for what it does not fit: it is of one suite, and of all its samples."""
+    if against is not None and (wrong := next((name for name, value in parts.items() if value), None)):
+        raise UsageError(f"--baseline and {wrong} do not go together: a baseline is of one suite, with all its samples")
 
 
 def _check_output(paths: Sequence[Path], output: Path | None) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from vivavoce.cli.against import Against
 from vivavoce.cli.output import complain, existing, notes, out
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.errors import UsageError
@@ -58,6 +59,7 @@ class Runner:
     output: Path | None = None
     quiet: bool = False
     table: bool = False
+    against: Against | None = None
     place: Sequence[str] = ()
     environment: Sequence[str] = ()
 
@@ -116,7 +118,8 @@ class Runner:
         result = execute(work, progress)
         output = self.output or output_of(suite)
         report_run(self.store, result, output, self.place, self.environment, table=self.table)
-        return Ended(str(result), result.exit_code, result.run)
+        code = self.against.exit_code(self.store, result, self.place) if self.against else result.exit_code
+        return Ended(str(result), code, result.run)
 
 
 def loaded(suite: Path, targets: Sequence[str] | None) -> Suite:

@@ -11,9 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from vivavoce.records.reason import Aggregation, Bound, Code, Condition, Operator, Reason, Verdict
+from vivavoce.records.reason import Aggregation, Bound, Code, Condition, Operator, Reason, SampleTrials, Verdict
 from vivavoce.records.score import PASSING
 from vivavoce.stats.intervals import mean_interval, percentile
+from vivavoce.stats.passes import pass_at_k, pass_hat_k
+
+LISTED = 20
+"""Samples that a reason names at most."""
 
 _COMPARE: dict[Operator, Callable[[float, float], bool]] = {
     "gt": lambda a, b: a > b,
@@ -26,19 +30,36 @@ _COMPARE: dict[Operator, Callable[[float, float], bool]] = {
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of a grader or of the reward: values, whether each passes, its sample, and how many are missing."""
+    """The scores of a grader or of the reward: values, whether each passes, and its sample.
+
+    `missing` has the sample of each trial without a score because of an error.
+    """
 
     values: Sequence[float]
     passed: Sequence[bool]
     clusters: Sequence[str]
-    errors: int = 0
+    missing: Sequence[str] = ()
     skipped: int = 0
+
+    @property
+    def errors(self) -> int:
+        """How many scores are missing because of an error."""
+        return len(self.missing)
 
     def filled(self, missing: float) -> Scores:
         """Return the scores as if every error had been `missing`."""
-        unknown = [f"error {i}" for i in range(self.errors)]
         values, passed = [*self.values, *[missing] * self.errors], [*self.passed, *[missing >= 1] * self.errors]
-        return Scores(values, passed, [*self.clusters, *unknown], 0, self.skipped)
+        return Scores(values, passed, [*self.clusters, *self.missing], (), self.skipped)
+
+    def by_sample(self) -> list[SampleTrials]:
+        """Return how often each sample passed, of how many scores, and how many are missing."""
+        counts = {sample: [0, 0, 0] for sample in (*self.clusters, *self.missing)}
+        for sample, passed in zip(self.clusters, self.passed, strict=True):
+            counts[sample][0] += passed
+            counts[sample][1] += 1
+        for sample in self.missing:
+            counts[sample][2] += 1
+        return [SampleTrials(sample_id=one, passed=p, scored=n, errors=e) for one, (p, n, e) in counts.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +75,7 @@ class Threshold:
     """What every simple condition compares: an aggregate of scores, by an operator, with a value.
 
     `accuracy` counts the scores that pass, or with the gate's own `pass_threshold` or `pass_op`, the scores on that
-    side of it.
+    side of it. `pass^k` and `pass@k` are means over the samples, from `k` of the trials of each.
     """
 
     aggregation: Aggregation
@@ -63,13 +84,16 @@ class Threshold:
     pass_threshold: float | None = None
     pass_op: Operator = "gte"
     on: Bound = "mean"
+    k: int | None = None
 
     def aggregate(self, scores: Scores) -> float | None:
         """Return the aggregate; `accuracy` is a percentage, 0 to 100.
 
-        With `on: lower` it is the lower end of the 95% interval of the mean or of the accuracy, None for a single
-        sample, which has no interval.
+        With `on: lower` it is the lower end of the 95% interval of the mean, of the accuracy or of pass^k, None for a
+        single sample, which has no interval. `pass^k` is over the samples with `k` scores, None where there is none.
         """
+        if self.k is not None:
+            return self._over_trials(scores, self.k)
         values = list(scores.values)
         if self.aggregation == "accuracy":
             values = [100.0 * one for one in self._passing(scores)]
@@ -78,6 +102,13 @@ class Threshold:
         if self.aggregation in ("min", "max"):
             return min(values) if self.aggregation == "min" else max(values)
         return percentile(values, {"median": 50, "p50": 50, "p95": 95, "p99": 99}[self.aggregation])
+
+    def _over_trials(self, scores: Scores, k: int) -> float | None:
+        chance = pass_hat_k if self.aggregation == "pass^k" else pass_at_k
+        samples = [one for one in scores.by_sample() if one.scored >= k]
+        if not samples:
+            return None
+        return self._mean([chance(one.passed, one.scored, k) for one in samples], [one.sample_id for one in samples])
 
     def _passing(self, scores: Scores) -> Sequence[bool]:
         threshold = self.pass_threshold
@@ -100,7 +131,8 @@ class Threshold:
     @property
     def condition(self) -> Condition:
         """The condition as data."""
-        return Condition(aggregation=self.aggregation, op=self.op, value=self.value, lower=self.on == "lower")
+        lower = self.on == "lower"
+        return Condition(aggregation=self.aggregation, op=self.op, value=self.value, lower=lower, k=self.k)
 
     def decide(
         self, graders: Mapping[str, float], measure: Callable[[float | None], float | None], errors: int
@@ -114,12 +146,12 @@ class Threshold:
             )
             return GateResult(verdict, (reason,))
 
-        if found is None:
-            return result("inconclusive", "no_interval")
-        passed = self.holds(found)
         ends = [end for missing in (0.0, 1.0) if (end := measure(missing)) is not None]
-        if all(self.holds(end) == passed for end in ends):
-            return result("pass" if passed else "fail")
+        if found is None and (self.k is None or not ends):
+            return result("inconclusive", "no_interval")
+        verdicts = {self.holds(one) for one in (found, *ends) if one is not None}
+        if len(verdicts) == 1:
+            return result("pass" if verdicts.pop() else "fail")
         return result("inconclusive")
 
 
@@ -134,13 +166,52 @@ class SimpleGate:
     def decide(self, scores: Mapping[str, Scores]) -> GateResult:
         """Return the verdict."""
         found = scores[self.metric_key]
-        if unmet := _too_few(self.metric_key, found, self.min_scored):
+        unmet = _too_few(self.metric_key, found, self.min_scored)
+        unmet = unmet or _too_short(self.metric_key, found, self.threshold.k or 1)
+        if unmet:
             return unmet
 
         def measure(missing: float | None) -> float | None:
             return self.threshold.aggregate(found if missing is None else found.filled(missing))
 
         return self.threshold.decide({self.metric_key: 1.0}, measure, found.errors)
+
+
+@dataclass(frozen=True, slots=True)
+class SamplesGate:
+    """Each sample passes by one grader in at least `min_pass` of its trials; `min_scored` is as in `SimpleGate`.
+
+    An error counts where it could change the verdict: a sample that misses it even if every error had passed, fails.
+    """
+
+    metric_key: str
+    min_pass: int
+    min_scored: float = 0.0
+
+    def decide(self, scores: Mapping[str, Scores]) -> GateResult:
+        """Return the verdict, and in its reason the samples that missed it, else those that could not be decided."""
+        found = scores[self.metric_key]
+        if unmet := _too_few(self.metric_key, found, self.min_scored):
+            return unmet
+        samples = found.by_sample()
+        missed = [one for one in samples if one.passed + one.errors < self.min_pass <= one.scored + one.errors]
+        unknown = [one for one in samples if one.passed < self.min_pass <= one.passed + one.errors]
+        if not missed and (unmet := _too_short(self.metric_key, found, self.min_pass)):
+            return unmet
+        verdict: Verdict = "fail" if missed else "inconclusive" if unknown else "pass"
+        return GateResult(verdict, (self._reason(verdict, missed or unknown, len(samples), found.errors),))
+
+    def _reason(self, verdict: Verdict, listed: Sequence[SampleTrials], scored: int, errors: int) -> Reason:
+        return Reason(
+            verdict=verdict,
+            code="samples",
+            graders={self.metric_key: 1.0},
+            scored=scored,
+            errors=errors,
+            trials=self.min_pass,
+            samples=list(listed[:LISTED]),
+            samples_in_all=len(listed),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +274,26 @@ class EveryPass:
         )
 
 
-Gate = SimpleGate | WeightedGate | LogicalGate | EveryPass
+Gate = SimpleGate | SamplesGate | WeightedGate | LogicalGate | EveryPass
+
+
+def _too_short(key: str, scores: Scores, trials: int) -> GateResult | None:
+    """Return that some samples have fewer trials than a condition is about, None where none has."""
+    if trials == 1:
+        return None
+    short = [one for one in scores.by_sample() if one.scored + one.errors < trials]
+    if not short:
+        return None
+    reason = Reason(
+        verdict="inconclusive",
+        code="few_trials",
+        graders={key: 1.0},
+        errors=scores.errors,
+        trials=trials,
+        samples=short[:LISTED],
+        samples_in_all=len(short),
+    )
+    return GateResult("inconclusive", (reason,))
 
 
 def _too_few(key: str, scores: Scores, min_scored: float) -> GateResult | None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from vivavoce.metrics.composition import Weighted as Weighted
     from vivavoce.metrics.config import ConversationType as ConversationType
     from vivavoce.metrics.config import MetricConfig as MetricConfig
+    from vivavoce.metrics.confirmed import Confirmed as Confirmed
     from vivavoce.metrics.custom import FunctionMetric as FunctionMetric
     from vivavoce.metrics.custom import PromptMetric as PromptMetric
     from vivavoce.metrics.custom import function_metric as function_metric
@@ -115,6 +116,7 @@ _EXPORTS = {
     "MultiTurnEvaluationInput": "types",
     "PairwiseJudge": "pairwise",
     "Panel": "panel",
+    "Confirmed": "confirmed",
     "PersonalDataMetric": "exact.personal_data",
     "ProfanityTermsMetric": "exact.profanity_terms",
     "PromptInjectionMetric": "judged.prompt_injection",
@@ -163,6 +165,7 @@ __all__ = [
     "Cascade",
     "Chain",
     "CoherenceMetric",
+    "Confirmed",
     "ContextRetentionMetric",
     "ConversationCoherenceMetric",
     "ConversationCompletenessMetric",

@@ -94,7 +94,7 @@ class Composition(StepwiseMetric):
             passed=passed,
             confidence=min(sure) if sure else None,
             reason=reasoning,
-            findings=tuple(map(_part, results)),
+            findings=tuple(map(part_finding, results)),
             other_evidence=tuple(dict.fromkeys(evidence for result in rests_on for evidence in result.evidence)),
             extra={**self.listed(results), **more},
             usage=spent(results),
@@ -106,7 +106,7 @@ class Composition(StepwiseMetric):
         """Return the error that `wrong` parts make of the whole; where there are none, say that all were skipped."""
         extra = {**self.listed(results), **more}
         fields: dict[str, Any] = {"usage": spent(results), "fingerprint": self.fingerprint, "extra": extra}
-        fields["findings"] = tuple(map(_part, results))
+        fields["findings"] = tuple(map(part_finding, results))
         if wrong:
             return self.failed(_fault(wrong), **fields)
         skipped = [result for result in results if result.state == "skipped"]
@@ -293,7 +293,7 @@ def plain(result: MetricResult, **more: object) -> dict[str, Any]:
     return {**result.model_dump(mode="json", exclude_defaults=True), "state": result.state, **more}
 
 
-def _part(result: MetricResult) -> Finding:
+def part_finding(result: MetricResult) -> Finding:
     """Return the result of a part as a finding of the whole."""
     states: dict[bool | None, FindingState] = {True: "pass", False: "fail", None: "skip"}
     verdict = str(result.raw) if result.state == "scored" else result.state

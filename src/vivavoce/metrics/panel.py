@@ -59,7 +59,7 @@ class Panel(Composition):
             raise UsageError(f"a panel votes by a metric that asks a model; {voter.name} is a {type(voter).__name__}")
         judges = [as_model(judge_model) for judge_model in models] or [voter.model]
         _check(voter.name, votes, judges)
-        seats = [_seat(voter, judge, trial) for judge in judges for trial in range(votes)]
+        seats = [seat_of(voter, judge, trial) for judge in judges for trial in range(votes)]
         super().__init__(voter.config.model_copy(update={"name": name or voter.name}), seats)
 
     @property
@@ -153,7 +153,7 @@ def _summary(
     return f"{majority.score} by {kind} of {len(valid)}{failed}{tie}{reason}"
 
 
-def _seat(metric: JudgedMetric, model: Model | None, trial: int) -> JudgedMetric:
+def seat_of(metric: JudgedMetric, model: Model | None, trial: int) -> JudgedMetric:
     """Return a copy of a metric with another model and trial; it shares no mutable state and no cached values."""
     seat = copy_of(metric)
     for name, value in list(vars(seat).items()):

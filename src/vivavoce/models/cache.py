@@ -124,7 +124,9 @@ class CachedModel:
             except ValueError as error:
                 said = f"a cached reply of {self.name} is outside the JSON schema: {error}; ask or export it again"
                 raise ModelFault(said, kind="format", evidence=reply.text) from error
-        return ModelReply(reply.text, parsed, reply.tool_calls, Usage(cost=0.0), {**applied, "cached": True})
+        return ModelReply(
+            reply.text, parsed, reply.tool_calls, Usage(cached_calls=1, cost=0.0), {**applied, "cached": True}
+        )
 
 
 def _unpaid(error: Exception) -> Exception:

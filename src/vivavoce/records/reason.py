@@ -7,21 +7,26 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 Verdict = Literal["pass", "fail", "inconclusive"]
-Aggregation = Literal["avg_score", "accuracy", "min", "max", "median", "p50", "p95", "p99"]
+OfScores = Literal["avg_score", "accuracy", "min", "max", "median", "p50", "p95", "p99"]
+Aggregation = OfScores | Literal["pass^k", "pass@k"]
+"""What is compared: an aggregate of all scores, or of what the trials of each sample come to."""
 Operator = Literal["gt", "gte", "lt", "lte", "eq"]
 Bound = Literal["mean", "lower"]
 
-Code = Literal["threshold", "no_interval", "min_scored", "nothing_scored", "errors", "sentence"]
+Code = Literal[
+    "threshold", "no_interval", "samples", "few_trials", "min_scored", "nothing_scored", "errors", "sentence"
+]
 """What a reason is about.
 
 `threshold`: an aggregate and what it must be; inconclusive where the `errors` could change the result. `no_interval`:
-a lower bound of a single sample. `min_scored`: too few scores. `nothing_scored`: no score at all. `errors`: more
+a lower bound of a single sample. `samples`: how often each sample must pass. `few_trials`: samples with fewer trials
+than the gate needs. `min_scored`: too few scores. `nothing_scored`: no score at all. `errors`: more
 conversations with errors than the run may have. `sentence`: one of an older store, of which only the words are known.
 """
 
 
 class Condition(BaseModel):
-    """What an aggregate of scores must be; with `lower` it is the lower end of its 95% interval."""
+    """What an aggregate of scores must be; with `lower` the lower end of its 95% interval; `k` is that of pass^k."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -29,6 +34,18 @@ class Condition(BaseModel):
     op: Operator
     value: float
     lower: bool = False
+    k: int | None = None
+
+
+class SampleTrials(BaseModel):
+    """How often a sample passed, of how many scores; `errors` of its trials have none."""
+
+    model_config = ConfigDict(frozen=True)
+
+    sample_id: str
+    passed: int
+    scored: int
+    errors: int = 0
 
 
 class Reason(BaseModel):
@@ -37,7 +54,8 @@ class Reason(BaseModel):
     `graders` has the weight of each grader that it is about; empty for the whole run. `target` is named where a run has
     several. `found` is the aggregate. `errors` and `scored` count what has no score because of an error and what has
     one; for `errors`, of the code, they count conversations, and `limit` is how many may have an error. `text` is a
-    `sentence`.
+    `sentence`. For `samples` and `few_trials`, `trials` is how many of them must pass or are needed, `scored` counts
+    samples, `samples` are the first of those that missed it, and `samples_in_all` is how many did.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -53,3 +71,6 @@ class Reason(BaseModel):
     min_scored: float = 0.0
     limit: str | None = None
     text: str | None = None
+    trials: int | None = None
+    samples: list[SampleTrials] = Field(default_factory=list[SampleTrials])
+    samples_in_all: int = 0

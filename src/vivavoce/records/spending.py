@@ -18,9 +18,12 @@ def spent(outcome: Outcome) -> dict[str, Usage]:
     """
     talk = outcome.attempt.trajectory
     graded = total(score.usage for score in outcome.scores.values()) or Usage()
-    if talk.test is None:
-        return _known({"target": talk.usage, "judge": graded})
-    return _known({**talk.test.usage, "graders": graded})
+    return roles_of(talk.usage, graded, None if talk.test is None else talk.test.usage)
+
+
+def roles_of(target: Usage, graded: Usage, test: Mapping[str, Usage] | None) -> dict[str, Usage]:
+    """Return by role what a target and the graders used in a conversation; `test` is by role what its test used."""
+    return _known({"target": target, "judge": graded} if test is None else {**test, "graders": graded})
 
 
 def by_role(usage: Mapping[str, Usage]) -> str:
@@ -29,14 +32,16 @@ def by_role(usage: Mapping[str, Usage]) -> str:
 
 
 def in_words(usage: Usage) -> str:
-    """Return tokens and cost in words; without a cost where a price is unknown."""
-    tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
-    return tokens if usage.cost is None else f"{tokens}, {dollars(usage.cost)}"
+    """Return tokens, cost and answers from the cache in words; without a cost where a price is unknown."""
+    words = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+    if usage.cost is not None:
+        words += f", {dollars(usage.cost)}"
+    return words + (f", {usage.cached_calls:,} cached" if usage.cached_calls else "")
 
 
 def _known(usage: Mapping[str, Usage]) -> dict[str, Usage]:
     used = {role: usage[role] for role in (*_ORDER, *usage) if role in usage}
-    return {role: one for role, one in used.items() if one.calls or one.input_tokens or one.output_tokens or one.cost}
+    return {role: one for role, one in used.items() if one.model_copy(update={"cost": one.cost or None}) != Usage()}
 
 
 def dollars(cost: float) -> str:

@@ -12,7 +12,10 @@ MOST_TOKENS = 100_000_000
 
 
 class Usage(BaseModel):
-    """Tokens of one call or of many; `cost` is in US dollars, None when a price is unknown (never 0)."""
+    """Tokens of one call or of many; `cost` is in US dollars, None when a price is unknown (never 0).
+
+    `cached_calls` counts answers from the cache, which are no calls and use nothing.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -21,6 +24,7 @@ class Usage(BaseModel):
     cached_input_tokens: int = 0
     reasoning_tokens: int = 0
     calls: int = 0
+    cached_calls: int = 0
     cost: float | None = None
 
     def __add__(self, other: Usage) -> Usage:
@@ -31,8 +35,14 @@ class Usage(BaseModel):
             cached_input_tokens=self.cached_input_tokens + other.cached_input_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             calls=self.calls + other.calls,
+            cached_calls=self.cached_calls + other.cached_calls,
             cost=_cost(self, other),
         )
+
+    def times(self, factor: float) -> Usage:
+        """Return the usage of so many times as much, in whole tokens and calls."""
+        counts = {name: round(value * factor) for name, value in dict(self).items() if name != "cost"}
+        return Usage(**counts, cost=None if self.cost is None else self.cost * factor)
 
 
 def total(used: Iterable[Usage | None]) -> Usage | None:

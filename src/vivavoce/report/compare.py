@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.records.reason import Verdict
 from vivavoce.records.run import Grading
 from vivavoce.records.score import Score
-from vivavoce.report.pairing import Pairing, Scenarios, pair, scenarios_of
+from vivavoce.report.pairing import Pairing, pair
+from vivavoce.report.sides import GradedSide, GradedTarget, Origin, side_of
 from vivavoce.report.worst import why
 from vivavoce.stats.paired import difference_of
-from vivavoce.store.browse.scenarios import ScenarioScores, Scored
+from vivavoce.store.browse.scenarios import Scored
 from vivavoce.store.store import Store
 
 
@@ -30,7 +30,8 @@ class Compared(BaseModel):
 class Flip(Compared):
     """A scenario that passed on one side and not on the other; `why` is the reason on the failing side.
 
-    Scores are the means of the trials; the two ids may differ. `why` is empty if reasons were not requested.
+    Scores are the means of the trials; the two ids may differ. `why` is empty if reasons were not requested, and so are
+    `asked`, `said_a` and `said_b`, the words of the trial that scored lowest on each side.
     """
 
     sample_a: str
@@ -38,6 +39,9 @@ class Flip(Compared):
     score_a: float
     score_b: float
     why: str
+    asked: str = ""
+    said_a: str = ""
+    said_b: str = ""
 
 
 class Side(Compared):
@@ -48,13 +52,24 @@ class Side(Compared):
     skipped: int
 
 
+class Change(Compared):
+    """What b - a comes to over `n` scenarios, with its 95% interval; unknown values are None."""
+
+    n: int = 0
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
 class GraderComparison(Compared):
     """One grader (or the reward) on both sides, over the `n` scenarios that both have scored.
 
     `difference` is b - a with its 95% interval; `p_value` is that of the sign test on wins and losses, from b's view.
     Unknown values are None. `passed` passed on both, `worsened` on a only, `improved` on b only; a scenario passes when
-    every trial with a score does. `broke` names the samples that only a could score, because of errors on b, and
-    `fixed` those that only b could. `note` says why the two sides may not be comparable.
+    every trial with a score does. `breaks` names the samples that passed in every trial on a and pass in none on b;
+    `broke` those that only a could score, because of errors on b, and `fixed` those that only b could. `note` says why
+    the two sides may not be comparable. `at_worst` and `at_best` are the change if the scores that are missing because
+    of errors had been the worst and the best for b, None where there are no errors.
     """
 
     name: str
@@ -73,10 +88,18 @@ class GraderComparison(Compared):
     passed: int = 0
     worsened: list[Flip] = []
     improved: list[Flip] = []
+    breaks: list[str] = []
     broke: list[str] = []
     fixed: list[str] = []
     same_fingerprint: bool
     note: str | None = None
+    at_worst: Change | None = None
+    at_best: Change | None = None
+
+    @property
+    def change(self) -> Change:
+        """What b - a comes to."""
+        return Change(n=self.n, difference=self.difference, low=self.low, high=self.high)
 
 
 class TargetComparison(Compared):
@@ -90,8 +113,25 @@ class TargetComparison(Compared):
     graders: list[GraderComparison]
 
 
+class RulingReason(Compared):
+    """One thing that a ruling rests on, in words; without a verdict it decides nothing."""
+
+    verdict: Verdict | None
+    text: str
+
+
+class Ruling(Compared):
+    """Whether side b may take the place of side a: `fail` if it is worse, `inconclusive` if that cannot be said."""
+
+    verdict: Verdict
+    reasons: list[RulingReason]
+
+
 class Comparison(Compared):
-    """Two gradings; targets and graders that only one side has are listed by name, unless targets were chosen."""
+    """Two gradings; targets and graders that only one side has are listed by name, unless targets were chosen.
+
+    `ruling` is None unless somebody asked whether b is worse.
+    """
 
     suite_a: str
     run_a: str
@@ -104,6 +144,8 @@ class Comparison(Compared):
     targets_only_b: list[str]
     graders_only_a: list[str]
     graders_only_b: list[str]
+    same_tester: bool = True
+    ruling: Ruling | None = None
 
     @property
     def same(self) -> bool:
@@ -113,14 +155,14 @@ class Comparison(Compared):
 
 def compare(
     store: Store,
-    grading_a: Grading,
+    grading_a: Grading | GradedSide,
     grading_b: Grading,
     target_a: str | None = None,
     target_b: str | None = None,
     *,
     reasons: bool = True,
 ) -> Comparison:
-    """Compare two gradings, scenario by scenario.
+    """Compare two gradings, or a grading with a side that is not in the store, such as a baseline.
 
     Samples are paired by their content (see `pair`), and the trials of one are averaged first. Targets are compared by
     name; a single target on each side is compared whatever the names, and so are the targets named here. Conversations
@@ -129,21 +171,23 @@ def compare(
     Raises:
         UsageError: a named target does not exist, or no target is on both sides.
     """
-    a, b = _side(store, grading_a), _side(store, grading_b)
+    a = grading_a if isinstance(grading_a, GradedSide) else _side(store, grading_a)
+    b = _side(store, grading_b)
     pairs = _targets(a, b, target_a, target_b)
     others_a, others_b = ([], []) if target_a or target_b else (list(a.targets), list(b.targets))
     return Comparison(
-        suite_a=store.run(grading_a.run_id).suite,
-        run_a=grading_a.run_id,
-        grading_a=grading_a.id,
-        suite_b=store.run(grading_b.run_id).suite,
-        run_b=grading_b.run_id,
-        grading_b=grading_b.id,
+        suite_a=a.origin.suite,
+        run_a=a.origin.run,
+        grading_a=a.origin.grading,
+        suite_b=b.origin.suite,
+        run_b=b.origin.run,
+        grading_b=b.origin.grading,
         targets=[_Both(a, b, *both).compare(store if reasons else None) for both in pairs],
         targets_only_a=[name for name in others_a if name not in {one for one, _ in pairs}],
         targets_only_b=[name for name in others_b if name not in {other for _, other in pairs}],
         graders_only_a=[name for name in a.graders if name not in b.graders],
         graders_only_b=[name for name in b.graders if name not in a.graders],
+        same_tester=a.origin.tester == b.origin.tester,
     )
 
 
@@ -157,75 +201,15 @@ def reasons_of(store: Store, grading: Grading, target: str, name: str, samples: 
     return {sample: why(name, score) for sample, score in lowest.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _GradedTarget:
-    """A target of one grading: the scenarios of its samples, and the numbers of their attempts."""
-
-    scores: ScenarioScores
-    samples: Scenarios
-    attempts: Mapping[str, Sequence[int]]
-    numbers: frozenset[int]
-
-    def side(self, grader: str) -> Side:
-        """Return how many of its attempts have a score, and how many have none."""
-        unscored = self.scores.unscored.get(grader, {})
-        states = Counter(unscored[number] for number in self.numbers.intersection(unscored))
-        scored = len(self.numbers.intersection(self.scores.scores.get(grader, {})))
-        return Side(scored=scored, errors=states["error"], skipped=states["skipped"])
-
-    def means(self, grader: str) -> dict[str, Scored]:
-        """Return the mean over the trials of each sample that has a score, and whether all of these pass."""
-        scores = self.scores.scores.get(grader, {})
-        found: dict[str, Scored] = {}
-        for sample, numbers in self.attempts.items():
-            if len(numbers) > 1:
-                of = [scores[number] for number in numbers if number in scores]
-                if of:
-                    found[sample] = math.fsum(value for value, _ in of) / len(of), all(passed for _, passed in of)
-            elif numbers[0] in scores:
-                found[sample] = scores[numbers[0]]
-        return found
-
-    def broken(self, grader: str) -> set[str]:
-        """Return the samples of which an attempt could not be scored."""
-        lost = {number for number, state in self.scores.unscored.get(grader, {}).items() if state == "error"}
-        if not lost:
-            return set()
-        return {sample for sample, numbers in self.attempts.items() if not lost.isdisjoint(numbers)}
+def _side(store: Store, grading: Grading) -> GradedSide:
+    return side_of(Origin.of(store.run(grading.run_id), grading), store.scenarios.scores(grading), grading)
 
 
-@dataclass(frozen=True, slots=True)
-class _GradedSide:
-    """One grading, by target."""
-
-    grading: Grading
-    graders: Sequence[str]
-    targets: Mapping[str, _GradedTarget]
-
-    def print_of(self, grader: str) -> object:
-        """Return the fingerprint of a grader or of the reward; None if it is unknown."""
-        prints = self.grading.fingerprints
-        return (self.grading.spec.get("reward"), prints) if grader == "reward" else prints.get(grader)
-
-
-def _side(store: Store, grading: Grading) -> _GradedSide:
-    found = store.scenarios.scores(grading)
-    samples = scenarios_of(found.attempts.values())
-    numbers: dict[str, dict[str, tuple[int, ...]]] = {target: {} for target in samples}
-    for number, (sample, target, _) in found.attempts.items():
-        numbers[target][sample] = (*numbers[target].get(sample, ()), number)
-    targets = {
-        target: _GradedTarget(found, samples[target], mine, frozenset(chain.from_iterable(mine.values())))
-        for target, mine in numbers.items()
-    }
-    return _GradedSide(grading, found.graders, targets)
-
-
-def _targets(a: _GradedSide, b: _GradedSide, target_a: str | None, target_b: str | None) -> list[tuple[str, str]]:
+def _targets(a: GradedSide, b: GradedSide, target_a: str | None, target_b: str | None) -> list[tuple[str, str]]:
     ones, others = list(a.targets), list(b.targets)
-    for name, known, grading in ((target_a, ones, a.grading), (target_b, others, b.grading)):
+    for name, known, origin in ((target_a, ones, a.origin), (target_b, others, b.origin)):
         if name is not None and name not in known:
-            raise NotFound("target", name, within=f"run {grading.run_id}", known=known)
+            raise NotFound("target", name, within=f"run {origin.run}", known=known)
     if (named := target_a or target_b) is not None:
         return [(target_a or _counterpart(named, a), target_b or _counterpart(named, b))]
     if len(ones) == len(others) == 1:
@@ -237,11 +221,11 @@ def _targets(a: _GradedSide, b: _GradedSide, target_a: str | None, target_b: str
     return both
 
 
-def _counterpart(other: str, side: _GradedSide) -> str:
+def _counterpart(other: str, side: GradedSide) -> str:
     known = list(side.targets)
     if other in known or len(known) == 1:
         return other if other in known else known[0]
-    raise NotFound("target", other, within=f"run {side.grading.run_id}", hint=f"; known: {', '.join(known) or 'none'}")
+    raise NotFound("target", other, within=f"run {side.origin.run}", hint=f"; known: {', '.join(known) or 'none'}")
 
 
 _Pair: TypeAlias = tuple[str, str, Scored, Scored]
@@ -252,8 +236,8 @@ _Pair: TypeAlias = tuple[str, str, Scored, Scored]
 class _Both:
     """Two targets that are compared."""
 
-    a: _GradedSide
-    b: _GradedSide
+    a: GradedSide
+    b: GradedSide
     target_a: str
     target_b: str
 
@@ -278,26 +262,40 @@ class _Both:
             for one, other in pairing.pairs
             if one in means_a and other in means_b
         ]
-        note = self._note(name)
+        never, note = b.never(name), self._note(name)
         plain = GraderComparison(
             name=name,
-            a=a.side(name),
-            b=b.side(name),
+            a=_counts(a, name),
+            b=_counts(b, name),
             n=len(shared),
+            breaks=[other for _, other, (_, passed), _ in shared if passed and other in never],
             broke=[other for one, other in pairing.pairs if other in lost_b and one in means_a],
             fixed=[other for one, other in pairing.pairs if one in lost_a and other in means_b],
             same_fingerprint=note is None,
             note=note,
+            at_worst=self._with_errors(name, pairing, 1.0, 0.0),
+            at_best=self._with_errors(name, pairing, 0.0, 1.0),
         )
         return plain.model_copy(update={**_difference(shared), **self._flips(name, shared, store)})
+
+    def _with_errors(self, name: str, pairing: Pairing, missing_a: float, missing_b: float) -> Change | None:
+        """Return the change with scores in place of those that errors left out, None where there are no errors."""
+        a, b = self.a.targets[self.target_a], self.b.targets[self.target_b]
+        if not (a.broken(name) or b.broken(name)):
+            return None
+        ones, others = a.means_with(name, missing_a), b.means_with(name, missing_b)
+        pairs = [(ones[one][0], others[other][0]) for one, other in pairing.pairs if one in ones and other in others]
+        found = difference_of([after - before for before, after in pairs])
+        return found and Change(n=found.n, difference=found.mean, low=found.low, high=found.high)
 
     def _flips(self, name: str, shared: Sequence[_Pair], store: Store | None) -> dict[str, object]:
         passed = sum(before and after for _, _, (_, before), (_, after) in shared)
         worsened = [(one, other, a, b) for one, other, (a, before), (b, after) in shared if before and not after]
         improved = [(one, other, a, b) for one, other, (a, before), (b, after) in shared if after and not before]
         why_b = why_a = dict[str, str]()
-        if store is not None:
+        if store is not None and self.b.grading is not None:
             why_b = reasons_of(store, self.b.grading, self.target_b, name, [other for _, other, *_ in worsened])
+        if store is not None and self.a.grading is not None:
             why_a = reasons_of(store, self.a.grading, self.target_a, name, [one for one, *_ in improved])
         return {
             "passed": passed,
@@ -306,12 +304,18 @@ class _Both:
         }
 
     def _note(self, name: str) -> str | None:
-        one, other = self.a.print_of(name), self.b.print_of(name)
+        one, other = self.a.origin.print_of(name), self.b.origin.print_of(name)
         if one is None or other is None:
             return "it is unknown whether the grader was the same on both sides"
         if one != other:
             return "changed between the two gradings; part of the difference may come from the grader"
         return None
+
+
+def _counts(target: GradedTarget, grader: str) -> Side:
+    """Return how many attempts of a target have a score, and how many have none."""
+    states = target.states(grader)
+    return Side(scored=states["scored"], errors=states["error"], skipped=states["skipped"])
 
 
 def _flip(both: tuple[str, str, float, float], reason: str) -> Flip:

@@ -39,9 +39,13 @@ def _lines(graded: GradedRun) -> Iterator[str]:
     found = worst(graded.store, graded.grading)
     for one in found.shown:
         title = _title(f"{graded.run.suite}: {one.key.target}" if several else graded.run.suite, one)
-        yield _command("warning" if one.score is None else _LEVELS[summary.verdict], title, one.why)
+        yield _command("warning" if one.score is None else _LEVELS[summary.verdict], title, _message(one))
     if found.more:
         yield _command("notice", graded.run.suite, f"and {found.more:,} more; see run {graded.run.id}")
+
+
+def _message(one: Worst) -> str:
+    return one.why if one.said is None else f"{one.why} · {one.said}"
 
 
 def _title(tested: str, one: Worst) -> str:

@@ -8,8 +8,7 @@ from typing import cast
 
 from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading, Outcome, Run
-from vivavoce.records.spending import spent
-from vivavoce.records.usage import Usage
+from vivavoce.run.details import detailed
 from vivavoce.run.summary import Summary, summarise, tally
 from vivavoce.store.store import Store
 
@@ -45,17 +44,11 @@ class GradedRun:
         stored = Summary.model_validate(self.grading.summary)
         return stored if self.ended or stored.stopped is not None else stored.stopped_by("interrupted")
 
-    def spent(self) -> dict[str, Usage]:
-        """Return what the conversations that a tester led used, by role; empty where no tester led any."""
-        found: dict[str, Usage] = {}
-        for outcome in self.outcomes() if self.run.spec.get("driver") == "penelope" else ():
-            for role, used in spent(outcome).items():
-                found[role] = found.get(role, Usage()) + used
-        return found
-
     def _count(self) -> Summary:
         attempts, failed = self.store.counts(self.run.id)
-        return summarise(tally(self.store.scores(self.grading.id)), attempts=attempts, failed=failed, gate=None)
+        tallies = tally(self.store.scores(self.grading.id))
+        found = summarise(tallies, attempts=attempts, failed=failed, gate=None)
+        return detailed(found, tallies, self.store, self.grading)
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows; the templates are loaded when a notebook asks."""

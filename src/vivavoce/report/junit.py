@@ -21,6 +21,7 @@ from vivavoce.records.counting import conversation_label, to_number
 from vivavoce.records.failure import shorten
 from vivavoce.records.run import Attempt, Outcome, Run
 from vivavoce.records.score import Score
+from vivavoce.report.exchange import exchange_of
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.reasons import explained
 from vivavoce.report.rows import truth_text
@@ -113,7 +114,7 @@ def _graded(case: Element, attempt: Attempt, score: Score) -> Element:
         if value is not None:
             SubElement(properties, "property", name=name, value=_legal(str(value)))
     if score.passed is False:
-        _result(case, "failure", "score", f"scored {score.value:g}, which does not pass", _evidence(score))
+        _result(case, "failure", "score", f"scored {score.value:g}, which does not pass", _evidence(attempt, score))
     elif score.state == "error":
         failure = score.failure
         kind = f"{failure.blame}.{failure.kind}" if failure else "unknown"
@@ -154,8 +155,10 @@ def _title(attempt: Attempt) -> str:
     return conversation_label(attempt.key.sample_id, attempt.key.trial)
 
 
-def _evidence(score: Score) -> str:
+def _evidence(attempt: Attempt, score: Score) -> str:
     lines = [score.reason]
+    if (said := exchange_of(attempt, score)) is not None:
+        lines += [f"asked: {said.question}", *([] if said.answer == score.submission else [f"said: {said.answer}"])]
     if score.submission:
         lines.append(f"submission: {shorten(score.submission)}")
     if score.ground_truth is not None:

@@ -14,6 +14,7 @@ from typing import TextIO
 from vivavoce.records.counting import conversation_label
 from vivavoce.records.spending import by_role
 from vivavoce.report.best_target import sentences, target_names
+from vivavoce.report.details import latency_lines, variance_lines
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
 from vivavoce.report.reasons import explained
@@ -26,6 +27,8 @@ _LOOKALIKES = str.maketrans("`|", "ˋ∣")
 _WIDTH = 160
 MATRIX = 50
 """Samples in the table by target, the worst of the run if it has more."""
+_HEADS = ["grader", "target", "scored", "error", "skipped", "mean", "95% interval", "pass rate"]
+_SIDES = "llrrrrrr"
 
 
 def write_markdown(graded: GradedRun, out: TextIO) -> None:
@@ -53,12 +56,13 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
     yield f"- {held} · run {code(graded.run.id)}, grading {code(graded.grading.id)}"
     if note := partial_note(graded.run):
         yield f"- {note}"
-    if used := by_role(graded.spent()):
+    if used := by_role(summary.usage):
         yield f"- {used}"
+    yield from (f"- {code(line, 400)}" for line in (*latency_lines(summary), *variance_lines(summary)))
     yield ""
     yield from table(
-        ["grader", "target", "scored", "error", "skipped", "mean", "95% interval", "pass rate"],
-        "llrrrrrr",
+        _HEADS,
+        _SIDES,
         (_grader(grader) for grader in summary.graders),
     )
     for sentence in sentences(summary):
@@ -68,6 +72,8 @@ def _lines(graded: GradedRun, summary: Summary, found: WorstSamples) -> Iterator
         matrix = matrix_of(graded, MATRIX)
         title = f"The samples by target{f', and {matrix.left_out}' if matrix.left_out else ''}"
         yield from folded(title, _matrix(matrix))
+    if summary.tags:
+        yield from folded("Results by tag", _tags(summary))
     if found.shown:
         more = f", and {found.more:,} more" if found.more else ""
         yield from folded(f"The worst samples{more}", _worst(found))
@@ -81,6 +87,11 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
     feet = [[f"**{name}**", *(text or "–" for text in texts)] for name, texts in figures(matrix, matrix.columns)]
     heads = ["sample", *map(code, matrix.columns)]
     yield from table(heads, "l" * len(heads), [*rows, *feet])
+
+
+def _tags(summary: Summary) -> Iterator[str]:
+    rows = ([code(one.tag), *_grader(grader)] for one in summary.tags for grader in one.graders)
+    yield from table(["tag", *_HEADS], "l" + _SIDES, rows)
     yield ""
 
 
@@ -91,9 +102,15 @@ def _worst(found: WorstSamples) -> Iterator[str]:
         if listed:
             yield f"**{title}**"
             yield ""
-            rows = ([_sample(one), code(one.key.target), number(one.score), code(one.why)] for one in listed)
+            rows = ([_sample(one), code(one.key.target), number(one.score), _why(one)] for one in listed)
             yield from table(["sample", "target", "score", "why"], "llrl", rows)
             yield ""
+
+
+def _why(one: Worst) -> str:
+    if one.said is None:
+        return code(one.why)
+    return f"{code(one.why)}<br>asked: {code(one.said.question)}<br>said: {code(one.said.answer)}"
 
 
 def folded(title: str, lines: Iterable[str]) -> Iterator[str]:

@@ -9,10 +9,15 @@ from collections.abc import Iterator, Sequence
 
 from vivavoce.report.compare import Comparison, Flip, GraderComparison, TargetComparison
 from vivavoce.report.markdown import code, folded, interval, number, table
+from vivavoce.report.said import lines_of
 from vivavoce.report.text import count
+from vivavoce.report.worse import reason_lines, sentence
 
 SHOWN = 10
 """Samples of one kind that are shown of a target."""
+
+WIDEST = 400
+"""Characters of a reason of a ruling."""
 
 _HEADS = ["grader", "n", "before", "after", "difference", "95% interval", "change", "errors before", "errors after"]
 
@@ -24,6 +29,9 @@ def markdown_comparison(found: Comparison) -> str:
 
 def _lines(found: Comparison) -> Iterator[str]:
     yield f"**{code(found.suite_b)}: run {code(found.run_b)} after run {code(found.run_a)}**"
+    if found.ruling is not None:
+        yield from ("", f"**{sentence(found.ruling).capitalize()}**", "")
+        yield from (f"- {code(line, WIDEST)}" for line in reason_lines(found.ruling))
     if found.same:
         yield from ("", "Both sides are the same scores, so there is no difference.")
         return
@@ -75,13 +83,17 @@ def _word(one: GraderComparison) -> str:
 
 def _flips(flips: Sequence[tuple[str, Flip]]) -> Iterator[str]:
     rows = (
-        [code(name), _sample(flip), number(flip.score_a), number(flip.score_b), code(flip.why)]
+        [code(name), _sample(flip), number(flip.score_a), number(flip.score_b), _why(flip)]
         for name, flip in flips[:SHOWN]
     )
     yield from table(["grader", "sample", "before", "after", "why"], "llrrl", rows)
     if len(flips) > SHOWN:
         yield from ("", f"and {len(flips) - SHOWN:,} more")
     yield ""
+
+
+def _why(flip: Flip) -> str:
+    return "<br>".join([code(flip.why), *(f"{name}: {code(text)}" for name, text in lines_of(flip))])
 
 
 def _sample(flip: Flip) -> str:

@@ -9,6 +9,8 @@ from vivavoce.report.text import count
 from vivavoce.run.summary import Summary
 
 _SIGNS: Mapping[Operator, str] = {"gt": ">", "gte": "≥", "lt": "<", "lte": "≤", "eq": "="}
+SHOWN = 10
+"""Samples of a reason that are named at most."""
 _NAMES: Mapping[Aggregation, str] = {
     "avg_score": "mean",
     "accuracy": "pass rate",
@@ -18,6 +20,8 @@ _NAMES: Mapping[Aggregation, str] = {
     "p50": "median",
     "p95": "95th percentile",
     "p99": "99th percentile",
+    "pass^k": "pass^",
+    "pass@k": "pass@",
 }
 
 
@@ -42,6 +46,11 @@ def _what(reason: Reason) -> str:
             return reason.text or ""
         case "nothing_scored":
             return f"nothing was scored ({errors})" if reason.errors else "nothing was scored"
+        case "samples":
+            return _samples(reason)
+        case "few_trials":
+            these = count(reason.samples_in_all, "sample")
+            return f"{these} of fewer than {reason.trials} trials, which the gate needs: {_listed(reason)}"
         case "min_scored":
             expected = reason.scored + reason.errors
             return f"{reason.scored:,} of {expected:,} scored; min_scored is {reason.min_scored:g}"
@@ -52,17 +61,34 @@ def _what(reason: Reason) -> str:
             return _condition(reason, errors)
 
 
+def _samples(reason: Reason) -> str:
+    must = f"each sample must pass at least {count(reason.trials or 0, 'time')}"
+    if reason.verdict == "pass":
+        return f"{must}; all {reason.scored:,} do"
+    these = f"{reason.samples_in_all:,} of {reason.scored:,}"
+    if reason.verdict == "fail":
+        return f"{must}; {these} did not: {_listed(reason)}"
+    return f"{must}; errors could change the result of {these}: {_listed(reason)}"
+
+
+def _listed(reason: Reason) -> str:
+    shown = [f"{one.sample_id} ({one.passed} of {one.scored + one.errors})" for one in reason.samples[:SHOWN]]
+    more = reason.samples_in_all - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")
+
+
 def _condition(reason: Reason, errors: str) -> str:
     assert reason.condition is not None
     must = f"{_name(reason.condition)} must be {_SIGNS[reason.condition.op]} {_number(reason.condition.value, reason)}"
-    if reason.code == "no_interval" or reason.found is None:
+    if reason.code == "no_interval":
         return f"{must}; one sample has no interval"
-    text = f"{must}; it is {_number(reason.found, reason)}"
+    known = "unknown" if reason.found is None else _number(reason.found, reason)
+    text = f"{must}; it is {known}"
     return f"{text}; {errors} could change the result" if reason.verdict == "inconclusive" else text
 
 
 def _name(condition: Condition) -> str:
-    name = _NAMES[condition.aggregation]
+    name = _NAMES[condition.aggregation] + ("" if condition.k is None else str(condition.k))
     return f"lower bound of the {name}" if condition.lower else name
 
 

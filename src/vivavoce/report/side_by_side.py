@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from vivavoce.report.compare import Comparison, Flip, GraderComparison, TargetComparison
+from vivavoce.report.compare import Comparison, Flip, GraderComparison, Ruling, TargetComparison
+from vivavoce.report.said import lines_of
 from vivavoce.report.tables import Column, FittingTable, Labelled
-from vivavoce.report.terminal import interval, number
+from vivavoce.report.terminal import STYLES, interval, number
 from vivavoce.report.text import count, one_line
+from vivavoce.report.worse import reason_lines, sentence
 from vivavoce.safe_text import safe
 
 SHOWN = 10
@@ -31,17 +33,27 @@ _GRADERS = (
 
 
 def comparison(found: Comparison) -> Group:
-    """Return what changed from run a to run b, and how certain that is."""
+    """Return what changed from run a to run b, how certain that is, and the ruling if there is one."""
     parts: list[RenderableType] = [*_heads(found), Text()]
+    ruling = list(ruling_lines(found.ruling)) if found.ruling is not None else []
     if found.same:
-        return Group(*parts, Text("both sides are the same scores, so there is no difference", style="yellow"))
+        same = Text("both sides are the same scores, so there is no difference", style="yellow")
+        return Group(*parts, same, *ruling)
     for target in found.targets:
         parts += _target(target, named=len(found.targets) > 1)
     only = [("a", found.graders_only_a), ("b", found.graders_only_b)]
     parts += [Text(f"only in {side}: {', '.join(map(safe, names))}", style="yellow") for side, names in only if names]
     targets = [("a", found.targets_only_a), ("b", found.targets_only_b)]
     parts += [Text(f"target only in {side}: {', '.join(map(safe, names))}") for side, names in targets if names]
-    return Group(*parts)
+    return Group(*parts, *ruling)
+
+
+def ruling_lines(ruling: Ruling) -> Iterator[RenderableType]:
+    """Yield whether the later run is worse, and each reason."""
+    yield Text()
+    yield Text(f"{ruling.verdict.upper()}: {sentence(ruling)}", style=STYLES[ruling.verdict])
+    for line in reason_lines(ruling):
+        yield Labelled(Text("  "), Text(safe(line)))
 
 
 def _heads(found: Comparison) -> Iterator[Labelled]:
@@ -94,7 +106,9 @@ def _flips(grader: GraderComparison) -> Iterator[RenderableType]:
     ):
         if flips:
             yield Text(f"\n{safe(grader.name)}: {title} ({len(flips)})", style=style)
-            yield from (_flip(flip) for flip in flips[:SHOWN])
+            for flip in flips[:SHOWN]:
+                yield _flip(flip)
+                yield from (Labelled(Text(f"    {name}: "), Text(safe(text))) for name, text in lines_of(flip))
             if len(flips) > SHOWN:
                 yield Text(f"  and {len(flips) - SHOWN:,} more")
     for title, ids in (("scored on a, an error on b", grader.broke), ("an error on a, scored on b", grader.fixed)):

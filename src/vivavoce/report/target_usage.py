@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import TypeAdapter
-
 from vivavoce.models.prices import Price, price_of
 from vivavoce.records.origin import described_targets
 from vivavoce.records.run import Run
 from vivavoce.records.usage import Usage
 from vivavoce.report.best_target import target_names
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.suites.target_spec import AnyTargetSpec, OpenAITargetSpec, TargetSpec
+from vivavoce.suites.target_names import described_target
+from vivavoce.suites.target_spec import OpenAITargetSpec
 
 _OPENAI = "https://api.openai.com/"
 
@@ -33,7 +32,7 @@ def _priced(used: Usage, price: Price | None) -> Usage:
 
 def _prices(run: Run) -> dict[str, Price | None]:
     """Return the price of each model of an OpenAI-compatible target, by the name of the target."""
-    specs = [TypeAdapter[TargetSpec](AnyTargetSpec).validate_python(one) for one in described_targets(run.spec)]
+    specs = [described_target(one) for one in described_targets(run.spec)]
     return {
         name: price_of(f"openai:{model}" if spec.base_url.startswith(_OPENAI) else f"{spec.base_url}#{model}")
         for spec in specs

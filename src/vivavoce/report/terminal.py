@@ -12,6 +12,7 @@ from vivavoce.records.counting import conversation_label
 from vivavoce.records.spending import in_words
 from vivavoce.records.usage import Usage
 from vivavoce.report.best_target import sentences, standings, target_names
+from vivavoce.report.details import detail_lines
 from vivavoce.report.reasons import explained
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.text import count, one_line
@@ -70,6 +71,8 @@ def run_report(
     parts += [Text(f"{safe(name)} used {in_words(one)}") for name, one in (used or {}).items() if several]
     parts += [*trial_lines(summary), *tester_lines(summary)]
     parts += [agreement_line(found) for found in summary.agreement]
+    parts += [Labelled(Text(), Text(safe(line))) for line in detail_lines(summary)]
+    parts += [Text(), Text("by tag", style="bold"), tag_table(summary)] if summary.tags else []
     parts += [Text(PASSED_ADDED)] if passed_added else []
     if worst.shown:
         parts += [Text(), Text("the worst samples", style="bold"), worst_table(worst.shown, several=several)]
@@ -110,6 +113,19 @@ def _cells(grader: GraderSummary) -> list[Text]:
         Text(interval(grader.low, grader.high)),
         Text(rate),
     ]
+
+
+def tag_table(summary: Summary) -> FittingTable:
+    """Return a row for each tag and grader, as in the table of the whole run."""
+    several = len({grader.target for grader in summary.graders}) > 1
+    return FittingTable(
+        [Column("tag"), *([_TARGET] if several else []), *_GRADERS],
+        [
+            [Text(safe(one.tag)), *([Text(safe(grader.target))] if several else []), *_cells(grader)]
+            for one in summary.tags
+            for grader in one.graders
+        ],
+    )
 
 
 def trial_lines(summary: Summary) -> Iterator[Text]:
@@ -154,7 +170,8 @@ def worst_table(worst: Sequence[Worst], *, several: bool) -> FittingTable:
 
 def _worst_cells(one: Worst) -> list[Text]:
     score = Text("error", style="yellow") if one.score is None else Text(f"{one.score:.2f}")
-    return [Text(one.group or label(one.key)), score, Text(one_line(one.why, 140))]
+    said = "" if one.said is None else f"\n{one.said}"
+    return [Text(one.group or label(one.key)), score, Text(f"{one_line(one.why, 140)}{said}")]
 
 
 def label(key: tuple[str, str, int]) -> str:

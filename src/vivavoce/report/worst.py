@@ -12,6 +12,7 @@ from itertools import groupby
 from vivavoce.records.counting import turn_label
 from vivavoce.records.run import AttemptKey, ErrorRow, Grading, Outcome, ScoreRow
 from vivavoce.records.score import Score
+from vivavoce.report.exchange import Exchange, exchange_of
 from vivavoce.report.text import one_line
 from vivavoce.store.store import Store
 
@@ -24,13 +25,15 @@ class Worst:
     """A bad attempt, or all attempts of one target with the same error, of which `key` is the first.
 
     `score` is the mean over the graders, None if something could not be scored. `group` is the name of several
-    attempts with the same error, such as `7 samples`, None for a single one.
+    attempts with the same error, such as `7 samples`, None for a single one. `said` is what was asked and answered in
+    the lowest turn, None where an error left nothing to quote.
     """
 
     key: AttemptKey
     score: float | None
     why: str
     group: str | None = None
+    said: Exchange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ def worst(store: Store, grading: Grading, limit: int = 5) -> WorstSamples:
     lowest = heapq.nsmallest(limit, seen.low(store.scores(grading.id)))
     groups = seen.groups(store.errors(grading.id)) if seen.broken else []
     found = [one for one, _ in groups[:limit]]
-    found += [Worst(key, mean, _lowest(outcome_of(store, grading, key))) for mean, _, key in lowest]
+    found += [_failed(outcome_of(store, grading, key), mean) for mean, _, key in lowest]
     more = sum(count for _, count in groups[limit:]) + seen.below - len(lowest)
     return WorstSamples(found, more)
 
@@ -123,14 +126,20 @@ def _broken(row: ErrorRow) -> str:
     return one_line(message if row.name is None else f"{row.name}: {message}", WIDTH)
 
 
+def _failed(outcome: Outcome, mean: float) -> Worst:
+    name = _lowest(outcome)
+    score = _all(outcome)[name]
+    return Worst(outcome.attempt.key, mean, why(name, score), said=exchange_of(outcome.attempt, score))
+
+
 def _lowest(outcome: Outcome) -> str:
+    """Return the grader of the lowest score, of those that do not pass."""
     scored = [
         (score.passed is not False, score.value, name)
         for name, score in _all(outcome).items()
         if score.value is not None
     ]
-    _, _, name = min(scored)
-    return why(name, _all(outcome)[name])
+    return min(scored)[2]
 
 
 def _all(outcome: Outcome) -> dict[str, Score]:

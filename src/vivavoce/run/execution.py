@@ -11,6 +11,7 @@ from functools import cached_property
 from vivavoce.pacing.budget import Budget
 from vivavoce.records.events import Event, Listener
 from vivavoce.records.run import Grading
+from vivavoce.run.details import detailed
 from vivavoce.run.experiment import Experiment
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
@@ -88,8 +89,9 @@ class Execution(ABC):
         """Return the summary of a set of scores, read from the store."""
         attempts, failed = self.store.counts(grading.run_id)
         limit = self.options.max_errors
-        return summarise(
-            tally(self.store.scores(grading.id)),
+        tallies = tally(self.store.scores(grading.id))
+        found = summarise(
+            tallies,
             attempts=attempts,
             failed=failed,
             gate=scoring.gate,
@@ -98,6 +100,7 @@ class Execution(ABC):
             errors=self.store.error_count(grading.id),
             limit=None if limit is None else ErrorLimit(limit),
         )
+        return detailed(found, tallies, self.store, grading, scoring.graders)
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from vivavoce.run.workers import INTERRUPTED
 from vivavoce.store.store import Store
 
 EXIT_CODES: Mapping[Verdict | None, int] = {None: 0, "pass": 0, "fail": 1, "inconclusive": 3}
-"""The exit codes of verdicts; None is that of a run without a gate."""
+"""The exit code of a command for each verdict; None is that of a run that cannot fail."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import UsageError
 from vivavoce.grading.gates import EveryPass, Gate, Scores
+from vivavoce.records.details import Latency, VarianceSummary
 from vivavoce.records.reason import Reason, Verdict
 from vivavoce.records.run import ScoreRow
 from vivavoce.records.score import reaches
+from vivavoce.records.usage import Usage
 from vivavoce.stats.agreement import agreement
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.passes import passes
@@ -77,6 +79,15 @@ class GraderSummary(BaseModel):
     pass_samples: dict[int, int] = Field(default_factory=dict[int, int])
 
 
+class TagSummary(BaseModel):
+    """The results of the samples with one tag, by grader."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tag: str
+    graders: list[GraderSummary]
+
+
 class AgreementPair(NamedTuple):
     """Two graders to compare; a pass counts as yes, or with a `threshold` any score from there on."""
 
@@ -111,6 +122,8 @@ class Summary(BaseModel):
     grader has no score because of errors, if nothing at all was scored, if more conversations had an error than the run
     allows (without a gate: any), or if the run was stopped early, as `stopped` says. `failed_attempts` counts
     conversations that ended with an error; `error_attempts` also counts those with a missing score because of an error.
+    `usage` is by role; `tags` are the tags of samples; `variance` is of the graders for which trials or judgements
+    repeat.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -123,6 +136,10 @@ class Summary(BaseModel):
     verdict: Verdict | None = None
     reasons: list[Reason] = Field(default_factory=list[Reason])
     stopped: str | None = None
+    usage: dict[str, Usage] = Field(default_factory=dict[str, Usage])
+    latency: list[Latency] = Field(default_factory=list[Latency])
+    tags: list[TagSummary] = Field(default_factory=list[TagSummary])
+    variance: list[VarianceSummary] = Field(default_factory=list[VarianceSummary])
 
     def grader(self, name: str, target: str | None = None) -> GraderSummary:
         """Return the summary of a grader, of the first target unless one is named."""
@@ -147,7 +164,7 @@ class Tally:
     samples: list[str] = field(default_factory=list[str])
     keys: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     passed: list[bool] = field(default_factory=list[bool])
-    errors: int = 0
+    missing: list[str] = field(default_factory=list[str])
     tester_errors: int = 0
     skipped: int = 0
 
@@ -159,15 +176,20 @@ class Tally:
             self.keys.append((row.key.sample_id, row.key.trial))
             self.passed.append(row.passed is True)
         elif row.state == "error":
-            self.errors += 1
+            self.missing.append(row.key.sample_id)
             self.tester_errors += row.tester_error
         else:
             self.skipped += 1
 
     @property
+    def errors(self) -> int:
+        """How many trials have no score because of an error."""
+        return len(self.missing)
+
+    @property
     def scores(self) -> Scores:
         """The scores as a gate reads them."""
-        return Scores(self.values, self.passed, self.samples, self.errors, self.skipped)
+        return Scores(self.values, self.passed, self.samples, self.missing, self.skipped)
 
 
 Tallies = dict[tuple[str, str], Tally]
@@ -203,14 +225,15 @@ def summarise(
         attempts=attempts,
         failed_attempts=failed,
         error_attempts=errors,
-        graders=[_grader(target, name, found, known.get(name)) for (target, name), found in tallies.items()],
+        graders=[grader_summary(target, name, found, known.get(name)) for (target, name), found in tallies.items()],
         agreement=[_agreement(tallies, pair) for pair in pairs],
         verdict=verdict,
         reasons=reasons,
     )
 
 
-def _grader(target: str, name: str, found: Tally, grader: Grader | None) -> GraderSummary:
+def grader_summary(target: str, name: str, found: Tally, grader: Grader | None) -> GraderSummary:
+    """Return the result of a grader against a target."""
     passed = found.passed
     trials: dict[str, list[bool]] = defaultdict(list)
     for sample, one in zip(found.samples, passed, strict=True):
@@ -322,7 +345,7 @@ def _by_gate(tallies: Tallies, gate: Gate | None, *, tolerant: bool) -> tuple[Ve
     reasons: list[Reason] = []
     for target in targets:
         by_name = {
-            name: replace(found.scores, errors=0) if tolerant else found.scores
+            name: replace(found.scores, missing=()) if tolerant else found.scores
             for (t, name), found in tallies.items()
             if t == target
         }

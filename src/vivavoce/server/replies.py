@@ -13,7 +13,7 @@ from vivavoce.run.summary import Summary
 from vivavoce.server.job_record import JobRecord
 from vivavoce.store.browse.listing import SamplePage
 
-ExportFormat = Literal["json", "html", "jsonl", "csv", "junit", "markdown", "github", "parquet"]
+ExportFormat = Literal["json", "html", "jsonl", "csv", "junit", "markdown", "github", "baseline", "parquet"]
 """The export formats with a single file."""
 
 

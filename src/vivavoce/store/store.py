@@ -18,6 +18,7 @@ from vivavoce.records.usage import Usage
 from vivavoce.store.access.audit import Audit
 from vivavoce.store.access.tokens import Tokens
 from vivavoce.store.browse.browse import Browse
+from vivavoce.store.browse.details import Details
 from vivavoce.store.browse.scenarios import Scenarios
 from vivavoce.store.browse.series import AllSeries
 from vivavoce.store.database.address import Place
@@ -91,6 +92,11 @@ class Store:
     def labels(self) -> Labels:
         """Human labels of conversations and turns."""
         return Labels(self.database)
+
+    @property
+    def details(self) -> Details:
+        """What summaries say besides scores: usage, seconds of replies, tags, votes."""
+        return Details(self.database)
 
     @property
     def tokens(self) -> Tokens:

@@ -15,13 +15,15 @@ from vivavoce.grading.expect import judged_by
 from vivavoce.grading.extractors import Extract, build_extractor, last_assistant, quoted_transcript
 from vivavoce.grading.fingerprint import fingerprint
 from vivavoce.grading.function_grader import FunctionGrading, extractor_parts, threshold_parts
-from vivavoce.grading.gates import EveryPass, Gate, LogicalGate, SimpleGate, Threshold, WeightedGate
+from vivavoce.grading.gates import EveryPass, Gate, LogicalGate, SamplesGate, SimpleGate, Threshold, WeightedGate
 from vivavoce.grading.grader import Grader, in_spite_of_errors
-from vivavoce.grading.metrics import MetricScore, metric_grader
+from vivavoce.grading.metrics import ExtractedMetric, MetricScore, metric_grader
 from vivavoce.grading.options import check_parameters
 from vivavoce.grading.rewards import Composer, CustomReward, WeightedReward, reward_composers
+from vivavoce.metrics.confirmed import Confirmed
 from vivavoce.metrics.judged.rubric_judge import RubricJudge
 from vivavoce.metrics.judges import asking
+from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.rubric import STANDARD, Rubric, read_rubric
 from vivavoce.models.cache import OfflineModel
@@ -40,6 +42,7 @@ from vivavoce.suites.gate_spec import (
     CustomRewardSpec,
     LogicalGateSpec,
     MetricRewardSpec,
+    SamplesGateSpec,
     WeightedGateSpec,
     WeightedRewardSpec,
 )
@@ -63,6 +66,7 @@ class Builder:
 
     `dataset` says which variables the rows give to rubrics, None if no row was read. `tester` is the fingerprint of the
     tester that leads the conversations, empty if there is none. `asked` is what assertions of rows ask of metrics.
+    `trials` is how often each sample is run, None for recorded conversations.
     """
 
     suite: Suite
@@ -70,6 +74,7 @@ class Builder:
     dataset: SampleCount | None = None
     tester: str = ""
     asked: Mapping[str, Asked] = field(default_factory=dict[str, Asked])
+    trials: int | None = None
     problems: list[Problem] = field(default_factory=list[Problem])
     models: dict[str, Model] = field(default_factory=dict[str, Model])
     metrics: list[BaseMultiTurnMetric] = field(default_factory=list[BaseMultiTurnMetric])
@@ -163,16 +168,18 @@ class Builder:
                     system_prompt=spec.system_prompt,
                     settings={"temperature": spec.temperature, **spec.settings},
                 )
+                measured = self._confirmed(judge, spec, spec.threshold)
                 shown = [*extractor_parts(spec.extractor, spec.extractor_config, self.suite.base), spec.scope]
                 grader = Grader(
                     name,
                     extract,
-                    MetricScore(judge).score,
+                    MetricScore(measured).score,
                     "none",
-                    fingerprint([judge.fingerprint, shown, *threshold_parts(spec.threshold)]),
+                    fingerprint([measured.fingerprint, shown, *threshold_parts(spec.threshold)]),
                     scope=spec.scope,
                     label=spec.display_name,
                     judged=True,
+                    once=1 if spec.confirm is None else 1 + spec.confirm.votes,
                     threshold=spec.threshold,
                     waits=True,
                 )
@@ -198,11 +205,29 @@ class Builder:
                     f"'{spec.metric}' needs a judge, and none is named: write model: in the grader, set "
                     "VIVAVOCE_JUDGE, or give --judge where the command takes it"
                 )
+            metric = self._confirmed(metric, spec)
             by_threshold = spec.threshold is not None
             written = written_in(spec, self.suite.base)
             grader = metric_grader(name, metric, spec.display_name, written, by_threshold=by_threshold)
             return in_spite_of_errors(grader) if spec.scores_errors else grader
         return None
+
+    def _confirmed(
+        self, metric: BaseMultiTurnMetric, spec: JudgeGraderSpec | MetricGraderSpec, passing: float | None = None
+    ) -> BaseMultiTurnMetric:
+        """Return a metric with the second opinions that its grader asks for."""
+        if spec.confirm is None:
+            return metric
+        if isinstance(metric, ExtractedMetric):
+            (inner,) = metric.parts
+            return ExtractedMetric(self._confirmed(inner, spec, passing), metric.extraction)
+        if not isinstance(metric, JudgedMetric):
+            raise UsageError(f"confirm is for a metric that asks a model itself; {metric.name} does not")
+        key = spec.confirm.api_key_env
+        model = self._opened(spec.confirm.model, spec.model_copy(update={"api_key_env": key}))
+        by_threshold = isinstance(spec, MetricGraderSpec) and spec.threshold is not None
+        votes, rule = spec.confirm.votes, spec.confirm.rule
+        return Confirmed(metric, model, votes=votes, rule=rule, passing=passing, by_threshold=by_threshold)
 
     def _rule(self, name: str, spec: RuleGraderSpec) -> Grader:
         known = self._tools()
@@ -273,7 +298,16 @@ class Builder:
             threshold = Threshold(spec.aggregation, spec.op, spec.value, spec.pass_threshold, "gte", spec.on)
             return WeightedGate(spec.weights, threshold, spec.min_scored)
         self._known_key(spec.metric_key, (*at, "metric_key"))
+        if isinstance(spec, SamplesGateSpec):
+            self._enough_trials(spec.min_pass, (*at, "min_pass"))
+            return SamplesGate(spec.metric_key, spec.min_pass, spec.min_scored)
+        self._enough_trials(spec.k or 1, (*at, "k"))
         return SimpleGate(spec.metric_key, _threshold(spec), spec.min_scored)
+
+    def _enough_trials(self, needed: int, at: KeyPath) -> None:
+        if self.trials is not None and self.trials < needed:
+            message = f"needs {needed} trials of each sample, and there are {self.trials}; write trials: {needed}"
+            self.problems.append(self.suite.document.problem(at, message))
 
     def _every_assertion(self) -> Gate | None:
         """Return the gate of a suite without one: each assertion of a row holds, None where rows have none."""
@@ -294,7 +328,7 @@ def _reward_print(spec: AnyRewardSpec | None, composer: Composer | None) -> str 
 
 
 def _threshold(spec: ConditionSpec) -> Threshold:
-    return Threshold(spec.aggregation, spec.op, spec.value, spec.pass_threshold, spec.pass_op, spec.on)
+    return Threshold(spec.aggregation, spec.op, spec.value, spec.pass_threshold, spec.pass_op, spec.on, spec.k)
 
 
 def _registered(name: str, _base: Path) -> Callable[..., Any]:

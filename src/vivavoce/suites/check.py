@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from vivavoce.errors import Problem, UsageError
@@ -60,9 +61,10 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     problems, assertions = list(suite.problems), Assertions()
     found = _collect(problems, lambda: check_dataset(suite, plan.tags, assertions))
     _collect(problems, lambda: _check_setup(suite))
-    asked = assertions.asked
+    asked, trials = assertions.asked, None if plan.replays else plan.trials
     complete = suite if found is None else _collect(problems, lambda: with_expect(suite, found, asked)) or suite
-    scoring = _collect(problems, lambda: Builder(complete, judges.open, found, tester, asked).scoring())
+    build = partial(Builder, complete, judges.open, found, tester, asked=asked, trials=trials)
+    scoring = _collect(problems, lambda: build().scoring())
     if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))
     return Prepared(complete, scoring, found, asked)

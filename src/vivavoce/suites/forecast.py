@@ -19,6 +19,7 @@ class Forecast:
 
     `fewer` are the targets with fewer conversations at a time than the others, and how many.
     For conversations led by a tester both are upper limits, and the tester is called at least once for each message.
+    Where a grader confirms failures (`confirms`), `verdicts` is one.
     """
 
     samples: int
@@ -31,6 +32,7 @@ class Forecast:
     concurrency: int
     led: bool = False
     fewer: Mapping[str, int] = field(default_factory=dict[str, int])
+    confirms: bool = False
 
 
 def forecast(
@@ -66,4 +68,5 @@ def forecast(
         concurrency=plan.concurrency,
         led=tester is not None,
         fewer={name: most for name, most in at_once.items() if most < plan.concurrency},
+        confirms=any(getattr(grader, "confirm", None) is not None for grader in suite.spec.graders.values()),
     )

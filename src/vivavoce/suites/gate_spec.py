@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
-from vivavoce.records.reason import Aggregation, Bound, Operator
+from vivavoce.records.reason import Aggregation, Bound, OfScores, Operator
 from vivavoce.suites.part import Spec, check_weights
 
 
@@ -68,7 +68,7 @@ GateValue = Annotated[float, AfterValidator(_reachable)]
 
 
 class ConditionSpec(Spec):
-    """An aggregate of one grader's scores compared with a value."""
+    """An aggregate of one grader's scores compared with a value; `k` is for pass^k and pass@k."""
 
     metric_key: str
     aggregation: Aggregation = "avg_score"
@@ -77,7 +77,17 @@ class ConditionSpec(Spec):
     pass_threshold: float | None = Field(default=None, ge=0, le=1)
     pass_op: Operator = "gte"
     on: Bound = "mean"
+    k: int | None = Field(default=None, ge=1)
     min_scored: float = Field(default=0.0, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _trials(self) -> Self:
+        over_trials = self.aggregation in ("pass^k", "pass@k")
+        if over_trials and self.k is None:
+            raise ValueError(f"{self.aggregation} needs k, how many trials of a sample it is about")
+        if self.k is not None and not over_trials:
+            raise ValueError(f"k is for pass^k and pass@k; {self.aggregation} has none")
+        return self
 
 
 class SimpleGateSpec(ConditionSpec):
@@ -86,12 +96,21 @@ class SimpleGateSpec(ConditionSpec):
     kind: Literal["simple"] = "simple"
 
 
+class SamplesGateSpec(Spec):
+    """Each sample passes by one grader in at least `min_pass` of its trials."""
+
+    kind: Literal["samples"]
+    metric_key: str
+    min_pass: int = Field(ge=1)
+    min_scored: float = Field(default=0.0, ge=0, le=1)
+
+
 class WeightedGateSpec(Spec):
     """One condition on a weighted mean of several graders' aggregates."""
 
     kind: Literal["weighted_average"]
     weights: dict[str, float] = Field(min_length=1)
-    aggregation: Aggregation = "avg_score"
+    aggregation: OfScores = "avg_score"
     op: Operator = "gte"
     value: GateValue
     pass_threshold: float | None = Field(default=None, ge=0, le=1)
@@ -112,4 +131,6 @@ class LogicalGateSpec(Spec):
     conditions: list[AnyGateSpec] = Field(min_length=1)
 
 
-AnyGateSpec = Annotated[SimpleGateSpec | WeightedGateSpec | LogicalGateSpec, Field(discriminator="kind")]
+AnyGateSpec = Annotated[
+    SimpleGateSpec | SamplesGateSpec | WeightedGateSpec | LogicalGateSpec, Field(discriminator="kind")
+]

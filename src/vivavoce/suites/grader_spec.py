@@ -8,6 +8,7 @@ from pydantic import Discriminator, Field, model_validator
 
 from vivavoce.grading.grader import Scope
 from vivavoce.metrics.config import Scope as MetricScope
+from vivavoce.metrics.confirmed import Rule
 from vivavoce.models.modes import Mode
 from vivavoce.suites.part import Address, SettingsOfModel, Spec
 from vivavoce.suites.rule_grader import RuleGraderSpec
@@ -41,6 +42,19 @@ class FunctionGraderSpec(GraderSpec):
     timeout: float = Field(default=60.0, gt=0)
 
 
+class ConfirmSpec(Spec):
+    """Second opinions where the first judge says fail: of which model, how many, and when the failure stands.
+
+    By `majority` it stands unless more than half of the opinions pass, the first one included; by `all` only if none
+    passes. `api_key_env` is for this model.
+    """
+
+    model: Address
+    votes: int = Field(default=2, ge=1, le=9)
+    rule: Rule = "majority"
+    api_key_env: str | None = None
+
+
 class JudgeSpec(Spec):
     """How a judge is called: its settings, the timeout of an answer in seconds, and how often a failed call is retried.
 
@@ -72,6 +86,7 @@ class JudgeGraderSpec(GraderSpec, JudgeSpec):
     model: Address
     system_prompt: str | None = None
     rubric_vars: list[str] | None = None
+    confirm: ConfirmSpec | None = None
 
     @model_validator(mode="after")
     def _one_prompt(self) -> Self:
@@ -100,6 +115,7 @@ class MetricGraderSpec(JudgeSpec):
     extractor: str | None = None
     extractor_config: dict[str, Any] = Field(default_factory=dict)
     display_name: str | None = None
+    confirm: ConfirmSpec | None = None
 
 
 AnyGraderSpec = Annotated[

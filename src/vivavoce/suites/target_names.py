@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from vivavoce.errors import UsageError
 from vivavoce.plugins import is_file_reference, load_object
 from vivavoce.suites.target_spec import AnyTargetSpec, TargetSpec
+from vivavoce.targets.environment import VARIABLE
 from vivavoce.wire.http import checked_url
 
 
@@ -50,7 +51,22 @@ def read_targets(names: Sequence[str]) -> list[dict[str, Any]]:
 
 def target_names(target: Mapping[str, Any]) -> list[str]:
     """Return the names, in the results of a run, of a target that is described as in a suite."""
-    return [name for name, _ in TypeAdapter[TargetSpec](AnyTargetSpec).validate_python(target).named]
+    return [name for name, _ in described_target(target).named]
+
+
+def described_target(target: Mapping[str, Any]) -> TargetSpec:
+    """Return a target that is described as in a suite; settings that are variables, and no texts, are left out."""
+    try:
+        return _TARGET.validate_python(target)
+    except ValidationError as error:
+        wrong = {found["loc"][1] for found in error.errors() if len(found["loc"]) > 1}
+        variables = {key for key in wrong if VARIABLE.search(str(target.get(str(key))))}
+        if not variables:
+            raise
+        return _TARGET.validate_python({key: value for key, value in target.items() if key not in variables})
+
+
+_TARGET = TypeAdapter[TargetSpec](AnyTargetSpec)
 
 
 def _function(name: str) -> str:

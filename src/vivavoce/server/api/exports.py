@@ -34,6 +34,7 @@ KINDS: Mapping[ExportFormat, tuple[str, str]] = {
     "junit": ("application/xml", ".xml"),
     "markdown": ("text/markdown; charset=utf-8", ".md"),
     "github": ("text/plain; charset=utf-8", ".txt"),
+    "baseline": ("application/json", ".json"),
     "parquet": ("application/vnd.apache.parquet", ".parquet"),
 }
 """The content type of each format, and its file extension."""

@@ -1,0 +1,55 @@
+"""A run against a baseline: whether it is worse, printed below its summary."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from rich.text import Text
+
+from vivavoce.cli.output import out
+from vivavoce.errors import UsageError
+from vivavoce.report.baseline import Baseline, read_baseline
+from vivavoce.report.compare import compare
+from vivavoce.report.side_by_side import ruling_lines
+from vivavoce.report.worse import Tolerance, ruled
+from vivavoce.run.result import EXIT_CODES, RunResult
+from vivavoce.safe_text import safe
+from vivavoce.store.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """The baseline of a run, read before the run begins, and what counts as worse."""
+
+    path: Path
+    baseline: Baseline
+    tolerance: Tolerance
+
+    @classmethod
+    def read(cls, path: Path | None, smallest_effect: float | None, fail_on_break: bool) -> Self | None:
+        """Return what a run is compared with, None for nothing.
+
+        Raises:
+            UsageError: the file is no baseline, or there is none to be worse than.
+        """
+        if path is not None:
+            return cls(path, read_baseline(path), Tolerance(smallest_effect, fail_on_break))
+        if fail_on_break or smallest_effect is not None:
+            raise UsageError("--smallest-effect and --fail-on-break need a baseline to be worse than: --baseline FILE")
+        return None
+
+    def exit_code(self, store: Store, result: RunResult, options: Sequence[str]) -> int:
+        """Print whether a complete run is worse; return the exit code of both verdicts: 1 before 3 before 0."""
+        if result.stopped_by is not None:
+            return result.exit_code
+        found = ruled(compare(store, self.baseline.side, result.grading, reasons=False), self.tolerance)
+        assert found.ruling is not None
+        out().print(*ruling_lines(found.ruling), sep="\n")
+        again = shlex.join(["viva", "compare", "--baseline", str(self.path), *options, result.run.id])
+        out().print(Text(f"see what changed with: {safe(again)}", style="dim"))
+        codes = {result.exit_code, EXIT_CODES[found.ruling.verdict]}
+        return next((code for code in (1, 3) if code in codes), 0)

@@ -1,0 +1,54 @@
+"""What a run used, how long replies took, and where scores vary: in lines for every reader of a summary."""
+
+from __future__ import annotations
+
+from vivavoce.records.details import VarianceSummary
+from vivavoce.records.spending import by_role
+from vivavoce.run.summary import Summary
+
+NOTICEABLE = 0.1
+"""Seconds of a 95th percentile below which replies are not worth a line."""
+
+
+def detail_lines(summary: Summary) -> list[str]:
+    """Return a line for each thing that is known, without markup; names in it are as the suite has them."""
+    return [*usage_lines(summary), *latency_lines(summary), *variance_lines(summary)]
+
+
+def usage_lines(summary: Summary) -> list[str]:
+    """Return what the run used, by role."""
+    used = by_role(summary.usage)
+    return [f"used: {used}"] if used else []
+
+
+def latency_lines(summary: Summary) -> list[str]:
+    """Return how long the replies of each target took."""
+    several = len(summary.latency) > 1
+    return [
+        f"replies{f' of {one.target}' if several else ''}: {one.p50:.2f} s median, {one.p95:.2f} s 95th percentile "
+        f"(n {one.replies:,})"
+        for one in summary.latency
+        if one.p95 >= NOTICEABLE
+    ]
+
+
+def variance_lines(summary: Summary) -> list[str]:
+    """Return where the scores of each grader vary, in shares of their variance."""
+    several = len({one.target for one in summary.variance}) > 1
+    lines = [(one, variance_text(one)) for one in summary.variance]
+    return [f"{one.name}{f' of {one.target}' if several else ''} varies: {text}" for one, text in lines if text]
+
+
+def variance_text(one: VarianceSummary) -> str:
+    """Return the shares of a variance, and what was not measured; empty where the scores do not vary."""
+    parts = [("samples", one.samples), ("target", one.trials), ("judge", one.judgements)]
+    whole = sum(value or 0.0 for _, value in parts)
+    if not whole:
+        return ""
+    shares = ", ".join(f"{value / whole:.0%} {name}" for name, value in parts if value is not None)
+    missing = [
+        *(["the samples (there is one)"] if one.samples is None else []),
+        *(["the target (one trial of each sample)"] if one.trials is None else []),
+        *(["the judge (one judgement of each conversation)"] if one.judgements is None and one.judged else []),
+    ]
+    return f"{shares}; not measured: {' and '.join(missing)}" if missing else shares

@@ -1,0 +1,130 @@
+"""Whether a run is worse than the one before it: the one place where that is decided, and put into words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vivavoce.records.reason import Verdict
+from vivavoce.report.compare import Change, Comparison, GraderComparison, Ruling, RulingReason, TargetComparison
+from vivavoce.report.text import count
+
+FEWEST = 6
+"""Pairs below which even the loss of all is no significant one: the exact sign test gives 5 of 5 a p of 0.06."""
+
+SHOWN = 10
+"""Samples that a reason names at most."""
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """What counts as worse: the smallest loss of a mean score that matters, 0 to 1, and whether any break does.
+
+    A sample breaks if it passed in every trial before and passes in none now.
+    """
+
+    smallest_effect: float | None = None
+    no_breaks: bool = False
+
+
+_SENTENCES: dict[Verdict, str] = {
+    "pass": "not worse than before",
+    "fail": "worse than before",
+    "inconclusive": "undecided whether it is worse than before",
+}
+
+
+def sentence(ruling: Ruling) -> str:
+    """Return the verdict of a ruling in words."""
+    return _SENTENCES[ruling.verdict]
+
+
+def reason_lines(ruling: Ruling) -> list[str]:
+    """Return the reasons of a ruling in words, a line for each."""
+    return [f"{one.verdict or 'note'} · {one.text}" for one in ruling.reasons]
+
+
+def ruled(found: Comparison, tolerance: Tolerance) -> Comparison:
+    """Return a comparison with the ruling whether its side b is worse than side a.
+
+    A grader is worse if the 95% interval of its difference lies below 0 and the loss is at least the smallest effect;
+    a loss of that size that is not certain is undecided. So are a grader, a tester or samples that are not the same on
+    both sides, fewer than `FEWEST` pairs, and errors that could change the verdict. What is worse for certain fails,
+    whatever else is undecided.
+    """
+    reasons = list(_reasons(found, tolerance))
+    verdicts = {reason.verdict for reason in reasons}
+    verdict: Verdict = "fail" if "fail" in verdicts else "inconclusive" if "inconclusive" in verdicts else "pass"
+    return found.model_copy(update={"ruling": Ruling(verdict=verdict, reasons=reasons)})
+
+
+def _reasons(found: Comparison, tolerance: Tolerance) -> Iterator[RulingReason]:
+    if not found.same_tester:
+        yield _undecided("the tester changed between the two runs; part of the difference may come from it")
+    for kind, names in (("target", found.targets_only_a), ("grader", found.graders_only_a)):
+        if names:
+            yield _undecided(f"{count(len(names), kind)} of the earlier run only: {_some(names)}")
+    for target in found.targets:
+        named = f"{target.target_b}: " if len(found.targets) > 1 else ""
+        for reason in _of_target(target, tolerance):
+            yield RulingReason(verdict=reason.verdict, text=f"{named}{reason.text}")
+
+
+def _of_target(target: TargetComparison, tolerance: Tolerance) -> Iterator[RulingReason]:
+    if target.unmatched_a:
+        these = f"{count(len(target.unmatched_a), 'sample')} of the earlier run only"
+        yield _undecided(f"the dataset differs: {these}: {_some(target.unmatched_a)}")
+    if target.unmatched_b:
+        new = f"{count(len(target.unmatched_b), 'new sample')}, not compared: {_some(target.unmatched_b)}"
+        yield RulingReason(verdict=None, text=new)
+    for one in target.graders:
+        yield _of_grader(one, tolerance)
+        if one.breaks:
+            what = f"{one.name}: {count(len(one.breaks), 'sample')} passed in every trial before and in none now: "
+            yield RulingReason(verdict="fail" if tolerance.no_breaks else None, text=what + _some(one.breaks))
+
+
+def _of_grader(one: GraderComparison, tolerance: Tolerance) -> RulingReason:
+    if one.note is not None:
+        return _undecided(f"{one.name}: {one.note}")
+    possible = {_verdict(change, tolerance) for change in (one.at_worst, one.at_best) if change is not None}
+    verdict = _verdict(one.change, tolerance)
+    if possible and possible != {verdict}:
+        errors = count(one.a.errors + one.b.errors, "error")
+        return _undecided(f"{one.name}: {_words(one.change)}; {errors} could change the result")
+    if one.n < FEWEST and verdict == "inconclusive":
+        pairs = count(one.n, "sample")
+        return _undecided(f"{one.name}: {pairs} on both sides; a loss shows from {FEWEST} on")
+    if verdict == "inconclusive":
+        return _undecided(f"{one.name}: {_words(one.change)}; {count(one.n, 'sample')} cannot tell that from chance")
+    return RulingReason(verdict=verdict, text=f"{one.name}: {_words(one.change)}")
+
+
+def _verdict(change: Change, tolerance: Tolerance) -> Verdict:
+    if change.difference is None or change.low is None or change.high is None:
+        return "inconclusive"
+    matters = tolerance.smallest_effect
+    big = matters is None or change.difference <= -matters + _ROUNDING
+    if change.high < 0 and big:
+        return "fail"
+    if change.n < FEWEST or (matters is not None and big and change.difference < -_ROUNDING):
+        return "inconclusive"
+    return "pass"
+
+
+def _words(change: Change) -> str:
+    if change.difference is None:
+        return "nothing to compare"
+    between = "" if change.low is None else f", 95% interval {change.low:+.3f} … {change.high:+.3f}"
+    return f"{change.difference:+.3f}{between}, n {change.n:,}"
+
+
+def _undecided(text: str) -> RulingReason:
+    return RulingReason(verdict="inconclusive", text=text)
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

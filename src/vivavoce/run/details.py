@@ -1,0 +1,91 @@
+"""What a summary says besides the means: what the run used, how long replies took, its tags, where scores vary."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from vivavoce.records.details import Latency, VarianceSummary
+from vivavoce.records.run import AttemptKey, Grading, ScoreRow
+from vivavoce.run.summary import Summary, TagSummary, Tallies, Tally, grader_summary, tally
+from vivavoce.stats.components import components
+from vivavoce.stats.intervals import percentile
+from vivavoce.store.store import Store
+
+if TYPE_CHECKING:  # what reads a summary need not load all that a suite may name
+    from vivavoce.grading.grader import Grader
+
+MOST_TAGS = 50
+"""Tags that are summed up: those with the most samples."""
+
+
+def detailed(
+    summary: Summary, tallies: Tallies, store: Store, grading: Grading, graders: Sequence[Grader] = ()
+) -> Summary:
+    """Return a summary with the details of its run and its set of scores, read from the store."""
+    found = {
+        "usage": store.details.usage(grading),
+        "latency": [_latency(target, each) for target, each in store.details.seconds(grading.run_id).items()],
+        "tags": _by_tag(store, grading, graders),
+        "variance": _variance(tallies, store, grading, graders),
+    }
+    return summary.model_copy(update=found)
+
+
+def _latency(target: str, seconds: Sequence[float]) -> Latency:
+    p50, p95 = percentile(seconds, 50), percentile(seconds, 95)
+    return Latency(target=target, replies=len(seconds), p50=p50 or 0.0, p95=p95 or 0.0)
+
+
+def _by_tag(store: Store, grading: Grading, graders: Sequence[Grader]) -> list[TagSummary]:
+    tags = store.details.tags(grading.run_id)
+    if not tags:
+        return []
+    counts = Counter(tag for each in tags.values() for tag in each)
+    kept = sorted(sorted(counts, key=lambda tag: (-counts[tag], tag))[:MOST_TAGS])
+    rows: dict[str, list[ScoreRow]] = {tag: [] for tag in kept}
+    for row in store.scores(grading.id):
+        for tag in tags.get(row.key.sample_id, ()):
+            if tag in rows:
+                rows[tag].append(row)
+    known = {grader.name: grader for grader in graders}
+    return [
+        TagSummary(tag=tag, graders=[grader_summary(*key, one, known.get(key[1])) for key, one in tally(each).items()])
+        for tag, each in rows.items()
+    ]
+
+
+def _variance(tallies: Tallies, store: Store, grading: Grading, graders: Sequence[Grader]) -> list[VarianceSummary]:
+    """Return where the scores of each grader vary, where anything repeats."""
+    votes: dict[tuple[AttemptKey, str], list[float]] = {}
+    for key, name, values in store.details.votes(grading):
+        votes[key, name] = values
+    judged = {grader.name for grader in graders if grader.judged}
+    found: list[VarianceSummary] = []
+    for (target, name), one in tallies.items():
+        judgements = _judgements(target, name, one, votes)
+        if not any(len(trials) > 1 or len(trials[0]) > 1 for trials in judgements.values()):
+            continue
+        split = components(judgements)
+        found.append(
+            VarianceSummary(
+                name=name,
+                target=target,
+                samples=split.samples,
+                trials=split.trials,
+                judgements=split.judgements,
+                judged=name in judged or split.judgements is not None,
+            )
+        )
+    return found
+
+
+def _judgements(
+    target: str, name: str, one: Tally, votes: dict[tuple[AttemptKey, str], list[float]]
+) -> dict[str, list[list[float]]]:
+    """Return the judgements of each trial of each sample: the votes, or the score where it was judged once."""
+    found: defaultdict[str, list[list[float]]] = defaultdict(list)
+    for (sample, trial), value in zip(one.keys, one.values, strict=True):
+        found[sample].append(votes.get((AttemptKey(sample, target, trial), name), [value]))
+    return found

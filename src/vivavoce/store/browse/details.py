@@ -1,0 +1,82 @@
+"""What a summary has besides scores, in few columns of whole runs: usage, seconds of replies, tags, and votes."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import select
+
+from vivavoce.records.run import AttemptKey, Grading
+from vivavoce.records.spending import roles_of
+from vivavoce.records.usage import Usage, total
+from vivavoce.store.database.database import AnyRow, AnySelect, Database
+from vivavoce.store.database.schema import attempts, scores, turns
+
+AT_ONCE = 1000
+"""Rows in memory at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """The details of graded runs."""
+
+    database: Database
+
+    def usage(self, grading: Grading) -> dict[str, Usage]:
+        """Return what the conversations of a run and a grading of it used, by role."""
+        a, s = attempts.c, scores.c
+        graded: defaultdict[int, list[Usage]] = defaultdict(list)
+        query = select(s.attempt_id, s.usage).where(s.grading_id == grading.id, s.turn.is_(None), s.kind == "grade")
+        for row in self._rows(query.where(s.usage.is_not(None))):
+            graded[row.attempt_id].append(_usage(row.usage))
+        found: dict[str, Usage] = {}
+        for row in self._rows(select(a.id, a.usage, a.test).where(a.run_id == grading.run_id)):
+            target = Usage() if row.usage is None else _usage(row.usage)
+            test = None if row.test is None else _by_role(json.loads(row.test))
+            for role, used in roles_of(target, total(graded.get(row.id, ())) or Usage(), test).items():
+                found[role] = found[role] + used if role in found else used
+        return found
+
+    def seconds(self, run_id: str) -> dict[str, list[float]]:
+        """Return by target the seconds that it took for each reply, where they are known."""
+        query = select(attempts.c.target, turns.c.seconds).join_from(attempts, turns)
+        found: defaultdict[str, list[float]] = defaultdict(list)
+        for row in self._rows(query.where(attempts.c.run_id == run_id, turns.c.seconds.is_not(None))):
+            found[row.target].append(row.seconds)
+        return dict(found)
+
+    def tags(self, run_id: str) -> dict[str, frozenset[str]]:
+        """Return the tags of each sample that has some."""
+        a = attempts.c
+        query = select(a.sample_id, a.sample).where(a.run_id == run_id, a.sample.contains('"tags"'))
+        found = {row.sample_id: json.loads(row.sample).get("tags") or () for row in self._rows(query)}
+        return {sample: frozenset(map(str, tags)) for sample, tags in found.items() if tags}
+
+    def votes(self, grading: Grading) -> Iterator[tuple[AttemptKey, str, list[float]]]:
+        """Yield attempt, grader and values of the scores for which a judge was asked several times."""
+        a, s = attempts.c, scores.c
+        query = select(a.sample_id, a.target, a.trial, s.name, s.extra).join_from(attempts, scores)
+        query = query.where(s.grading_id == grading.id, s.turn.is_(None), s.extra.contains('"votes"'))
+        for row in self._rows(query):
+            votes: list[dict[str, Any]] = json.loads(row.extra).get("votes") or []
+            values = [vote["value"] for vote in votes if isinstance(vote.get("value"), int | float)]
+            if len(values) > 1:
+                yield AttemptKey(row.sample_id, row.target, row.trial), row.name, values
+
+    def _rows(self, query: AnySelect) -> Iterator[AnyRow]:
+        with self.database.connected() as connection:
+            for some in connection.execute(query).partitions(AT_ONCE):
+                yield from some
+
+
+def _usage(text: str) -> Usage:
+    return Usage.model_validate_json(text)
+
+
+def _by_role(test: dict[str, Any]) -> dict[str, Usage]:
+    usage: dict[str, Any] = test.get("usage") or {}
+    return {role: Usage.model_validate(used) for role, used in usage.items()}
