@@ -12,7 +12,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from vivavoce.errors import Fault, NotFound, UsageError
 from vivavoce.metrics.choice import Choice
-from vivavoce.metrics.evaluation import EvaluationReport, Known
+from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore, as_several
 from vivavoce.metrics.metric import Conversation, evaluation_input
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import Grading, Outcome
@@ -292,7 +292,7 @@ class AsyncClient:
     async def evaluate(
         self,
         conversation: Conversation,
-        metrics: Sequence[str | Choice],
+        metrics: OneOrMore[str | Choice],
         goal: str | None = None,
         *,
         judge: str | None = None,
@@ -310,14 +310,15 @@ class AsyncClient:
         if (sample := metric_input.sample) is not None:
             body = sample.model_dump(mode="json", exclude_unset=True, include=_OF_SAMPLE) | body
         body["messages"] = [message.model_dump(mode="json", exclude_unset=True) for message in metric_input.messages]
-        answer = await self._send("POST", "/evaluations", {**body, "metrics": list(metrics), "judge": judge})
+        body |= {"metrics": list(as_several(metrics)), "judge": judge}
+        answer = await self._send("POST", "/evaluations", body)
         return EvaluationReport(_parsed(answer, Evaluated).results)
 
     async def evaluate_stored(
         self,
         run: str,
         sample: str,
-        metrics: Sequence[str | Choice],
+        metrics: OneOrMore[str | Choice],
         *,
         trial: int | None = None,
         judge: str | None = None,
@@ -329,7 +330,7 @@ class AsyncClient:
             UsageError: a metric is unknown, or the judge may not be named.
         """
         place = f"/test-results/{_part(run)}/{_part(sample)}/evaluations"
-        answer = await self._send("POST", place, {"metrics": list(metrics), "trial": trial, "judge": judge})
+        answer = await self._send("POST", place, {"metrics": list(as_several(metrics)), "trial": trial, "judge": judge})
         return EvaluationReport(_parsed(answer, Evaluated).results)
 
     def jobs(self) -> AsyncGenerator[JobRecord]:

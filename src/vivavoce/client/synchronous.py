@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from vivavoce.client.asynchronous import LOCAL, AsyncClient, AsyncJob, Place
 from vivavoce.metrics.choice import Choice
-from vivavoce.metrics.evaluation import EvaluationReport, Known
+from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore
 from vivavoce.metrics.metric import Conversation
 from vivavoce.pacing.loop_thread import LoopThread
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
@@ -151,7 +151,7 @@ class Client:
     def evaluate(
         self,
         conversation: Conversation,
-        metrics: Sequence[str | Choice],
+        metrics: OneOrMore[str | Choice],
         goal: str | None = None,
         *,
         judge: str | None = None,
@@ -164,7 +164,7 @@ class Client:
         self,
         run: str,
         sample: str,
-        metrics: Sequence[str | Choice],
+        metrics: OneOrMore[str | Choice],
         *,
         trial: int | None = None,
         judge: str | None = None,

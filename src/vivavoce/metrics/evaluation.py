@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, Unpack
+from typing import Any, Protocol, TypeVar, Unpack, cast
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.choice import Choice, choose_metric
@@ -18,6 +18,10 @@ from vivavoce.signatures import shows_options
 
 Named = str | Choice | BaseMultiTurnMetric
 """A metric, its name, or its name with options as a mapping: `{"metric": "fuzzy_ratio", "threshold": 0.9}`."""
+
+T = TypeVar("T")
+OneOrMore = T | Sequence[T]
+"""One metric, or several."""
 
 
 class Known(Expected, total=False):
@@ -105,7 +109,7 @@ def spent(results: Iterable[MetricResult]) -> Usage | None:
 @shows_options
 def evaluate_conversation(
     conversation: Conversation,
-    metrics: Sequence[Named | Several],
+    metrics: OneOrMore[Named | Several],
     goal: str | None = None,
     *,
     model: ModelLike | None = None,
@@ -125,7 +129,7 @@ def evaluate_conversation(
 @shows_options
 async def aevaluate_conversation(
     conversation: Conversation,
-    metrics: Sequence[Named | Several],
+    metrics: OneOrMore[Named | Several],
     goal: str | None = None,
     *,
     model: ModelLike | None = None,
@@ -137,7 +141,7 @@ async def aevaluate_conversation(
 
 async def evaluate_input(
     metric_input: MultiTurnEvaluationInput,
-    metrics: Sequence[Named | Several],
+    metrics: OneOrMore[Named | Several],
     model: ModelLike | None = None,
     *,
     close: bool = False,
@@ -149,7 +153,9 @@ async def evaluate_input(
         BudgetExhausted: a limit on calls or cost is reached.
     """
     judge = None if model is None else as_model(model)
-    chosen = [choose_metric(metric, judge) if isinstance(metric, str | Mapping) else metric for metric in metrics]
+    chosen = [
+        choose_metric(metric, judge) if isinstance(metric, str | Mapping) else metric for metric in as_several(metrics)
+    ]
     _check_names([name for metric in chosen for name in _names(metric)])
     try:
         measured = await asyncio.gather(*(_measured(metric, metric_input) for metric in chosen))
@@ -157,6 +163,12 @@ async def evaluate_input(
         for metric in chosen if close else ():
             await metric.close()
     return EvaluationReport({name: result for results in measured for name, result in results.items()})
+
+
+def as_several(metrics: OneOrMore[T]) -> Sequence[T]:
+    """Return metrics as several; one may be given alone."""
+    alone = isinstance(metrics, str | Mapping) or not isinstance(metrics, Iterable)
+    return [cast("T", metrics)] if alone else cast("Sequence[T]", metrics)
 
 
 def choose(metrics: Sequence[Named], model: ModelLike | None = None) -> list[BaseMultiTurnMetric]:

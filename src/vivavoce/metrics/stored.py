@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
 
 from pydantic import ValidationError
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.messages import describe
-from vivavoce.metrics.evaluation import EvaluationReport, Named, Several, evaluate_input
+from vivavoce.metrics.evaluation import EvaluationReport, Named, OneOrMore, Several, evaluate_input
 from vivavoce.metrics.metric_input import metric_input
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
@@ -23,10 +23,10 @@ from vivavoce.store.store import Store
 
 def evaluate_test_result(
     test_result_id: str,
-    metrics: Sequence[Named | Several],
+    metrics: OneOrMore[Named | Several],
     *,
     model: ModelLike | None = None,
-    store: str | None = None,
+    store: str | os.PathLike[str] | None = None,
 ) -> EvaluationReport:
     """Measure a stored conversation with several metrics; nothing in the store changes.
 

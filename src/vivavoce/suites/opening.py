@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -123,7 +124,7 @@ async def arun_suite(
     options: RunOptions | None = None,
     *,
     target: GivenTarget | Sequence[GivenTarget] | None = None,
-    store: str | None = None,
+    store: str | os.PathLike[str] | None = None,
     listeners: Sequence[Listener] = (),
 ) -> RunResult:
     """Async version of `run_suite`; `listeners` hear of each conversation as it goes on."""
@@ -136,7 +137,7 @@ def run_suite(
     options: RunOptions | None = None,
     *,
     target: GivenTarget | Sequence[GivenTarget] | None = None,
-    store: str | None = None,
+    store: str | os.PathLike[str] | None = None,
 ) -> RunResult:
     """Run a suite, wait for it and return what came out; works where an event loop is running already.
 
