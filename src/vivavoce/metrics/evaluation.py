@@ -14,6 +14,7 @@ from vivavoce.metrics.types import Expected, MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.usage import Usage
+from vivavoce.samples.table import Tabular
 from vivavoce.signatures import shows_options
 
 Named = str | Choice | BaseMultiTurnMetric
@@ -50,8 +51,11 @@ class Several(Protocol):
         ...
 
 
-class EvaluationReport(Mapping[str, MetricResult]):
+class EvaluationReport(Tabular, Mapping[str, MetricResult]):
     """The results of several metrics for one conversation, by the names of the metrics, in the order given."""
+
+    TABLES = ("metrics",)
+    TABLES_FROM = "vivavoce.report.metric_tables:report_table"
 
     def __init__(self, results: Mapping[str, MetricResult]) -> None:
         self._results = dict(results)

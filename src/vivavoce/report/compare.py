@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
@@ -16,6 +16,7 @@ from vivavoce.records.run import Grading
 from vivavoce.records.score import Score
 from vivavoce.report.pairing import Pairing, Scenarios, pair, scenarios_of
 from vivavoce.report.worst import why
+from vivavoce.samples.table import Tabular
 from vivavoce.stats.paired import difference_of
 from vivavoce.store.browse.scenarios import ScenarioScores, Scored
 from vivavoce.store.store import Store
@@ -90,8 +91,11 @@ class TargetComparison(Compared):
     graders: list[GraderComparison]
 
 
-class Comparison(Compared):
+class Comparison(Tabular, Compared):
     """Two gradings; targets and graders that only one side has are listed by name, unless targets were chosen."""
+
+    TABLES: ClassVar = ("graders", "changes")
+    TABLES_FROM: ClassVar = "vivavoce.report.comparison_tables:comparison_table"
 
     suite_a: str
     run_a: str
