@@ -13,6 +13,7 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import Expected, MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.pacing.waiting import wait_for
+from vivavoce.plugins import lazy
 from vivavoce.records.usage import Usage
 from vivavoce.samples.table import Tabular
 from vivavoce.signatures import shows_options
@@ -77,6 +78,10 @@ class EvaluationReport(Tabular, Mapping[str, MetricResult]):
     def __repr__(self) -> str:
         lines = [f"  {name}: {_result_line(result)}" for name, result in self._results.items()]
         return "\n".join(["EvaluationReport", *lines])
+
+    def _repr_html_(self) -> str:
+        """Return the results for a notebook, in which every text is escaped."""
+        return cast("str", lazy("vivavoce.report.html.cards:report_html")(self))
 
     def get_metric(self, name: str) -> MetricResult:
         """Return the result of a metric.

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading
 from vivavoce.records.score import Score
 from vivavoce.report.pairing import Pairing, Scenarios, pair, scenarios_of
@@ -108,6 +109,10 @@ class Comparison(Tabular, Compared):
     targets_only_b: list[str]
     graders_only_a: list[str]
     graders_only_b: list[str]
+
+    def _repr_html_(self) -> str:
+        """Return what changed for a notebook, in which every text is escaped."""
+        return cast("str", lazy("vivavoce.report.html.cards:comparison_html")(self))
 
     @property
     def same(self) -> bool:

@@ -28,6 +28,7 @@ from vivavoce.records.events import Listener
 from vivavoce.records.run import Run
 from vivavoce.run.experiment import GIVEN_IN_PYTHON, Description, Experiment, Limits, Samples
 from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.notebook_progress import notebook_progress
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.run.scoring import Scoring
@@ -169,7 +170,7 @@ async def aevaluate(
     )
     with Store.open(store or settings().store) as opened:
         resumed = _resumed(opened.run(resume)) if resume else None
-        run = ExperimentRun(evaluation.build, opened, options, listeners, resumed=resumed)
+        run = ExperimentRun(evaluation.build, opened, options, [*listeners, *notebook_progress()], resumed=resumed)
         try:
             return await run.execute()
         except Exception as error:

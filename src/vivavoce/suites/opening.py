@@ -13,6 +13,7 @@ from vivavoce.records.events import Listener
 from vivavoce.records.run import Run
 from vivavoce.run.experiment import GIVEN_IN_PYTHON
 from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.notebook_progress import notebook_progress
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.settings import settings
@@ -129,7 +130,8 @@ async def arun_suite(
 ) -> RunResult:
     """Async version of `run_suite`; `listeners` hear of each conversation as it goes on."""
     with Store.open(store or settings().store) as opened:
-        return await open_run(path, options, target=target, store=opened, listeners=listeners).execute()
+        heard = [*listeners, *notebook_progress()]
+        return await open_run(path, options, target=target, store=opened, listeners=heard).execute()
 
 
 def run_suite(
