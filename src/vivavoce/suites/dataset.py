@@ -11,6 +11,7 @@ from vivavoce.samples.rows import SampleCount, check_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.expecting import EXPECT, Assertions
 from vivavoce.suites.load import Suite
+from vivavoce.suites.pinned import check_pinned
 
 
 def dataset_source(suite: Suite) -> Path | list[dict[str, Any]]:
@@ -69,6 +70,7 @@ def check_dataset(suite: Suite, tags: Sequence[str] | None = None, assertions: A
         what = suite.spec.dataset.place.replace("the rows of the suite", "the list of rows")
         raise UsageError(_here(suite, f"{what} has no samples{tagged}"))
     _check_driver(suite, found)
+    check_pinned(suite)
     return found
 
 
