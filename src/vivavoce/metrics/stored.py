@@ -17,7 +17,7 @@ from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.run import Attempt
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
-from vivavoce.store.runs.naming import no_conversation
+from vivavoce.store.runs.naming import no_conversation, split_conversation
 from vivavoce.store.store import Store
 
 
@@ -49,11 +49,7 @@ def stored_input(store: Store, test_result_id: str) -> MultiTurnEvaluationInput:
     Raises:
         UsageError: there is no such run, sample or trial.
     """
-    name, slash, sample = test_result_id.partition("/")
-    if not slash or not sample:
-        raise UsageError(
-            f"'{test_result_id}' is not a stored conversation; write RUN/SAMPLE, or RUN/SAMPLE#2 for trial 2"
-        )
+    name, sample = split_conversation(test_result_id)
     run = store.run(name)
     sample, trial = store.named_conversation(run.id, sample)
     attempts = list(store.attempts(run.id, sample_id=sample))
