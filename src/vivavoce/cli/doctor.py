@@ -25,6 +25,7 @@ _EXTRAS = {
     "embed": ("tokenizers", "safetensors"),
     "frames": ("pandas", "pyarrow"),
     "letta": ("letta_client",),
+    "polars": ("polars",),
     "postgres": ("psycopg",),
     "providers": ("pydantic_ai",),
     "sentiment": ("vaderSentiment",),
