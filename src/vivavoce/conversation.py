@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field
 
 from vivavoce.messages import AnyMessage, Message, Messages, read_messages
+from vivavoce.plugins import lazy
 
 
 class ConversationHistory(BaseModel):
@@ -31,6 +32,10 @@ class ConversationHistory(BaseModel):
     def from_dict_list(cls, turns: Iterable[Mapping[str, Any] | Message]) -> ConversationHistory:
         """Read a conversation from dicts with `role` and `content`."""
         return cls(messages=read_messages(turns))
+
+    def _repr_html_(self) -> str:
+        """Return the conversation for a notebook, in which every text is escaped."""
+        return cast("str", lazy("vivavoce.report.html.cards:conversation_html")(self))
 
     def pretty_repr(self) -> str:
         """Return the conversation as readable lines."""

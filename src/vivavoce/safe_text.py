@@ -12,3 +12,8 @@ _CONTROL = re.compile(
 def safe(text: str) -> str:
     """Return a text without control characters, escape sequences and marks that reverse the reading direction."""
     return _CONTROL.sub("", text).encode("utf-8", "replace").decode()
+
+
+def encodable(text: str) -> str:
+    r"""Return a text that can be written as UTF-8: a lone surrogate becomes the six characters `\ud800`."""
+    return text.encode("utf-8", "backslashreplace").decode()

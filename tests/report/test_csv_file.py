@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from vivavoce.report.csv_file import FORMULA_STARTS, cell, write_csv
 from vivavoce.report.rows import FlatRow, flat_rows
-from vivavoce.report.strict_json import encodable
+from vivavoce.safe_text import encodable
 from vivavoce.store.store import Store
 
 from .cases import grade, keep, outcome

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.report.strict_json import encodable, strict_json
+from vivavoce.report.strict_json import strict_json
+from vivavoce.safe_text import encodable
 
 VALUES = st.recursive(
     st.none()

@@ -26,6 +26,7 @@ _EXTRAS = {
     "frames": ("pandas", "pyarrow"),
     "letta": ("letta_client",),
     "mcp": ("mcp",),
+    "polars": ("polars",),
     "postgres": ("psycopg",),
     "providers": ("pydantic_ai",),
     "sentiment": ("vaderSentiment",),

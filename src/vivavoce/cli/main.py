@@ -28,6 +28,8 @@ COMMANDS = {
     "view": "Open the pages in a browser, on this machine only.",
     "runs": "List the stored runs, newest first.",
     "compare": "Compare two runs, sample by sample.",
+    "capture": "Make a row of a dataset of a stored conversation.",
+    "dataset": "Keep versions of a dataset, and show what changed.",
     "export": "Write a run to a file for another program.",
     "labels": "Export human labels, or show how well a judge agrees with them.",
     "cache": "Show, export or import cached replies of models.",

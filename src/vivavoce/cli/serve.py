@@ -33,6 +33,9 @@ def command(
             "a token.",
         ),
     ] = None,
+    write_datasets: Annotated[
+        bool, typer.Option("--write-datasets", help="Let requests add rows to JSONL files in this folder.")
+    ] = False,
     store: StoreOption = None,
 ) -> None:
     """Start a server with the API and the pages of a store; press Ctrl-C to stop it.
@@ -42,7 +45,7 @@ def command(
     everything. If only this machine can reach it, requests need a token only if VIVAVOCE_TOKEN is set. Unfinished jobs
     continue when the server is started again.
     """
-    policy = ServerPolicy(Path.cwd(), frozenset(judge or ()))
+    policy = ServerPolicy(Path.cwd(), frozenset(judge or ()), write_datasets)
     with Store.open(store_of(store)) as opened:
 
         def started(address: str) -> None:

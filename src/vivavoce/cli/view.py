@@ -31,4 +31,5 @@ def command(
 
         with suppress(KeyboardInterrupt):
             serve = lazy("vivavoce.server.serving:serve")  # help, and a store that is not there, need no server
-            serve(opened, "127.0.0.1", port, started=started)
+            policy = lazy("vivavoce.server.policy:ServerPolicy")(writes_datasets=True)
+            serve(opened, "127.0.0.1", port, policy=policy, started=started)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack, cast
@@ -10,9 +9,10 @@ from urllib.parse import quote, urlencode
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from vivavoce.errors import Fault, NotFound, UsageError
+from vivavoce.client.refusal import refusal_of
+from vivavoce.errors import Fault
 from vivavoce.metrics.choice import Choice
-from vivavoce.metrics.evaluation import EvaluationReport, Known
+from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore, as_several
 from vivavoce.metrics.metric import Conversation, evaluation_input
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
 from vivavoce.records.run import Grading, Outcome
@@ -22,6 +22,7 @@ from vivavoce.report.strict_json import strict_json
 from vivavoce.report.trends import Trend
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
 from vivavoce.server.replies import (
+    CapturedRow,
     CountedSamples,
     Evaluated,
     ExportFormat,
@@ -292,7 +293,7 @@ class AsyncClient:
     async def evaluate(
         self,
         conversation: Conversation,
-        metrics: Sequence[str | Choice],
+        metrics: OneOrMore[str | Choice],
         goal: str | None = None,
         *,
         judge: str | None = None,
@@ -310,14 +311,15 @@ class AsyncClient:
         if (sample := metric_input.sample) is not None:
             body = sample.model_dump(mode="json", exclude_unset=True, include=_OF_SAMPLE) | body
         body["messages"] = [message.model_dump(mode="json", exclude_unset=True) for message in metric_input.messages]
-        answer = await self._send("POST", "/evaluations", {**body, "metrics": list(metrics), "judge": judge})
+        body |= {"metrics": list(as_several(metrics)), "judge": judge}
+        answer = await self._send("POST", "/evaluations", body)
         return EvaluationReport(_parsed(answer, Evaluated).results)
 
     async def evaluate_stored(
         self,
         run: str,
         sample: str,
-        metrics: Sequence[str | Choice],
+        metrics: OneOrMore[str | Choice],
         *,
         trial: int | None = None,
         judge: str | None = None,
@@ -329,8 +331,20 @@ class AsyncClient:
             UsageError: a metric is unknown, or the judge may not be named.
         """
         place = f"/test-results/{_part(run)}/{_part(sample)}/evaluations"
-        answer = await self._send("POST", place, {"metrics": list(metrics), "trial": trial, "judge": judge})
+        answer = await self._send("POST", place, {"metrics": list(as_several(metrics)), "trial": trial, "judge": judge})
         return EvaluationReport(_parsed(answer, Evaluated).results)
+
+    async def capture(
+        self, run: str, sample: str, *, trial: int = 0, target: str | None = None, to: str | None = None
+    ) -> CapturedRow:
+        """Have a row of a dataset made of a conversation; with `to`, the server adds it to that file of its folder.
+
+        Raises:
+            NotFound: there is no such conversation.
+            UsageError: the file cannot be used, or the server may not write datasets.
+        """
+        place = f"/runs/{_part(run)}/samples/{_part(sample)}/{trial}/row"
+        return _parsed(await self._send("POST", place, {"target": target, "to": to}), CapturedRow)
 
     def jobs(self) -> AsyncGenerator[JobRecord]:
         """Yield the jobs of the server, the newest first, a page at a time."""
@@ -388,7 +402,7 @@ class AsyncClient:
                 session.get(url, headers=headers, allow_redirects=False) as response,
             ):
                 if response.status != 200:
-                    raise _refusal(response.status, await response.text()) or Fault(
+                    raise refusal_of(response.status, await response.text()) or Fault(
                         f"{source} answered {response.status}", kind="http"
                     )
                 async for event in _events(response):
@@ -422,7 +436,7 @@ class AsyncClient:
                 method, self._url + path, data, all_headers, repeatable=method == "GET"
             )
         except Fault as error:
-            raise _refusal(error.status, error.evidence) or error from error.__cause__
+            raise refusal_of(error.status, error.evidence) or error from error.__cause__
 
 
 class AsyncJob:
@@ -470,21 +484,6 @@ def _checked(kind: type[M], body: bytes) -> M:
         return kind.model_validate_json(body)
     except ValidationError as error:
         raise Fault(f"the server answered something else than a {kind.__name__}: {error}", kind="format") from error
-
-
-def _refusal(status: int | None, body: str | None) -> UsageError | None:
-    """Return the server's error about a request, None where the error is not in the request."""
-    if status is None or not 400 <= status < 500:
-        return None
-    try:
-        parsed: Any = json.loads(body or "")
-    except ValueError:
-        parsed = None
-    fields = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
-    detail = fields.get("detail")
-    if fields.get("code") == "not_found" and "what" in fields:
-        return NotFound(str(fields["what"]), str(fields.get("name")), message=str(detail))
-    return UsageError(str(detail or (body or "").strip() or f"the server refused it ({status})"))
 
 
 def _labels_at(run: str, sample: str, **where: Unpack[Place]) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from vivavoce.client.asynchronous import LOCAL, AsyncClient, AsyncJob, Place
 from vivavoce.metrics.choice import Choice
-from vivavoce.metrics.evaluation import EvaluationReport, Known
+from vivavoce.metrics.evaluation import EvaluationReport, Known, OneOrMore
 from vivavoce.metrics.metric import Conversation
 from vivavoce.pacing.loop_thread import LoopThread
 from vivavoce.records.label import HumanVerdict, Label, LabelAgreement
@@ -17,7 +17,7 @@ from vivavoce.records.score import State
 from vivavoce.report.compare import Comparison
 from vivavoce.report.trends import Trend
 from vivavoce.server.job_record import JobEvent, JobRecord, Kind
-from vivavoce.server.replies import ExportFormat, Health, MetricLine, RunReport, SearchHit
+from vivavoce.server.replies import CapturedRow, ExportFormat, Health, MetricLine, RunReport, SearchHit
 from vivavoce.signatures import shows_options
 from vivavoce.store.access.audit import AuditEntry
 from vivavoce.store.browse.listing import GradedTurn, ListedScore, RunEntry, SampleEntry
@@ -151,7 +151,7 @@ class Client:
     def evaluate(
         self,
         conversation: Conversation,
-        metrics: Sequence[str | Choice],
+        metrics: OneOrMore[str | Choice],
         goal: str | None = None,
         *,
         judge: str | None = None,
@@ -164,13 +164,19 @@ class Client:
         self,
         run: str,
         sample: str,
-        metrics: Sequence[str | Choice],
+        metrics: OneOrMore[str | Choice],
         *,
         trial: int | None = None,
         judge: str | None = None,
     ) -> EvaluationReport:
         """Have a stored conversation measured now."""
         return self._loop.run(self._client.evaluate_stored(run, sample, metrics, trial=trial, judge=judge))
+
+    def capture(
+        self, run: str, sample: str, *, trial: int = 0, target: str | None = None, to: str | None = None
+    ) -> CapturedRow:
+        """Have a row of a dataset made of a conversation, and added to a file of the server's folder with `to`."""
+        return self._loop.run(self._client.capture(run, sample, trial=trial, target=target, to=to))
 
     def jobs(self) -> Iterator[JobRecord]:
         """Yield the jobs of the server."""

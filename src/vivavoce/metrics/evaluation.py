@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, Unpack
+from typing import Any, Protocol, TypeVar, Unpack, cast
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.choice import Choice, choose_metric
@@ -13,11 +13,17 @@ from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.types import Expected, MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.pacing.waiting import wait_for
+from vivavoce.plugins import lazy
 from vivavoce.records.usage import Usage
+from vivavoce.samples.table import Tabular
 from vivavoce.signatures import shows_options
 
 Named = str | Choice | BaseMultiTurnMetric
 """A metric, its name, or its name with options as a mapping: `{"metric": "fuzzy_ratio", "threshold": 0.9}`."""
+
+T = TypeVar("T")
+OneOrMore = T | Sequence[T]
+"""One metric, or several."""
 
 
 class Known(Expected, total=False):
@@ -46,8 +52,11 @@ class Several(Protocol):
         ...
 
 
-class EvaluationReport(Mapping[str, MetricResult]):
+class EvaluationReport(Tabular, Mapping[str, MetricResult]):
     """The results of several metrics for one conversation, by the names of the metrics, in the order given."""
+
+    TABLES = ("metrics",)
+    TABLES_FROM = "vivavoce.report.metric_tables:report_table"
 
     def __init__(self, results: Mapping[str, MetricResult]) -> None:
         self._results = dict(results)
@@ -69,6 +78,10 @@ class EvaluationReport(Mapping[str, MetricResult]):
     def __repr__(self) -> str:
         lines = [f"  {name}: {_result_line(result)}" for name, result in self._results.items()]
         return "\n".join(["EvaluationReport", *lines])
+
+    def _repr_html_(self) -> str:
+        """Return the results for a notebook, in which every text is escaped."""
+        return cast("str", lazy("vivavoce.report.html.cards:report_html")(self))
 
     def get_metric(self, name: str) -> MetricResult:
         """Return the result of a metric.
@@ -105,7 +118,7 @@ def spent(results: Iterable[MetricResult]) -> Usage | None:
 @shows_options
 def evaluate_conversation(
     conversation: Conversation,
-    metrics: Sequence[Named | Several],
+    metrics: OneOrMore[Named | Several],
     goal: str | None = None,
     *,
     model: ModelLike | None = None,
@@ -125,7 +138,7 @@ def evaluate_conversation(
 @shows_options
 async def aevaluate_conversation(
     conversation: Conversation,
-    metrics: Sequence[Named | Several],
+    metrics: OneOrMore[Named | Several],
     goal: str | None = None,
     *,
     model: ModelLike | None = None,
@@ -137,7 +150,7 @@ async def aevaluate_conversation(
 
 async def evaluate_input(
     metric_input: MultiTurnEvaluationInput,
-    metrics: Sequence[Named | Several],
+    metrics: OneOrMore[Named | Several],
     model: ModelLike | None = None,
     *,
     close: bool = False,
@@ -149,7 +162,9 @@ async def evaluate_input(
         BudgetExhausted: a limit on calls or cost is reached.
     """
     judge = None if model is None else as_model(model)
-    chosen = [choose_metric(metric, judge) if isinstance(metric, str | Mapping) else metric for metric in metrics]
+    chosen = [
+        choose_metric(metric, judge) if isinstance(metric, str | Mapping) else metric for metric in as_several(metrics)
+    ]
     _check_names([name for metric in chosen for name in _names(metric)])
     try:
         measured = await asyncio.gather(*(_measured(metric, metric_input) for metric in chosen))
@@ -157,6 +172,12 @@ async def evaluate_input(
         for metric in chosen if close else ():
             await metric.close()
     return EvaluationReport({name: result for results in measured for name, result in results.items()})
+
+
+def as_several(metrics: OneOrMore[T]) -> Sequence[T]:
+    """Return metrics as several; one may be given alone."""
+    alone = isinstance(metrics, str | Mapping) or not isinstance(metrics, Iterable)
+    return [cast("T", metrics)] if alone else cast("Sequence[T]", metrics)
 
 
 def choose(metrics: Sequence[Named], model: ModelLike | None = None) -> list[BaseMultiTurnMetric]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import os
 
 from pydantic import ValidationError
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.messages import describe
-from vivavoce.metrics.evaluation import EvaluationReport, Named, Several, evaluate_input
+from vivavoce.metrics.evaluation import EvaluationReport, Named, OneOrMore, Several, evaluate_input
 from vivavoce.metrics.metric_input import metric_input
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
@@ -17,16 +17,16 @@ from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.run import Attempt
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
-from vivavoce.store.runs.naming import no_conversation
+from vivavoce.store.runs.naming import no_conversation, split_conversation
 from vivavoce.store.store import Store
 
 
 def evaluate_test_result(
     test_result_id: str,
-    metrics: Sequence[Named | Several],
+    metrics: OneOrMore[Named | Several],
     *,
     model: ModelLike | None = None,
-    store: str | None = None,
+    store: str | os.PathLike[str] | None = None,
 ) -> EvaluationReport:
     """Measure a stored conversation with several metrics; nothing in the store changes.
 
@@ -49,11 +49,7 @@ def stored_input(store: Store, test_result_id: str) -> MultiTurnEvaluationInput:
     Raises:
         UsageError: there is no such run, sample or trial.
     """
-    name, slash, sample = test_result_id.partition("/")
-    if not slash or not sample:
-        raise UsageError(
-            f"'{test_result_id}' is not a stored conversation; write RUN/SAMPLE, or RUN/SAMPLE#2 for trial 2"
-        )
+    name, sample = split_conversation(test_result_id)
     run = store.run(name)
     sample, trial = store.named_conversation(run.id, sample)
     attempts = list(store.attempts(run.id, sample_id=sample))

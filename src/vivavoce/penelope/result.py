@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 from pydantic_core import PydanticSerializationError
@@ -19,13 +19,17 @@ from vivavoce.records.test import Criterion as Criterion
 from vivavoce.records.test import Test, TestOutcome
 from vivavoce.records.trajectory import Trajectory
 from vivavoce.records.usage import Usage
+from vivavoce.samples.table import Tabular
 
 
-class TestResult(TestOutcome[TestContext, Turn, MetricResult, TurnMetrics]):
+class TestResult(Tabular, TestOutcome[TestContext, Turn, MetricResult, TurnMetrics]):
     """The outcome of a test; its fields are those of `records.test.TestOutcome`.
 
     `state` is what the target made of the state of the row; a record of the test has it in its trajectory.
     """
+
+    TABLES: ClassVar = ("turns", "metrics")
+    TABLES_FROM: ClassVar = "vivavoce.report.metric_tables:tested_table"
 
     discarded: list[TestResult] = Field(default_factory=lambda: list[TestResult]())
     state: dict[str, Any] | None = Field(default=None, exclude=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from vivavoce.plugins import lazy
 from vivavoce.records.failure import Failure
 from vivavoce.records.reason import Verdict as Verdict
 from vivavoce.records.score import Score, State
@@ -93,6 +94,10 @@ class Outcome(BaseModel):
     attempt: Attempt
     scores: dict[str, Score]
     reward: Score | None = None
+
+    def _repr_html_(self) -> str:
+        """Return the conversation with its scores for a notebook, in which every text is escaped."""
+        return cast("str", lazy("vivavoce.report.html.cards:outcome_html")(self))
 
 
 class ScoreRow(NamedTuple):

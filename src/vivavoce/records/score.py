@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from vivavoce.errors import Blame
+from vivavoce.plugins import lazy
 from vivavoce.records.counting import turn_label
 from vivavoce.records.failure import Failure
 from vivavoce.records.usage import Usage
@@ -114,6 +115,10 @@ class Score(BaseModel):
     usage: Usage | None = None
     fingerprint: str | None = None
     settings: dict[str, Any] = Field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        """Return the score for a notebook, in which every text is escaped."""
+        return cast("str", lazy("vivavoce.report.html.cards:score_html")(self))
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:

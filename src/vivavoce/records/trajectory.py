@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.messages import AIMessage, AnyMessage, StoredMessages, ToolCall, ToolMessage
+from vivavoce.plugins import lazy
 from vivavoce.records.failure import Failure
 from vivavoce.records.test import Test
 from vivavoce.records.turn import Turn as Turn
@@ -31,6 +32,10 @@ class Trajectory(BaseModel):
     test: Test | None = None
     failure: Failure | None = None
     seconds: float | None = None
+
+    def _repr_html_(self) -> str:
+        """Return the conversation for a notebook, in which every text is escaped."""
+        return cast("str", lazy("vivavoce.report.html.cards:trajectory_html")(self))
 
     @property
     def messages(self) -> list[AnyMessage]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias, cast
 
 from pydantic import BaseModel, ConfigDict
 
 from vivavoce.errors import NotFound, UsageError
+from vivavoce.plugins import lazy
 from vivavoce.records.reason import Verdict
 from vivavoce.records.run import Grading
 from vivavoce.records.score import Score
 from vivavoce.report.pairing import Pairing, pair
 from vivavoce.report.sides import GradedSide, GradedTarget, Origin, side_of
 from vivavoce.report.worst import why
+from vivavoce.samples.table import Tabular
 from vivavoce.stats.paired import difference_of
 from vivavoce.store.browse.scenarios import Scored
 from vivavoce.store.store import Store
@@ -127,11 +129,14 @@ class Ruling(Compared):
     reasons: list[RulingReason]
 
 
-class Comparison(Compared):
+class Comparison(Tabular, Compared):
     """Two gradings; targets and graders that only one side has are listed by name, unless targets were chosen.
 
     `ruling` is None unless somebody asked whether b is worse.
     """
+
+    TABLES: ClassVar = ("graders", "changes")
+    TABLES_FROM: ClassVar = "vivavoce.report.comparison_tables:comparison_table"
 
     suite_a: str
     run_a: str
@@ -146,6 +151,10 @@ class Comparison(Compared):
     graders_only_b: list[str]
     same_tester: bool = True
     ruling: Ruling | None = None
+
+    def _repr_html_(self) -> str:
+        """Return what changed for a notebook, in which every text is escaped."""
+        return cast("str", lazy("vivavoce.report.html.cards:comparison_html")(self))
 
     @property
     def same(self) -> bool:

@@ -7,7 +7,7 @@ from typing import TextIO
 
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.rows import FlatRow, flat_rows
-from vivavoce.report.strict_json import encodable
+from vivavoce.safe_text import encodable
 
 FORMULA_STARTS = tuple("=+-@\t\r\n＝＋－＠")
 """What makes a spreadsheet read a cell as a formula.

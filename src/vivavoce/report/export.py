@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TextIO, cast
 
@@ -13,6 +10,7 @@ from vivavoce.errors import UsageError
 from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.graded_run import GradedRun
+from vivavoce.samples.whole_file import whole_file
 from vivavoce.store.store import Store
 
 TEXT_FORMATS: Mapping[str, str] = {
@@ -79,28 +77,3 @@ def export(store: Store, run: Run, grading: Grading, format: str, out: Path | Te
             lazy("vivavoce.report.parquet_file:write_parquet_file")(graded, path)
     else:
         lazy("vivavoce.report.letta_layout:write_letta_layout")(store, run, grading, out)
-
-
-@contextmanager
-def whole_file(path: Path) -> Generator[Path]:
-    """Provide a temporary path beside `path`, and move the written file into place if there was no error.
-
-    A pipe or a device is written to as it is.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
-    try:
-        if path.exists() and not path.is_file():
-            yield path
-            return
-        real = path.resolve()
-        real.parent.mkdir(parents=True, exist_ok=True)
-        beside = real.with_name(f".{secrets.token_hex(8)}.part")
-        try:
-            yield beside
-            os.replace(beside, real)
-        finally:
-            beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from error

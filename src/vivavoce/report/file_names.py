@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from hashlib import blake2b
 
-from vivavoce.report.strict_json import encodable
+from vivavoce.safe_text import encodable
 
 LONGEST = 50
 """Characters that are kept of a name; in UTF-8, with a suffix and an extension, they fit in the 255 bytes of a file

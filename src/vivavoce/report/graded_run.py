@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.run.details import detailed
 from vivavoce.run.summary import Summary, summarise, tally
+from vivavoce.samples.table import Tabular
 from vivavoce.store.store import Store
 
 
@@ -21,8 +22,11 @@ def partial_note(run: Run) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class GradedRun:
+class GradedRun(Tabular):
     """A run and a grading of it, with their store."""
+
+    TABLES: ClassVar = ("samples", "scores", "turns", "labels")
+    TABLES_FROM: ClassVar = "vivavoce.report.run_tables:run_table"
 
     store: Store
     run: Run

@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.rows import FlatRow, flat_rows
-from vivavoce.report.strict_json import encodable
+from vivavoce.report.rows import TYPES, FlatRow, flat_rows
+from vivavoce.safe_text import encodable
 from vivavoce.samples.frames import write_parquet
-
-TYPES = {"trial": "int32", "turn": "int32", "score": "double", "passed": "bool", "seconds": "double"}
-"""Arrow's types of the columns that are not text."""
 
 
 def write_parquet_file(graded: GradedRun, path: Path) -> None:

@@ -43,6 +43,11 @@ class FlatRow(NamedTuple):
     seconds: float | None
 
 
+_NOT_TEXT = {"trial": "int32", "turn": "int32", "score": "double", "passed": "bool", "seconds": "double"}
+TYPES = {column: _NOT_TEXT.get(column, "string") for column in FlatRow._fields}
+"""Arrow's types of the columns."""
+
+
 def flat_rows(store: Store, run: Run, grading: Grading) -> Iterator[FlatRow]:
     """Yield the scores of a grading, a whole conversation before its turns, in the order of the store."""
     for outcome in store.outcomes(grading.id):

@@ -8,6 +8,8 @@ from typing import Any, cast
 
 from pydantic_core import PydanticSerializationError, to_json
 
+from vivavoce.safe_text import encodable
+
 _write = partial(to_json, inf_nan_mode="strings", serialize_unknown=True, bytes_mode="base64")
 
 
@@ -21,11 +23,6 @@ def strict_json(value: object) -> str:
         return _write(value).decode()
     except PydanticSerializationError:
         return _write(_encodable(value)).decode()
-
-
-def encodable(text: str) -> str:
-    r"""Return a text that can be written as UTF-8: a lone surrogate becomes the six characters `\ud800`."""
-    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _encodable(value: Any) -> Any:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading, Outcome, Run, Verdict
 from vivavoce.run.summary import Summary
 from vivavoce.run.workers import INTERRUPTED
+from vivavoce.samples.table import Tabular
 from vivavoce.store.store import Store
 
 EXIT_CODES: Mapping[Verdict | None, int] = {None: 0, "pass": 0, "fail": 1, "inconclusive": 3}
@@ -18,11 +19,14 @@ EXIT_CODES: Mapping[Verdict | None, int] = {None: 0, "pass": 0, "fail": 1, "inco
 
 
 @dataclass(frozen=True, slots=True)
-class RunResult:
+class RunResult(Tabular):
     """The record of a run, its set of scores, and the summary; `place` names the store with everything else.
 
     `stopped_by` says why it ended early, None if it ran to its end.
     """
+
+    TABLES: ClassVar = ("samples", "scores", "turns", "labels")
+    TABLES_FROM: ClassVar = "vivavoce.report.run_tables:result_table"
 
     run: Run
     grading: Grading

@@ -20,10 +20,12 @@ from vivavoce.errors import Problem, UsageError
 from vivavoce.samples.cells import json_cell
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.evaluation_row import EvaluationSample, check_kind, filled_row, read_file, read_list, table_row
-from vivavoce.samples.frames import frame_of, frame_rows, write_parquet
+from vivavoce.samples.frames import arrow_table, frame_of, frame_rows, polars_table, write_parquet
+from vivavoce.samples.table import ArrowTable
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+    from polars import DataFrame as PolarsFrame
 
 T = TypeVar("T")
 FilePath = str | os.PathLike[str]
@@ -140,6 +142,16 @@ class EvaluationDataset:
         """Return a frame (needs the extra `[frames]`): a column for each feature, None where a sample has none."""
         return frame_of(self.features(), self.to_list())
 
+    def to_polars(self) -> PolarsFrame:
+        """Return a polars frame (needs the extra `[polars]`) with the cells that a Parquet file has."""
+        columns = self._cells()
+        return polars_table(columns, dict.fromkeys(columns, "string"))
+
+    def to_arrow(self) -> ArrowTable:
+        """Return an Arrow table (needs the extra `[frames]`) with the cells that a Parquet file has."""
+        columns = self._cells()
+        return arrow_table(columns, dict.fromkeys(columns, "string"))
+
     @staticmethod
     def stream(path: FilePath) -> Iterator[EvaluationSample]:
         """Yield the samples of a file one at a time, for files larger than memory; the suffix determines the format."""
@@ -153,6 +165,10 @@ class EvaluationDataset:
     def _columns(self) -> list[str]:
         """The features; a table of nothing has the column that every sample would have."""
         return self.features() or ["user_input"]
+
+    def _cells(self) -> dict[str, list[str | None]]:
+        rows = self._each(lambda sample: table_row(sample, empty_is_nothing=False))
+        return {column: [row.get(column) for row in rows] for column in self._columns()}
 
     def _each(self, work: Callable[[EvaluationSample], T]) -> list[T]:
         results: list[T] = []

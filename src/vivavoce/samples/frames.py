@@ -1,4 +1,4 @@
-"""Parquet files and pandas frames, through the extra `[frames]`; nothing here is imported before it is used."""
+"""Parquet files, pandas, polars and Arrow, through extras; nothing here is imported before it is used."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from vivavoce.errors import MissingExtra
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+Columns = Mapping[str, Sequence[object]]
+"""The cells of each column, None for a missing one."""
 
 ROWS_AT_ONCE = 1024
 """How many rows are in memory while a Parquet file is read or written."""
@@ -75,11 +78,47 @@ def frame_rows(frame: DataFrame) -> Iterator[dict[str, Any]]:
         yield _plain_row(dict(zip(columns, values, strict=True)))
 
 
-def _load(module: str, what: str) -> Any:
+def pandas_table(columns: Columns, types: Mapping[str, str]) -> DataFrame:
+    """Return columns of Arrow's types as a frame whose types know a missing cell.
+
+    Raises:
+        MissingExtra: pandas is not installed.
+    """
+    pandas = _load("pandas", "a pandas frame")
+    cells = {name: pandas.array(column, dtype=_IN_PANDAS[types[name]]) for name, column in columns.items()}
+    return cast("DataFrame", pandas.DataFrame(cells, columns=list(columns)))
+
+
+def arrow_table(columns: Columns, types: Mapping[str, str]) -> Any:
+    """Return columns of Arrow's types as a `pyarrow.Table`.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+    """
+    arrow = _load("pyarrow", "an Arrow table")
+    return arrow.table({name: arrow.array(cells, arrow.type_for_alias(types[name])) for name, cells in columns.items()})
+
+
+def polars_table(columns: Columns, types: Mapping[str, str]) -> Any:
+    """Return columns of Arrow's types as a `polars.DataFrame`.
+
+    Raises:
+        MissingExtra: polars is not installed.
+    """
+    polars = _load("polars", "a polars frame", "polars")
+    return polars.DataFrame(columns, schema={name: getattr(polars, _IN_POLARS[types[name]]) for name in columns})
+
+
+_IN_PANDAS = {"string": "string", "int32": "Int32", "int64": "Int64", "double": "Float64", "bool": "boolean"}
+_IN_POLARS = {"string": "String", "int32": "Int32", "int64": "Int64", "double": "Float64", "bool": "Boolean"}
+"""By Arrow's names of types, those of the others."""
+
+
+def _load(module: str, what: str, extra: str = "frames") -> Any:
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        raise MissingExtra(what, "frames") from error
+        raise MissingExtra(what, extra) from error
 
 
 def _plain_row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import UsageError
+from vivavoce.messages import Message
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.row import read_sample
 from vivavoce.samples.sample import Sample
@@ -16,9 +17,35 @@ from vivavoce.samples.sample import Sample
 GivenRow = Mapping[str, Any] | Sample | MultiTurnSample | SingleTurnSample | ConversationHistory
 """A recorded conversation with what is known about it; a single question with its response is one too."""
 
+GivenRows = Iterable[GivenRow] | AsyncIterable[GivenRow]
+
+_KINDS = (Mapping, Sample, MultiTurnSample, SingleTurnSample, ConversationHistory)
+_OF_ROWS = frozenset(("messages", "input", "prompt", "user_input", "goal"))
+
+
+def as_rows(conversations: GivenRow | Iterable[Message] | GivenRows) -> GivenRows:
+    """Return conversations as rows; a single one, be it the list of its messages, becomes the only row.
+
+    Raises:
+        UsageError: the first row of a sequence is not a conversation.
+    """
+    if isinstance(conversations, _KINDS):
+        return [cast("GivenRow", conversations)]
+    if not isinstance(conversations, Sequence) or not conversations:
+        return cast("GivenRows", conversations)
+    items = cast("Sequence[object]", conversations)
+    rows = [{"messages": list(items)}] if all(map(_is_message, items)) else cast("Sequence[GivenRow]", conversations)
+    _sample_of(rows[0], 0)
+    return rows
+
+
+def _is_message(item: object) -> bool:
+    """Return whether an item of a list is a message and no row."""
+    return isinstance(item, Message) or (isinstance(item, Mapping) and "role" in item and not _OF_ROWS & item.keys())
+
 
 def given_samples(
-    rows: Iterable[GivenRow] | AsyncIterable[GivenRow], check: Callable[[Sample], None] | None = None
+    rows: GivenRows, check: Callable[[Sample], None] | None = None
 ) -> Iterator[Sample] | AsyncIterator[Sample]:
     """Return the samples of rows, each read when its turn comes; `check` raises `UsageError` for one that is unusable.
 

@@ -13,6 +13,7 @@ from pydantic_core import PydanticSerializationError
 
 from vivavoce.conversation import split_turns
 from vivavoce.messages import AnyMessage, HumanMessage, Messages, ToolCall, unread_text
+from vivavoce.plugins import lazy
 
 JsonScalar = str | int | float | bool | None
 _OF_RUBRICS = {"input", "ground_truth", "submission", "conversation"}
@@ -123,6 +124,10 @@ class Sample(BaseModel):
     def _asked(self) -> str:
         what = "input" if self.messages is None else "the recorded conversation"
         return f"{what} has {self.turn_count} turn{'s' * (self.turn_count != 1)}"
+
+    def _repr_html_(self) -> str:
+        """Return the sample for a notebook, in which every text is escaped."""
+        return cast("str", lazy("vivavoce.report.html.cards:sample_html")(self))
 
     @cached_property
     def said(self) -> tuple[HumanMessage, ...]:

@@ -17,7 +17,7 @@ from starlette.middleware.gzip import GZipMiddleware
 from vivavoce.errors import StoreError, UsageError
 from vivavoce.report.html.rendering import STATIC
 from vivavoce.server.access import Access, AccessMiddleware
-from vivavoce.server.api import about, audit, deletion, evaluations, exports, jobs, labels, runs, search
+from vivavoce.server.api import about, audit, captures, deletion, evaluations, exports, jobs, labels, runs, search
 from vivavoce.server.api import trends as trend_data
 from vivavoce.server.api.answers import on_error, on_invalid
 from vivavoce.server.authenticator import Authenticator
@@ -27,6 +27,7 @@ from vivavoce.server.indexing import reading_ahead
 from vivavoce.server.jobs import Jobs
 from vivavoce.server.label_queue import LabelQueues
 from vivavoce.server.live_summary import LiveSummary
+from vivavoce.server.pages import capture as capture_page
 from vivavoce.server.pages import compare as compare_pages
 from vivavoce.server.pages import compared, conversation, run, run_list, sign_in, starting
 from vivavoce.server.pages import deletion as run_deletion
@@ -43,10 +44,10 @@ EVALUATIONS = 32
 EXPORTS = 4
 """Export files that are created at a time; others wait."""
 
-API = (about, exports, labels, runs, deletion, audit, search, evaluations, jobs, trend_data)
+API = (about, exports, labels, runs, captures, deletion, audit, search, evaluations, jobs, trend_data)
 PAGES = (
     *(run_list, run, run_deletion, conversation, compare_pages, compared, trend_pages, label_pages),
-    *(starting, job_pages, sign_in),  # /jobs/new is not a job
+    *(starting, job_pages, capture_page, sign_in),  # /jobs/new is not a job
 )
 
 

@@ -23,6 +23,27 @@ class ServerPolicy:
 
     workspace: Path = field(default_factory=Path.cwd)
     models: frozenset[str] = frozenset()
+    writes_datasets: bool = False
+    """Whether requests may add rows to the JSONL files of the folder."""
+
+    def dataset(self, name: str) -> Path:
+        """Return the JSONL file of the workspace to which a request may add a row.
+
+        Raises:
+            UsageError: this server writes no datasets, or the name leads elsewhere.
+        """
+        if not self.writes_datasets:
+            raise UsageError("this server writes no datasets; copy the row, or start it with --write-datasets")
+        workspace = self.workspace.resolve()
+        try:
+            path = (workspace / name).resolve()
+            parts = path.relative_to(workspace).parts
+            usable = path.suffix == ".jsonl" and path.parent.is_dir() and not any(one.startswith(".") for one in parts)
+        except (OSError, ValueError, RuntimeError):  # no system takes such a name, or it is elsewhere
+            usable, path = False, workspace
+        if not usable:
+            raise UsageError("name a file in the served folder that ends with .jsonl, such as captured.jsonl")
+        return path
 
     def judge(self, name: str | None) -> str | None:
         """Return the judge of a request, by default that of VIVAVOCE_JUDGE.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -35,6 +35,21 @@ class CountedSamples(SamplePage):
     """A page of samples; `matches` is the number of all matching samples, on the first page only."""
 
     matches: int | None = None
+
+
+class CapturedRow(Reply):
+    """A row of a dataset that was made of a conversation, and what was cut out of it, by kind.
+
+    `left_out` has the fields that could not be kept. `file` is the dataset that has the row as `id`, None where it was
+    added to none; `added` is False where the row of that conversation was there before.
+    """
+
+    row: dict[str, Any]
+    cut: dict[str, int]
+    left_out: list[str]
+    file: str | None = None
+    id: str | None = None
+    added: bool = False
 
 
 class SearchHit(Reply):

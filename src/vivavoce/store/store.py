@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -52,7 +53,7 @@ class Store:
         self.place = database.place
 
     @classmethod
-    def open(cls, address: str, *, create: bool = True) -> Self:
+    def open(cls, address: str | os.PathLike[str], *, create: bool = True) -> Self:
         """Open a store given as a path, as `sqlite:///path` or as `postgresql://user@host/database`.
 
         It is upgraded to the newest schema. A file in a read-only folder can be read.
@@ -62,7 +63,7 @@ class Store:
             StoreError: it cannot be used, or was written by a newer vivavoce. MissingExtra: the address is of
             PostgreSQL and psycopg is not installed.
         """
-        place = Place(address)
+        place = Place(os.fspath(address))
         store = cls(Database(reach(place, create=create), place))
         try:
             with plain_errors(place):

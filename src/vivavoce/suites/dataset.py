@@ -11,6 +11,7 @@ from vivavoce.samples.rows import SampleCount, check_samples, read_samples
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.expecting import EXPECT, Assertions
 from vivavoce.suites.load import Suite
+from vivavoce.suites.pinned import check_pinned
 from vivavoce.suites.toolbox import ABOUT_TOOLS, row_check
 
 TAGS_SHOWN = 40
@@ -75,6 +76,7 @@ def check_dataset(suite: Suite, tags: Sequence[str] | None = None, assertions: A
     if not found.samples:
         raise UsageError(_here(suite, f"{what} has no samples"))
     _check_driver(suite, found)
+    check_pinned(suite)
     return found
 
 

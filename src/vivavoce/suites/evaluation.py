@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sequence, Sized
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain, islice
@@ -15,7 +16,8 @@ from vivavoce.grading.expect_metric import ExpectMetric
 from vivavoce.grading.gates import EveryPass
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.metrics import metric_grader
-from vivavoce.metrics.evaluation import Named, choose
+from vivavoce.messages import Message
+from vivavoce.metrics.evaluation import Named, OneOrMore, as_several, choose
 from vivavoce.metrics.judges import asking, with_judges
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.models.custom import ModelLike, as_model
@@ -27,10 +29,11 @@ from vivavoce.records.origin import GIVEN_IN_PYTHON
 from vivavoce.records.run import Run
 from vivavoce.run.experiment import Description, Experiment, Limits, Samples
 from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.notebook_progress import notebook_progress
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.run.scoring import Scoring
-from vivavoce.samples.given import GivenRow, given_samples
+from vivavoce.samples.given import GivenRow, GivenRows, as_rows, given_samples
 from vivavoce.samples.rows import read_samples
 from vivavoce.settings import settings
 from vivavoce.store.replies import ReplyStore
@@ -40,8 +43,8 @@ from vivavoce.suites.expecting_rows import expectations_of, with_assertions, wit
 from vivavoce.suites.grader_spec import JudgeSpec, MetricGraderSpec
 from vivavoce.suites.judges import JudgeOpener
 
-Conversations = str | Path | Iterable[GivenRow] | AsyncIterable[GivenRow]
-"""A file of conversations, or an iterable of conversations."""
+Conversations = str | Path | GivenRow | Iterable[Message] | GivenRows
+"""A file of conversations, an iterable of conversations, or one: a row, a history, or the list of its messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class _Evaluation:
     """
 
     name: str
-    data: Conversations
+    data: str | Path | GivenRows
     named: Sequence[Named]
     metrics: Sequence[BaseMultiTurnMetric]
     judge: ModelLike | None
@@ -147,12 +150,12 @@ class _Judges:
 
 async def aevaluate(
     data: Conversations,
-    metrics: Sequence[Named],
+    metrics: OneOrMore[Named],
     *,
     model: ModelLike | None = None,
     name: str = "evaluation",
     max_concurrent: int = 64,
-    store: str | None = None,
+    store: str | os.PathLike[str] | None = None,
     resume: str | None = None,
     options: RunOptions | None = None,
     listeners: Sequence[Listener] = (),
@@ -160,14 +163,15 @@ async def aevaluate(
     """Async version of `evaluate`; `listeners` hear of each conversation as it ends."""
     options = _checked(options or RunOptions())
     judge = settings().judge if model is None else model
-    expectations = expectations_of(data, judged=judge is not None)
-    named = with_assertions(metrics, expectations)
+    rows = data if isinstance(data, str | Path) else as_rows(data)
+    expectations = expectations_of(rows, judged=judge is not None)
+    named = with_assertions(as_several(metrics), expectations)
     evaluation = _Evaluation(
-        name, data, named, _chosen(named), judge, max_concurrent, options.replay, expectations.asked
+        name, rows, named, _chosen(named), judge, max_concurrent, options.replay, expectations.asked
     )
     with Store.open(store or settings().store) as opened:
         resumed = _resumed(opened.run(resume)) if resume else None
-        run = ExperimentRun(evaluation.build, opened, options, listeners, resumed=resumed)
+        run = ExperimentRun(evaluation.build, opened, options, [*listeners, *notebook_progress()], resumed=resumed)
         try:
             return await run.execute()
         except Exception as error:
@@ -182,12 +186,12 @@ async def aevaluate(
 
 def evaluate(
     data: Conversations,
-    metrics: Sequence[Named],
+    metrics: OneOrMore[Named],
     *,
     model: ModelLike | None = None,
     name: str = "evaluation",
     max_concurrent: int = 64,
-    store: str | None = None,
+    store: str | os.PathLike[str] | None = None,
     resume: str | None = None,
     options: RunOptions | None = None,
 ) -> RunResult:
@@ -196,8 +200,10 @@ def evaluate(
     It works where an event loop is running already, as in a notebook.
 
     Args:
-        data: a file, or rows with `messages` and whatever the metrics need of each, such as `id` and `goal`.
-        metrics: metrics, names of them, or names with options such as `{"metric": "fuzzy_ratio", "threshold": 0.9}`.
+        data: a file, or rows with `messages` and whatever the metrics need of each, such as `id` and `goal`; or one
+            conversation: such a row, a `ConversationHistory`, or the list of its messages.
+        metrics: one or several: metrics, names of them, or names with options such as
+            `{"metric": "fuzzy_ratio", "threshold": 0.9}`.
         model: the judge of the metrics that have none; that of VIVAVOCE_JUDGE unless it is given.
         name: what the run is called.
         max_concurrent: how many conversations are measured at a time.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +13,7 @@ from vivavoce.records.events import Listener
 from vivavoce.records.origin import is_from_python, lacks_key
 from vivavoce.records.run import Run
 from vivavoce.run.experiment_run import ExperimentRun
+from vivavoce.run.notebook_progress import notebook_progress
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.settings import settings
@@ -128,12 +130,13 @@ async def arun_suite(
     options: RunOptions | None = None,
     *,
     target: GivenTarget | Sequence[GivenTarget] | None = None,
-    store: str | Path | None = None,
+    store: str | os.PathLike[str] | None = None,
     listeners: Sequence[Listener] = (),
 ) -> RunResult:
     """Async version of `run_suite`; `listeners` hear of each conversation as it goes on."""
-    with Store.open(str(store or settings().store)) as opened:
-        return await open_run(path, options, target=target, store=opened, listeners=listeners).execute()
+    with Store.open(store or settings().store) as opened:
+        heard = [*listeners, *notebook_progress()]
+        return await open_run(path, options, target=target, store=opened, listeners=heard).execute()
 
 
 def run_suite(
@@ -141,7 +144,7 @@ def run_suite(
     options: RunOptions | None = None,
     *,
     target: GivenTarget | Sequence[GivenTarget] | None = None,
-    store: str | Path | None = None,
+    store: str | os.PathLike[str] | None = None,
 ) -> RunResult:
     """Run a suite, wait for it and return what came out; works where an event loop is running already.
 

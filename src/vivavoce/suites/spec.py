@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from vivavoce.samples.content import VERSION
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.gate_spec import AnyGateSpec, AnyRewardSpec
 from vivavoce.suites.grader_spec import AnyGraderSpec
@@ -19,8 +20,8 @@ class DatasetSpec(Spec):
     """Where the samples are: in a file, or here as `rows`.
 
     `fields` maps a field of a sample to the dotted path of its value in a row, which every row has unless the name of
-    the field ends with `?`. `policy`, text or a file, is that of the
-    rows without one.
+    the field ends with `?`. `policy`, text or a file, is that of the rows without one. `version` is the only content
+    that the file may have, as `viva dataset keep` names it.
     """
 
     path: str | None = None
@@ -28,11 +29,16 @@ class DatasetSpec(Spec):
     fields: dict[str, str] = Field(default_factory=dict)
     policy: str | None = None
     policy_path: str | None = None
+    version: str | None = None
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:
         if (self.path is None) == (self.rows is None):
             raise ValueError("needs either path or rows")
+        if self.version is not None and self.path is None:
+            raise ValueError("has a version, which is that of a file: give its path in place of rows")
+        if self.version is not None and not VERSION.fullmatch(self.version):
+            raise ValueError(f"version is v with 16 digits or letters, as viva dataset keep says; got '{self.version}'")
         if self.policy is not None and self.policy_path is not None:
             raise ValueError("has a policy or a policy_path, not both")
         return self

@@ -63,7 +63,7 @@ class TopicAdherenceMetric(JudgedMetric):
     Of what was answered, `precision` is the share on topic; of what was on topic, `recall` is the share answered; the
     score is one of them or, by default, their `f1`, 0 to 1. It is 1 where all requests were off topic and refused.
     Where a share has nothing to be of, as precision where nothing was answered, it is None, and the metric skipped.
-    Without `topics`, those of the conversation's `context` count.
+    Without `topics`, those of the conversation's `context` count, or else the `reference_topics` of its row.
 
     Ragas' TopicAdherence has the same modes and range. It takes a call for each topic that a first call finds in the
     conversation, and scores 0 where all requests were off topic and refused; this one takes one call in all, and shows
@@ -139,7 +139,8 @@ class TopicAdherenceMetric(JudgedMetric):
     def _topics(self, metric_input: MultiTurnEvaluationInput) -> list[str]:
         if self.topics is not None:
             return self.topics
-        topics: object = (metric_input.context or {}).get("topics")
+        row = {} if metric_input.sample is None else metric_input.sample.metadata
+        topics: object = (metric_input.context or {}).get("topics") or row.get("reference_topics")
         return [str(topic) for topic in cast("list[object]", topics)] if isinstance(topics, list) else []
 
 

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl
 from fastapi import Depends, HTTPException, Request
 
 from vivavoce.errors import UsageError
+from vivavoce.records.counting import to_index
 from vivavoce.server.users import user_of
 
 KEY = "form_key"
@@ -64,3 +65,10 @@ async def _checked(request: Request) -> Mapping[str, str]:
 
 Form = Annotated[Mapping[str, str], Depends(_checked)]
 """The fields of a form from one of our pages."""
+
+
+def index_of(text: str) -> int:
+    """Return the index of a turn or trial from its number in a form."""
+    if not text.isascii() or not text.isdecimal() or len(text) > 9 or int(text) < 1:
+        raise UsageError("this is not the number of a turn or a trial, which count from 1")
+    return to_index(int(text))

@@ -31,7 +31,7 @@ from vivavoce.report.html.labelling import (
 )
 from vivavoce.report.html.score_notes import ScoreNote, whole_notes
 from vivavoce.server.label_queue import LabelQueue, LabelQueues, LabelTask, Order, labels_of_task
-from vivavoce.server.pages.forms import Form, form_key
+from vivavoce.server.pages.forms import Form, form_key, index_of
 from vivavoce.server.pages.links import FirstTurn, label_item, label_page, sample_page
 from vivavoce.server.pages.page import page
 from vivavoce.server.pages.route import PageRoute
@@ -131,8 +131,8 @@ def save_label(request: Request, queue: str, place: int, form: Form) -> Response
 def save_label_beside(request: Request, form: Form) -> Response:
     """Save or remove a label on the page of a conversation, and return there."""
     store = _store(request)
-    key = AttemptKey(form.get("sample", ""), form.get("target", ""), _index(form.get("trial", "1")))
-    turn = _index(form["turn"]) if form.get("turn") else None
+    key = AttemptKey(form.get("sample", ""), form.get("target", ""), index_of(form.get("trial", "1")))
+    turn = index_of(form["turn"]) if form.get("turn") else None
     stands = LabelPlace(store.run(form.get("run", "")).id, key, turn, form.get("grader", ""), user_of(request).name)
     if form.get("action") == "undo":
         store.labels.remove(stands)
@@ -248,13 +248,6 @@ def _label(place: LabelPlace, form: Mapping[str, str], *, blind: bool) -> Label:
 
 def _page_of(run_id: str, key: AttemptKey, first: int | None = None) -> str:
     return sample_page(run_id, key.sample_id, trial=key.trial, turn=first, target=key.target)
-
-
-def _index(text: str) -> int:
-    """Return the index of a turn or trial from its number in a form."""
-    if not text.isascii() or not text.isdecimal() or len(text) > 9 or int(text) < 1:
-        raise UsageError("this is not the number of a turn or a trial, which count from 1")
-    return to_index(int(text))
 
 
 def _queues(request: Request) -> LabelQueues:

@@ -87,3 +87,15 @@ def keys_of(connection: Connection, run_id: str, sample_id: str) -> list[Attempt
     a = attempts.c
     mine = select(a.target, a.trial).where(a.run_id == run_id, a.sample_id == sample_id)
     return [AttemptKey(sample_id, row.target, row.trial) for row in connection.execute(mine.order_by(a.id))]
+
+
+def split_conversation(name: str) -> tuple[str, str]:
+    """Return the run and the sample of a conversation that is named as RUN/SAMPLE.
+
+    Raises:
+        UsageError: it is not named so.
+    """
+    run, _, sample = name.partition("/")
+    if not sample:
+        raise UsageError(f"'{name}' is not a stored conversation; write RUN/SAMPLE, or RUN/SAMPLE#2 for trial 2")
+    return run, sample

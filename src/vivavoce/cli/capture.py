@@ -1,0 +1,51 @@
+"""`viva capture`: make a row of a dataset of a conversation that was held."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
+from vivavoce.report.capture import capture, find_conversation
+from vivavoce.report.strict_json import strict_json
+from vivavoce.samples.appending import append_row
+from vivavoce.store.store import Store
+
+
+def command(
+    conversation: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN/SAMPLE",
+            help="A conversation: a run or 'latest', a slash, and a sample, or SAMPLE#2 for its second trial.",
+            show_default=False,
+        ),
+    ],
+    *,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="A JSONL dataset to add the row to; default: print it.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="The target, if the run has several.")] = None,
+    region: Annotated[
+        str | None, typer.Option(help="The country, such as US, whose phone numbers may stand without +.")
+    ] = None,
+    store: StoreOption = None,
+) -> None:
+    """Make a row of a dataset of a conversation, so that it is asked again in each run.
+
+    The row has what the user said and what was known about the right answer. Keys, e-mail addresses, phone, card and
+    account numbers are cut out, and the command says what was. Of several trials it is the first that failed.
+    """
+    with Store.open(store_of(store), create=False) as opened:
+        run, outcome = find_conversation(opened, conversation, target)
+    captured = capture(run, outcome.attempt, region)
+    if to is None:
+        print_json(strict_json(captured.row))
+    else:
+        added = append_row(to, captured.row)
+        what = "added as" if added.is_new else "is there already as"
+        out().print(f"{to}: {what} '{added.id}'", soft_wrap=True)
+    for note in captured.notes():
+        notes().print(note, soft_wrap=True)

@@ -1,0 +1,106 @@
+"""`viva dataset`: keep versions of a dataset, and show what changed between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from shlex import quote
+from typing import Annotated, Literal
+
+import typer
+
+from vivavoce.cli.output import existing, notes, out, print_json
+from vivavoce.errors import UsageError
+from vivavoce.report.dataset_difference import difference_lines, difference_markdown
+from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import count
+from vivavoce.samples.content import VERSION, Content, read_content
+from vivavoce.samples.difference import difference
+from vivavoce.samples.kept import keep_version, kept_versions, read_version
+
+What = Literal["keep", "list", "show", "diff"]
+
+
+def command(
+    what: Annotated[What, typer.Argument(help="What to do.", show_default=False)],
+    dataset: Annotated[Path, typer.Argument(help="A dataset: JSONL, JSON, CSV or Parquet.", show_default=False)],
+    others: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[VERSION|FILE]...",
+            help="show: a version. diff: a version, two versions, or another file; default: the newest kept version.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    markdown: Annotated[bool, typer.Option("--markdown", help="diff: print Markdown, for a pull request.")] = False,
+) -> None:
+    """Keep a version of a dataset, list what is kept, print its rows, or show what changed: rows and fields.
+
+    A version names a content, whatever the layout of the file. A suite pins one with dataset: {path: FILE, version:
+    VERSION}; then another content is an error. Copies are in FILE.versions, to be committed with the dataset.
+    """
+    if markdown and what != "diff":
+        raise UsageError("--markdown is for: viva dataset diff")
+    named = others or []
+    most = {"keep": 0, "list": 0, "show": 1, "diff": 2}[what]
+    if len(named) > most:
+        rule = f"{count(most, 'version')} at most" if most else "a dataset alone"
+        raise UsageError(f"viva dataset {what} takes {rule}; got {', '.join(named)}")
+    existing(dataset)
+    if what == "keep":
+        _keep(dataset)
+    elif what == "list":
+        _list(dataset)
+    elif what == "show":
+        for row in (_content(dataset, named[0]) if named else read_content(dataset)).rows.values():
+            print_json(strict_json(row))
+    else:
+        _diff(dataset, named, markdown)
+
+
+def _keep(dataset: Path) -> None:
+    kept, is_new = keep_version(dataset)
+    out().print(f"{kept.version} {'kept' if is_new else 'is kept already'}: {kept.path}", soft_wrap=True)
+    notes().print(f"pin it in a suite: dataset: {{path: {dataset}, version: {kept.version}}}", soft_wrap=True)
+
+
+def _list(dataset: Path) -> None:
+    present = read_content(dataset)
+    kept = kept_versions(dataset)
+    for one in kept:
+        rows = count(len(read_version(dataset, one.version).rows), "row")
+        out().print(f"{one.number}  {one.version}  {rows}{'  the file now' * (one.version == present.version)}")
+    if all(one.version != present.version for one in kept):
+        rows, command_line = count(len(present.rows), "row"), f"viva dataset keep {quote(str(dataset))}"
+        out().print(f"–  {present.version}  {rows}  the file now, not kept: {command_line}", soft_wrap=True)
+
+
+def _diff(dataset: Path, named: Sequence[str], markdown: bool) -> None:
+    found = difference(*_sides(dataset, named))
+    if markdown:
+        out().print(difference_markdown(found), soft_wrap=True, end="")
+        return
+    for line in difference_lines(found):
+        out().print(line, soft_wrap=True)
+
+
+def _sides(dataset: Path, named: Sequence[str]) -> tuple[Content, Content]:
+    """Return the contents to compare, the earlier one first."""
+    if not named:
+        present, kept = read_content(dataset), kept_versions(dataset)
+        if not kept:
+            raise UsageError(
+                f"{dataset}: no version is kept yet; keep one with: viva dataset keep {quote(str(dataset))}"
+            )
+        return read_version(dataset, kept[-1].version), present
+    if len(named) == 2:
+        return _content(dataset, named[0]), _content(dataset, named[1])
+    other = _content(dataset, named[0])
+    present = read_content(dataset)
+    return (other, present) if VERSION.fullmatch(named[0]) else (present, other)
+
+
+def _content(dataset: Path, name: str) -> Content:
+    """Return a kept version of a dataset, or the content of another file."""
+    return read_version(dataset, name) if VERSION.fullmatch(name) else read_content(existing(Path(name)))

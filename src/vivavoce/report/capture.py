@@ -1,0 +1,168 @@
+"""A row of a dataset from a conversation that was held, without keys and personal data."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from vivavoce.errors import NotFound, UsageError
+from vivavoce.messages import HumanMessage
+from vivavoce.metrics.exact.personal_patterns import KINDS, Kind, checked_region, find_personal_data
+from vivavoce.records.counting import conversation_name
+from vivavoce.records.redaction import MARK, Keys, keys_of_environment, without_keys
+from vivavoce.records.run import Attempt, Outcome, Run
+from vivavoce.report.text import count
+from vivavoce.samples.appending import CAPTURED_FROM
+from vivavoce.samples.sample import Sample
+from vivavoce.store.runs.naming import no_conversation, split_conversation
+from vivavoce.store.store import Store
+
+TAG = "captured"
+"""The tag of such rows."""
+
+_OF_RECORDING = ("messages", "labels", "trial")
+_OF_TESTER = ("scenario", "persona", "facts", "restrictions", "adversarial", "min_turns", "max_turns")
+_OF_TURNS = ("ground_truth", "reference_tool_calls", "expect")
+"""Fields that may be listed turn by turn."""
+_NAMES: Mapping[Kind | None, str] = {
+    "email": "e-mail",
+    "iban": "IBAN",
+    "card": "card number",
+    "us_ssn": "social security number",
+    "ip": "IP number",
+    "phone": "phone number",
+    None: "key",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A row of a dataset; `cut` counts what was cut out of it by kind, `left_out` has fields that could not be kept."""
+
+    row: dict[str, Any]
+    cut: Mapping[str, int]
+    left_out: Sequence[str]
+
+    def notes(self) -> list[str]:
+        """Return what a person has to know who uses the row, as sentences."""
+        cut = ", ".join(count(number, name) for name, number in self.cut.items())
+        left_out = [f"left out: {', '.join(self.left_out)}"] if self.left_out else []
+        rest = "names and addresses of people are not recognised: read the row before you share it"
+        return [f"cut out: {cut or 'nothing'}; {rest}", *left_out]
+
+
+def capture(run: Run, attempt: Attempt, region: str | None = None) -> Captured:
+    """Return the row that asks a target again what was said in a conversation.
+
+    What is known about the right answer is kept where it fits, and nothing is added to it. `region` is the country, as
+    in `US`, in which phone numbers without `+` are dialled.
+
+    Raises:
+        UsageError: the user said nothing, or no country has that code.
+    """
+    known: dict[str, Any] = json.loads(attempt.sample)
+    inputs = _inputs(known, attempt)
+    turns = len(cast("list[Any]", inputs)) if isinstance(inputs, list) else 1
+    dropped = [name for name in _OF_TURNS if name in known and not _fits(known[name], name, turns)]
+    tester = [name for name in _OF_TESTER if known.get(name)]
+    rest = {name: value for name, value in known.items() if name not in (*_OF_RECORDING, *_OF_TESTER, *dropped)}
+    metadata = {name: value for name, value in known.get("metadata", {}).items() if name != CAPTURED_FROM}
+    tags = list(dict.fromkeys([*known.get("tags", ()), TAG]))
+    cutter = _Cutter(keys_of_environment(json.dumps(run.spec)), checked_region("capture", region))
+    row = cutter.cut({**rest, "id": attempt.key.sample_id, "input": inputs, "tags": tags, "metadata": metadata})
+    place = f"{run.id}/{conversation_name(row['id'], attempt.key.trial)} on {cutter.cut(attempt.key.target)}"
+    row = {"id": row.pop("id"), "input": row.pop("input"), **row}
+    row["metadata"] = {**row["metadata"], CAPTURED_FROM: place}
+    Sample.model_validate(row)
+    left_out = [f"{name} (it has another number of turns)" for name in dropped]
+    return Captured(row, cutter.counts(), [*left_out, *(f"{name} (for a tester)" for name in tester)])
+
+
+def find_conversation(store: Store, name: str, target: str | None = None) -> tuple[Run, Outcome]:
+    """Return a conversation named as RUN/SAMPLE, or RUN/SAMPLE#2 for its second trial, with its run.
+
+    Of several trials or targets it is the first that failed, or else the first.
+
+    Raises:
+        UsageError: there is no such run, sample, trial or target.
+    """
+    named, sample = split_conversation(name)
+    run = store.run(named)
+    sample, trial = store.named_conversation(run.id, sample)
+    outcomes = list(store.outcomes(store.grading(run.id).id, sample_id=sample))
+    if not outcomes:
+        raise NotFound("sample", sample, within=f"run {run.id}", known={key.sample_id for key in store.done(run.id)})
+    keys = [one.attempt.key for one in outcomes]
+    chosen = [
+        one
+        for one, key in zip(outcomes, keys, strict=True)
+        if trial in (None, key.trial) and target in (None, key.target)
+    ]
+    if not chosen:
+        raise no_conversation(run.id, sample, target, trial, keys)
+    return run, next(filter(_failed, chosen), chosen[0])
+
+
+def _failed(outcome: Outcome) -> bool:
+    return outcome.attempt.failure is not None or any(score.passed is False for score in outcome.scores.values())
+
+
+def _inputs(known: Mapping[str, Any], attempt: Attempt) -> Any:
+    """Return what the user is to say: what the row had planned, or what was said where a tester or a log led."""
+    planned = known.get("input")
+    if planned is not None and attempt.trajectory.test is None:
+        return planned
+    said = [message for message in attempt.trajectory.messages if isinstance(message, HumanMessage)]
+    if not said:
+        raise UsageError(f"'{attempt.key.sample_id}' cannot be captured: the user said nothing in it")
+    return [message.content if isinstance(message.content, str) else message.to_dict() for message in said]
+
+
+def _fits(value: Any, name: str, turns: int) -> bool:
+    """Return whether what is listed turn by turn, if it is, has an entry for each turn."""
+    if not isinstance(value, list):
+        return True
+    items = cast("list[Any]", value)
+    by_turn = name != "reference_tool_calls" or any(not isinstance(item, dict) for item in items)
+    return not by_turn or len(items) == turns
+
+
+@dataclass(slots=True)
+class _Cutter:
+    """Cuts keys and personal data out of values; the same datum becomes the same mark wherever it stands."""
+
+    keys: Keys
+    region: str | None
+    marks: dict[str, str] = field(default_factory=dict[str, str])
+    numbers: Counter[Kind | None] = field(default_factory=Counter["Kind | None"])
+
+    def cut(self, value: Any) -> Any:
+        """Return a value of JSON without them, in the names of fields too."""
+        if isinstance(value, dict):
+            return {self._text(name): self.cut(one) for name, one in cast("dict[str, Any]", value).items()}
+        if isinstance(value, list):
+            return [self.cut(one) for one in cast("list[Any]", value)]
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value if (text := self._text(str(value))) == str(value) else text
+        return self._text(value) if isinstance(value, str) else value
+
+    def counts(self) -> dict[str, int]:
+        """Return how many different data, and how many keys, were cut out."""
+        return {_NAMES[kind]: number for kind, number in self.numbers.items()}
+
+    def _text(self, text: str) -> str:
+        left = without_keys(self.keys.cut(text))
+        if cut := left.count(MARK) - text.count(MARK):
+            self.numbers[None] += cut
+        for datum in reversed(find_personal_data(left, KINDS, self.region)):
+            left = f"{left[: datum.start]}{self._mark(datum.kind, datum.key)}{left[datum.end :]}"
+        return left
+
+    def _mark(self, kind: Kind, key: str) -> str:
+        if key not in self.marks:
+            self.numbers[kind] += 1
+            self.marks[key] = f"[{kind} {self.numbers[kind]}]"
+        return self.marks[key]

@@ -1,0 +1,44 @@
+"""Making a row of a dataset of a stored conversation, and adding it where the policy lets a request do so."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from fastapi import Request
+
+from vivavoce.errors import UsageError
+from vivavoce.records.run import AttemptKey
+from vivavoce.report.capture import Captured, capture
+from vivavoce.samples.appending import Appended, append_row
+from vivavoce.server.policy import ServerPolicy
+from vivavoce.store.runs.naming import no_conversation
+from vivavoce.store.store import Store
+
+
+def captured_row(request: Request, run: str, key: AttemptKey, region: str | None = None) -> Captured:
+    """Return the row of a conversation; an empty target is that of the only one.
+
+    Raises:
+        UsageError: there is no such conversation, or it cannot be captured.
+    """
+    store = cast("Store", request.app.state.store)
+    found = store.run(run)
+    attempts = list(store.attempts(found.id, sample_id=key.sample_id))
+    for attempt in attempts:
+        if attempt.key.trial == key.trial and key.target in ("", attempt.key.target):
+            return capture(found, attempt, region)
+    raise no_conversation(found.id, key.sample_id, key.target or None, key.trial, (one.key for one in attempts))
+
+
+def add_row(request: Request, row: Captured, name: str) -> Appended:
+    """Add a row to a file of the served folder.
+
+    Raises:
+        UsageError: the policy forbids it, or the file cannot be used.
+    """
+    policy = cast("ServerPolicy", request.app.state.policy)
+    path = policy.dataset(name)
+    try:
+        return append_row(path, row.row)
+    except UsageError as error:
+        raise UsageError(*(policy.shown(str(problem)) for problem in error.problems)) from error
