@@ -31,6 +31,15 @@ def given_samples(
     return map(reader.sample, rows)
 
 
+def given_sample(row: GivenRow) -> Sample:
+    """Return the sample of a single row.
+
+    Raises:
+        UsageError: it is not a conversation.
+    """
+    return _Reader().sample(row)
+
+
 async def _awaited(rows: AsyncIterable[GivenRow], reader: _Reader) -> AsyncIterator[Sample]:
     async for row in rows:
         yield reader.sample(row)

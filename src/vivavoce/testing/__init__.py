@@ -1,4 +1,4 @@
-"""For tests: a scripted model, and a server on this machine that answers, or misbehaves, as prepared."""
+"""For tests: `viva_assert`, a scripted model, and a server on this machine that answers, or misbehaves, as prepared."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from typing import TYPE_CHECKING, Any
 from vivavoce.plugins import lazy
 
 if TYPE_CHECKING:
+    from vivavoce.testing.asserting import viva_assert as viva_assert
     from vivavoce.testing.loopback import LoopbackServer as LoopbackServer
     from vivavoce.testing.scripted import ScriptedModel as ScriptedModel
 
 _LAZY = {
     "LoopbackServer": "vivavoce.testing.loopback:LoopbackServer",
     "ScriptedModel": "vivavoce.testing.scripted:ScriptedModel",
+    "viva_assert": "vivavoce.testing.asserting:viva_assert",
 }
-__all__ = ["LoopbackServer", "ScriptedModel"]
+__all__ = ["LoopbackServer", "ScriptedModel", "viva_assert"]
 
 
 def __getattr__(name: str) -> Any:
