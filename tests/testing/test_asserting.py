@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from exams import agent
 from vivavoce import ConversationHistory, MultiTurnSample, evaluate, run_suite
 from vivavoce.errors import ModelFault, SuiteFault, TargetFault, UsageError
-from vivavoce.messages import AIMessage, HumanMessage
-from vivavoce.metrics import AspectCriticMetric
+from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
+from vivavoce.metrics import AspectCritic
+from vivavoce.penelope import TestResult
+from vivavoce.penelope.context import TestContext
+from vivavoce.penelope.turn import Turn
+from vivavoce.records.failure import Failure
+from vivavoce.records.turn import Turn as RecordedTurn
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 from vivavoce.testing import ScriptedModel, viva_assert
@@ -59,7 +64,7 @@ def history() -> ConversationHistory:
         tuple(WORDS),
         history(),
         {"id": "x", "messages": WORDS},
-        MultiTurnSample(user_input=WORDS),
+        MultiTurnSample.model_validate({"user_input": WORDS}),
         {"user_input": "Where?", "response": "It arrives today."},
     ],
     ids=lambda one: type(one).__name__,
@@ -68,7 +73,7 @@ def test_whatever_holds_a_conversation_can_be_asserted(conversation: Any) -> Non
     scores = viva_assert(conversation, [{"metric": "turn_count", "threshold": 1}])
     assert scores["turn_count"].passed
     with pytest.raises(AssertionError, match=r"turn_count"):
-        viva_assert(conversation, [{"metric": "turn_count", "threshold": 5}])
+        viva_assert(conversation, [{"metric": "turn_count", "threshold": 0}])
 
 
 def test_a_failure_has_the_turn_the_words_the_reason_and_the_command() -> None:
@@ -92,7 +97,7 @@ def test_a_failure_has_the_turn_the_words_the_reason_and_the_command() -> None:
 
 def test_a_judge_that_broke_is_an_error_and_no_failure() -> None:
     judge = ScriptedModel(lambda request: ModelFault("the judge is away", kind="connection"))
-    critic = AspectCriticMetric(judge, definition="The assistant is polite.")
+    critic = AspectCritic(judge, definition="The assistant is polite.")
     with pytest.raises(ModelFault, match=r"could not be judged: .*the judge is away[\s\S]*viva show pytest-") as caught:
         viva_assert(WORDS, [critic])
     assert caught.value.kind == "connection"
@@ -100,7 +105,7 @@ def test_a_judge_that_broke_is_an_error_and_no_failure() -> None:
 
 def test_what_fails_for_certain_fails_whatever_broke_besides() -> None:
     judge = ScriptedModel(lambda request: ModelFault("the judge is away"))
-    critic = AspectCriticMetric(judge, definition="The assistant is polite.")
+    critic = AspectCritic(judge, definition="The assistant is polite.")
     with pytest.raises(AssertionError, match="tomorrow"):
         viva_assert(WORDS, [critic], expect=[{"contains": "tomorrow"}])
 
@@ -118,7 +123,7 @@ def test_what_does_not_apply_is_said() -> None:
     [
         (WORDS, {}, "nothing is asserted: give metrics"),
         (WORDS, {"metrics": ["refusle"]}, "no metric 'refusle'; did you mean 'refusal'"),
-        (WORDS, {"metrics": ["toxicity"]}, "the metric 'toxicity' needs a judge: give model=…, set viva_judge"),
+        (WORDS, {"metrics": ["toxicity"]}, "the metric 'toxicity' needs a judge: give model=…, set "),
         (
             17,
             {"metrics": ["turn_count"]},
@@ -126,7 +131,11 @@ def test_what_does_not_apply_is_said() -> None:
         ),
         ([{"content": "x"}], {"metrics": ["turn_count"]}, "role"),
         (WORDS, {"expect": [{"containz": "x"}]}, "containz"),
-        (MultiTurnSample(user_input=WORDS), {"goal": "x"}, "a MultiTurnSample has its own fields: put goal there"),
+        (
+            MultiTurnSample.model_validate({"user_input": WORDS}),
+            {"goal": "x"},
+            "a MultiTurnSample has its own fields: put goal there",
+        ),
     ],
 )
 def test_what_cannot_be_asserted_is_said(conversation: Any, arguments: dict[str, Any], said: str) -> None:
@@ -135,20 +144,40 @@ def test_what_cannot_be_asserted_is_said(conversation: Any, arguments: dict[str,
     assert said in str(caught.value)
 
 
-def test_the_result_of_a_tester_passes_where_its_target_did() -> None:
-    def lead(reply: str, achieved: bool) -> Any:
-        tester = ScriptedModel(lambda request: {"tool": "send_message_to_target", "message": "Where is 1042?"})
-        verdict = {"achieved": achieved, "reason": "it says so", "confidence": 1.0, "score": float(achieved)}
-        judge = ScriptedModel(lambda request: verdict)
-        return agent(tester, judge, max_turns=1).execute_test(lambda message: reply, goal="The date is told.")
+def led(*said: tuple[str, str], **fields: Any) -> TestResult:
+    """Return the result of a test with these exchanges."""
+    history: list[Turn] = []
+    for number, (user, assistant) in enumerate(said, 1):
+        call = ToolCall(name="send_message_to_target", args={"message": user})
+        exchange = RecordedTurn(index=number - 1, messages=[HumanMessage(content=user), AIMessage(content=assistant)])
+        history.append(
+            Turn(
+                assistant_message=AIMessage(content=None, tool_calls=[call]),
+                tool_message=ToolMessage(content="sent", tool_call_id=call.id),
+                turn_number=number,
+                timestamp=datetime.now(UTC),
+                exchange=exchange,
+            )
+        )
+    return TestResult(context=TestContext(goal="The date is told."), history=history, **fields)
 
-    result = lead("It arrives today.", False)
-    assert viva_assert(result, [{"metric": "turn_count", "threshold": 0}]) or result.history == []
-    if result.target_passed:
-        assert viva_assert(result)["target_passed"].passed
-    else:
-        with pytest.raises((AssertionError, TargetFault, ModelFault, Exception), match="viva show pytest-"):
-            viva_assert(result)
+
+def test_the_result_of_a_tester_passes_where_its_target_did() -> None:
+    said = ("Where is order 1042?", "It arrives today.")
+    passed = led(said, status="success", goal_achieved=True, target_passed=True)
+    assert viva_assert(passed)["target_passed"].passed
+    lost = led(said, status="failure", goal_achieved=False, target_passed=False, stop_reason="It never said when.")
+    with pytest.raises(AssertionError, match=r"target_passed: [\s\S]*It arrives today\.[\s\S]*viva show pytest-"):
+        viva_assert(lost)
+    assert viva_assert(lost, expect={"contains": "today"}, metrics=[{"metric": "turn_count", "threshold": 1}])
+
+
+@pytest.mark.parametrize("said", [(), (("Where?", "Here."),)])
+def test_a_test_that_could_not_be_held_is_an_error(said: Any) -> None:
+    away = Failure(blame="target", kind="connection", message="the bot is away")
+    broken = led(*said, status="error", goal_achieved=False, failure=away, blame="target", stop_reason=away.message)
+    with pytest.raises(TargetFault, match="could not be held: target: the bot is away"):
+        viva_assert(broken)
 
 
 def test_the_result_of_a_run_passes_where_its_gate_does(tmp_path: Path) -> None:
@@ -168,8 +197,10 @@ graders: {said: {kind: function, function: contains}}
     suite.write_text(text)
     with pytest.raises(AssertionError, match="b: said"):
         viva_assert(run_suite(suite))
-    suite.write_text(text.replace("ground_truth: maybe", "ground_truth: no").replace("input: yes", "input: ''"))
-    (tmp_path / "bot.py").write_text("def reply(message):\n    return message or 1 / 0\n")
+    suite.write_text(
+        text.replace("ground_truth: maybe", "ground_truth: no").replace("{id: a, input: yes", "{id: a, input: '0'")
+    )
+    (tmp_path / "bot.py").write_text("def reply(message):\n    return message if message != '0' else 1 / 0\n")
     with pytest.raises(SuiteFault, match=r"is inconclusive: [\s\S]*a: could not be held: target: .*division by zero"):
         viva_assert(run_suite(suite))
 
@@ -219,7 +250,7 @@ def test_too_few():
             "1 of 3 trials passed; needed 3",
             "trial 1 (test_*.py:*): *",
             "trial 2 (test_*.py:*): *",
-            "FAILED *1 of 3 trials*",
+            "FAILED *test_too_few*",
         ]
     )
     assert '"4 of 5 trials passed; needed 4"' in (pytester.path / "j.xml").read_text()
@@ -258,8 +289,8 @@ def test_lost():
     result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines(
         [
-            "E   ConnectionError: the bot is away",
-            "E   1 of 3 trials passed; needed 2; broke: trial 2. This is what broke trial 2",
+            "E *ConnectionError: the bot is away",
+            "E *1 of 3 trials passed; needed 2; broke: trial 2. This is what broke trial 2",
             "0 of 3 trials passed; needed 2",
             "trial 1 (test_*.py:*): ConnectionError: the bot is away",
         ]
@@ -387,7 +418,7 @@ def test_a_target_that_fails_while_a_test_talks_to_it_is_an_error(pytester: pyte
     [
         (
             "viva_target",
-            "*nothing is named for viva_target: set viva_target in *pytest.ini_options*, or write a fixture*",
+            "*nothing is named for viva_target: set viva_target in *, or write a fixture*",
         ),
         ("viva_judge", "*nothing is named for viva_judge: set viva_judge in *or set VIVAVOCE_JUDGE*"),
         ("viva_tester", "*nothing is named for viva_tester: *VIVAVOCE_TESTER*"),

@@ -6,17 +6,19 @@ import json
 
 import pytest
 
-from vivavoce.testing.asserting import viva_assert  # noqa: F401 - loaded once, not in each call of pytest
+from vivavoce.testing import asserting as _loaded_once_and_not_in_each_call_of_pytest
 
+_ = _loaded_once_and_not_in_each_call_of_pytest
 pytest_plugins = ["pytester"]
 
 JUDGE = """
 from vivavoce.testing import ScriptedModel
 
 def answer(request):
-    open("asked.txt", "a").write("x")
+    with open("asked.txt", "a") as file:
+        file.write("x")
     said = request.messages[-1].text
-    return {"reason": "polite enough", "verdict": "rude" not in said, "quotes": []}
+    return {"reasoning": "polite enough", "evidence": [], "confidence": 1.0, "score": float("rude" not in said)}
 
 model = ScriptedModel(answer, "judge of the file")
 """
@@ -37,20 +39,8 @@ def _only_this_plugin(monkeypatch: pytest.MonkeyPatch) -> None:  # pyright: igno
     monkeypatch.setenv("PYTEST_PLUGINS", "vivavoce.testing.plugin")
 
 
-JUDGE_SCORES = JUDGE.replace(
-    '{"reason": "polite enough", "verdict": "rude" not in said, "quotes": []}', '{"rationale": "polite", "score": 1.0}'
-)
-
-
-@pytest.fixture
-def asked(pytester: pytest.Pytester) -> list[int]:
-    """Write the judge and the suite; the list is empty, and `count` fills it."""
-    write(pytester, "hello")
-    return []
-
-
 def write(pytester: pytest.Pytester, words: str) -> None:
-    (pytester.path / "judge.py").write_text(JUDGE_SCORES)
+    (pytester.path / "judge.py").write_text(JUDGE)
     (pytester.path / "polite.viva.yaml").write_text(SUITE.replace("WORDS", words))
 
 
@@ -66,7 +56,7 @@ def test_what_is_recorded_is_replayed_and_nobody_is_asked(pytester: pytest.Pytes
     write(pytester, "hello")
     result = pytester.runpytest_inprocess(*CASSETTE, "--viva-record")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["wrote *judge.jsonl: 1 replies of judges"])
+    result.stdout.fnmatch_lines(["wrote judge.jsonl: answers of judges: 1"])
     assert questions(pytester) == 1
     head, *replies = (pytester.path / "judge.jsonl").read_text().splitlines()
     assert json.loads(head) == {"vivavoce_replies": 1}
@@ -84,10 +74,7 @@ def test_a_question_that_is_not_recorded_is_an_error_that_says_how_to(pytester: 
     result = pytester.runpytest_inprocess(*CASSETTE)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(
-        [
-            "could not be judged: *no recorded reply of judge of the file to *judge.jsonl does not have it: record it with "
-            "pytest --viva-record, and commit the file*"
-        ]
+        ["could not be judged: *no recorded reply of judge of the file to *; judge.jsonl does not have it: record *"]
     )
     assert questions(pytester) == 1
     pytester.runpytest_inprocess(*CASSETTE, "--viva-record").assert_outcomes(passed=1)
@@ -118,7 +105,6 @@ def test_a_file_that_is_no_cassette_is_said(pytester: pytest.Pytester) -> None:
 def test_assertions_are_recorded_by_every_worker(pytester: pytest.Pytester) -> None:
     write(pytester, "hello")
     pytester.makeini("[pytest]\nviva_cassette = judge.jsonl\nviva_judge = judge.py:model\n")
-    (pytester.path / "judge.py").write_text(JUDGE)
     pytester.makepyfile(
         """
 import pytest
@@ -127,8 +113,9 @@ from vivavoce.models.model import Request
 
 @pytest.mark.parametrize("number", range(6))
 async def test_it(viva_judge, number):
-    reply = await viva_judge.complete(Request([HumanMessage(content=f"number {number}")], schema={"type": "object"}))
-    assert reply.parsed["verdict"]
+    asked = [HumanMessage(content=f"number {number}")]
+    reply = await viva_judge.complete(Request(asked, schema={"type": "object", "title": "Answer"}))
+    assert reply.parsed["score"]
 """
     )
     options = (
@@ -142,6 +129,6 @@ async def test_it(viva_judge, number):
     workers = ("-p", "xdist.plugin", "-n", "2")
     result = pytester.runpytest_subprocess(*options, *workers, "--viva-record")
     result.assert_outcomes(passed=6)
-    result.stdout.fnmatch_lines(["wrote *judge.jsonl: 6 replies of judges"])
+    result.stdout.fnmatch_lines(["wrote judge.jsonl: answers of judges: 6"])
     pytester.runpytest_inprocess(*options).assert_outcomes(passed=6)
     assert questions(pytester) == 6

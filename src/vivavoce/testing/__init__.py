@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from pkgutil import resolve_name  # `vivavoce.plugins` would cost every call of pytest more than all else here
 from typing import TYPE_CHECKING, Any
-
-from vivavoce.plugins import lazy
 
 if TYPE_CHECKING:
     from vivavoce.testing.asserting import viva_assert as viva_assert
@@ -23,4 +22,4 @@ def __getattr__(name: str) -> Any:
     """Import a name when it is first used: the server is costly to import and few need it."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return lazy(_LAZY[name])
+    return resolve_name(_LAZY[name])

@@ -31,6 +31,7 @@ from vivavoce.run.attempt import Grades, Task, hold
 from vivavoce.run.plan import RECORDED
 from vivavoce.run.result import RunResult
 from vivavoce.samples.given import GivenRow, given_sample
+from vivavoce.samples.row import read_sample
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
 from vivavoce.suites.grader_spec import JudgeSpec
@@ -201,8 +202,10 @@ def _subject(conversation: Asserted, known: Mapping[str, Any], name: str) -> _Su
     """
     if isinstance(conversation, TestResult):
         fields = {"goal": conversation.context.goal or None, "policy": conversation.context.policy, **known}
-        told = {key: value for key, value in fields.items() if value is not None}
-        return _Subject(_sample(conversation.conversation, told, name), _led(conversation))
+        row = {key: value for key, value in fields.items() if value is not None}
+        sample = read_sample({"input": name, **row, "id": name}, line=0, position=0, base=Path())
+        trajectory = _led(conversation)
+        return _Subject(sample.held(trajectory.messages), trajectory)
     return _Subject(_sample(conversation, known, name))
 
 

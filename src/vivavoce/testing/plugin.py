@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import ExitStack
 from pathlib import Path
+from pkgutil import resolve_name  # `vivavoce.plugins` would cost every call of pytest more than all else here
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pytest
 
-from vivavoce.errors import UsageError
-from vivavoce.plugins import lazy
 from vivavoce.testing.pytest_call import TOKEN, USED_KEYS, PytestCall
 from vivavoce.testing.running import RunningTest, running
 
@@ -71,10 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     call = config.stash[_call] = PytestCall(config)
     config.pluginmanager.register(call, "vivavoce-call")
-    try:
-        call.check()
-    except UsageError as error:
-        raise pytest.UsageError(str(error)) from error
+    call.check()
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
@@ -83,7 +79,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
         return None
     if not parent.config.getoption("viva") and not parent.session.isinitpath(file_path):
         return None
-    make = lazy("vivavoce.testing.suite_items:suite_file")
+    make = resolve_name("vivavoce.testing.suite_items:suite_file")
     return cast("pytest.Collector", make(file_path, parent, parent.config.stash[_call].session))
 
 
@@ -107,7 +103,7 @@ def _noted(item: pytest.Item) -> Callable[[str, object], None]:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Read the marker before anything is set up: one that is wrong is an error of the test."""
     if item.get_closest_marker("viva") is not None:
-        item.stash[_rule] = lazy("vivavoce.testing.trials:rule_of")(item)
+        item.stash[_rule] = resolve_name("vivavoce.testing.trials:rule_of")(item)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -115,8 +111,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Carry a test out as often as its marker says."""
     with ExitStack() as repeating:
         if (rule := item.stash.get(_rule, None)) is not None:
-            test = lazy("vivavoce.testing.running:running_test")()
-            repeating.enter_context(lazy("vivavoce.testing.trials:repeated")(item, rule, test))
+            test = resolve_name("vivavoce.testing.running:running_test")()
+            repeating.enter_context(resolve_name("vivavoce.testing.trials:repeated")(item, rule, test))
         return (yield)
 
 

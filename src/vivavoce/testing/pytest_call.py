@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, MutableMapping
 from pathlib import Path
+from pkgutil import resolve_name  # `vivavoce.plugins` would cost every call of pytest more than all else here
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-
-from vivavoce.errors import UsageError
-from vivavoce.plugins import lazy
 
 if TYPE_CHECKING:
     from vivavoce.testing.session import SharedSession
@@ -40,7 +38,7 @@ class PytestCall:
             cassette = self._cassette()
             self.shared = cast(
                 "SharedSession",
-                lazy("vivavoce.testing.session:SharedSession")(
+                resolve_name("vivavoce.testing.session:SharedSession")(
                     token=self.token,
                     base=self.config.rootpath,
                     cassette=cassette,
@@ -92,13 +90,14 @@ class PytestCall:
         """Check the options.
 
         Raises:
-            UsageError: they do not go together, or name something unknown.
+            pytest.UsageError: they do not go together, or name something unknown.
         """
         report = cast("str | None", self.config.getoption("viva_report"))
-        if report:
-            lazy("vivavoce.testing.reports:check_report")(Path(report))
+        wrong = report and resolve_name("vivavoce.testing.reports:wrong_suffix")(Path(report))
+        if wrong:
+            raise pytest.UsageError(wrong)
         if self.config.getoption("viva_record") and self._cassette() is None:
-            raise UsageError(
+            raise pytest.UsageError(
                 "--viva-record needs a cassette: add --viva-cassette FILE, or set viva_cassette in "
                 "[tool.pytest.ini_options]"
             )
@@ -126,14 +125,17 @@ class PytestCall:
         if run_ids:
             self.session().assertions.finish()
         if self.runs:
-            self.lines += lazy("vivavoce.testing.reports:summary_lines")(self.session(), list(self.runs))
+            self.lines += resolve_name("vivavoce.testing.reports:summary_lines")(self.session(), list(self.runs))
 
     def _write_cassette(self) -> None:
         if self.used:
             session = self.session()
-            self.lines.append(f"wrote {session.cassette}: {session.write_cassette(self.used):,} replies of judges")
+            number = session.write_cassette(self.used)
+            self.lines.append(f"wrote {os.path.relpath(str(session.cassette))}: answers of judges: {number:,}")
 
     def _write_reports(self) -> None:
         report = cast("str | None", self.config.getoption("viva_report"))
         if report and self.runs:
-            self.lines += lazy("vivavoce.testing.reports:write_reports")(self.session(), list(self.runs), Path(report))
+            self.lines += resolve_name("vivavoce.testing.reports:write_reports")(
+                self.session(), list(self.runs), Path(report)
+            )

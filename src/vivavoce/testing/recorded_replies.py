@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +23,8 @@ class ReplayedReplies:
     @property
     def next_step(self) -> str:
         """How to record."""
-        where = f"{self.path} does not have it" if self.path.exists() else f"there is no file {self.path}"
+        shown = Path(os.path.relpath(self.path))
+        where = f"{shown} does not have it" if self.path.exists() else f"there is no file {shown}"
         return f"{where}: record it with pytest --viva-record, and commit the file"
 
     @property

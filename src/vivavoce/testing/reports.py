@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.errors import did_you_mean
 from vivavoce.records.run import Run
 from vivavoce.report.export import SUFFIXES, export, format_of
 from vivavoce.report.graded_run import GradedRun
@@ -17,14 +17,11 @@ from vivavoce.store.store import Store
 from vivavoce.testing.session import SharedSession
 
 
-def check_report(path: Path) -> None:
-    """Check that the suffix of a file names a format.
-
-    Raises:
-        UsageError: it does not.
-    """
-    if path.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"--viva-report={path}: the suffix names no format{did_you_mean(path.suffix, SUFFIXES)}")
+def wrong_suffix(path: Path) -> str | None:
+    """Return what is wrong with the suffix of a file, None where it names a format."""
+    if path.suffix.lower() in SUFFIXES:
+        return None
+    return f"--viva-report={path}: the suffix names no format{did_you_mean(path.suffix, SUFFIXES)}"
 
 
 def write_reports(session: SharedSession, run_ids: Sequence[str], path: Path) -> Iterator[str]:
