@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import warnings
 from datetime import UTC, datetime
 from pathlib import Path
@@ -438,3 +440,21 @@ def test_no_test_runs_outside_of_pytest() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         viva_assert(WORDS, expect=[{"contains": "today"}])
+
+
+def test_conversations_of_one_test_are_told_apart(pytester: pytest.Pytester) -> None:
+    body = "    viva_assert(spoken('May I?', 'yes'), expect=[{'contains': 'yes'}])\n"
+    path = pytester.makepyfile(f"{SPEAK}\ndef test_it():\n{body}{body}")
+    pytester.runpytest_inprocess("--keep-duplicates", path, path).assert_outcomes(passed=2)
+    with Store.open(".vivavoce/vivavoce.db", create=False) as store:
+        names = [one.key.sample_id.partition("::")[2] for one in store.attempts(store.runs()[0].id)]
+    assert names == ["test_it", "test_it (2)", "test_it (3)", "test_it (4)"]
+
+
+def test_two_calls_of_pytest_share_a_store(pytester: pytest.Pytester) -> None:
+    body = "    viva_assert(spoken('May I?', 'yes'), expect=[{'contains': 'yes'}])\n"
+    pytester.makepyfile(f"{SPEAK}\n@pytest.mark.parametrize('n', range(10))\ndef test_it(n):\n{body}")
+    calls = [subprocess.Popen([sys.executable, "-m", "pytest", "-q"], stdout=subprocess.DEVNULL) for _ in range(2)]
+    assert [call.wait(timeout=60) for call in calls] == [0, 0]
+    with Store.open(".vivavoce/vivavoce.db", create=False) as store:
+        assert [store.counts(run.id) for run in store.runs()] == [(10, 0), (10, 0)]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -276,3 +279,9 @@ def test_what_was_said_cannot_command_a_ci_server(pytester: pytest.Pytester) -> 
     write(pytester, bot__py="def reply(message):\n    return '\\n::error::x\\x1b[2J'\n", shop__viva__yaml=SUITE)
     result = pytester.runpytest_inprocess("--viva")
     assert not any(line.lstrip().startswith("::error") or "\x1b[2J" in line for line in result.outlines)
+
+
+def test_an_installed_package_offers_the_plugin() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    (name,) = project["project"]["entry-points"]["pytest11"].values()
+    assert callable(import_module(name).pytest_addoption)

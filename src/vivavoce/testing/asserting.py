@@ -128,8 +128,8 @@ async def _measured(
 ) -> Outcome:
     """Measure a conversation and store it with its scores."""
     test = running_test()
-    name, trial = ("conversation", 0) if test is None else (test.next_conversation(), test.trial)
-    subject = _subject(conversation, known, name)
+    named, trial = ("conversation", 0) if test is None else (test.name, test.trial)
+    subject = _subject(conversation, known, session.assertions.name_for(named, trial))
     chosen = [with_judges(metric, _Judges(session, model).choose) for metric in choose(metrics)]
     for metric in chosen:
         if any(part.model is None for part in asking(metric)):

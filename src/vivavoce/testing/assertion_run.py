@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import count
@@ -26,6 +27,7 @@ class AssertionRun:
     store: Store
     run_id: str
     _positions: count[int] = field(default_factory=count)
+    _named: Counter[tuple[str, int]] = field(default_factory=Counter[tuple[str, int]])
 
     @property
     def grading_id(self) -> str:
@@ -36,6 +38,12 @@ class AssertionRun:
     def next_position(self) -> int:
         """The place of the next conversation among those of this process."""
         return next(self._positions)
+
+    def name_for(self, test: str, trial: int) -> str:
+        """Return the name of one more conversation of a trial: that of the test, from the second on numbered."""
+        self._named[test, trial] += 1
+        number = self._named[test, trial]
+        return test if number == 1 else f"{test} ({number})"
 
     async def add(self, outcome: Outcome) -> None:
         """Store a conversation with its scores.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,13 +22,6 @@ class RunningTest:
     session: Callable[[], SharedSession]
     note: Callable[[str, object], None]
     trial: int = 0
-    measured: Counter[int] = field(default_factory=Counter[int])
-
-    def next_conversation(self) -> str:
-        """Return the name of one more conversation of this trial: that of the test, from the second on numbered."""
-        self.measured[self.trial] += 1
-        number = self.measured[self.trial]
-        return self.name if number == 1 else f"{self.name} ({number})"
 
 
 _running: list[RunningTest] = []
