@@ -9,7 +9,7 @@ from importlib.metadata import version
 from itertools import count
 from typing import Any
 
-from vivavoce.errors import StoreError, UsageError
+from vivavoce.errors import NotFound, StoreError
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.run.execution import ended
 from vivavoce.run.experiment import GIVEN_IN_PYTHON
@@ -58,7 +58,7 @@ class AssertionRun:
 
     def finish(self) -> Run | None:
         """Summarise it; return its record, None where nothing was added."""
-        run = _found(self.store, self.run_id)
+        run = stored_run(self.store, self.run_id)
         if run is None:
             return None
         now, grading = time.time(), self.store.grading(run.id)
@@ -72,7 +72,7 @@ class AssertionRun:
         return run
 
     def _begin(self) -> None:
-        if _found(self.store, self.run_id) is not None:
+        if stored_run(self.store, self.run_id) is not None:
             return
         spec, now = _spec(), time.time()
         options: dict[str, Any] = {"suite": NAME, "dataset": GIVEN_IN_PYTHON, "code": None}
@@ -88,14 +88,15 @@ class AssertionRun:
         try:
             self.store.add_run(run, Grading(id=self.grading_id, run_id=run.id, spec=spec, created_at=now))
         except StoreError:
-            if _found(self.store, self.run_id) is None:  # else another worker was a moment earlier
+            if stored_run(self.store, self.run_id) is None:  # else another worker was a moment earlier
                 raise
 
 
-def _found(store: Store, run_id: str) -> Run | None:
+def stored_run(store: Store, run_id: str) -> Run | None:
+    """Return the run of an id, None where the store has none."""
     try:
         run = store.run(run_id)
-    except UsageError:
+    except NotFound:
         return None
     return run if run.id == run_id else None
 

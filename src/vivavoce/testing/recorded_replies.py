@@ -58,14 +58,15 @@ class ReplayedReplies:
 
 @dataclass
 class RecordedReplies:
-    """The replies of a cassette, then those of the store, and each new one; `used` has the keys that were asked for.
+    """The replies of a cassette, then those of the store, and each new one.
 
-    `kept` are the replies of the store, which has every new one.
+    `kept` are the replies of the store, which has every new one; `used` has the keys that the cassette lacks.
     """
 
     path: Path
     kept: ReplyStore
     used: set[str] = field(default_factory=set[str])
+    rejected: set[str] = field(default_factory=set[str])
 
     @property
     def next_step(self) -> str:
@@ -79,11 +80,10 @@ class RecordedReplies:
 
     def get(self, key: str) -> str | None:
         """Return the reply of a key, None where there is none."""
-        if key in self._rejected:
-            return self.kept.get(key)
+        if key in self._recorded and key not in self.rejected:
+            return self._recorded[key].reply
         self.used.add(key)
-        recorded = self._recorded.get(key)
-        return self.kept.get(key) if recorded is None else recorded.reply
+        return self.kept.get(key)
 
     async def put(self, reply: StoredReply) -> None:
         """Keep a reply."""
@@ -92,12 +92,8 @@ class RecordedReplies:
 
     def reject(self, key: str) -> None:
         """Take note that a reply cannot be used, so that the next one replaces it."""
-        self._rejected.add(key)
+        self.rejected.add(key)
         self.kept.reject(key)
-
-    @cached_property
-    def _rejected(self) -> set[str]:
-        return set()
 
     @cached_property
     def _recorded(self) -> dict[str, StoredReply]:
@@ -106,7 +102,7 @@ class RecordedReplies:
 
 @dataclass(frozen=True, slots=True)
 class NewCassette:
-    """What a cassette is to have: what it has, and the replies of the store that were `used`, which are newer."""
+    """What a cassette is to have: what it has, and the replies of the store that were `used`, which it lacks."""
 
     path: Path
     kept: ReplyStore

@@ -35,13 +35,15 @@ class SuiteFile(pytest.File):
 
     open_session: OpenSession
     failed: str | None = None
+    every: list[SampleItem]
 
     def collect(self) -> Iterable[pytest.Item]:
-        """Yield the tests of the suite.
+        """Yield the tests of the suite, those of samples first.
 
         Raises:
             CollectError: the suite or its dataset is wrong.
         """
+        self.every = list[SampleItem]()
         try:
             suite = self.suite
             plan = plan_of(suite, RunOptions())
@@ -53,7 +55,8 @@ class SuiteFile(pytest.File):
         for sample in samples.values():
             for target in targets:
                 name = sample.id if len(targets) == 1 else f"{sample.id}[{target}]"
-                yield SampleItem.of(self, name, sample, target)
+                self.every.append(SampleItem.of(self, name, sample, target))
+        yield from self.every
         if suite.spec.gate is not None:
             name = "gate" if "gate" not in samples else "gate of the suite"
             yield GateItem.from_parent(self, name=name)  # pyright: ignore[reportUnknownMemberType]
@@ -87,7 +90,7 @@ class SuiteFile(pytest.File):
     def left_out(self) -> int:
         """How many tests of samples were not chosen, where any was."""
         own = [item for item in self.chosen if isinstance(item, SampleItem)]
-        return len(self._all) - len(own) if own else 0
+        return len(self.every) - len(own) if own else 0
 
     @property
     def gate_decides(self) -> bool:
@@ -95,12 +98,8 @@ class SuiteFile(pytest.File):
         return not self.left_out and any(isinstance(item, GateItem) for item in self.chosen)
 
     @cached_property
-    def _all(self) -> Sequence[SampleItem]:
-        return [item for item in self.collect() if isinstance(item, SampleItem)]
-
-    @cached_property
     def _held(self) -> HeldRun:
-        chosen = [item for item in self.chosen if isinstance(item, SampleItem)] or self._all
+        chosen = [item for item in self.chosen if isinstance(item, SampleItem)] or self.every
         samples = dict.fromkeys(item.sample_id for item in chosen)
         every = not self.left_out
         targets = frozenset(item.target for item in chosen)

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from vivavoce.errors import UsageError
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.run import Outcome, Run
@@ -24,6 +23,7 @@ from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
 from vivavoce.suites.experiment import build_experiment
 from vivavoce.suites.load import Suite
+from vivavoce.testing.assertion_run import stored_run
 from vivavoce.testing.session import SharedSession
 
 LOOK = 0.1
@@ -76,7 +76,7 @@ def run_once(session: SharedSession, suite: Suite, chosen: Chosen) -> HeldRun:
     """
     store, run_id = session.store, _id_of(session, suite)
     with _turn(store, f"{run_id}-pytest"):
-        stored = _stored(store, run_id)
+        stored = stored_run(store, run_id)
         if stored is None or stored.status == "running":
             execution = ExperimentRun(
                 _Build(session, suite, chosen).build, store, _options(session, chosen), resumed=stored, run_id=run_id
@@ -110,14 +110,6 @@ def _id_of(session: SharedSession, suite: Suite) -> str:
     """Return the id that the run has in every worker."""
     text = f"{session.token} {(suite.base / suite.source).absolute()}"
     return new_id(suite.spec.name, hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=3).hexdigest())
-
-
-def _stored(store: Store, run_id: str) -> Run | None:
-    try:
-        run = store.run(run_id)
-    except UsageError:
-        return None
-    return run if run.id == run_id else None
 
 
 @contextmanager
