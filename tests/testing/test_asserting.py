@@ -112,6 +112,15 @@ def test_what_fails_for_certain_fails_whatever_broke_besides() -> None:
         viva_assert(WORDS, [critic], expect=[{"contains": "tomorrow"}])
 
 
+def test_an_assertion_may_ask_the_judge() -> None:
+    polite = [{"judged": "The assistant is polite."}]
+    with pytest.raises(UsageError, match="an assertion of expect needs a judge: give model="):
+        viva_assert(WORDS, expect=polite)
+    judge = ScriptedModel(lambda request: ModelFault("the judge is away"))
+    with pytest.raises(ModelFault, match="the judge is away"):
+        viva_assert(WORDS, expect=polite, model=judge)
+
+
 def test_what_does_not_apply_is_said() -> None:
     with pytest.raises(SuiteFault, match=r"nothing was asserted, for nothing applies: contains: .*ground"):
         viva_assert(WORDS, ["contains"])

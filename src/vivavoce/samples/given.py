@@ -37,7 +37,7 @@ def given_sample(row: GivenRow) -> Sample:
     Raises:
         UsageError: it is not a conversation.
     """
-    return _Reader().sample(row)
+    return _sample_of(row, 0)
 
 
 async def _awaited(rows: AsyncIterable[GivenRow], reader: _Reader) -> AsyncIterator[Sample]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import Fault, GraderFault, ModelFault, SuiteFault, TargetFault, TestingFault, UsageError
+from vivavoce.grading.expect_metric import ExpectMetric, asked_by
 from vivavoce.grading.function_grader import FunctionGrading
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.metrics import metric_grader
@@ -42,6 +43,7 @@ from vivavoce.testing.session import SharedSession
 Asserted = Sequence[Mapping[str, Any] | Message] | GivenRow | TestResult | RunResult
 """Messages, a conversation, a row with `messages` and what is known, the result of a test of a tester, or of a run."""
 
+_NEEDS_JUDGE = "needs a judge: give model=…, set viva_judge in [tool.pytest.ini_options], or set VIVAVOCE_JUDGE"
 SHOWN = 3
 """Conversations of a run that are shown."""
 _FAULTS: Mapping[str, type[Fault]] = {
@@ -130,14 +132,13 @@ async def _measured(
     test = running_test()
     named, trial = ("conversation", 0) if test is None else (test.name, test.trial)
     subject = _subject(conversation, known, session.assertions.name_for(named, trial))
-    chosen = [with_judges(metric, _Judges(session, model).choose) for metric in choose(metrics)]
+    judges = _Judges(session, model)
+    chosen = [with_judges(metric, judges.choose) for metric in choose(metrics)]
     for metric in chosen:
         if any(part.model is None for part in asking(metric)):
-            raise UsageError(
-                f"the metric '{metric.name}' needs a judge: give model=…, set viva_judge in [tool.pytest.ini_options], "
-                "or set VIVAVOCE_JUDGE"
-            )
-    graders = (*(metric_grader(metric.name, metric) for metric in chosen), *_own_graders(subject, bool(metrics)))
+            raise UsageError(f"the metric '{metric.name}' {_NEEDS_JUDGE}")
+    measured = [metric_grader(metric.name, metric) for metric in chosen]
+    graders = (*measured, *_own_graders(subject, judges, bool(measured)))
     if not graders:
         raise UsageError("nothing is asserted: give metrics, such as metrics=['refusal'], or expect=[…]")
     key, sample = AttemptKey(subject.sample.id, RECORDED, trial), subject.sample
@@ -184,14 +185,20 @@ class _Subject:
     trajectory: Trajectory | None = None
 
 
-def _own_graders(subject: _Subject, measured: bool) -> Sequence[Grader]:
-    """Return the graders of what the conversation itself says of how it should be."""
-    functions: list[str] = []
+def _own_graders(subject: _Subject, judges: _Judges, measured: bool) -> Iterator[Grader]:
+    """Yield the graders of what the conversation itself says of how it should be.
+
+    Raises:
+        UsageError: an assertion needs a judge, and there is none.
+    """
     if subject.sample.expect is not None:
-        functions.append("expect")
+        asked = asked_by(subject.sample)
+        judge = judges.choose(None) if any(one.asks for one in asked.values()) else None
+        if judge is None and any(one.asks for one in asked.values()):
+            raise UsageError(f"an assertion of expect {_NEEDS_JUDGE}")
+        yield ExpectMetric(judge).asking(asked)
     if subject.trajectory is not None and not measured:
-        functions.append("target_passed")
-    return [FunctionGrading(function=name).grader(name, Path()) for name in functions]
+        yield FunctionGrading(function="target_passed").grader("target_passed", Path())
 
 
 def _subject(conversation: Asserted, known: Mapping[str, Any], name: str) -> _Subject:
