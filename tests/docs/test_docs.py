@@ -98,8 +98,9 @@ def name_of(page: object) -> str:
 
 @pytest.fixture(autouse=True)
 def plugins_of_no_project(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page that calls pytest finds it without the plugins that this project happens to use."""
+    """A page that calls pytest finds it with our plugin, and without those that this project happens to use."""
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "vivavoce.testing.plugin")
 
 
 def pages_with(language: str) -> list[Path]:

@@ -177,11 +177,25 @@ def test_an_agent_with_tools_leaves_the_state_that_its_rows_expect(tmp_path: Pat
     assert 'orders.A-17.status: wanted "refunded", is "delivered"' in printed
 
 
-@pytest.mark.parametrize("name", ["support_bot", "replay", "http_bot", "letta", "tool_agent"])
+@pytest.mark.parametrize("name", ["support_bot", "replay", "http_bot", "letta", "tool_agent", "pytest"])
 def test_every_suite_is_valid_and_names_the_schema(name: str) -> None:
-    suite = EXAMPLES / name / "suite.yaml"
+    (suite,) = (EXAMPLES / name).glob("*.yaml")
     assert "valid" in viva("validate", suite)
     assert suite.read_text().startswith("# yaml-language-server: $schema=../suite.schema.json\n")
+
+
+def test_the_tests_of_the_pytest_example_pass_and_ask_nobody(tmp_path: Path) -> None:
+    folder = shutil.copytree(EXAMPLES / "pytest", tmp_path / "pytest")
+    plugins = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "vivavoce.testing.plugin"}
+    command = [sys.executable, "-m", "pytest", "-q", "-o", "viva_judge=judge.py:asks_nobody"]
+    (folder / "judge.py").write_text(
+        "from vivavoce.testing import ScriptedModel\nasks_nobody = ScriptedModel([], 'scripted judge')\n"
+    )
+    done = subprocess.run(
+        command, cwd=folder, env={**os.environ, **plugins}, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stdout
+    assert "6 passed" in done.stdout
 
 
 def test_the_schema_of_the_examples_is_the_one_that_viva_prints() -> None:

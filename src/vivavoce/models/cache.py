@@ -22,7 +22,21 @@ _SHOWN = 60
 
 
 class Replies(Protocol):
-    """Where replies are kept, such as `Store.replies()`."""
+    """Where replies are kept, such as `Store.replies()`.
+
+    `next_step` says what to do about a question that has none while no model may be asked, empty where nothing can be
+    said. `of_any_model` is whether replies of models in users' files are kept as well, although a file may change.
+    """
+
+    @property
+    def next_step(self) -> str:
+        """What to do about a question without a reply, in words."""
+        ...
+
+    @property
+    def of_any_model(self) -> bool:
+        """Whether replies of models in users' files are kept as well."""
+        ...
 
     def get(self, key: str) -> str | None:
         """Return the reply of a key, None where there is none."""
@@ -80,7 +94,7 @@ class CachedModel:
                 if self._offline:
                     raise
         elif self._offline:
-            raise not_recorded(self.name, request)
+            raise not_recorded(self.name, request, self._replies.next_step)
         place = (asyncio.get_running_loop(), key)
         while (asked := self._asking.get(place)) is not None:
             outcome = await asyncio.shield(asked)
@@ -166,10 +180,11 @@ class OfflineModel:
         """Do nothing."""
 
 
-def not_recorded(name: str, request: Request) -> ModelFault:
-    """Return the failure of a question that would have to be asked, and may not be."""
+def not_recorded(name: str, request: Request, next_step: str = "") -> ModelFault:
+    """Return the failure of a question that would have to be asked, and may not be; `next_step` is what to do."""
     said = [message.text for message in request.messages if isinstance(message, HumanMessage)]
     words = " ".join(said[-1].split()) if said else ""
     shown = words if len(words) <= _SHOWN else f"{words[:_SHOWN]}…"
     trial = f" (trial {to_number(request.trial)})" if request.trial else ""
-    return ModelFault(f"no recorded reply of {name} to {shown!r}{trial}", kind="not_recorded")
+    then = f"; {next_step}" if next_step else ""
+    return ModelFault(f"no recorded reply of {name} to {shown!r}{trial}{then}", kind="not_recorded")

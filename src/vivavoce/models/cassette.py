@@ -24,12 +24,16 @@ FORMAT = 1
 _HEAD = "vivavoce_replies"
 
 
-class KeptReplies(Protocol):
-    """Where the replies are, such as `Store.replies()`."""
+class AllReplies(Protocol):
+    """Replies that can be written to a file, such as `Store.replies()`."""
 
     def all(self, models: Sequence[str] = ()) -> Iterator[StoredReply]:
         """Yield the cached replies, of these models or of all."""
         ...
+
+
+class KeptReplies(AllReplies, Protocol):
+    """Where the replies are, such as `Store.replies()`."""
 
     def get(self, key: str) -> str | None:
         """Return the reply of a key, None where there is none."""
@@ -40,7 +44,7 @@ class KeptReplies(Protocol):
         ...
 
 
-def export_replies(store: KeptReplies, path: str | os.PathLike[str], models: Sequence[str] = ()) -> int:
+def export_replies(store: AllReplies, path: str | os.PathLike[str], models: Sequence[str] = ()) -> int:
     """Write the replies of a store, or of the models of these names in it, and return how many they are.
 
     An existing file is replaced once everything is written.
@@ -76,10 +80,15 @@ def import_replies(store: KeptReplies, path: str | os.PathLike[str]) -> int:
         UsageError: the file cannot be read, or a line is broken; it names file and line.
         StoreError: the store cannot be written.
     """
-    return store.add(_rows(Path(path)))
+    return store.add(read_replies(Path(path)))
 
 
-def _rows(path: Path) -> Iterator[StoredReply]:
+def read_replies(path: Path) -> Iterator[StoredReply]:
+    """Yield the replies of a file.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is broken; it names file and line.
+    """
     rows = read_rows(path, "jsonl")
     line, head = next(rows, (1, dict[str, Any]()))
     version = head.get(_HEAD)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import Group, RenderableType
@@ -14,6 +13,7 @@ from vivavoce.records.usage import Usage
 from vivavoce.report.best_target import sentences, standings, target_names
 from vivavoce.report.details import detail_lines
 from vivavoce.report.reasons import explained
+from vivavoce.report.show_command import show_command
 from vivavoce.report.tables import Column, FittingTable, Labelled
 from vivavoce.report.text import count, one_line
 from vivavoce.report.worst import Worst, WorstSamples
@@ -196,6 +196,5 @@ def _hint(worst: WorstSamples, run_id: str, options: Sequence[str]) -> Text:
     """Return the command that shows the worst sample, or any sample if none failed."""
     first = worst.shown[0].key if worst.shown else None
     sample = first and conversation_label(first.sample_id, first.trial)
-    words = [run_id, *(["--"] if sample is not None and sample.startswith("-") else []), sample or "SAMPLE"]
-    command = shlex.join(["viva", "show", *options, *map(safe, words)])
+    command = show_command(run_id, sample or "SAMPLE", options)
     return Text(f"see {'the worst' if worst.shown else 'a conversation'} with: {command}", style="dim")

@@ -34,16 +34,18 @@ from vivavoce.targets.target import Target
 class ExperimentRun(Execution):
     """One run of an experiment: hold the conversations, grade them, store and summarise the results.
 
-    `resumed` is a run to continue. With `retries_errors`, attempts with an error are retried as well; a complete
-    conversation is only graded again. Replaced attempts stay in the store. `partial_of` is the run of which a new run
-    repeats only a part; with `reuses_unchanged` the conversations that have not changed since that run are graded
-    again, and not held. `begun` is the record of the run as soon as there is one.
+    `resumed` is a run to continue, `run_id` the id of a new one, which is made up where none is given. With
+    `retries_errors`, attempts with an error are retried as well; a complete conversation is only graded again. Replaced
+    attempts stay in the store. `partial_of` is the run of which a new run repeats only a part; with `reuses_unchanged`
+    the conversations that have not changed since that run are graded again, and not held. `begun` is the record of the
+    run as soon as there is one.
     """
 
     resumed: Run | None = None
     retries_errors: bool = False
     partial_of: Run | None = None
     reuses_unchanged: bool = False
+    run_id: str | None = None
     begun: Run | None = field(default=None, init=False)
     _reuse: Reuse | None = field(default=None, init=False)
 
@@ -56,7 +58,7 @@ class ExperimentRun(Execution):
         """
         if experiment.set_up is not None:
             await experiment.set_up()
-        run_id = self.resumed.id if self.resumed is not None else _new_id(experiment.name)
+        run_id = self.resumed.id if self.resumed is not None else self.run_id or new_id(experiment.name)
         with self.store.claimed(run_id):
             return await self._run(experiment, run_id)
 
@@ -209,9 +211,10 @@ class ExperimentRun(Execution):
         return RunResult(run, grading, summary, self.store.place, stopped_by)
 
 
-def _new_id(name: str) -> str:
+def new_id(name: str, end: str | None = None) -> str:
+    """Return an id for a run of an experiment of that name; `end` makes it unique, or chance where it is not given."""
     start = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "run"
-    return f"{start}-{secrets.token_hex(3)}"
+    return f"{start}-{end or secrets.token_hex(3)}"
 
 
 def _change(run: Run, grading: Grading, experiment: Experiment) -> str | None:

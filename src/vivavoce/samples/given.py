@@ -58,6 +58,15 @@ def given_samples(
     return map(reader.sample, rows)
 
 
+def given_sample(row: GivenRow) -> Sample:
+    """Return the sample of a single row.
+
+    Raises:
+        UsageError: it is not a conversation.
+    """
+    return _sample_of(row, 0)
+
+
 async def _awaited(rows: AsyncIterable[GivenRow], reader: _Reader) -> AsyncIterator[Sample]:
     async for row in rows:
         yield reader.sample(row)

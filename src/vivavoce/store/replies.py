@@ -45,6 +45,16 @@ class ReplyStore:
         self._keys = keys_of_environment()
 
     @property
+    def next_step(self) -> str:
+        """Nothing: whoever asks offline knows that the replies of a store are all there are."""
+        return ""
+
+    @property
+    def of_any_model(self) -> bool:
+        """No: a file may change from one run to the next, and the replies of its models would stay."""
+        return False
+
+    @property
     def rejected(self) -> int:
         """How many replies could not be used and have none in their place."""
         return len(self._pending.rejected)

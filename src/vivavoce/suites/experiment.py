@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from vivavoce.grading.fingerprint import fingerprint
+from vivavoce.models.cache import Replies
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import load_object
 from vivavoce.records.events import Listener
@@ -14,7 +15,6 @@ from vivavoce.run.experiment import Description, Experiment, Limits, Samples, Sc
 from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.run.options import RunOptions
 from vivavoce.run.plan import RECORDED
-from vivavoce.store.replies import ReplyStore
 from vivavoce.store.store import Store
 from vivavoce.suites.build import needs_state
 from vivavoce.suites.check import prepare
@@ -49,7 +49,7 @@ def suite_run(
 
 
 def build_experiment(
-    suite: Suite, options: RunOptions, budget: Budget, answers: ReplyStore | None, targets: Sequence[Target] = ()
+    suite: Suite, options: RunOptions, budget: Budget, answers: Replies | None, targets: Sequence[Target] = ()
 ) -> Experiment:
     """Return the experiment that a suite describes; `targets` replace those of the suite.
 

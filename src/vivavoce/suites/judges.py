@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from vivavoce.errors import UsageError
-from vivavoce.models.cache import CachedModel, OfflineModel
+from vivavoce.models.cache import CachedModel, OfflineModel, Replies
 from vivavoce.models.custom import as_model
 from vivavoce.models.model import Model
 from vivavoce.models.names import model_identity, model_name, open_model
 from vivavoce.pacing.budget import Budget
 from vivavoce.pacing.rate import RateLimit
 from vivavoce.plugins import is_file_reference, load_object
-from vivavoce.store.replies import ReplyStore
 from vivavoce.suites.grader_spec import JudgeSpec
 from vivavoce.wire.http import Limits
 
@@ -28,7 +27,7 @@ class JudgeOpener:
     """
 
     budget: Budget
-    replies: ReplyStore | None = None
+    replies: Replies | None = None
     offline: bool = False
     concurrency: int = 64
     keys_needed: bool = True
@@ -51,8 +50,9 @@ class JudgeOpener:
         return self._named(judge, spec)
 
     def _from_file(self, model: Model) -> Model:
-        """Return a model from a user's file as it is: its answers are not cached, because the file may change."""
-        if self.offline or self.budget.limits_calls or self.budget.limits_cost:
+        """Return a model from a user's file, as it is where its answers are not kept, because the file may change."""
+        kept = self.replies is not None and self.replies.of_any_model
+        if kept or self.offline or self.budget.limits_calls or self.budget.limits_cost:
             return self._prebuilt(model)
         return model
 

@@ -1,24 +1,27 @@
-"""For tests: a scripted model, and a server on this machine that answers, or misbehaves, as prepared."""
+"""For tests: `viva_assert`, a scripted model, and a server on this machine that answers, or misbehaves, as prepared."""
 
 from __future__ import annotations
 
+from pkgutil import resolve_name  # `vivavoce.plugins` would cost every call of pytest more than all else here
 from typing import TYPE_CHECKING, Any
 
-from vivavoce.plugins import lazy
-
 if TYPE_CHECKING:
+    from vivavoce.testing.asserting import viva_assert as viva_assert
     from vivavoce.testing.loopback import LoopbackServer as LoopbackServer
     from vivavoce.testing.scripted import ScriptedModel as ScriptedModel
+    from vivavoce.testing.talking_target import TalkingTarget as TalkingTarget
 
 _LAZY = {
     "LoopbackServer": "vivavoce.testing.loopback:LoopbackServer",
     "ScriptedModel": "vivavoce.testing.scripted:ScriptedModel",
+    "TalkingTarget": "vivavoce.testing.talking_target:TalkingTarget",
+    "viva_assert": "vivavoce.testing.asserting:viva_assert",
 }
-__all__ = ["LoopbackServer", "ScriptedModel"]
+__all__ = ["LoopbackServer", "ScriptedModel", "TalkingTarget", "viva_assert"]
 
 
 def __getattr__(name: str) -> Any:
     """Import a name when it is first used: the server is costly to import and few need it."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return lazy(_LAZY[name])
+    return resolve_name(_LAZY[name])

@@ -1,0 +1,69 @@
+"""What is left at the end of a call of pytest: summaries of the runs, and their reports as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from vivavoce.errors import did_you_mean
+from vivavoce.records.run import Run
+from vivavoce.report.export import SUFFIXES, export, format_of
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.reasons import explained
+from vivavoce.report.show_command import show_command
+from vivavoce.report.text import count, inert, one_line
+from vivavoce.run.summary import Summary
+from vivavoce.store.store import Store
+from vivavoce.testing.session import SharedSession
+
+
+def wrong_suffix(path: Path) -> str | None:
+    """Return what is wrong with the suffix of a file, None where it names a format."""
+    if path.suffix.lower() in SUFFIXES:
+        return None
+    return f"--viva-report={path}: the suffix names no format{did_you_mean(path.suffix, SUFFIXES)}"
+
+
+def write_reports(session: SharedSession, run_ids: Sequence[str], path: Path) -> Iterator[str]:
+    """Write each run to a file, several to a file each, named after their suites; yield a line for each.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    store = session.store
+    runs = [store.run(run_id) for run_id in run_ids]
+    for run, place in zip(runs, _places(runs, path), strict=True):
+        export(store, run, store.grading(run.id), format_of(None, place), place)
+        yield f"wrote {place}: run {run.id}"
+
+
+def summary_lines(session: SharedSession, run_ids: Sequence[str]) -> Iterator[str]:
+    """Yield for each run what came of it, and the command that shows it."""
+    for run_id in run_ids:
+        yield inert(_summary(session.store, run_id, session.options))
+
+
+def _summary(store: Store, run_id: str, options: Sequence[str]) -> str:
+    run = store.run(run_id)
+    summary = GradedRun(store, run, store.grading(run.id)).summary()
+    means = [f"{one.name} {one.mean:.3f}" for one in summary.graders if one.mean is not None]
+    verdict = _verdict(run, summary)
+    shown = show_command(run.id, "", options).removesuffix(" ''")
+    return " · ".join([one_line(run.suite), count(summary.attempts, "conversation"), *means, *verdict, shown])
+
+
+def _verdict(run: Run, summary: Summary) -> list[str]:
+    """Return what the gate says; of a part of the samples it says nothing."""
+    if run.options.get("samples"):
+        return ["a part of the samples"]
+    return [] if summary.verdict is None else [one_line("; ".join(explained(summary)) or summary.verdict, 200)]
+
+
+def _places(runs: Sequence[Run], path: Path) -> list[Path]:
+    """Return a file for each run: the named one for a single run, else one with the name of the suite in it."""
+    if len(runs) == 1:
+        return [path]
+    names = [run.id.rpartition("-")[0] for run in runs]
+    distinct = len(set(names)) == len(names)
+    ends = names if distinct else [run.id for run in runs]
+    return [path.with_stem(f"{path.stem}-{end}") for end in ends]

@@ -1,0 +1,237 @@
+"""A suite as tests of pytest: one for each sample and target, and one for the gate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from vivavoce.errors import VivavoceError
+from vivavoce.records.counting import to_number
+from vivavoce.records.run import Outcome
+from vivavoce.records.score import Score
+from vivavoce.report.reasons import explained
+from vivavoce.report.show_command import show_command
+from vivavoce.report.text import inert, one_line
+from vivavoce.run.options import RunOptions
+from vivavoce.samples.sample import Sample
+from vivavoce.suites.load import Suite, load_suite
+from vivavoce.suites.plan import plan_of
+from vivavoce.suites.targets import build_targets
+from vivavoce.testing.failure_text import all_scores, broken, broken_text, missed, missed_text, reason_line
+from vivavoce.testing.session import SharedSession
+from vivavoce.testing.suite_run import Chosen, HeldRun, run_once, target_names
+
+OpenSession = Callable[[], SharedSession]
+SHOWN = 3
+"""Trials of a sample that are shown."""
+
+
+class SuiteFile(pytest.File):
+    """A file of a suite; its run is held once, for all of its tests that were chosen, when the first of them begins."""
+
+    open_session: OpenSession
+    failed: str | None = None
+    every: list[SampleItem]
+
+    def collect(self) -> Iterable[pytest.Item]:
+        """Yield the tests of the suite, those of samples first.
+
+        Raises:
+            CollectError: the suite or its dataset is wrong.
+        """
+        self.every = list[SampleItem]()
+        try:
+            suite = self.suite
+            plan = plan_of(suite, RunOptions())
+            names = [target.name for target in build_targets(suite, plan.concurrency, keys_needed=False)]
+            samples = {sample.id: sample for sample in plan.samples()}
+        except VivavoceError as error:
+            raise self.CollectError(str(error)) from error
+        targets = target_names(suite, names)
+        for sample in samples.values():
+            for target in targets:
+                name = sample.id if len(targets) == 1 else f"{sample.id}[{target}]"
+                self.every.append(SampleItem.of(self, name, sample, target))
+        yield from self.every
+        if suite.spec.gate is not None:
+            name = "gate" if "gate" not in samples else "gate of the suite"
+            yield GateItem.from_parent(self, name=name)  # pyright: ignore[reportUnknownMemberType]
+
+    @cached_property
+    def suite(self) -> Suite:
+        """The suite."""
+        return load_suite(self.path)
+
+    @cached_property
+    def shared(self) -> SharedSession:
+        """What all tests share."""
+        return self.open_session()
+
+    def held(self, item: pytest.Item) -> HeldRun:
+        """Return the run of the tests that were chosen; fail where it cannot be held."""
+        if self.failed is not None:
+            pytest.fail(f"the suite could not be run: see {self.failed}", pytrace=False)
+        try:
+            return self._held
+        except VivavoceError as error:
+            self.failed = item.name
+            pytest.fail(inert(f"the suite could not be run: {error}"), pytrace=False)
+
+    @cached_property
+    def chosen(self) -> Sequence[pytest.Item]:
+        """The tests of this suite that pytest runs."""
+        return [item for item in self.session.items if item.parent is self]
+
+    @cached_property
+    def left_out(self) -> int:
+        """How many tests of samples were not chosen, where any was."""
+        own = [item for item in self.chosen if isinstance(item, SampleItem)]
+        return len(self.every) - len(own) if own else 0
+
+    @property
+    def gate_decides(self) -> bool:
+        """Whether the gate says what comes of the suite: it is about all samples."""
+        return not self.left_out and any(isinstance(item, GateItem) for item in self.chosen)
+
+    @cached_property
+    def _held(self) -> HeldRun:
+        chosen = [item for item in self.chosen if isinstance(item, SampleItem)] or self.every
+        samples = dict.fromkeys(item.sample_id for item in chosen)
+        every = not self.left_out
+        targets = frozenset(item.target for item in chosen)
+        return run_once(self.shared, self.suite, Chosen(None if every else tuple(samples), targets))
+
+
+class SampleItem(pytest.Item):
+    """A sample with one target; it passes where each of its trials does."""
+
+    sample_id: str
+    target: str
+
+    @classmethod
+    def of(cls, parent: SuiteFile, name: str, sample: Sample, target: str) -> SampleItem:
+        """Return the test of a sample; `-k` finds it by its tags, too."""
+        item = cast("SampleItem", cls.from_parent(parent, name=name))  # pyright: ignore[reportUnknownMemberType]
+        item.sample_id, item.target = sample.id, target
+        item.extra_keyword_matches.update(sample.tags)
+        return item
+
+    def setup(self) -> None:
+        """Hold the run, or read it; what could not be held or judged is an error, not a failure."""
+        held, wrong, outcomes = self._held, self._broken, self._outcomes
+        run_id, options = held.run.id, self._suite.shared.options
+        self.user_properties += [("viva_run", run_id), ("viva_sample", self.sample_id), ("viva_target", self.target)]
+        self.user_properties += [(f"viva_score_{name}", value) for name, value in _values(outcomes)]
+        if not outcomes:
+            why = held.summary.stopped or "it ended early"
+            pytest.fail(inert(f"not held: {why}; continue with: viva run --resume {run_id}"), pytrace=False)
+        if wrong and not self._missed:
+            lines = [f"{_trial(one, outcomes)}{broken_text(one, run_id, options)}" for one in wrong[:SHOWN]]
+            pytest.fail("\n".join(lines), pytrace=False)
+
+    def runtest(self) -> None:
+        """Fail where a score did not pass; where the gate passes all the same, that was to be expected."""
+        __tracebackhide__ = True
+        outcomes, wrong = self._outcomes, self._missed
+        if not wrong:
+            if all(score.state == "skipped" for one in outcomes for score in all_scores(one).values()):
+                reasons = [f"{name}: {score.reason}" for name, score in outcomes[0].scores.items()]
+                pytest.skip(one_line(f"no grader applies: {'; '.join(reasons)}", 300))
+            return
+        if self._suite.gate_decides and self._held.summary.verdict == "pass":
+            pytest.xfail(inert(one_line(f"the gate passes without it: {reason_line(missed(wrong[0]))}", 300)))
+        run_id, options = self._held.run.id, self._suite.shared.options
+        lines = [f"{_trial(one, outcomes)}{missed_text(one, run_id, options)}" for one in wrong[:SHOWN]]
+        if len(outcomes) > 1:
+            lines.insert(0, f"{len(outcomes) - len(wrong)} of {len(outcomes)} trials passed; needed {len(outcomes)}")
+        pytest.fail("\n".join(lines), pytrace=False)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return the file, no line, and the name."""
+        return self.path, None, self.name
+
+    @property
+    def _suite(self) -> SuiteFile:
+        assert isinstance(self.parent, SuiteFile)
+        return self.parent
+
+    @property
+    def _held(self) -> HeldRun:
+        return self._suite.held(self)
+
+    @cached_property
+    def _outcomes(self) -> Sequence[Outcome]:
+        return self._held.of(self.sample_id, self.target)
+
+    @property
+    def _missed(self) -> Sequence[Outcome]:
+        return [one for one in self._outcomes if missed(one)]
+
+    @property
+    def _broken(self) -> Sequence[Outcome]:
+        return [one for one in self._outcomes if broken(one) or one.attempt.failure is not None]
+
+
+class GateItem(pytest.Item):
+    """The gate of a suite."""
+
+    def setup(self) -> None:
+        """Hold the run, or read it; an inconclusive gate is an error."""
+        suite, held = self._suite, self._held
+        self.user_properties.append(("viva_run", held.run.id))
+        if suite.left_out:
+            pytest.skip(f"the gate is about all samples; left out: {suite.left_out:,}")
+        if held.summary.verdict == "inconclusive":
+            pytest.fail(self._text(held, "inconclusive"), pytrace=False)
+
+    def runtest(self) -> None:
+        """Fail where the gate does."""
+        if self._held.summary.verdict == "fail":
+            pytest.fail(self._text(self._held, "the gate fails"), pytrace=False)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return the file, no line, and the name."""
+        return self.path, None, self.name
+
+    def _text(self, held: HeldRun, head: str) -> str:
+        lines = explained(held.summary)
+        options = self._suite.shared.options
+        shown = show_command(held.run.id, "", options).removesuffix(" ''")
+        return inert("\n".join([f"{head}: {'; '.join(lines)}", f"the run: {shown}"]))
+
+    @property
+    def _suite(self) -> SuiteFile:
+        assert isinstance(self.parent, SuiteFile)
+        return self.parent
+
+    @property
+    def _held(self) -> HeldRun:
+        return self._suite.held(self)
+
+
+def _values(outcomes: Sequence[Outcome]) -> Iterable[tuple[str, object]]:
+    """Yield each score by its name, with the trial where there are several."""
+    for outcome in outcomes:
+        trial = f"#{to_number(outcome.attempt.key.trial)}" if len(outcomes) > 1 else ""
+        for name, score in all_scores(outcome).items():
+            yield f"{name}{trial}", _value(score)
+
+
+def _trial(outcome: Outcome, outcomes: Sequence[Outcome]) -> str:
+    """Return which trial it is, where there are several."""
+    return f"\ntrial {to_number(outcome.attempt.key.trial)}: " if len(outcomes) > 1 else ""
+
+
+def _value(score: Score) -> object:
+    return score.state if score.value is None else score.value
+
+
+def suite_file(path: Path, parent: pytest.Collector, open_session: OpenSession) -> SuiteFile:
+    """Return the collector of a suite."""
+    found = SuiteFile.from_parent(parent, path=path)  # pyright: ignore[reportUnknownMemberType]
+    found.open_session = open_session
+    return found

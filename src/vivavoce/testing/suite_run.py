@@ -1,0 +1,133 @@
+"""One run of a suite for all the tests that it has: whoever comes first holds it, and the others wait and read it."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from vivavoce.pacing.budget import Budget
+from vivavoce.pacing.loops import run as run_loop
+from vivavoce.records.run import Outcome, Run
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.run.experiment import Experiment
+from vivavoce.run.experiment_run import ExperimentRun, new_id
+from vivavoce.run.options import RunOptions
+from vivavoce.run.plan import RECORDED
+from vivavoce.run.summary import Summary
+from vivavoce.store.replies import ReplyStore
+from vivavoce.store.runs.claim import Claimed
+from vivavoce.store.store import Store
+from vivavoce.suites.experiment import build_experiment
+from vivavoce.suites.load import Suite
+from vivavoce.testing.assertion_run import stored_run
+from vivavoce.testing.session import SharedSession
+
+LOOK = 0.1
+"""Seconds between two looks whether another worker is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What of a suite was chosen: the ids of samples, None for all of them, and the names of targets."""
+
+    samples: tuple[str, ...] | None
+    targets: frozenset[str]
+
+
+@dataclass(frozen=True)
+class HeldRun:
+    """A run that came to its end, with its conversations by sample and target."""
+
+    graded: GradedRun
+
+    @property
+    def run(self) -> Run:
+        """The record of the run."""
+        return self.graded.run
+
+    @cached_property
+    def summary(self) -> Summary:
+        """Its summary."""
+        return self.graded.summary()
+
+    @cached_property
+    def _outcomes(self) -> Mapping[tuple[str, str], Sequence[Outcome]]:
+        found: dict[tuple[str, str], list[Outcome]] = {}
+        for outcome in self.graded.outcomes():
+            found.setdefault((outcome.attempt.key.sample_id, outcome.attempt.key.target), []).append(outcome)
+        return found
+
+    def of(self, sample: str, target: str) -> Sequence[Outcome]:
+        """Return the conversations of a sample with a target, one for each trial."""
+        return self._outcomes.get((sample, target), ())
+
+
+def run_once(session: SharedSession, suite: Suite, chosen: Chosen) -> HeldRun:
+    """Return the run of what was chosen of a suite; it is held here unless another worker has held it.
+
+    A run that another worker left unfinished, because its process ended, is continued.
+
+    Raises:
+        UsageError: the suite, its files or its dataset are wrong; nothing was run.
+    """
+    store, run_id = session.store, _id_of(session, suite)
+    with _turn(store, f"{run_id}-pytest"):
+        stored = stored_run(store, run_id)
+        if stored is None or stored.status == "running":
+            execution = ExperimentRun(
+                _Build(session, suite, chosen).build, store, _options(session, chosen), resumed=stored, run_id=run_id
+            )
+            stored = run_loop(execution.execute()).run
+    return HeldRun(GradedRun(store, stored, store.grading(run_id)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Build:
+    """Builds the experiment: that of the suite, with the targets that were chosen, and the judges of the session."""
+
+    session: SharedSession
+    suite: Suite
+    chosen: Chosen
+
+    def build(self, budget: Budget, answers: ReplyStore | None) -> Experiment:
+        """Return the experiment."""
+        replies = self.session.cassette_replies or answers
+        built = build_experiment(self.suite, _options(self.session, self.chosen), budget, replies)
+        kept = tuple(target for target in built.targets if target.name in self.chosen.targets)
+        return replace(built, targets=kept) if built.targets else built
+
+
+def _options(session: SharedSession, chosen: Chosen) -> RunOptions:
+    samples = None if chosen.samples is None else list(chosen.samples)
+    return RunOptions(samples=samples, replay=session.replays)
+
+
+def _id_of(session: SharedSession, suite: Suite) -> str:
+    """Return the id that the run has in every worker."""
+    text = f"{session.token} {(suite.base / suite.source).absolute()}"
+    return new_id(suite.spec.name, hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=3).hexdigest())
+
+
+@contextmanager
+def _turn(store: Store, name: str) -> Generator[None]:
+    """Wait until no other worker is at it; the claim of a worker ends with its process, so nobody waits for ever."""
+    while True:
+        claim = store.claimed(name)
+        try:
+            claim.__enter__()
+            break
+        except Claimed:
+            time.sleep(LOOK)
+    try:
+        yield
+    finally:
+        claim.__exit__(None, None, None)
+
+
+def target_names(suite: Suite, names: Sequence[str]) -> list[str]:
+    """Return what the targets of a suite are called in its results."""
+    return [RECORDED] if suite.spec.driver == "replay" else list(names)
