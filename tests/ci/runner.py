@@ -36,7 +36,7 @@ def bash(commands: str, folder: Path, *programs: Path, **environment: str) -> su
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=120,
+        timeout=300,
     )
 
 
