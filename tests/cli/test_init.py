@@ -1,24 +1,42 @@
 from __future__ import annotations
 
+import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from vivavoce.cli.init import STARTER, command, write_new
+from ci.runner import bash, read_yaml
+from vivavoce.cli import project
+from vivavoce.cli.init import command, write_new
+from vivavoce.cli.project import FOLDER, NewFile, requirement
 from vivavoce.cli.schema import schema_text
 from vivavoce.errors import UsageError
 from vivavoce.samples.rows import check_samples
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import load_suite
 
-WRITTEN = ["bot.py", "dataset.jsonl", "suite.schema.json", "suite.yaml"]
+WORKFLOW = ".github/workflows/viva-exam.yml"
+BESIDE = [".gitignore", WORKFLOW, "suite.schema.json", "test_exam.py"]
+WRITTEN = sorted([*BESIDE, "bot.py", "dataset.jsonl", "suite.md", "suite.yaml"])
 
 
-def test_the_starter_is_written_as_it_is_shipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def files_of(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def steps_of(workflow: Path) -> dict[str, str]:
+    """Return the commands of a workflow by the names of their steps."""
+    jobs = read_yaml(workflow)["jobs"]
+    return {step["name"]: step["run"] for step in jobs["viva"]["steps"] if "run" in step}
+
+
+def test_a_template_is_written_as_it_is_shipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command(tmp_path / "new" / "exam")
     folder = tmp_path / "new" / "exam"
-    assert sorted(path.name for path in folder.iterdir()) == WRITTEN
-    shipped = {path.name: path.read_text() for path in STARTER.iterdir() if path.is_file()}
+    assert files_of(folder) == WRITTEN
+    shipped = {path.name: path.read_text() for path in (FOLDER / "first").iterdir() if path.is_file()}
     assert {name: (folder / name).read_text() for name in shipped} == shipped
     assert (folder / "suite.schema.json").read_text() == schema_text() + "\n"
     said = capsys.readouterr().out
@@ -27,8 +45,11 @@ def test_the_starter_is_written_as_it_is_shipped(tmp_path: Path, capsys: pytest.
 
 
 def test_without_a_name_it_writes_here(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    here = tmp_path / "exam"
+    here.mkdir()
+    os.chdir(here)
     command()
-    assert sorted(path.name for path in tmp_path.iterdir()) == WRITTEN
+    assert files_of(here) == WRITTEN
     assert "next: viva run suite.yaml" in capsys.readouterr().out
 
 
@@ -42,21 +63,126 @@ def test_the_suite_is_valid_and_has_samples_of_both_ways(tmp_path: Path) -> None
 def test_a_name_with_a_space_can_be_copied_from_the_hint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command(Path("my exam"))
     assert "next: viva run 'my exam/suite.yaml'" in capsys.readouterr().out
+    assert "test_my_exam.py" in files_of(tmp_path / "my exam")
 
 
 def test_nothing_is_overwritten_and_nothing_else_is_written(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text("mine")
     with pytest.raises(UsageError, match=r"bot\.py already exists and is not overwritten; name another folder"):
         command(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["bot.py"]
+    assert files_of(tmp_path) == ["bot.py"]
     assert (tmp_path / "bot.py").read_text() == "mine"
 
 
 def test_every_file_that_is_there_is_named(tmp_path: Path) -> None:
-    command(tmp_path)
+    command(tmp_path / "exam")
     with pytest.raises(UsageError) as caught:
-        command(tmp_path)
-    assert sorted(Path(str(problem).split(" ")[0]).name for problem in caught.value.problems) == WRITTEN
+        command(tmp_path / "exam")
+    named = sorted(os.path.relpath(str(problem).split(" ")[0], tmp_path / "exam") for problem in caught.value.problems)
+    assert named == [name for name in WRITTEN if name != ".gitignore"]
+
+
+def test_a_gitignore_stays_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / ".gitignore").write_text("*.pyc\n")
+    command(tmp_path)
+    assert (tmp_path / ".gitignore").read_text() == "*.pyc\n"
+    assert f"note: add the line .vivavoce/ to {tmp_path / '.gitignore'}" in capsys.readouterr().out
+    (tmp_path / ".gitignore").write_text(".vivavoce/\n")
+    (tmp_path / "suite.yaml").rename(tmp_path / "other.yaml")
+    for name in files_of(tmp_path):
+        if name not in (".gitignore", "other.yaml"):
+            (tmp_path / name).unlink()
+    command(tmp_path)
+    assert "add the line" not in capsys.readouterr().out
+
+
+def test_in_a_repository_the_workflow_stands_where_github_looks_for_it(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "evals").mkdir()
+    os.chdir(tmp_path / "evals")
+    command(Path("exam"))
+    root = {name for name in files_of(tmp_path) if not name.startswith("evals/")}
+    assert root == {".gitignore", WORKFLOW}
+    assert "viva run evals/exam/suite.yaml --quiet" in steps_of(tmp_path / WORKFLOW)["Run the suite"]
+
+
+def test_two_suites_of_a_repository_have_a_workflow_and_a_test_each(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    command(Path("exam"))
+    command(Path("calls"), template="voice")
+    assert {WORKFLOW, ".github/workflows/viva-calls.yml", "calls/test_calls.py"} <= set(files_of(tmp_path))
+
+
+def test_the_steps_of_the_workflow_find_the_mistake_and_report_it(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    command(Path("my exam"))
+    steps = steps_of(tmp_path / ".github/workflows/viva-my_exam.yml")
+    assert list(steps) == ["Install", "Check the suite", "Run the suite", "Report"]
+    assert bash(steps["Check the suite"], tmp_path).returncode == 0
+    assert bash(steps["Run the suite"], tmp_path).returncode == 1
+    summary = tmp_path / "summary.md"
+    report = bash(steps["Report"], tmp_path, GITHUB_STEP_SUMMARY=str(summary))
+    assert (report.returncode, "::error" in report.stdout) == (0, True), report.stdout
+    assert "remembers-the-name" in summary.read_text()
+
+
+def test_the_test_for_pytest_says_what_is_wrong_and_passes_with_the_mistake_mended(tmp_path: Path) -> None:
+    command(tmp_path / "exam")
+    run = f"{sys.executable} -m pytest -q -p no:cacheprovider exam"
+    failed = bash(run, tmp_path, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    assert failed.returncode == 1
+    assert "remembers-the-name, answers: 2/3 turns passed" in failed.stdout
+    bot = tmp_path / "exam" / "bot.py"
+    bot.write_text(bot.read_text().replace("name_in(messages[-1:])", "name_in(messages)"))
+    passed = bash(run, tmp_path, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+    assert passed.returncode == 0, passed.stdout
+
+
+class Installed:
+    """An installed package that says where it came from."""
+
+    version = "0.1.0"
+
+    def __init__(self, origin: object) -> None:
+        self.origin = origin
+
+    def read_text(self, name: str) -> str | None:
+        assert name == "direct_url.json"
+        return None if self.origin is None else json.dumps(self.origin)
+
+
+@pytest.mark.parametrize(
+    ("origin", "wanted"),
+    [
+        (None, "vivavoce==0.1.0"),
+        (
+            {"url": "https://host/a.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}},
+            "vivavoce @ git+https://host/a.git@abc",
+        ),
+        ({"url": "https://host/a.whl", "archive_info": {}}, "vivavoce @ https://host/a.whl"),
+        ({"url": "file:///home/me/vivavoce", "dir_info": {"editable": True}}, None),
+        ({"url": "file:///home/me/a.whl", "archive_info": {}}, None),
+    ],
+)
+def test_the_workflow_installs_what_is_installed_here(
+    origin: object,
+    wanted: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def installed(name: str) -> Installed:
+        assert name == "vivavoce"
+        return Installed(origin)
+
+    monkeypatch.setattr(project, "distribution", installed)
+    assert requirement() == wanted
+    command(tmp_path / "exam")
+    said = "note: vivavoce was installed from a folder of this machine, which GitHub cannot read"
+    assert (said in capsys.readouterr().out) == (wanted is None)
+    install = steps_of(tmp_path / "exam" / WORKFLOW)["Install"]
+    quoted = f"'{wanted}'" if wanted and " " in wanted else wanted or "vivavoce==0.1.0"
+    assert f"python -m pip install {quoted}\n" in install
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
@@ -68,6 +194,7 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 
 
 def test_when_one_file_cannot_be_written_none_is_left(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be written: No such file or directory"):
-        write_new(tmp_path, {"first.txt": "one", "missing/second.txt": "two"})
+    files = [NewFile(tmp_path / "inner" / "first", "one", ""), NewFile(tmp_path / "inner/first/second", "two", "")]
+    with pytest.raises(UsageError, match="cannot be written: Not a directory"):
+        write_new(files)
     assert list(tmp_path.iterdir()) == []

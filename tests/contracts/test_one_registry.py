@@ -39,7 +39,7 @@ HELD: list[dict[str, Any]] = [
 ]
 KNOWN: dict[str, Any] = {
     "goal": "Know where it is",
-    "context": {"role": "a clerk"},
+    "context": {"role": "a clerk", "reference_contexts": ["on its way"]},
     "labels": {"good": 0.5},
     "reference_tool_calls": [{"name": "look_up", "args": {"order": 7}}],
 }

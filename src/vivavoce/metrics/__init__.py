@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from vivavoce.metrics.evaluation import EvaluationReport as EvaluationReport
     from vivavoce.metrics.evaluation import aevaluate_conversation as aevaluate_conversation
     from vivavoce.metrics.evaluation import evaluate_conversation as evaluate_conversation
+    from vivavoce.metrics.exact.contexts import ContextPrecisionMetric as ContextPrecisionMetric
+    from vivavoce.metrics.exact.contexts import ContextRecallMetric as ContextRecallMetric
     from vivavoce.metrics.exact.counts import MessageCountMetric as MessageCountMetric
     from vivavoce.metrics.exact.counts import ToolCallCountMetric as ToolCallCountMetric
     from vivavoce.metrics.exact.counts import TurnCountMetric as TurnCountMetric
@@ -91,6 +93,8 @@ _EXPORTS = {
     "Cascade": "composition",
     "Chain": "composition",
     "CoherenceMetric": "judged.coherence",
+    "ContextPrecisionMetric": "exact.contexts",
+    "ContextRecallMetric": "exact.contexts",
     "ContextRetentionMetric": "judged.context_retention",
     "ConversationCoherenceMetric": "judged.coherence",
     "ConversationCompletenessMetric": "judged.conversation_completeness",

@@ -50,6 +50,8 @@ _EXACT = {
     "repetition": "repetition:RepetitionMetric",
     "refusal": "refusal:RefusalMetric",
     "rule": "rule:RuleMetric",
+    "context_precision": "contexts:ContextPrecisionMetric",
+    "context_recall": "contexts:ContextRecallMetric",
     "personal_data": "personal_data:PersonalDataMetric",
     "profanity_terms": "profanity_terms:ProfanityTermsMetric",
     "sentiment_lexicon": "sentiment:SentimentLexiconMetric",

@@ -10,10 +10,9 @@ from itertools import count
 from typing import Any
 
 from vivavoce.errors import NotFound, StoreError
+from vivavoce.records.origin import GIVEN_IN_PYTHON
 from vivavoce.records.run import Grading, Outcome, Run
 from vivavoce.run.execution import ended
-from vivavoce.records.origin import GIVEN_IN_PYTHON
-from vivavoce.run.experiment import 
 from vivavoce.run.summary import summarise, tally
 from vivavoce.store.store import Store
 

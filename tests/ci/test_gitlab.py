@@ -1,0 +1,34 @@
+"""The job for GitLab: its script runs in a shell, as a runner of GitLab would run it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ci.runner import ROOT, bash, read_yaml
+from ci.test_action import SPOILT, SUITE
+
+TEMPLATE = ROOT / "ci" / "gitlab.yml"
+
+
+def test_the_script_checks_runs_and_reports_and_fails_with_the_suite(tmp_path: Path) -> None:
+    job = read_yaml(TEMPLATE)[".viva"]
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals" / "shop.viva.yaml").write_text(SUITE.format(name="shop"))
+    (tmp_path / "evals" / "bot.py").write_text(SPOILT)
+    variables = {**job["variables"], "VIVA_SUITES": "evals/*.viva.yaml", "VIVA_ARGS": "--trials 2"}
+    done = bash("\n".join(job["script"]), tmp_path, **variables)
+    assert done.returncode == 1, done.stdout
+    assert "evals/shop.viva.yaml: valid" in done.stdout
+    kept = tmp_path / ".viva-ci"
+    assert {path.name for path in kept.iterdir() if path.suffix != ".db"} == {
+        "answers",
+        "evals-shop-viva-yaml.html",
+        "evals-shop-viva-yaml.xml",
+    }
+    assert "<failure" in (kept / "evals-shop-viva-yaml.xml").read_text()
+
+
+def test_a_mistake_in_a_suite_ends_the_job(tmp_path: Path) -> None:
+    job = read_yaml(TEMPLATE)[".viva"]
+    done = bash("\n".join(job["script"]), tmp_path, **job["variables"])
+    assert (done.returncode, "suite.yaml" in done.stdout, (tmp_path / ".viva-ci").exists()) == (2, True, False)
