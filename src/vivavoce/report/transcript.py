@@ -17,6 +17,7 @@ from vivavoce.messages import (
     RefusalPart,
     ToolMessage,
 )
+from vivavoce.records.answered import origin
 from vivavoce.records.counting import turn_label
 from vivavoce.records.failure import Failure
 from vivavoce.records.run import Outcome
@@ -28,7 +29,6 @@ from vivavoce.report.tables import Labelled
 from vivavoce.report.tester import after_turn, discarded_title, ending, judgements, thoughts, try_title
 from vivavoce.report.text import one_line
 from vivavoce.safe_text import safe
-from vivavoce.tools.answer import origin
 
 MARKS: dict[State, str] = {"scored": " ", "error": "!", "skipped": "–"}
 EVIDENCE_LINES = 6

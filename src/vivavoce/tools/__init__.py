@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
-from vivavoce.tools.toolbox import Toolbox
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Toolbox"]
+from vivavoce.plugins import lazy
+
+if TYPE_CHECKING:
+    from vivavoce.tools.mcp import McpServer
+    from vivavoce.tools.toolbox import Toolbox
+
+_EXPORTS = {"McpServer": "mcp", "Toolbox": "toolbox"}
+
+__all__ = ["McpServer", "Toolbox"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _EXPORTS:
+        return lazy(f"vivavoce.tools.{_EXPORTS[name]}:{name}")
+    raise AttributeError(f"module 'vivavoce.tools' has no attribute '{name}'")

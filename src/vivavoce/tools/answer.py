@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from pydantic import JsonValue
 
 from vivavoce.messages import AnyMessage, ToolCall, ToolMessage
-from vivavoce.targets.target import Opening
-from vivavoce.targets.tools import World
+from vivavoce.records.answered import Source, notes_of
 
-Source = Literal["canned", "recording", "function", "mcp", "user", "vivavoce"]
-"""Who answered: a value in the suite, a recording, code, a server, the user who refused, or we who found a mistake."""
+if TYPE_CHECKING:  # who only reads a suite loads no target
+    from vivavoce.targets.target import Opening
+    from vivavoce.targets.tools import World
 
 NO_TOOL: tuple[Source, ...] = ("user", "vivavoce")
 """Those who answer a call that was never made."""
 FAILED = "Error: "
 """The beginning of an answer that tells of a failure."""
-_MOCKED: dict[str, str] = {"canned": "canned", "recording": "recorded"}
-_SAID: dict[str, str] = {"approve": "approved", "refuse": "refused"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +43,7 @@ class Answer:
 
     def message(self, call: ToolCall, seconds: float, approval: str | None) -> ToolMessage:
         """Return it as the message of a tool; `seconds` is how long it took, `approval` what the user had said."""
-        notes: dict[str, Any] = {"answered_by": self.source, "mocked": self.source in _MOCKED}
-        if self.failed:
-            notes["failed"] = True
-        if approval is not None:
-            notes["approval"] = approval
-        notes["seconds"] = round(seconds, 3)
+        notes = notes_of(self.source, seconds, failed=self.failed, approval=approval)
         if call.id is None:
             return ToolMessage(content=self.content, metadata=notes)
         return ToolMessage(tool_call_id=call.id, content=self.content, metadata=notes)
@@ -59,13 +52,6 @@ class Answer:
 def failure(text: str, source: Source) -> Answer:
     """Return the answer that tells the model of a failure."""
     return Answer(FAILED + text, source, failed=True)
-
-
-def origin(message: ToolMessage) -> str:
-    """Return in a word or two what a reader should know of a result: whether it was made up, and what the user said."""
-    notes = message.metadata or {}
-    words = (_SAID.get(str(notes.get("approval"))), _MOCKED.get(str(notes.get("answered_by"))))
-    return ", ".join(word for word in words if word)
 
 
 def written(result: JsonValue) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from vivavoce.errors import SuiteFault, UsageError, did_you_mean
-from vivavoce.targets.tools import World
+
+if TYPE_CHECKING:  # who only reads a suite loads no target
+    from vivavoce.targets.tools import World
 
 Decision = Literal["approve", "refuse"]
 Decisions = Decision | Annotated[list[Decision], Field(min_length=1)]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from vivavoce.messages import AIMessage, AnyMessage, ToolCall, ToolMessage
+from vivavoce.records.answered import origin
 from vivavoce.records.test import Step, Test
 from vivavoce.records.trajectory import Turn, tool_results
 from vivavoce.report.html.evidence import Piece, Quote, Register
@@ -17,7 +18,6 @@ from vivavoce.report.text import one_line
 from vivavoce.report.transcript import words_of
 from vivavoce.safe_text import safe
 from vivavoce.store.browse.status import worst_of
-from vivavoce.tools.answer import origin
 
 LONGEST = 20_000
 """Characters of the arguments or the result of a tool call that a page shows; messages are never cut."""

@@ -1,0 +1,30 @@
+"""What a result of a tool says of itself, in the `metadata` of its message: who gave it, and what the user had said."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from vivavoce.messages import ToolMessage
+
+Source = Literal["canned", "recording", "function", "mcp", "user", "vivavoce"]
+"""Who answered: a value in the suite, a recording, code, a server, the user who refused, or we who found a mistake."""
+
+_MOCKED: dict[str, str] = {"canned": "canned", "recording": "recorded"}
+_SAID: dict[str, str] = {"approve": "approved", "refuse": "refused"}
+
+
+def notes_of(source: Source, seconds: float, *, failed: bool, approval: str | None) -> dict[str, Any]:
+    """Return the metadata of a result; `seconds` is how long it took, `approval` what the user had said."""
+    notes: dict[str, Any] = {"answered_by": source, "mocked": source in _MOCKED}
+    if failed:
+        notes["failed"] = True
+    if approval is not None:
+        notes["approval"] = approval
+    return {**notes, "seconds": round(seconds, 3)}
+
+
+def origin(message: ToolMessage) -> str:
+    """Return in a word or two what a reader should know of a result: whether it was made up, and what the user said."""
+    notes = message.metadata or {}
+    words = (_SAID.get(str(notes.get("approval"))), _MOCKED.get(str(notes.get("answered_by"))))
+    return ", ".join(word for word in words if word)
