@@ -262,15 +262,7 @@ def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
 
 
 def _about_state(assertion: Assertion) -> bool:
-    match assertion:
-        case All():
-            return any(map(_about_state, assertion.all))
-        case Either():
-            return any(map(_about_state, assertion.any))
-        case Not():
-            return _about_state(assertion.negated)
-        case _:
-            return isinstance(assertion, State | FinalState)
+    return isinstance(assertion, State | FinalState) or any(map(_about_state, assertion.parts))
 
 
 def _path(data: object, loc: tuple[str | int, ...], kind: str) -> str:
