@@ -132,7 +132,7 @@ async def test_names_of_targets_control_nothing(store: Store) -> None:
 
 async def test_every_export_says_which_target(store: Store) -> None:
     graded = await keep(store, grid(2, ["old", "new"]))
-    for form in TEXT_FORMATS:
+    for form in TEXT_FORMATS.keys() - {"recordings"}:  # what tools answered, whoever called them
         found = exported(graded, form)
         assert "old" in found, form
         assert "new" in found, form

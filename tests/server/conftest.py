@@ -17,7 +17,7 @@ SUITE = """\
 name: refunds
 dataset:
   rows:
-    - {id: kind, input: ["Refund, please", "Thanks"], ground_truth: [refund, welcome], tags: [short]}
+    - {id: kind, input: ["Refund, please", "Thanks"], ground_truth: [refund, welcome], tags: [short, refunds]}
     - {id: a/b, input: "Where is it?", ground_truth: here}
     - {id: broken, input: "crash", ground_truth: x}
 target: {kind: function, function: "bot.py:reply"}

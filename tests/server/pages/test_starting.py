@@ -57,13 +57,13 @@ def test_a_suite_is_shown_as_it_is_with_what_it_will_do_and_none_of_it_runs(url:
 
 
 def test_starting_it_leads_to_its_job_and_twice_the_same_form_to_the_same(url: str, store: Store) -> None:
-    form = fields(get(url + REFUNDS)) | {"max_samples": "2", "trials": "3", "tags": "short, long"}
+    form = fields(get(url + REFUNDS)) | {"max_samples": "2", "trials": "3", "tags": "short, refunds"}
     first, again = (send_form(f"{url}/jobs/new", form) for _ in range(2))
     begun(url, first)
     assert again.headers["location"] == first.headers["location"]
     assert len(store.runs()) == 2
     assert store.run("latest").options["trials"] == 3
-    assert store.run("latest").options["tags"] == ["short", "long"]
+    assert store.run("latest").options["tags"] == ["short", "refunds"]
 
 
 @pytest.mark.parametrize(
