@@ -297,6 +297,6 @@ def test_variables_in_a_list_of_targets_are_stored_as_they_are_written(monkeypat
         "${SECONDS}",
     )
     assert [described_target(one).named for one in dump_spec(found)["targets"]] == [
-        (("bot.loud", None),),
-        (("far", None),),
+        [("bot.loud", None)],
+        [("far", None)],
     ]
