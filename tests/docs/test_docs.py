@@ -156,10 +156,11 @@ def run() -> Iterator[Shell]:
 
 
 def told(text: str) -> str:
-    """Return the lines of a text without what differs from run to run."""
+    """Return the lines of a text without what differs from run to run, as the time of replies does."""
     text = re.sub(r"-[0-9a-f]{6}\b", "-000000", text)
     text = re.sub(r"\d+\.\d\d s\b", "0.00 s", text)
-    return "".join(f"{' '.join(line.split())}\n" for line in text.splitlines() if line.strip())
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("replies:", "replies of "))]
+    return "".join(f"{' '.join(line.split())}\n" for line in lines)
 
 
 def check_told(page: Path, block: Block, printed: str, wanted: str | None) -> None:

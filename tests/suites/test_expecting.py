@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
+from vivavoce.report.worst import worst
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.settings import settings
@@ -41,6 +42,30 @@ def test_rows_alone_make_a_suite_and_a_miss_fails_it() -> None:
     assert (result.exit_code, result.summary.verdict) == (1, "fail")
     [grader] = result.summary.graders
     assert (grader.name, grader.scored, grader.skipped, grader.pass_rate) == ("expect", 2, 1, 0.5)
+
+
+def test_a_broken_rule_fails_a_suite_without_a_gate_with_and_without_assertions() -> None:
+    rule = "graders:\n  brief: {kind: rule, never: {assistant_says: EUR}}\n"
+    held = {**WRONG, "expect": [None, {"contains": "EUR"}]}
+    assert ran(RIGHT, more=rule).exit_code == 0
+    result = ran(RIGHT, held, more=rule)
+    assert (result.exit_code, result.summary.verdict) == (1, "fail")
+    assert ran({**held, "expect": None}, more=rule).exit_code == 1
+
+
+def test_the_worst_sample_shows_the_grader_that_the_run_fails_because_of() -> None:
+    more = "graders:\n  loud: {kind: function, function: regex_match}\n"
+    half = {**WRONG, "ground_truth": "[A-Z]{9}", "expect": [{"contains": "order"}, {"numeric": 24.9}]}
+    result = ran(half, more=more)
+    with Store.open(result.place, create=False) as store:
+        assert worst(store, result.grading).shown[0].why.startswith("expect: turn 2: is 20")
+
+
+def test_a_grader_of_another_kind_cannot_take_the_name_of_the_assertions() -> None:
+    more = "graders:\n  expect: {kind: function, function: regex_match}\n"
+    with pytest.raises(UsageError, match=r"suite\.yaml:5:.*graders\.expect: .*give this one another name"):
+        ran(RIGHT, more=more)
+    assert ran({**PLAIN, "ground_truth": "order"}, more=more).exit_code == 0
 
 
 def test_other_graders_stay_and_can_not_fail_without_a_gate() -> None:

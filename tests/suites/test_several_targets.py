@@ -300,3 +300,12 @@ def test_variables_in_a_list_of_targets_are_stored_as_they_are_written(monkeypat
         [("bot.loud", None)],
         [("far", None)],
     ]
+
+
+def test_a_chat_model_given_without_the_tools_of_the_suite_is_noted() -> None:
+    own = "{kind: openai, base_url: 'http://127.0.0.1:9/v1', model_handles: [m], system_prompt: Be kind., tools: []}"
+    Path("suite.yaml").write_text(written(LOUD).read_text().replace(f"targets:\n  - {LOUD}", f"target: {own}"))
+    other = load_suite(Path("suite.yaml"), read_targets(["http://127.0.0.1:9/v1#n"]))
+    assert other.notes == ("the target given in place of the suite's own goes without its system_prompt, tools",)
+    assert load_suite(Path("suite.yaml"), read_targets(["bot.py:loud"])).notes == ()
+    assert load_suite(Path("suite.yaml")).notes == ()

@@ -79,7 +79,7 @@ def command(
     The results are stored in .vivavoce/vivavoce.db; `viva show` shows them. Press Ctrl-C once to finish the
     conversations in progress and stop, twice to stop at once; finished conversations are never lost, and --resume
     continues the run. Exit codes: 0 pass, 1 a gate failed, 2 wrong usage or configuration, 3 inconclusive, 130
-    interrupted. Without a gate, a missed assertion of a row (`expect`) gives 1, and any error 3.
+    interrupted. Without a gate, a missed assertion of a row (`expect`) or a broken rule gives 1, and any error 3.
     """
     options = RunOptions(
         trials=trials,
@@ -104,10 +104,7 @@ def command(
     if env_file is not None:
         load_env_file(env_file)
     if dry_run:
-        for path in paths:
-            suite = loaded(path, target)
-            print_forecast(check_suite(suite, options, keys_needed=True), store_of(store), suite.spec.name)
-        return
+        return _forecast(paths, target, options, store_of(store))
     place = ["--store", store] if store else []
     environment = ["--env-file", str(env_file)] if env_file else []
     with Store.open(store_of(store)) as opened:
@@ -117,6 +114,13 @@ def command(
         else:
             code = watch_suites(runner, paths) if watch else _run(runner, paths, failed)
     raise typer.Exit(code)
+
+
+def _forecast(paths: Sequence[Path], targets: Sequence[str] | None, options: RunOptions, store: str) -> None:
+    """Print what a run of each suite would do."""
+    for path in paths:
+        suite = loaded(path, targets)
+        print_forecast(check_suite(suite, options, keys_needed=True), store, suite.spec.name)
 
 
 def _run(runner: Runner, paths: Sequence[Path], failed: str | None) -> int:

@@ -14,6 +14,7 @@ from vivavoce.records.run import AttemptKey, ErrorRow, Grading, Outcome, ScoreRo
 from vivavoce.records.score import Score
 from vivavoce.report.exchange import Exchange, exchange_of
 from vivavoce.report.text import one_line
+from vivavoce.run.summary import Summary
 from vivavoce.store.store import Store
 
 WIDTH = 200
@@ -54,7 +55,8 @@ def worst(store: Store, grading: Grading, limit: int = 5) -> WorstSamples:
     lowest = heapq.nsmallest(limit, seen.low(store.scores(grading.id)))
     groups = seen.groups(store.errors(grading.id)) if seen.broken else []
     found = [one for one, _ in groups[:limit]]
-    found += [_failed(outcome_of(store, grading, key), mean) for mean, _, key in lowest]
+    decisive = _decisive(grading)
+    found += [_failed(outcome_of(store, grading, key), mean, decisive) for mean, _, key in lowest]
     more = sum(count for _, count in groups[limit:]) + seen.below - len(lowest)
     return WorstSamples(found, more)
 
@@ -126,20 +128,26 @@ def _broken(row: ErrorRow) -> str:
     return one_line(message if row.name is None else f"{row.name}: {message}", WIDTH)
 
 
-def _failed(outcome: Outcome, mean: float) -> Worst:
-    name = _lowest(outcome)
+def _decisive(grading: Grading) -> frozenset[str]:
+    """Return the graders that a run fails because of."""
+    reasons = [] if grading.summary is None else Summary.model_validate(grading.summary).reasons
+    return frozenset(name for reason in reasons if reason.verdict == "fail" for name in reason.graders)
+
+
+def _failed(outcome: Outcome, mean: float, decisive: frozenset[str]) -> Worst:
+    name = _lowest(outcome, decisive)
     score = _all(outcome)[name]
     return Worst(outcome.attempt.key, mean, why(name, score), said=exchange_of(outcome.attempt, score))
 
 
-def _lowest(outcome: Outcome) -> str:
-    """Return the grader of the lowest score, of those that do not pass."""
+def _lowest(outcome: Outcome, decisive: frozenset[str]) -> str:
+    """Return the grader of the lowest score that does not pass, first of those that the run fails because of."""
     scored = [
-        (score.passed is not False, score.value, name)
+        (score.passed is not False, name not in decisive, score.value, name)
         for name, score in _all(outcome).items()
         if score.value is not None
     ]
-    return min(scored)[2]
+    return min(scored)[3]
 
 
 def _all(outcome: Outcome) -> dict[str, Score]:

@@ -96,7 +96,7 @@ class Builder:
         spec = self.suite.spec
         built = [self._grader(name, grader) for name, grader in spec.graders.items()]
         composer = self._composer()
-        gate = self._gate(spec.gate, ("gate",)) if spec.gate else self._every_assertion()
+        gate = self._gate(spec.gate, ("gate",)) if spec.gate else self._every_demand()
         for i, pair in enumerate(spec.agreement):
             self._known_key(pair.predictor, ("agreement", i, "predictor"))
             self._known_key(pair.truth, ("agreement", i, "truth"))
@@ -309,9 +309,10 @@ class Builder:
             message = f"needs {needed} trials of each sample, and there are {self.trials}; write trials: {needed}"
             self.problems.append(self.suite.document.problem(at, message))
 
-    def _every_assertion(self) -> Gate | None:
-        """Return the gate of a suite without one: each assertion of a row holds, None where rows have none."""
-        names = [name for name, spec in self.suite.spec.graders.items() if grades_assertions(spec)]
+    def _every_demand(self) -> Gate | None:
+        """Return the gate of a suite without one: every assertion of a row and every rule holds, None without any."""
+        graders = self.suite.spec.graders.items()
+        names = [name for name, spec in graders if isinstance(spec, RuleGraderSpec) or grades_assertions(spec)]
         return EveryPass(names) if names else None
 
     def _known_key(self, key: str, at: KeyPath) -> None:

@@ -54,6 +54,7 @@ def translate(document: Document, targets: Sequence[Mapping[str, Any]] = ()) -> 
     """Convert a suite of any era to our own keys, in place; `targets` replace the suite's own."""
     work = Translation(document, era_of(document.data))
     if targets:
+        _note_replaced(work, targets)
         one, *more = map(dict, targets)
         document.replace("target", None if more else one)
         document.replace("targets", [one, *more] if more else None)
@@ -61,6 +62,19 @@ def translate(document: Document, targets: Sequence[Mapping[str, Any]] = ()) -> 
     for step in steps:
         step(work)
     return work
+
+
+def _note_replaced(work: Translation, targets: Sequence[Mapping[str, Any]]) -> None:
+    """Note what of the suite's own chat models none of the targets has that take their place."""
+    own = {key for target in _targets(work.document.data).values() if target.get("kind") == "openai" for key in target}
+    chat = [target for target in targets if target.get("kind") == "openai"]
+    left = [key for key in _OF_CHAT_MODELS if key in own and not any(key in target for target in chat)]
+    if chat and left:
+        work.notes.append(f"the target given in place of the suite's own goes without its {', '.join(left)}")
+
+
+_OF_CHAT_MODELS = ("system_prompt", "settings", "tools", "handlers", "mcp", "needs_approval", "approvals")
+"""Keys of a chat model that decide how it behaves."""
 
 
 def era_of(data: dict[str, Any]) -> Era | None:

@@ -57,8 +57,13 @@ def with_expect(suite: Suite, found: SampleCount, asked: Mapping[str, Asked]) ->
     if not graders and not found.expecting:
         rule = "the key 'graders' is missing, and no row has an 'expect'"
         raise UsageError(suite.document.problem((), rule))
-    if not found.expecting or EXPECT in graders:
+    if not found.expecting or any(map(grades_assertions, graders.values())):
         return suite
+    if EXPECT in graders:
+        rule = (
+            f"the rows have an {EXPECT!r}, and {EXPECT} is the grader of their assertions; give this one another name"
+        )
+        raise UsageError(suite.document.problem(("graders", EXPECT), rule))
     own: AnyGraderSpec = FunctionGraderSpec(kind="function", function=EXPECT)
     if asks_judge(asked):
         own = MetricGraderSpec(kind="metric", metric=EXPECT, model=suite.judge)

@@ -102,9 +102,9 @@ class ContextRecallMetric(ContextMetric):
     Retrieved is the `retrieval_context` of messages and the results of tools, or of the `tools` that are named; a
     result that is a JSON list holds one context in each entry. The row names what is wanted, by id or by a text that
     is in it: `context: {reference_contexts: [...]}`, with a list for each turn (null skips a turn), or one list
-    for all turns together. From 0 to 1; higher is better. Turns in which nothing is wanted do not count. Known
-    failures: a context that says the same in other words is not found; that it was retrieved does not say that it was
-    used (`faithfulness` does).
+    for all turns together. From 0 to 1; higher is better. Turns in which nothing is wanted do not count.
+    Known failures: a context that says the same in other words is not found; that it was retrieved does not say that it
+    was used (`faithfulness` does).
 
     Source: ID-based and non-LLM context recall of Ragas, without similarity.
     """
