@@ -77,6 +77,7 @@ def test_a_number_is_compared_as_it_would_be_written() -> None:
             },
             True,
         ),
+        ({"calls": {"name": "refund", "arguments": {"amount": 25}}, "arguments": {"amount": {"tolerance": 0.1}}}, True),
         ({"calls": "look_up"}, False),
         ({"calls": ["refund", "look_up"], "mode": "subset"}, True),
         ({"calls": [], "mode": "strict"}, False),
@@ -85,6 +86,10 @@ def test_a_number_is_compared_as_it_would_be_written() -> None:
         ({"no_call": ["look_up", "refund"]}, False),
         ({"no_call": {"name": "refund", "arguments": {"order": "7"}}}, True),
         ({"no_call": {"name": "refund", "arguments": {"order": "1042"}}}, False),
+        (
+            {"no_call": {"name": "refund", "arguments": {"amount": 25}}, "arguments": {"amount": {"tolerance": 0.1}}},
+            False,
+        ),
     ],
 )
 def test_calls_are_matched_by_name_and_by_the_arguments_that_are_given(assertion: dict[str, Any], passed: bool) -> None:

@@ -7,11 +7,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, StrictFloat, StrictInt
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainValidator,
+    StrictFloat,
+    StrictInt,
+)
 
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import check_expression
-from vivavoce.grading.graders import Arguments
 from vivavoce.grading.scene import Held, Scene, held_unless
 from vivavoce.grading.texts import Take, differs, lacks, misfits, mismatches, misses
 from vivavoce.messages import ToolCall
@@ -66,6 +75,13 @@ Call = Annotated[WantedCall, BeforeValidator(_call, json_schema_input_type=str |
 CallList = Annotated[list[Call], BeforeValidator(listed, json_schema_input_type=Call | list[Call])]
 Distance = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
 _SUBSET = ArgumentRule(others="subset")
+
+
+def _rule(written: Any) -> ArgumentRule:
+    return ArgumentRule.read(written, others="subset")
+
+
+ArgumentsOfCall = Annotated[ArgumentRule, PlainValidator(_rule)]
 
 
 def _subset() -> ArgumentRule:
@@ -214,7 +230,7 @@ class Calls(Assertion):
 
     calls: CallList
     mode: TrajectoryMode = "superset"
-    arguments: Arguments = Field(default_factory=_subset)
+    arguments: ArgumentsOfCall = Field(default_factory=_subset)
 
     @property
     def wording(self) -> str:
@@ -233,7 +249,7 @@ class NoCall(Assertion):
     """None of these tools is called, with the arguments given here if there are any; true stands for any tool."""
 
     no_call: Annotated[CallList, Field(min_length=1)] | Literal[True]
-    arguments: Arguments = Field(default_factory=_subset)
+    arguments: ArgumentsOfCall = Field(default_factory=_subset)
 
     @property
     def wording(self) -> str:

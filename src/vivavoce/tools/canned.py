@@ -53,9 +53,7 @@ class Case(BaseModel):
     @cached_property
     def rule(self) -> ArgumentRule:
         """How the arguments of a call are compared with `when`; those that it does not name are free."""
-        if isinstance(self.arguments, dict):
-            return ArgumentRule.read({"*": "subset", **self.arguments})
-        return ArgumentRule.read(self.arguments or "subset")
+        return ArgumentRule.read(self.arguments or "subset", others="subset")
 
     @property
     def always(self) -> bool:

@@ -31,11 +31,11 @@ class ArgumentRule:
     tools: Mapping[str, ArgumentRule] = field(default_factory=lambda: dict[str, ArgumentRule]())
 
     @classmethod
-    def read(cls, spec: str | Mapping[str, object], where: str = "arguments") -> Self:
+    def read(cls, spec: str | Mapping[str, object], where: str = "arguments", *, others: Mode = "exact") -> Self:
         """Read a rule as people write it.
 
         A mode (`exact`, `subset`, `ignore`); or a mapping from arguments to a matcher or `ignore`, where `*` gives the
-        mode of all other arguments (`exact` when left out) and `tools` holds a rule for each tool that needs its own:
+        mode of all other arguments (`others` when left out) and `tools` holds a rule for each tool that needs its own:
         `{"date": "ignore", "note": {"fuzzy": 0.8}, "*": "subset", "tools": {"book": "exact"}}`. Within the rule of a
         tool, `tools` is an argument like any other.
 
@@ -45,18 +45,18 @@ class ArgumentRule:
         if isinstance(spec, Mapping) and isinstance(tools := spec.get("tools"), Mapping):
             rest = {name: matcher for name, matcher in spec.items() if name != "tools"}
             rules = cast("Mapping[str, str | Mapping[str, object]]", tools).items()
-            tool_rules = {tool: cls._read_flat(rule, f"{where}.tools.{tool}") for tool, rule in rules}
-            return replace(cls._read_flat(rest, where), tools=tool_rules)
-        return cls._read_flat(spec, where)
+            tool_rules = {tool: cls._read_flat(rule, f"{where}.tools.{tool}", others) for tool, rule in rules}
+            return replace(cls._read_flat(rest, where, others), tools=tool_rules)
+        return cls._read_flat(spec, where, others)
 
     @classmethod
-    def _read_flat(cls, spec: str | Mapping[str, object], where: str) -> Self:
+    def _read_flat(cls, spec: str | Mapping[str, object], where: str, others: Mode) -> Self:
         if not isinstance(spec, Mapping):
             return cls(others=_mode(spec, where))
         matchers = {name: matcher for name, matcher in spec.items() if name != "*"}
         ignored = frozenset(name for name, matcher in matchers.items() if matcher == "ignore")
         return cls(
-            others=_mode(spec.get("*", "exact"), f"{where}.*"),
+            others=_mode(spec.get("*", others), f"{where}.*"),
             named={n: read_matcher(m, f"{where}.{n}") for n, m in matchers.items() if n not in ignored},
             ignored=ignored,
         )
