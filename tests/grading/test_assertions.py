@@ -103,6 +103,12 @@ def test_a_forbidden_call_is_shown() -> None:
     assert result.found == 'calls refund({"order": "1042", "amount": 24.9})'
 
 
+@pytest.mark.parametrize("arguments", ['{"order": ', "[1042]", ""])
+def test_a_call_is_forbidden_whatever_its_arguments_are_written_like(arguments: str) -> None:
+    broken = {"id": "1", "type": "function", "function": {"name": "refund", "arguments": arguments}}
+    assert not held({"no_call": "refund"}, said("Done.", calls=[broken])).passed
+
+
 def test_latency_is_that_of_the_slowest_turn() -> None:
     turns = (said("One."), said("Two."))
     assert held({"latency": 2}, *turns, seconds=(1.0, 2.0)).passed

@@ -265,8 +265,13 @@ class NoCall(Assertion):
         return held_unless(f"calls {calls}" if made else "")
 
     def _forbids(self, call: ToolCall) -> bool:
-        forbidden = [one.call for one in cast("list[WantedCall]", self.no_call)]
-        return any(not match_trajectory([call], [one], arguments=self.arguments).reasons for one in forbidden)
+        return any(self._is(call, one) for one in cast("list[WantedCall]", self.no_call))
+
+    def _is(self, call: ToolCall, forbidden: WantedCall) -> bool:
+        """Return whether a call is a forbidden one; where any arguments are, so are those that are no JSON object."""
+        if not forbidden.arguments and self.arguments == _SUBSET:
+            return call.name == forbidden.name
+        return not match_trajectory([call], [forbidden.call], arguments=self.arguments).reasons
 
 
 class Latency(Assertion):
