@@ -171,6 +171,8 @@ def test_a_run_is_resumed_with_the_same_handlers(write: Callable[..., Path]) -> 
         ({"approvals": {"look_up": "approve"}}, "approvals.look_up: this tool does not ask for approval"),
         ({"state": "NY"}, "state"),
         ({"expect": [{"state": {}}]}, "expect.0.state: is empty"),
+        ({"expect": {"no_call": "refnd"}}, "expect: the target has no tool 'refnd'; did you mean 'refund'?"),
+        ({"expect": [{"not": {"calls": ["look_up", "refnd"]}}]}, "expect.0: the target has no tool 'refnd'"),
         (
             {"input": ["a", "b"], "expect": [{"all": [{"not": {"final_state": {}}}]}, None]},
             "expect.0: the state is that at the end; write it at the last turn",

@@ -219,6 +219,20 @@ class Expected:
         """The parts of it that metrics decide."""
         return () if type(self.assertion) in _EXACT else list(_asked(self.assertion))
 
+    @property
+    def tools(self) -> Iterator[str]:
+        """The names of the tools that it is about."""
+        return _tools(self.assertion)
+
+
+def _tools(assertion: Assertion) -> Iterator[str]:
+    if isinstance(assertion, Calls):
+        yield from (one.name for one in assertion.calls)
+    elif isinstance(assertion, NoCall) and assertion.no_call is not True:
+        yield from (one.name for one in assertion.no_call)
+    for part in assertion.parts:
+        yield from _tools(part)
+
 
 def _asked(assertion: Assertion) -> Iterator[Asked]:
     if isinstance(assertion, Asked):

@@ -50,7 +50,7 @@ from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, Judge
 from vivavoce.suites.load import Suite
 from vivavoce.suites.metric_names import grading_of, metric_of, written_in
 from vivavoce.suites.rule_grader import RuleGraderSpec
-from vivavoce.suites.toolbox import offered_names
+from vivavoce.suites.toolbox import known_tools
 from vivavoce.user_code import source_of
 
 _OPENED = {"api_key_env", "timeout", "max_retries", "structured", "requests_per_minute", "tokens_per_minute"}
@@ -230,22 +230,12 @@ class Builder:
         return Confirmed(metric, model, votes=votes, rule=rule, passing=passing, by_threshold=by_threshold)
 
     def _rule(self, name: str, spec: RuleGraderSpec) -> Grader:
-        known = self._tools()
+        known = known_tools(self.suite)
         for at, tool in spec.unknown_calls(known):
             message = f"the target has no tool '{tool}'{did_you_mean(tool, known)}"
             self.problems.append(self.suite.document.problem(("graders", name, *at), message))
         grader = metric_grader(name, spec.metric(name), spec.display_name)
         return in_spite_of_errors(grader) if spec.scores_errors else grader
-
-    def _tools(self) -> list[str]:
-        """Return the names of the tools of the targets, none if some target may have others."""
-        found: dict[str, None] = {}
-        for target in self.suite.spec.all_targets.values():
-            names = offered_names(target)
-            if not names:
-                return []
-            found |= dict.fromkeys(names)
-        return list(found)
 
     def _opened(self, model: str | Model, spec: JudgeSpec) -> Model:
         key = f"{model if isinstance(model, str) else id(model)} {spec.model_dump(include=_OPENED)}"

@@ -27,6 +27,7 @@ from vivavoce.suites.output import check_output
 from vivavoce.suites.plan import Plan, plan_of
 from vivavoce.suites.targets import build_targets, has_client
 from vivavoce.suites.testers import build_tester, check_tests
+from vivavoce.suites.toolbox import known_tools
 
 T = TypeVar("T")
 
@@ -58,7 +59,7 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     Raises:
         UsageError: with every problem found in the suite, in its files and in its dataset.
     """
-    problems, assertions = list(suite.problems), Assertions()
+    problems, assertions = list(suite.problems), Assertions(tools=known_tools(suite))
     found = _collect(problems, lambda: check_dataset(suite, plan.tags, assertions))
     _collect(problems, lambda: _check_setup(suite))
     asked, trials = assertions.asked, None if plan.replays else plan.trials

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.grading.asked import Asked, procedures
-from vivavoce.grading.expected import read_expect
+from vivavoce.grading.expected import Expected, read_expect
 from vivavoce.samples.rows import SampleCount
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, MetricGraderSpec
@@ -19,18 +19,32 @@ EXPECT = "expect"
 
 @dataclass(frozen=True, slots=True)
 class Assertions:
-    """The assertions of rows: those of each row are checked, and what they ask of metrics is kept."""
+    """The assertions of rows: those of each row are checked, and what they ask of metrics is kept.
+
+    `tools` are the names of all that the targets have, none where that is not known.
+    """
 
     asked: dict[str, Asked] = field(default_factory=dict[str, Asked])
+    tools: Sequence[str] = ()
 
     def check(self, sample: Sample) -> None:
         """Check the assertions of a row.
 
         Raises:
-            UsageError: one is unknown, malformed, or cannot fail or hold.
+            UsageError: one is unknown, malformed, or cannot fail or hold, or is about a tool that nobody has.
         """
         if sample.expect is not None:
-            self.asked.update(procedures(part for one in read_expect(sample.expect) for part in one.asked))
+            every = read_expect(sample.expect)
+            self.asked.update(procedures(part for one in every for part in one.asked))
+            if unknown := list(self._unknown_tools(every)):
+                raise UsageError(*unknown)
+
+    def _unknown_tools(self, every: Sequence[Expected]) -> Iterator[str]:
+        for one in every if self.tools else ():
+            place = EXPECT if one.turn is None else f"{EXPECT}.{one.turn}"
+            for name in one.tools:
+                if name not in self.tools:
+                    yield f"{place}: the target has no tool '{name}'{did_you_mean(name, self.tools)}"
 
 
 def asks_judge(asked: Mapping[str, Asked]) -> bool:

@@ -62,6 +62,17 @@ def offered_names(spec: AnyTargetSpec) -> list[str] | None:
     return None if len(named) < len(defined) else list(dict.fromkeys([*named, *functions]))
 
 
+def known_tools(suite: Suite) -> list[str]:
+    """Return the names of the tools of the targets, none if some target may have others."""
+    found: dict[str, None] = {}
+    for target in suite.spec.all_targets.values():
+        names = offered_names(target)
+        if not names:
+            return []
+        found |= dict.fromkeys(names)
+    return list(found)
+
+
 def row_check(suite: Suite) -> Callable[[Sample], None]:
     """Return what checks that a row asks of the tools only what the target can do.
 
