@@ -104,10 +104,11 @@ class Sample(BaseModel):
                 "give one list per turn (null skips a turn), or a single list for the whole conversation"
             )
         if isinstance(self.expect, list) and len(self.expect) != self.turn_count:
-            raise ValueError(
-                f"{self._asked} and expect has {len(self.expect)}; give one per turn (null skips a turn), "
-                "or a mapping such as {all: [...]} for the whole conversation"
-            )
+            whole = "a mapping such as {all: [...]} for the whole conversation"
+            if self.goal is not None and self.messages is None and not self.turn_count:
+                raise ValueError(f"expect is a list of turns, and how many a tester leads is not known; give {whole}")
+            rule = f"give one per turn (null skips a turn), or {whole}"
+            raise ValueError(f"{self._asked} and expect has {len(self.expect)}; {rule}")
         if not isinstance(self.ground_truth, list):
             return
         if self.messages is None and not isinstance(self.input, list):
