@@ -68,6 +68,14 @@ MISTAKES: list[tuple[Any, str]] = [
     ({"contains": "a", "weight": 0}, "expect.weight: must be greater than 0"),
     ({"latency": 0}, "expect.latency: must be greater than 0"),
     ({"no_call": []}, "expect.no_call: is empty"),
+    (
+        {"no_call": False},
+        "expect.no_call: must be the name of a tool, or {name: …, arguments: {…}}; got False",
+    ),
+    (
+        {"no_call": "refund_*"},
+        "expect.no_call: 'refund_*' is the name of no tool; names with * are for rules: {metric: rule, config: …}",
+    ),
     ({"calls": {"nam": "a"}}, "expect.calls.name: is missing\nexpect.calls.nam: unknown key"),
     ({"calls": "a", "mode": "any"}, "expect.mode: must be 'strict', 'unordered', 'subset' or 'superset'"),
     ({"calls": "a", "arguments": {"x": "fuzy"}}, "expect: arguments.x: no matcher 'fuzy'; did you mean 'fuzzy'?"),

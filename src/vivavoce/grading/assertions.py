@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import (
@@ -47,7 +47,15 @@ def _usable(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _call(value: Any) -> Any:
     """Return a call that is only named as one with any arguments."""
-    return {"name": value} if isinstance(value, str) else value
+    if not isinstance(value, str | Mapping | BaseModel):
+        raise ValueError(f"must be the name of a tool, or {{name: …, arguments: {{…}}}}; got {value!r:.60}")
+    return {"name": value} if isinstance(value, str) else cast("Any", value)
+
+
+def _plain_name(name: str) -> str:
+    if "*" in name:
+        raise ValueError(f"'{name}' is the name of no tool; names with * are for rules: {{metric: rule, config: …}}")
+    return name
 
 
 class WantedCall(BaseModel):
@@ -55,7 +63,7 @@ class WantedCall(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: str = Field(min_length=1)
+    name: Annotated[str, Field(min_length=1), AfterValidator(_plain_name)]
     arguments: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
 
     @property
