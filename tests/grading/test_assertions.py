@@ -60,6 +60,7 @@ def test_a_number_is_compared_as_it_would_be_written() -> None:
     assert held({"equals": 42}, said(" 42 ")).passed
     assert held({"one_of": [41, 42]}, said("42")).passed
     assert held({"numeric": 1e21}, said("1e21 it is")).passed
+    assert held({"numeric": 1234567}, said("It is 1234568.")).found == "is 1234568, expected 1234567 ± 0"
 
 
 @pytest.mark.parametrize(

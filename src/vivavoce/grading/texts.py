@@ -53,7 +53,7 @@ def misses(text: str, wanted: float, tolerance: float, relative: float, take: Ta
     number = _value(found[0 if take == "first" else -1])
     if math.isclose(number, wanted, rel_tol=relative, abs_tol=tolerance):
         return ""
-    return f"is {number:g}, expected {wanted:g} ± {max(tolerance, relative * abs(wanted)):g}"
+    return f"is {number:.12g}, expected {wanted:.12g} ± {max(tolerance, relative * abs(wanted)):.12g}"
 
 
 def numbers(text: str) -> list[float]:
