@@ -184,6 +184,16 @@ def test_a_target_that_is_down_has_not_passed_whatever_the_judge() -> None:
         assert (found.status, found.target_passed, found.blame) == (TestStatus.ERROR, False, "target")
 
 
+def test_a_fault_of_the_suite_says_nothing_about_the_target() -> None:
+    stop = Stop("target_down", TestStatus.ERROR, "nobody answers the tool", "suite")
+    for goal in (MET, UNMET, BROKEN):
+        for adversarial in (False, True):
+            found = verdict(goal, stop, state(("Hi", "Hello"), turn("Pay", None), adversarial=adversarial))
+            assert (found.status, found.target_passed, found.blame) == (TestStatus.ERROR, None, "suite")
+    found = verdict(MET, stop, state(("Hi", "Hello"), must=["a"], must_not=["b"]), **{CONTRACT: contract(True, False)})
+    assert (found.target_passed, found.blame) == (False, "target")
+
+
 def test_the_reason_names_the_step_where_it_failed() -> None:
     what = "assistant, wrong argument: It cancels order 8."
     root = Finding(kind=FAILED_STEP, what=what, verdict=ROOT, state="fail", turn=2)

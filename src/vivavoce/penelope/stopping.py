@@ -108,7 +108,7 @@ class GoalImpossibleCondition(StoppingCondition):
 
 
 class TargetDownCondition(StoppingCondition):
-    """The target failed `after` times in a row."""
+    """The target failed `after` times in a row, or once by a fault of the suite, which no further turn mends."""
 
     name = "target_down"
 
@@ -116,13 +116,17 @@ class TargetDownCondition(StoppingCondition):
         self.after = after
 
     def check(self, state: TestState) -> Stop | None:
-        """Stop when the last exchanges all failed, or all that there are and no turn is left."""
+        """Stop when the last exchanges all failed, or all that there are and no turn is left, or the suite failed."""
         failed = list(takewhile(lambda turn: not turn.answered, reversed(state.turns)))
-        hopeless = failed and len(failed) == len(state.turns) >= state.context.max_turns
-        if len(failed) < self.after and not hopeless:
+        if not failed:
             return None
         failure = failed[0].exchange.failure
         assert failure is not None
+        if failure.blame == "suite":
+            return self._stop(TestStatus.ERROR, failure.message, "suite")
+        hopeless = len(failed) == len(state.turns) >= state.context.max_turns
+        if len(failed) < self.after and not hopeless:
+            return None
         times = f"{len(failed)} times in a row" if len(failed) > 1 else "and never answered"
         return self._stop(TestStatus.ERROR, f"the target failed {times}: {failure.message}", failure.blame)
 

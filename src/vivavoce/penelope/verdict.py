@@ -38,6 +38,9 @@ def decide(
     achieved = goal.state == "scored" and goal.passed is True
     status = _status(state, stop, goal, achieved)
     criteria = list(_criteria(state, evaluation.get(CONTRACT)))
+    forbidden = any(criterion.met is False and not criterion.must for criterion in criteria)
+    if (stop.condition, stop.blame) == ("target_down", "suite") and not forbidden:
+        return Verdict(stop.status, achieved, None, criteria, "suite", stop.reason)
     verdicts = [_goal_verdict(state, stop, goal), *(_guard_verdict(evaluation[name]) for name in guards)]
     if CONTRACT in evaluation:
         verdicts.append(_contract_verdict(criteria))
