@@ -205,6 +205,8 @@ def test_settings_of_the_judge_are_sent(asked: Row, sent: Row, model: str, serve
         ("goal_achievement", {"config": {"passing_categories": "best"}}, "passing_categories are some of"),
         ("own.py:Brief", {"config": {"limit": "x"}}, "option 'limit': "),
         ("own.py:polite", {"config": {"limit": 1}}, "no option 'limit'"),
+        ("rule", {"config": {"nevr": 1}}, "metric 'rule': no option 'nevr'; did you mean 'never'?"),
+        ("aspect_critic", {"config": {"definitoin": "x"}}, "no option 'definitoin'; did you mean 'definition'?"),
         ("own.py:polite", {"scope": "window"}, "no option 'scope'"),
         ("own.py:brief", {"config": {"limit": 1}}, "'own.py:brief' already has its options; remove config"),
         ("own.py:safe", {"scope": "turn"}, "already has its options; remove scope"),

@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 
 from pydantic import PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.plugins import Registry
 
@@ -135,7 +135,14 @@ def make_metric(
 def _checked(kind: MetricClass, options: Mapping[str, Any]) -> dict[str, Any]:
     """Check the options that a class names itself; those that all metrics share are checked where they are read."""
     hints = get_type_hints(kind.__init__)
-    keyword_options = {p.name for p in inspect.signature(kind).parameters.values() if p.kind is p.KEYWORD_ONLY}
+    parameters = inspect.signature(kind).parameters.values()
+    keyword_options = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+    known = [p.name for p in parameters]
+    unknown = (
+        [] if any(p.kind is p.VAR_KEYWORD for p in parameters) else [name for name in options if name not in known]
+    )
+    if unknown:
+        raise UsageError(f"no option '{unknown[0]}'{did_you_mean(unknown[0], known)}")
     checked = dict(options)
     for name in keyword_options & hints.keys() & options.keys():
         try:
