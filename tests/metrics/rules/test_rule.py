@@ -47,7 +47,8 @@ B: dict[str, Any] = {"call": "b"}
         ({"never": {"call": "a", "where": {"x": {"above": 2, "below": 1}}}}, "x: no number is above 2 and below 1"),
         ({"never": {"call": "a", "where": {"x": {"regex": 1}}}}, "x: regex needs a text, got 1"),
         ({"never": {"call": "a", "same": [1]}}, "never.same"),
-        ({"never": {"call": "a", "within": 1}}, "never.within"),
+        ({"never": {"call": "a", "within": 1}}, "never.within: unknown key; did you mean 'within_turns'"),
+        ({"never": "a"}, "never: must be an event such as {call: refund}$"),
     ],
 )
 def test_a_rule_that_says_nothing_is_refused(rule: dict[str, Any], mistake: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.metrics.rules.event import Event
 
 _GOES_WITH: Mapping[str, tuple[str, ...]] = {
@@ -101,6 +101,10 @@ def read_rule(fields: Mapping[str, Any]) -> Rule:
 
 
 def _mistake(details: Any) -> str:
-    message = details["msg"].removeprefix("Value error, ")
+    message = details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+    if details["type"] == "model_type":
+        message = "must be an event such as {call: refund}"
+    if details["type"] == "extra_forbidden":  # the rule itself has no other keys, which are the options of its metric
+        message = f"unknown key{did_you_mean(details['loc'][-1], Event.model_fields)}"
     place = ".".join(str(part) for part in details["loc"])
     return f"{place}: {message}" if place else message
