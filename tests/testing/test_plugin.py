@@ -132,6 +132,17 @@ def test_a_gate_that_passes_excuses_the_samples_that_miss(pytester: pytest.Pytes
     pytester.runpytest_inprocess("--viva", "--runxfail").assert_outcomes(passed=3, failed=1)
 
 
+def test_a_gate_that_passes_excuses_no_error(pytester: pytest.Pytester) -> None:
+    bot = "calls = []\ndef reply(message):\n    calls.append(1)\n    return 'order' if len(calls) == 1 else 1 / 0\n"
+    suite = "name: t\ntrials: 2\nmax_concurrent: 1\ntarget: {kind: function, function: 'bot.py:reply'}\n"
+    rows = "dataset: {rows: [{id: a, input: hi, expect: {contains: voucher}}]}\n"
+    gate = "gate: {kind: simple, metric_key: expect, value: 0}\n"
+    write(pytester, bot__py=bot, t__viva__yaml=f"{suite}{rows}{gate}")
+    result = pytester.runpytest_inprocess("--viva")
+    result.assert_outcomes(passed=1, errors=1)
+    result.stdout.fnmatch_lines(["trial 2: could not be held: target: *division by zero*"])
+
+
 def test_a_gate_that_fails_is_a_test_that_fails(pytester: pytest.Pytester) -> None:
     write(pytester, g__viva__yaml=GATED.replace("VALUE", "0.9"))
     result = pytester.runpytest_inprocess("--viva")
