@@ -185,11 +185,20 @@ def test_a_suite_that_is_wrong_is_an_error_with_its_place(pytester: pytest.Pytes
     result.stdout.no_fnmatch_line("*Traceback*")
 
 
+def test_a_suite_without_samples_is_an_error(pytester: pytest.Pytester) -> None:
+    write(pytester, shop__viva__yaml=f"{SUITE.partition('dataset:')[0]}dataset: rows.jsonl\n", rows__jsonl="")
+    pytester.makepyfile("def test_else(): pass")
+    result = pytester.runpytest_inprocess("--viva")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*shop.viva.yaml: the dataset has no samples"])
+
+
 def test_a_suite_that_cannot_be_run_says_so_once(pytester: pytest.Pytester) -> None:
     write(pytester, shop__viva__yaml=f"{SUITE}graders: {{x: {{kind: function, function: containz}}}}\n")
     result = pytester.runpytest_inprocess("--viva")
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines(["the suite could not be run: *containz*did you mean 'contains'*"])
+    result.stdout.no_fnmatch_line("*another exception occurred*")
     result.stdout.fnmatch_lines(["the suite could not be run: see refund"])
 
 

@@ -41,7 +41,7 @@ class SuiteFile(pytest.File):
         """Yield the tests of the suite, those of samples first.
 
         Raises:
-            CollectError: the suite or its dataset is wrong.
+            CollectError: the suite or its dataset is wrong, or empty.
         """
         self.every = list[SampleItem]()
         try:
@@ -51,6 +51,8 @@ class SuiteFile(pytest.File):
             samples = {sample.id: sample for sample in plan.samples()}
         except VivavoceError as error:
             raise self.CollectError(str(error)) from error
+        if not samples:
+            raise self.CollectError(f"{self.path}: the dataset has no samples")
         targets = target_names(suite, names)
         for sample in samples.values():
             for target in targets:
@@ -78,8 +80,8 @@ class SuiteFile(pytest.File):
         try:
             return self._held
         except VivavoceError as error:
-            self.failed = item.name
-            pytest.fail(inert(f"the suite could not be run: {error}"), pytrace=False)
+            self.failed, wrong = item.name, str(error)
+        pytest.fail(inert(f"the suite could not be run: {wrong}"), pytrace=False)
 
     @cached_property
     def chosen(self) -> Sequence[pytest.Item]:
