@@ -78,6 +78,22 @@ def test_whatever_holds_a_conversation_can_be_asserted(conversation: Any) -> Non
         viva_assert(conversation, [{"metric": "turn_count", "threshold": 0}])
 
 
+def test_one_metric_may_be_given_alone() -> None:
+    assert viva_assert(WORDS, {"metric": "turn_count", "threshold": 1})["turn_count"].passed
+    with pytest.raises(UsageError, match="no metric 'refusle'; did you mean 'refusal'"):
+        viva_assert(WORDS, "refusle")
+
+
+def test_a_mistake_is_shown_at_the_line_of_the_test_alone() -> None:
+    with pytest.raises(UsageError) as caught:
+        viva_assert(WORDS, ["refusle"])
+    assert [entry.name for entry in caught.traceback] == [
+        "test_a_mistake_is_shown_at_the_line_of_the_test_alone",
+        "viva_assert",
+    ]
+    assert caught.value.__context__ is None
+
+
 def test_a_failure_has_the_turn_the_words_the_reason_and_the_command() -> None:
     two = [*WORDS, {"role": "user", "content": "Sure?"}, {"role": "assistant", "content": "Yes."}]
     with pytest.raises(AssertionError) as caught:

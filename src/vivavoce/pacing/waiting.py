@@ -19,12 +19,18 @@ T = TypeVar("T")
 
 def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end, in a thread of its own where this one has a running loop, as in a notebook."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _in_loop():  # outside of an `except`, whose error would stand above each that the coroutine raises
         return run(coroutine)
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(run, coroutine).result()
+
+
+def _in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 async def call(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

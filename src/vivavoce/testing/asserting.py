@@ -9,13 +9,22 @@ from pathlib import Path
 from typing import Any, cast
 
 from vivavoce.conversation import ConversationHistory
-from vivavoce.errors import Fault, GraderFault, ModelFault, SuiteFault, TargetFault, TestingFault, UsageError
+from vivavoce.errors import (
+    Fault,
+    GraderFault,
+    ModelFault,
+    SuiteFault,
+    TargetFault,
+    TestingFault,
+    UsageError,
+    VivavoceError,
+)
 from vivavoce.grading.expect_metric import ExpectMetric, asked_by
 from vivavoce.grading.function_grader import FunctionGrading
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.metrics import metric_grader
 from vivavoce.messages import Message
-from vivavoce.metrics.evaluation import Named, choose
+from vivavoce.metrics.evaluation import Named, OneOrMore, as_several, choose
 from vivavoce.metrics.judges import asking, with_judges
 from vivavoce.models.custom import ModelLike, as_model
 from vivavoce.models.model import Model
@@ -56,7 +65,7 @@ _FAULTS: Mapping[str, type[Fault]] = {
 
 
 def viva_assert(
-    conversation: Asserted, metrics: Sequence[Named] = (), *, model: ModelLike | None = None, **known: Any
+    conversation: Asserted, metrics: OneOrMore[Named] = (), *, model: ModelLike | None = None, **known: Any
 ) -> Mapping[str, Score]:
     """Assert that a conversation passes every metric; it is stored, and its scores are returned by name.
 
@@ -65,7 +74,8 @@ def viva_assert(
 
     Args:
         conversation: messages, a `ConversationHistory`, a sample, a dict with `messages`; or a result.
-        metrics: metrics, names of them, or names with options such as `{"metric": "fuzzy_ratio", "threshold": 0.9}`.
+        metrics: one metric or several: metrics, names of them, or names with options such as `{"metric": "fuzzy_ratio",
+            "threshold": 0.9}`.
         model: the judge of the metrics that have none; the one of the configuration unless it is given.
         known: what metrics need to know, as in a row of a dataset: `goal`, `ground_truth`, `expect`, `policy`, …
 
@@ -82,7 +92,7 @@ def viva_assert(
     test = running_test()
     session = SharedSession() if test is None else test.session()
     try:
-        outcome = wait_for(_measured(session, conversation, metrics, model, known))
+        outcome = wait_for(_measured(session, conversation, as_several(metrics), model, known))
         if test is not None:
             test.note("viva_run", session.assertions.run_id)
             which = name_of(outcome).removeprefix(test.name)
@@ -90,6 +100,10 @@ def viva_assert(
                 test.note(f"viva_score_{name}{which}", score.state if score.value is None else score.value)
         else:
             session.assertions.finish()
+    except VivavoceError as error:
+        raise error.with_traceback(
+            None
+        ) from error.__cause__  # the test stands in the traceback, and not our own frames
     finally:
         if test is None:
             session.close()
