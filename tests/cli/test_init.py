@@ -131,7 +131,7 @@ def test_the_test_for_pytest_says_what_is_wrong_and_passes_with_the_mistake_mend
     run = f"{sys.executable} -m pytest -q -p no:cacheprovider exam"
     failed = bash(run, tmp_path, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
     assert failed.returncode == 1
-    assert "remembers-the-name, answers: 2/3 turns passed" in failed.stdout
+    assert "remembers-the-name: answers, turn 3: does not contain 'Ada'" in failed.stdout
     bot = tmp_path / "exam" / "bot.py"
     bot.write_text(bot.read_text().replace("name_in(messages[-1:])", "name_in(messages)"))
     passed = bash(run, tmp_path, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")

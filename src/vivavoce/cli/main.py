@@ -35,7 +35,7 @@ COMMANDS = {
     "cache": "Show, export or import cached replies of models.",
     "store": "Maintain the store: info, migrate, gc, copy, audit.",
     "token": "Create, list and revoke the tokens for a server.",
-    "init": "Create a small example suite.",
+    "init": "Write a suite that runs as it is, with a bot, a test and a workflow.",
     "validate": "Check a suite and its dataset without running it.",
     "list": "List the names a suite can use: graders, metrics, and more.",
     "schema": "Print the JSON Schema of a suite or of its rows, for your editor.",
