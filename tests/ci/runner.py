@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -52,11 +52,15 @@ class Build:
 
 @dataclass
 class Runner:
-    """Runs an action in a folder, for one event after the other; caches and programs are kept in `machine`."""
+    """Runs an action in a folder, for one event after the other; caches and programs are kept in `machine`.
+
+    Folders with further programs are `programs`.
+    """
 
     action: Path
     folder: Path
     machine: Path
+    programs: Sequence[Path] = ()
     caches: dict[str, Path] = field(default_factory=dict[str, Path])
     number: int = 0
 
@@ -86,7 +90,7 @@ class Runner:
         summary.write_text("")
         environment = {key: filled(value, known) for key, value in step.get("env", {}).items()}
         files = {"GITHUB_OUTPUT": str(output), "GITHUB_STEP_SUMMARY": str(summary)}
-        done = bash(step["run"], self.folder, self.machine / "bin", **environment, **files)
+        done = bash(step["run"], self.folder, self.machine / "bin", *self.programs, **environment, **files)
         build.log += done.stdout
         build.summary += summary.read_text()
         for line in output.read_text().splitlines():

@@ -67,7 +67,7 @@ COMMENT = {"comment": "true", "token": "secret"}
 
 
 @pytest.fixture
-def runner(tmp_path: Path) -> Runner:
+def runner(tmp_path: Path, quick_viva: Path) -> Runner:
     """A repository with a suite, on a machine with a stand-in for `gh` and for pip."""
     folder, machine = tmp_path / "repository", tmp_path / "machine"
     programs = machine / "bin"
@@ -80,7 +80,7 @@ def runner(tmp_path: Path) -> Runner:
     (programs / "python").write_text('#!/bin/sh\nprintf "%s\\n" "$@" > "$(dirname "$0")/installed"\n')
     for name in ("gh", "python"):
         (programs / name).chmod(0o755)
-    return Runner(ACTION, folder, machine)
+    return Runner(ACTION, folder, machine, [quick_viva])
 
 
 def checkout(runner: Runner) -> None:

@@ -10,13 +10,13 @@ from ci.test_action import SPOILT, SUITE
 TEMPLATE = ROOT / "ci" / "gitlab.yml"
 
 
-def test_the_script_checks_runs_and_reports_and_fails_with_the_suite(tmp_path: Path) -> None:
+def test_the_script_checks_runs_and_reports_and_fails_with_the_suite(tmp_path: Path, quick_viva: Path) -> None:
     job = read_yaml(TEMPLATE)[".viva"]
     (tmp_path / "evals").mkdir()
     (tmp_path / "evals" / "shop.viva.yaml").write_text(SUITE.format(name="shop"))
     (tmp_path / "evals" / "bot.py").write_text(SPOILT)
     variables = {**job["variables"], "VIVA_SUITES": "evals/*.viva.yaml", "VIVA_ARGS": "--trials 2"}
-    done = bash("\n".join(job["script"]), tmp_path, **variables)
+    done = bash("\n".join(job["script"]), tmp_path, quick_viva, **variables)
     assert done.returncode == 1, done.stdout
     assert "evals/shop.viva.yaml: valid" in done.stdout
     kept = tmp_path / ".viva-ci"
@@ -28,7 +28,7 @@ def test_the_script_checks_runs_and_reports_and_fails_with_the_suite(tmp_path: P
     assert "<failure" in (kept / "evals-shop-viva-yaml.xml").read_text()
 
 
-def test_a_mistake_in_a_suite_ends_the_job(tmp_path: Path) -> None:
+def test_a_mistake_in_a_suite_ends_the_job(tmp_path: Path, quick_viva: Path) -> None:
     job = read_yaml(TEMPLATE)[".viva"]
-    done = bash("\n".join(job["script"]), tmp_path, **job["variables"])
+    done = bash("\n".join(job["script"]), tmp_path, quick_viva, **job["variables"])
     assert (done.returncode, "suite.yaml" in done.stdout, (tmp_path / ".viva-ci").exists()) == (2, True, False)
