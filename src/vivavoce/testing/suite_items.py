@@ -108,7 +108,24 @@ class SuiteFile(pytest.File):
         return run_once(self.shared, self.suite, Chosen(None if every else tuple(samples), targets))
 
 
-class SampleItem(pytest.Item):
+class _Item(pytest.Item):
+    """A test of a suite, which reads its part of the run."""
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        """Return the file, no line, and the name."""
+        return self.path, None, self.name
+
+    @property
+    def _suite(self) -> SuiteFile:
+        assert isinstance(self.parent, SuiteFile)
+        return self.parent
+
+    @property
+    def _held(self) -> HeldRun:
+        return self._suite.held(self)
+
+
+class SampleItem(_Item):
     """A sample with one target; it passes where each of its trials does."""
 
     sample_id: str
@@ -152,19 +169,6 @@ class SampleItem(pytest.Item):
             lines.insert(0, f"{len(outcomes) - len(wrong)} of {len(outcomes)} trials passed; needed {len(outcomes)}")
         pytest.fail("\n".join(lines), pytrace=False)
 
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return the file, no line, and the name."""
-        return self.path, None, self.name
-
-    @property
-    def _suite(self) -> SuiteFile:
-        assert isinstance(self.parent, SuiteFile)
-        return self.parent
-
-    @property
-    def _held(self) -> HeldRun:
-        return self._suite.held(self)
-
     @cached_property
     def _outcomes(self) -> Sequence[Outcome]:
         return self._held.of(self.sample_id, self.target)
@@ -183,7 +187,7 @@ class SampleItem(pytest.Item):
         return [one for one in self._outcomes if broken(one) or one.attempt.failure is not None]
 
 
-class GateItem(pytest.Item):
+class GateItem(_Item):
     """The gate of a suite."""
 
     def setup(self) -> None:
@@ -200,24 +204,11 @@ class GateItem(pytest.Item):
         if self._held.summary.verdict == "fail":
             pytest.fail(self._text(self._held, "the gate fails"), pytrace=False)
 
-    def reportinfo(self) -> tuple[Path, int | None, str]:
-        """Return the file, no line, and the name."""
-        return self.path, None, self.name
-
     def _text(self, held: HeldRun, head: str) -> str:
         lines = explained(held.summary)
         options = self._suite.shared.options
         shown = show_command(held.run.id, "", options).removesuffix(" ''")
         return inert("\n".join([f"{head}: {'; '.join(lines)}", f"the run: {shown}"]))
-
-    @property
-    def _suite(self) -> SuiteFile:
-        assert isinstance(self.parent, SuiteFile)
-        return self.parent
-
-    @property
-    def _held(self) -> HeldRun:
-        return self._suite.held(self)
 
 
 def _values(outcomes: Sequence[Outcome]) -> Iterable[tuple[str, object]]:
