@@ -89,6 +89,21 @@ def test_errors_count_where_they_could_change_the_verdict() -> None:
 
 
 @pytest.mark.parametrize(
+    ("gate", "shaky", "limit", "code", "said"),
+    [
+        ("kind: samples, min_pass: 4", "crash crash crash crash crash", "40%", 3, "of 1 of 3: shaky (0 of 5)"),
+        ("kind: samples, min_pass: 4", "yes yes yes yes crash", "1", 0, "all 3 do"),
+        ("kind: samples, min_pass: 4", "yes yes yes no crash", "1", 3, "of 1 of 3: shaky (3 of 5)"),
+        ("kind: samples, min_pass: 4", "yes yes no no crash", "1", 1, "did not: shaky (2 of 5)"),
+        ("aggregation: pass^k, k: 3, value: 0.5", "crash crash crash crash crash", "40%", 3, "shaky (0 of 0)"),
+    ],
+)
+def test_an_allowed_error_is_no_trial_that_passed(gate: str, shaky: str, limit: str, code: int, said: str) -> None:
+    result = ran(f"metric_key: said, {gate}", SUITE.replace("yes no yes no yes", shaky), max_errors=limit)
+    assert (result.exit_code, said in explained(result.summary)[0]) == (code, True), explained(result.summary)
+
+
+@pytest.mark.parametrize(
     "gate",
     [
         "kind: samples, metric_key: said, min_pass: 6",

@@ -8,7 +8,7 @@ not count.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from vivavoce.records.reason import Aggregation, Bound, Code, Condition, Operator, Reason, SampleTrials, Verdict
@@ -32,7 +32,8 @@ _COMPARE: dict[Operator, Callable[[float, float], bool]] = {
 class Scores:
     """The scores of a grader or of the reward: values, whether each passes, and its sample.
 
-    `missing` has the sample of each trial without a score because of an error.
+    `missing` has the sample of each trial without a score because of an error; those in `allowed` a limit on errors
+    allows, so that no aggregate waits for them.
     """
 
     values: Sequence[float]
@@ -40,6 +41,7 @@ class Scores:
     clusters: Sequence[str]
     missing: Sequence[str] = ()
     skipped: int = 0
+    allowed: Sequence[str] = ()
 
     @property
     def errors(self) -> int:
@@ -53,7 +55,7 @@ class Scores:
 
     def by_sample(self) -> list[SampleTrials]:
         """Return how often each sample passed, of how many scores, and how many are missing."""
-        counts = {sample: [0, 0, 0] for sample in (*self.clusters, *self.missing)}
+        counts = {sample: [0, 0, 0] for sample in (*self.clusters, *self.missing, *self.allowed)}
         for sample, passed in zip(self.clusters, self.passed, strict=True):
             counts[sample][0] += passed
             counts[sample][1] += 1
@@ -181,7 +183,8 @@ class SimpleGate:
 class SamplesGate:
     """Each sample passes by one grader in at least `min_pass` of its trials; `min_scored` is as in `SimpleGate`.
 
-    An error counts where it could change the verdict: a sample that misses it even if every error had passed, fails.
+    An error counts where it could change the verdict, even one that a limit on errors allows: a sample that misses it
+    even if every error had passed, fails, and one that could have missed it is not known to hold.
     """
 
     metric_key: str
@@ -193,6 +196,7 @@ class SamplesGate:
         found = scores[self.metric_key]
         if unmet := _too_few(self.metric_key, found, self.min_scored):
             return unmet
+        found = replace(found, missing=(*found.missing, *found.allowed), allowed=())
         samples = found.by_sample()
         missed = [one for one in samples if one.passed + one.errors < self.min_pass <= one.scored + one.errors]
         unknown = [one for one in samples if one.passed < self.min_pass <= one.passed + one.errors]

@@ -345,7 +345,7 @@ def _by_gate(tallies: Tallies, gate: Gate | None, *, tolerant: bool) -> tuple[Ve
     reasons: list[Reason] = []
     for target in targets:
         by_name = {
-            name: replace(found.scores, missing=()) if tolerant else found.scores
+            name: replace(found.scores, missing=(), allowed=found.missing) if tolerant else found.scores
             for (t, name), found in tallies.items()
             if t == target
         }
