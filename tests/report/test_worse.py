@@ -167,9 +167,10 @@ async def test_an_edited_baseline_is_refused(store: Store, tmp_path: Path) -> No
     path.write_text(text.replace('"graders":["exact"]', '"graders":[]'))
     with pytest.raises(UsageError, match="it has scores of 'exact', which is not among its graders"):
         read_baseline(path)
-    path.write_text(text.replace("[1.0,true]", '"good"'))
-    with pytest.raises(UsageError, match=r"attempts.0.scores.exact"):
-        read_baseline(path)
+    for value in ('"good"', "[NaN,true]", "[-3,true]", "[1e999,true]"):
+        path.write_text(text.replace("[1.0,true]", value))
+        with pytest.raises(UsageError, match=r"attempts.0.scores.exact"):
+            read_baseline(path)
 
 
 def test_a_comparison_is_undecided_only_when_asked() -> None:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Literal, TextIO
+from typing import Annotated, Literal, TextIO
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vivavoce.errors import UsageError
 from vivavoce.records.score import State
@@ -30,7 +30,7 @@ class BaselineAttempt(BaseModel):
     sample: str
     target: str
     scenario: str
-    scores: dict[str, Scored | State]
+    scores: dict[str, tuple[Annotated[float, Field(ge=0, le=1)], bool] | State]
 
 
 class Baseline(BaseModel):
