@@ -38,9 +38,27 @@ def test_a_run_that_is_not_worse_passes_and_a_worse_one_fails(viva: Viva) -> Non
     worse = viva("run", "suite.yaml", "--quiet", "--baseline", "base.json", "--target", "worse.py:reply")
     assert worse.returncode == 1
     assert "FAIL: worse than before\n  fail · said: -1.000" in worse.stdout
-    shown = worse.stdout.rpartition("see what changed with: viva ")[2].split()
-    again = viva(*shown)
+    again = viva(*shown(worse.stdout))
     assert (again.returncode, "FAIL: worse than before" in again.stdout) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("bot", "tolerance", "code"),
+    [
+        ("'your money' if message[-1] < '6' else ''", ["--smallest-effect", "0.1"], 3),
+        ("'your money' if '0' not in message else ''", ["--fail-on-break"], 1),
+    ],
+)
+def test_the_command_that_is_shown_decides_the_same(viva: Viva, bot: str, tolerance: list[str], code: int) -> None:
+    Path("worse.py").write_text(f"def reply(message):\n    return {bot}\n")
+    run = viva("run", "suite.yaml", "-q", "--baseline", "base.json", "--target", "worse.py:reply", *tolerance)
+    again = viva(*shown(run.stdout))
+    assert (run.returncode, again.returncode) == (code, code), run.stdout + again.stdout
+
+
+def shown(text: str) -> list[str]:
+    """Return the arguments of the command that a run ends with."""
+    return text.rpartition("see what changed with: viva ")[2].split()
 
 
 def test_a_part_of_the_baseline_is_undecided_and_so_is_a_changed_judge(viva: Viva) -> None:

@@ -49,7 +49,16 @@ class Against:
         found = ruled(compare(store, self.baseline.side, result.grading, reasons=False), self.tolerance)
         assert found.ruling is not None
         out().print(*ruling_lines(found.ruling), sep="\n")
-        again = shlex.join(["viva", "compare", "--baseline", str(self.path), *options, result.run.id])
+        again = shlex.join(["viva", "compare", "--baseline", str(self.path), *self._tolerated, *options, result.run.id])
         out().print(Text(f"see what changed with: {safe(again)}", style="dim"))
         codes = {result.exit_code, EXIT_CODES[found.ruling.verdict]}
         return next((code for code in (1, 3) if code in codes), 0)
+
+    @property
+    def _tolerated(self) -> list[str]:
+        """The options of what counts as worse, so that another command decides the same."""
+        smallest, breaks = self.tolerance.smallest_effect, self.tolerance.no_breaks
+        return [
+            *([] if smallest is None else ["--smallest-effect", f"{smallest:g}"]),
+            *(["--fail-on-break"] if breaks else []),
+        ]
