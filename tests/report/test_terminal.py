@@ -101,3 +101,15 @@ def test_scores_of_an_upgraded_store_say_where_their_passing_comes_from() -> Non
 def test_no_line_ends_with_blanks() -> None:
     lines = shown(summary(), WorstSamples([LOST, LOW], 3))
     assert lines == [line.rstrip() for line in lines]
+
+
+def test_what_is_said_of_trials_names_the_target_where_there_are_several() -> None:
+    trials = {"pass_hat": {1: 0.5, 2: 0.25}, "pass_at": {1: 0.5, 2: 0.75}, "tester_errors": 1}
+    of = [EXACT.model_copy(update={**trials, "target": name}) for name in ("old", "new")]
+    lines = shown(summary().model_copy(update={"graders": of}))
+    assert [line for line in lines if "pass^k" in line] == [
+        "exact of old  pass^k  1: 0.500  2: 0.250",
+        "exact of new  pass^k  1: 0.500  2: 0.250",
+    ]
+    assert [line.split(":")[0] for line in lines if "net of" in line] == ["exact of old", "exact of new"]
+    assert "exact  pass^k  1: 0.500  2: 0.250" in shown(summary().model_copy(update={"graders": of[:1]}))

@@ -130,23 +130,27 @@ def tag_table(summary: Summary) -> FittingTable:
 
 def trial_lines(summary: Summary) -> Iterator[Text]:
     """Yield pass@k and pass^k of each grader whose samples have several trials."""
+    several = len(target_names(summary)) > 1
     for grader in summary.graders:
         if grader.pass_hat:
+            name = safe(f"{grader.name} of {grader.target}" if several else grader.name)
             fewer = {k: f" (n {n})" for k, n in grader.pass_samples.items() if n < grader.samples}
             hat = "  ".join(f"{k}: {value:.3f}{fewer.get(k, '')}" for k, value in grader.pass_hat.items())
             at = "  ".join(f"{k}: {value:.3f}{fewer.get(k, '')}" for k, value in grader.pass_at.items())
-            yield Text(f"{safe(grader.name)}  pass^k  {hat}")
-            yield Text(f"{' ' * len(safe(grader.name))}  pass@k  {at}")
+            yield Text(f"{name}  pass^k  {hat}")
+            yield Text(f"{' ' * len(name)}  pass@k  {at}")
 
 
 def tester_lines(summary: Summary) -> Iterator[Text]:
     """Yield the pass rate with and without conversations that failed because of the tester, if there are any."""
+    several = len(target_names(summary)) > 1
     for grader in summary.graders:
         if grader.tester_errors:
+            name = safe(f"{grader.name} of {grader.target}" if several else grader.name)
             net = "–" if grader.pass_rate is None else f"{grader.pass_rate:.1%}"
             raw = "–" if grader.raw_pass_rate is None else f"{grader.raw_pass_rate:.1%}"
             errors = count(grader.tester_errors, "tester error")
-            yield Text(f"{safe(grader.name)}: {net} pass net of {errors}, {raw} raw")
+            yield Text(f"{name}: {net} pass net of {errors}, {raw} raw")
 
 
 def agreement_line(found: AgreementSummary) -> Text:
