@@ -86,8 +86,29 @@ async def test_errors_count_where_they_could_change_the_verdict(
 
 
 async def test_a_skipped_score_is_no_error(store: Store) -> None:
-    found, _ = await decided(store, held(*[1.0] * 8), held(skipped("no truth"), *[1.0] * 7))
-    assert found == "pass"
+    found, reasons = await decided(store, held(*[1.0] * 8), held(skipped("no truth"), *[1.0] * 7))
+    assert (found, reasons.splitlines()[1:]) == (
+        "pass",
+        ["note · exact: 1 sample scored before and skipped now, not compared: s0"],
+    )
+
+
+async def test_an_error_may_hide_a_break(store: Store) -> None:
+    a, b = held(*[1.0] * 39, 0.0), held(BROKEN, *[1.0] * 38, BROKEN)
+    verdict, reasons = await decided(store, a, b, Tolerance(no_breaks=True))
+    assert verdict == "inconclusive"
+    assert "inconclusive · exact: 1 sample passed in every trial before and had only errors now: s0" in reasons
+
+
+async def test_new_targets_and_graders_are_told(store: Store) -> None:
+    a = held(*[1.0] * 8)
+    both = [outcome(f"s{i}", {"exact": 1.0, "judge": 0.0}, target=one) for one in ("bot", "new") for i in range(8)]
+    verdict, reasons = await decided(store, a, both)
+    assert verdict == "pass"
+    assert reasons.splitlines()[:2] == [
+        "note · 1 new target, not compared: new",
+        "note · 1 new grader, not compared: judge",
+    ]
 
 
 async def test_what_is_not_the_same_on_both_sides_is_undecided_and_named(store: Store) -> None:

@@ -68,10 +68,11 @@ class GraderComparison(Compared):
 
     `difference` is b - a with its 95% interval; `p_value` is that of the sign test on wins and losses, from b's view.
     Unknown values are None. `passed` passed on both, `worsened` on a only, `improved` on b only; a scenario passes when
-    every trial with a score does. `breaks` names the samples that passed in every trial on a and pass in none on b;
-    `broke` those that only a could score, because of errors on b, and `fixed` those that only b could. `note` says why
-    the two sides may not be comparable. `at_worst` and `at_best` are the change if the scores that are missing because
-    of errors had been the worst and the best for b, None where there are no errors.
+    every trial with a score does. `breaks` names the samples that passed in every trial on a and pass in none on b,
+    `lost` those that passed so on a and have only errors on b. `broke` names those that only a could score, because of
+    errors on b, `fixed` those that only b could, and `dropped` those that b skips. `note` says why the two sides may
+    not be comparable. `at_worst` and `at_best` are the change if the scores that are missing because of errors had been
+    the worst and the best for b, None where there are no errors.
     """
 
     name: str
@@ -91,8 +92,10 @@ class GraderComparison(Compared):
     worsened: list[Flip] = []
     improved: list[Flip] = []
     breaks: list[str] = []
+    lost: list[str] = []
     broke: list[str] = []
     fixed: list[str] = []
+    dropped: list[str] = []
     same_fingerprint: bool
     note: str | None = None
     at_worst: Change | None = None
@@ -278,8 +281,10 @@ class _Both:
             b=_counts(b, name),
             n=len(shared),
             breaks=[other for _, other, (_, passed), _ in shared if passed and other in never],
+            lost=[other for one, other in pairing.pairs if other in lost_b and one in means_a and means_a[one][1]],
             broke=[other for one, other in pairing.pairs if other in lost_b and one in means_a],
             fixed=[other for one, other in pairing.pairs if one in lost_a and other in means_b],
+            dropped=[o for one, o in pairing.pairs if one in means_a and o not in means_b and o not in lost_b],
             same_fingerprint=note is None,
             note=note,
             at_worst=self._with_errors(name, pairing, 1.0, 0.0),

@@ -66,6 +66,9 @@ def _reasons(found: Comparison, tolerance: Tolerance) -> Iterator[RulingReason]:
     for kind, names in (("target", found.targets_only_a), ("grader", found.graders_only_a)):
         if names:
             yield _undecided(f"{count(len(names), kind)} of the earlier run only: {_some(names)}")
+    for kind, names in (("target", found.targets_only_b), ("grader", found.graders_only_b)):
+        if names:
+            yield _new(kind, names)
     for target in found.targets:
         named = f"{target.target_b}: " if len(found.targets) > 1 else ""
         for reason in _of_target(target, tolerance):
@@ -77,13 +80,22 @@ def _of_target(target: TargetComparison, tolerance: Tolerance) -> Iterator[Rulin
         these = f"{count(len(target.unmatched_a), 'sample')} of the earlier run only"
         yield _undecided(f"the dataset differs: {these}: {_some(target.unmatched_a)}")
     if target.unmatched_b:
-        new = f"{count(len(target.unmatched_b), 'new sample')}, not compared: {_some(target.unmatched_b)}"
-        yield RulingReason(verdict=None, text=new)
+        yield _new("sample", target.unmatched_b)
     for one in target.graders:
         yield _of_grader(one, tolerance)
-        if one.breaks:
-            what = f"{one.name}: {count(len(one.breaks), 'sample')} passed in every trial before and in none now: "
-            yield RulingReason(verdict="fail" if tolerance.no_breaks else None, text=what + _some(one.breaks))
+        yield from _of_samples(one, tolerance.no_breaks)
+
+
+def _of_samples(one: GraderComparison, no_breaks: bool) -> Iterator[RulingReason]:
+    kinds: list[tuple[list[str], Verdict | None, str]] = [
+        (one.breaks, "fail" if no_breaks else None, "passed in every trial before and in none now"),
+        (one.lost if no_breaks else [], "inconclusive", "passed in every trial before and had only errors now"),
+        (one.dropped, None, "scored before and skipped now, not compared"),
+    ]
+    for samples, verdict, what in kinds:
+        if samples:
+            text = f"{one.name}: {count(len(samples), 'sample')} {what}: {_some(samples)}"
+            yield RulingReason(verdict=verdict, text=text)
 
 
 def _of_grader(one: GraderComparison, tolerance: Tolerance) -> RulingReason:
@@ -123,6 +135,10 @@ def _words(change: Change) -> str:
 
 def _undecided(text: str) -> RulingReason:
     return RulingReason(verdict="inconclusive", text=text)
+
+
+def _new(kind: str, names: list[str]) -> RulingReason:
+    return RulingReason(verdict=None, text=f"{count(len(names), f'new {kind}')}, not compared: {_some(names)}")
 
 
 def _some(names: list[str]) -> str:
