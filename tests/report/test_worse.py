@@ -120,6 +120,14 @@ async def test_what_is_not_the_same_on_both_sides_is_undecided_and_named(store: 
     )
 
 
+async def test_a_break_by_another_judge_is_undecided(store: Store) -> None:
+    changed = {**FINGERPRINTS, "exact": "f9"}
+    found, reasons = await decided(
+        store, held(*[1.0] * 8), held(0.0, *[1.0] * 7), Tolerance(no_breaks=True), fingerprints=changed
+    )
+    assert (found, "note · exact: 1 sample passed in every trial before" in reasons) == ("inconclusive", True)
+
+
 async def test_lost_samples_are_undecided_and_new_ones_are_told(store: Store) -> None:
     verdict, reasons = await decided(store, held(*[1.0] * 9), held(*[1.0] * 8, start=1))
     assert verdict == "inconclusive"

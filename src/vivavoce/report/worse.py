@@ -83,7 +83,7 @@ def _of_target(target: TargetComparison, tolerance: Tolerance) -> Iterator[Rulin
         yield _new("sample", target.unmatched_b)
     for one in target.graders:
         yield _of_grader(one, tolerance)
-        yield from _of_samples(one, tolerance.no_breaks)
+        yield from _of_samples(one, tolerance.no_breaks and one.note is None)
 
 
 def _of_samples(one: GraderComparison, no_breaks: bool) -> Iterator[RulingReason]:
