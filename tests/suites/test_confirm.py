@@ -86,7 +86,10 @@ def test_a_dry_run_says_at_most_how_many_verdicts() -> None:
             RUBRIC + '    confirm: {model: "judges.py:second", votes: 0}\n',
             "votes: should be greater than or equal to 1",
         ),
-        (RUBRIC + '    confirm: {model: "judges.py:third"}\n', "third"),
+        (
+            RUBRIC + '    confirm: {model: "judges.py:third"}\n',
+            "graders.judged.confirm.model: judges.py has no 'third'",
+        ),
     ],
 )
 def test_what_cannot_be_confirmed_is_a_mistake_of_the_suite(grader: str, said: str) -> None:

@@ -168,7 +168,7 @@ class Builder:
                     system_prompt=spec.system_prompt,
                     settings={"temperature": spec.temperature, **spec.settings},
                 )
-                measured = self._confirmed(judge, spec, spec.threshold)
+                measured = self._confirmed(name, judge, spec, spec.threshold)
                 shown = [*extractor_parts(spec.extractor, spec.extractor_config, self.suite.base), spec.scope]
                 grader = Grader(
                     name,
@@ -205,7 +205,7 @@ class Builder:
                     f"'{spec.metric}' needs a judge, and none is named: write model: in the grader, set "
                     "VIVAVOCE_JUDGE, or give --judge where the command takes it"
                 )
-            metric = self._confirmed(metric, spec)
+            metric = self._confirmed(name, metric, spec)
             by_threshold = spec.threshold is not None
             written = written_in(spec, self.suite.base)
             grader = metric_grader(name, metric, spec.display_name, written, by_threshold=by_threshold)
@@ -213,18 +213,24 @@ class Builder:
         return None
 
     def _confirmed(
-        self, metric: BaseMultiTurnMetric, spec: JudgeGraderSpec | MetricGraderSpec, passing: float | None = None
+        self,
+        name: str,
+        metric: BaseMultiTurnMetric,
+        spec: JudgeGraderSpec | MetricGraderSpec,
+        passing: float | None = None,
     ) -> BaseMultiTurnMetric:
         """Return a metric with the second opinions that its grader asks for."""
         if spec.confirm is None:
             return metric
         if isinstance(metric, ExtractedMetric):
             (inner,) = metric.parts
-            return ExtractedMetric(self._confirmed(inner, spec, passing), metric.extraction)
+            return ExtractedMetric(self._confirmed(name, inner, spec, passing), metric.extraction)
         if not isinstance(metric, JudgedMetric):
             raise UsageError(f"confirm is for a metric that asks a model itself; {metric.name} does not")
         key = spec.confirm.api_key_env
-        model = self._opened(spec.confirm.model, spec.model_copy(update={"api_key_env": key}))
+        model: Model = OfflineModel(str(spec.confirm.model))
+        with self.place("graders", name, "confirm", "model"):
+            model = self._opened(spec.confirm.model, spec.model_copy(update={"api_key_env": key}))
         by_threshold = isinstance(spec, MetricGraderSpec) and spec.threshold is not None
         votes, rule = spec.confirm.votes, spec.confirm.rule
         return Confirmed(metric, model, votes=votes, rule=rule, passing=passing, by_threshold=by_threshold)
