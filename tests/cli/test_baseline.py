@@ -27,7 +27,7 @@ def baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, viva: Viva) -> Non
     monkeypatch.chdir(tmp_path)
     Path("suite.yaml").write_text(SUITE)
     Path("bot.py").write_text("def reply(message):\n    return 'your money'\n")
-    Path("worse.py").write_text("def reply(message):\n    return 'sorry'\n")
+    Path("worse.py").write_text("def reply(message):\n    return 'sorry'\n\n\ntwo = reply\n")
     assert viva("run", "suite.yaml", "--quiet").returncode == 0
     assert viva("export", "--format", "baseline", "--output", "base.json").returncode == 0
 
@@ -87,6 +87,10 @@ def test_two_runs_are_decided_only_when_asked_and_every_format_says_it(viva: Viv
         (("run", "suite.yaml", "--baseline", "suite.yaml"), "suite.yaml is no baseline: it is not JSON"),
         (("run", "suite.yaml", "--fail-on-break"), "need a baseline to be worse than: --baseline FILE"),
         (("run", "suite.yaml", "--baseline", "base.json", "--smallest-effect", "2"), "--smallest-effect"),
+        (
+            ("run", "suite.yaml", "--baseline", "base.json", "--target", "worse.py:reply", "--target", "worse.py:two"),
+            "base.json: none of its targets is in this run: it has bot.reply, the run worse.reply, worse.two; give",
+        ),
         (("compare", "--baseline", "none.json"), "none.json: cannot be read"),
         (("compare", "--baseline", "base.json", "latest", "latest"), "name only the later one"),
         (("compare", "--baseline", "base.json", "--grading-a", "g"), "name only the later one"),

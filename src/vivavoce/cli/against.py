@@ -19,6 +19,7 @@ from vivavoce.report.worse import Tolerance, ruled
 from vivavoce.run.result import EXIT_CODES, RunResult
 from vivavoce.safe_text import safe
 from vivavoce.store.store import Store
+from vivavoce.suites.load import Suite
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,20 @@ class Against:
         if fail_on_break or smallest_effect is not None:
             raise UsageError("--smallest-effect and --fail-on-break need a baseline to be worse than: --baseline FILE")
         return None
+
+    def check(self, suite: Suite) -> None:
+        """Refuse, before anything runs, a suite of whose targets none is in the baseline.
+
+        Raises:
+            UsageError: with the targets of both; one target on each side is compared whatever the names.
+        """
+        names = [name for spec in suite.spec.all_targets.values() for name, _ in spec.named]
+        known = list(self.baseline.side.targets)
+        if names and not set(names) & set(known) and (len(names), len(known)) != (1, 1):
+            raise UsageError(
+                f"{self.path}: none of its targets is in this run: it has {', '.join(known) or 'none'}, the run "
+                f"{', '.join(names)}; give the targets the same names, or make the baseline again"
+            )
 
     def exit_code(self, store: Store, result: RunResult, options: Sequence[str]) -> int:
         """Print whether a complete run is worse; return the exit code of both verdicts: 1 before 3 before 0."""

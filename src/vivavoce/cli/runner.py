@@ -115,6 +115,8 @@ class Runner:
 
     def _held(self, suite: Suite, work: ExperimentRun, progress: RunProgress) -> Ended:
         check_output(suite, self.output)
+        if self.against is not None:
+            self.against.check(suite)
         result = execute(work, progress)
         output = self.output or output_of(suite)
         report_run(self.store, result, output, self.place, self.environment, table=self.table)
