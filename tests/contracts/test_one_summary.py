@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import fromstring
 
@@ -28,6 +29,7 @@ from vivavoce.report.terminal import run_report
 from vivavoce.report.worst import worst
 from vivavoce.run.result import RunResult
 from vivavoce.run.summary import Summary
+from vivavoce.store.store import Store
 from vivavoce.suites.opening import run_suite
 
 SUITE = """\
@@ -142,3 +144,20 @@ def test_the_page_and_the_api_say_them(graded: GradedRun) -> None:
     assert "<caption>By tag</caption>" in page
     assert SAMPLES in page
     assert Summary.model_validate(told["summary"]) == summary
+
+
+def test_whoever_shows_tags_says_how_many_are_left_out(tmp_path: Path) -> None:
+    rows = "".join(f'    - {{id: s{i}, input: "Say yes", ground_truth: "yes", tags: [t{i}, all]}}\n' for i in range(52))
+    suite = f"name: tags\ndataset:\n  rows:\n{rows}target: {{kind: function, function: 'bot.py:reply'}}\n"
+    (tmp_path / "suite.yaml").write_text(suite + "graders: {said: {kind: function, function: contains}}\n")
+    (tmp_path / "bot.py").write_text("def reply(message):\n    return 'yes'\n")
+    held = run_suite(tmp_path / "suite.yaml", store=str(tmp_path / "kept.db"))
+    assert (len(held.summary.tags), held.summary.more_tags, held.summary.tags[0].tag) == (50, 3, "all")
+    line, out = "and 3 more tags, of no more samples than these", io.StringIO()
+    with Store.open(held.place, create=False) as store:
+        graded = GradedRun(store, held.run, held.grading)
+        Console(file=out, width=200).print(run_report(graded.summary(), worst(store, held.grading), held.run.id))
+        markdown = text_of(write_markdown, graded)
+        with serving(store) as url:
+            page = get(f"{url}/runs/{held.run.id}").text
+    assert [line in text for text in (out.getvalue(), markdown, page)] == [True, True, True]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from vivavoce.records.details import VarianceSummary
 from vivavoce.records.spending import by_role
+from vivavoce.report.text import count
 from vivavoce.run.summary import Summary
 
 NOTICEABLE = 0.1
@@ -13,6 +14,11 @@ NOTICEABLE = 0.1
 def detail_lines(summary: Summary) -> list[str]:
     """Return a line for each thing that is known, without markup; names in it are as the suite has them."""
     return [*usage_lines(summary), *latency_lines(summary), *variance_lines(summary)]
+
+
+def tags_line(summary: Summary) -> str:
+    """Return how many tags the table of tags leaves out, in words; empty for none."""
+    return f"and {count(summary.more_tags, 'more tag')}, of no more samples than these" if summary.more_tags else ""
 
 
 def usage_lines(summary: Summary) -> list[str]:

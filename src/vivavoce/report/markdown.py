@@ -14,7 +14,7 @@ from typing import TextIO
 from vivavoce.records.counting import conversation_label
 from vivavoce.records.spending import by_role
 from vivavoce.report.best_target import sentences, target_names
-from vivavoce.report.details import latency_lines, variance_lines
+from vivavoce.report.details import latency_lines, tags_line, variance_lines
 from vivavoce.report.graded_run import GradedRun, partial_note
 from vivavoce.report.matrix import Matrix, cell_text, figures, matrix_of
 from vivavoce.report.reasons import explained
@@ -93,6 +93,8 @@ def _tags(summary: Summary) -> Iterator[str]:
     rows = ([code(one.tag), *_grader(grader)] for one in summary.tags for grader in one.graders)
     yield from table(["tag", *_HEADS], "l" + _SIDES, rows)
     yield ""
+    if line := tags_line(summary):
+        yield from (line, "")
 
 
 def _worst(found: WorstSamples) -> Iterator[str]:

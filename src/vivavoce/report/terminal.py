@@ -11,7 +11,7 @@ from vivavoce.records.counting import conversation_label
 from vivavoce.records.spending import in_words
 from vivavoce.records.usage import Usage
 from vivavoce.report.best_target import sentences, standings, target_names
-from vivavoce.report.details import detail_lines
+from vivavoce.report.details import detail_lines, tags_line
 from vivavoce.report.reasons import explained
 from vivavoce.report.show_command import show_command
 from vivavoce.report.tables import Column, FittingTable, Labelled
@@ -73,6 +73,7 @@ def run_report(
     parts += [agreement_line(found) for found in summary.agreement]
     parts += [Labelled(Text(), Text(safe(line))) for line in detail_lines(summary)]
     parts += [Text(), Text("by tag", style="bold"), tag_table(summary)] if summary.tags else []
+    parts += [Text(line)] if (line := tags_line(summary)) else []
     parts += [Text(PASSED_ADDED)] if passed_added else []
     if worst.shown:
         parts += [Text(), Text("the worst samples", style="bold"), worst_table(worst.shown, several=several)]

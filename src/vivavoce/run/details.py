@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from vivavoce.records.details import Latency, VarianceSummary
@@ -24,10 +24,12 @@ def detailed(
     summary: Summary, tallies: Tallies, store: Store, grading: Grading, graders: Sequence[Grader] = ()
 ) -> Summary:
     """Return a summary with the details of its run and its set of scores, read from the store."""
+    tags = store.details.tags(grading.run_id)
     found = {
         "usage": store.details.usage(grading),
         "latency": [_latency(target, each) for target, each in store.details.seconds(grading.run_id).items()],
-        "tags": _by_tag(store, grading, graders),
+        "tags": _by_tag(tags, store, grading, graders),
+        "more_tags": max(len({tag for each in tags.values() for tag in each}) - MOST_TAGS, 0),
         "variance": _variance(tallies, store, grading, graders),
     }
     return summary.model_copy(update=found)
@@ -38,8 +40,9 @@ def _latency(target: str, seconds: Sequence[float]) -> Latency:
     return Latency(target=target, replies=len(seconds), p50=p50 or 0.0, p95=p95 or 0.0)
 
 
-def _by_tag(store: Store, grading: Grading, graders: Sequence[Grader]) -> list[TagSummary]:
-    tags = store.details.tags(grading.run_id)
+def _by_tag(
+    tags: Mapping[str, frozenset[str]], store: Store, grading: Grading, graders: Sequence[Grader]
+) -> list[TagSummary]:
     if not tags:
         return []
     counts = Counter(tag for each in tags.values() for tag in each)

@@ -122,7 +122,8 @@ class Summary(BaseModel):
     grader has no score because of errors, if nothing at all was scored, if more conversations had an error than the run
     allows (without a gate: any), or if the run was stopped early, as `stopped` says. `failed_attempts` counts
     conversations that ended with an error; `error_attempts` also counts those with a missing score because of an error.
-    `usage` is by role; `tags` are the tags of samples; `variance` is of the graders for which trials or judgements
+    `usage` is by role; `tags` are the tags of samples, of many those with the most samples, and `more_tags` is how
+    many others there are; `variance` is of the graders for which trials or judgements
     repeat.
     """
 
@@ -139,6 +140,7 @@ class Summary(BaseModel):
     usage: dict[str, Usage] = Field(default_factory=dict[str, Usage])
     latency: list[Latency] = Field(default_factory=list[Latency])
     tags: list[TagSummary] = Field(default_factory=list[TagSummary])
+    more_tags: int = 0
     variance: list[VarianceSummary] = Field(default_factory=list[VarianceSummary])
 
     def grader(self, name: str, target: str | None = None) -> GraderSummary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.best_target import sentences
-from vivavoce.report.details import detail_lines
+from vivavoce.report.details import detail_lines, tags_line
 from vivavoce.report.graded_run import partial_note
 from vivavoce.report.headline import headline
 from vivavoce.report.html.metrics import conditions, gates_of, metrics, scale_of
@@ -39,6 +39,7 @@ def head(run: Run, grading: Grading, summary: Summary) -> dict[str, object]:
         "recorded": run.spec.get("driver") == "replay",
         "lines": [*lines, PASSED_ADDED] if grading.passed_added else lines,
         "tags": [(one.tag, grader) for one in summary.tags for grader in one.graders],
+        "tags_line": tags_line(summary),
         "trials": [one for one in summary.graders if one.pass_hat],
         "most_trials": max((max(one.pass_hat) for one in summary.graders if one.pass_hat), default=0),
         "description": run.spec.get("description"),
