@@ -138,6 +138,19 @@ def test_where_nothing_failed_nothing_is_run(viva: Viva, folder: Path) -> None:
     assert "nothing failed in run capitals-" in done.stderr
 
 
+def test_a_run_that_is_not_complete_is_not_taken_for_one_in_which_nothing_failed(viva: Viva, folder: Path) -> None:
+    repair(folder)
+    held = run_named(viva("run", "suite.yaml", "--sample", "fr").stderr)
+    with Store.open(settings().store) as store:
+        run, grading = store.run(held), store.grading(held)
+        store.update_run(run.model_copy(update={"status": "running", "finished_at": None}))
+        store.update_grading(grading.model_copy(update={"summary": None, "verdict": None, "finished_at": None}))
+    done = viva("run", "--failed", "suite.yaml")
+    assert done.returncode == 3
+    assert f"run {held} is not complete" in done.stderr
+    assert f"continue with: viva run --resume {held}" in done.stderr
+
+
 def test_a_summary_with_errors_ends_with_the_command_that_tries_them_again(viva: Viva, folder: Path) -> None:
     def last_command(text: str) -> list[str]:
         said = text.rstrip().splitlines()[-1]

@@ -82,9 +82,13 @@ class Runner:
             run = self.store.run(name, suite=suite.spec.name)
         progress = RunProgress(notes(), self.quiet)
         work = failed_again(run, suite, self.options, store=self.store, listeners=[progress])
+        graded = GradedRun(self.store, run, self.store.grading(run.id))
+        if not graded.ended:
+            notes().print(f"run {run.id} is not complete; what it did not reach is not run now")
+            notes().print(continuing(run, [*self.place, *self.environment]), soft_wrap=True)
         if work is None:
             notes().print(f"nothing failed in run {run.id}, so nothing is run again")
-            return Ended(f"nothing failed in {run.id}", EXIT_CODES[self.store.grading(run.id).verdict], run)
+            return Ended(f"nothing failed in {run.id}", EXIT_CODES[graded.summary().verdict], run)
         return self._held(suite, work, progress)
 
     def resumed(self, name: str, path: Path | None, *, errors: bool) -> Ended:
