@@ -151,6 +151,13 @@ def test_a_run_that_is_not_complete_is_not_taken_for_one_in_which_nothing_failed
     assert f"continue with: viva run --resume {held}" in done.stderr
 
 
+def test_a_dry_run_has_no_table(viva: Viva, folder: Path) -> None:
+    done = viva("run", "suite.yaml", "--dry-run", "--table")
+    assert (done.returncode, done.stdout, asked(folder)) == (2, "", [])
+    assert "--table" in done.stderr
+    assert "--dry-run" in done.stderr
+
+
 def test_a_summary_with_errors_ends_with_the_command_that_tries_them_again(viva: Viva, folder: Path) -> None:
     def last_command(text: str) -> list[str]:
         said = text.rstrip().splitlines()[-1]

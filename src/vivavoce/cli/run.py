@@ -104,7 +104,7 @@ def command(
     if env_file is not None:
         load_env_file(env_file)
     if dry_run:
-        return _forecast(paths, target, options, store_of(store))
+        return _forecast(paths, target, options, store_of(store), table=table)
     place = ["--store", store] if store else []
     environment = ["--env-file", str(env_file)] if env_file else []
     with Store.open(store_of(store)) as opened:
@@ -116,8 +116,12 @@ def command(
     raise typer.Exit(code)
 
 
-def _forecast(paths: Sequence[Path], targets: Sequence[str] | None, options: RunOptions, store: str) -> None:
-    """Print what a run of each suite would do."""
+def _forecast(
+    paths: Sequence[Path], targets: Sequence[str] | None, options: RunOptions, store: str, *, table: bool
+) -> None:
+    """Print what a run of each suite would do; there are no scores of which a table could be."""
+    if table:
+        raise UsageError("--table and --dry-run do not go together: a dry run makes no scores")
     for path in paths:
         suite = loaded(path, targets)
         print_forecast(check_suite(suite, options, keys_needed=True), store, suite.spec.name)
