@@ -125,6 +125,8 @@ async def test_an_unknown_table_names_the_known_ones(store: Store) -> None:
     graded = await keep(store, [outcome()])
     with pytest.raises(UsageError, match="no table 'score'; did you mean 'scores'"):
         graded.to_pandas("score")
+    with pytest.raises(UsageError, match=r"no table 'x'; known: labels, samples, scores, turns$"):
+        graded.to_pandas("x")
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,5 @@ class Tabular:
     def _table(self, name: str | None) -> Table:
         chosen = self.TABLES[0] if name is None else name
         if chosen not in self.TABLES:
-            known = ", ".join(self.TABLES)
-            raise UsageError(f"no table '{chosen}'{did_you_mean(chosen, self.TABLES)}; known: {known}")
+            raise UsageError(f"no table '{chosen}'{did_you_mean(chosen, self.TABLES)}")
         return cast("Table", lazy(self.TABLES_FROM)(self, chosen))
