@@ -77,3 +77,17 @@ def test_what_no_reader_takes_is_no_row(row: object) -> None:
 
 def test_every_field_of_a_row_can_be_completed() -> None:
     assert set(Sample.model_fields) <= ROWS.schema["$defs"]["Row"]["properties"].keys()
+
+
+@pytest.mark.parametrize(("trials", "is_one"), [(3, True), ("${TRIALS}", True), ("${TRIALS:-3}", True), ("3", False)])
+def test_a_number_may_be_a_variable(trials: object, is_one: bool) -> None:
+    target: dict[str, Any] = {"kind": "function", "function": "bot.py:reply", "timeout": trials}
+    assert SCHEMA.is_valid({"name": "a", "dataset": "d.jsonl", "target": target, "trials": trials}) is is_one
+
+
+def test_no_variable_is_read_in_a_handler_or_a_row() -> None:
+    target = {"kind": "openai", "base_url": "http://localhost/v1", "model_handles": ["m"]}
+    suite = {"name": "a", "dataset": "d.jsonl", "target": target}
+    assert SCHEMA.is_valid({**suite, "target": {**target, "handlers": {"find": {"result": 1, "delay": 2}}}})
+    assert not SCHEMA.is_valid({**suite, "target": {**target, "handlers": {"find": {"result": 1, "delay": "${SLOW}"}}}})
+    assert not fits([{"numeric": "${PRICE}"}])

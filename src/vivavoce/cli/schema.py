@@ -32,12 +32,31 @@ def command(
 def schema_text() -> str:
     """Return the JSON Schema of a suite as text."""
     schema = SuiteSpec.model_json_schema()
+    for name, definition in {"": schema, **schema["$defs"]}.items():
+        if name not in _WITHOUT_VARIABLES and "properties" in definition:
+            definition["properties"] = {key: _or_variable(one) for key, one in definition["properties"].items()}
     dataset = schema["properties"]["dataset"]
     schema["properties"]["dataset"] = {"anyOf": [{"type": "string"}, dataset]}
     schema["$defs"] |= _row_definitions()
     schema["$defs"]["DatasetSpec"]["properties"]["rows"]["anyOf"][0]["items"] = {"$ref": "#/$defs/Row"}
     schema["$schema"] = _DRAFT
     return json.dumps(schema, indent=2)
+
+
+_VARIABLE = {"type": "string", "pattern": r"^\$\{\w+(:-[^{}]*)?\}$"}
+"""A number, or true or false, that is read from the environment."""
+_WITHOUT_VARIABLES = ("FunctionForm", "RecordingForm", "Case")
+"""The parts of a suite in which no variables are read: the handlers of a target."""
+
+
+def _or_variable(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a value that may be a variable where it may be a number, or true or false."""
+    choices: list[dict[str, Any]] = schema.get("anyOf", [schema])
+    if not any(one.get("type") in ("integer", "number", "boolean") for one in choices):
+        return schema
+    about = {key: one for key, one in schema.items() if key in ("title", "default", "description")}
+    kept = [{key: one for key, one in choice.items() if key not in about} for choice in choices]
+    return {"anyOf": [*kept, _VARIABLE], **about}
 
 
 def rows_text() -> str:
