@@ -10,7 +10,7 @@ import typer
 from vivavoce.cli.options import RUN
 
 SuitesArgument = Annotated[
-    list[Path] | None, typer.Argument(metavar="[SUITE]...", help="Suites: YAML files.", show_default=False)
+    list[Path] | None, typer.Argument(metavar="SUITE", help="Suites: YAML files.", show_default=False)
 ]
 SampleOption = Annotated[
     list[str] | None,
