@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -56,6 +57,19 @@ def test_a_neighbour_that_changed_is_imported_again(tmp_path: Path) -> None:
     assert load_object("bot.py:NAME", tmp_path) == "a"
     (tmp_path / "neighbour_that_changes.py").write_text("NAME = 'changed'\n")
     assert load_object("bot.py:NAME", tmp_path) == "changed"
+
+
+def test_a_change_of_equal_length_within_a_second_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    (tmp_path / "ours").mkdir()
+    files = [tmp_path / name for name in ("bot.py", "words.py", "ours/words.py")]
+    for number, moment in ((1, 1_000_000_000_100_000_000), (2, 1_000_000_000_600_000_000)):
+        files[0].write_text(f"import ours.words\nimport words\nsaid = ({number}, words.said, ours.words.said)")
+        for file in files[1:]:
+            file.write_text(f"said = {number}")
+        for file in files:
+            os.utime(file, ns=(moment, moment))
+        assert load_object("bot.py:said", tmp_path) == (number,) * 3
 
 
 def test_the_path_of_the_program_stays_as_it_is(tmp_path: Path) -> None:

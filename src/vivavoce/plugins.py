@@ -10,9 +10,17 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import (
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    ModuleSpec,
+    PathFinder,
+    SourceFileLoader,
+)
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
@@ -145,10 +153,13 @@ def load_file(path: Path, files: tuple[tuple[Path, int], ...]) -> ModuleType:
 
     Its folder becomes importable.
     """
+    for folder in {file.parent for file, _ in files}:
+        _read_from_source(folder)
     _make_importable(path.parent)
     _forget({file for file, _ in files})
     unique = hashlib.blake2b(str(path).encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
-    spec = importlib.util.spec_from_file_location(f"vivavoce_file_{path.stem}_{unique}", path)
+    name = f"vivavoce_file_{path.stem}_{unique}"
+    spec = importlib.util.spec_from_file_location(name, path, loader=_FromSource(name, str(path)))
     if spec is None or spec.loader is None:
         raise UsageError(Problem("is not a Python file", path))
     module = importlib.util.module_from_spec(spec)
@@ -159,6 +170,22 @@ def load_file(path: Path, files: tuple[tuple[Path, int], ...]) -> ModuleType:
         del sys.modules[spec.name]
         raise UsageError(_import_problem(path, error)) from error
     return module
+
+
+class _FromSource(SourceFileLoader):
+    """Compiles a file each time: bytecode that is kept names its source by second and size, so it may be of another."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Return what the file says now."""
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+def _read_from_source(folder: Path) -> None:
+    """Let what is imported from a folder be compiled from its source."""
+    sys.path_importer_cache[str(folder)] = FileFinder(
+        str(folder), (ExtensionFileLoader, EXTENSION_SUFFIXES), (_FromSource, SOURCE_SUFFIXES)
+    )
 
 
 class _Neighbours(MetaPathFinder):
