@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-unexport PYTHONDONTWRITEBYTECODE  # commands are started often; compiled once, they start twice as fast
+unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED  # commands are tested as they run elsewhere, and start twice as fast
 .PHONY: help setup demo test live check bench format docs programs screenshots
 
 help:  ## say what can be made

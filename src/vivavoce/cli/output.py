@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, TextIO, cast
 
@@ -83,7 +84,9 @@ def out() -> Console:
 
 
 def notes() -> Console:
-    """Return the console of progress and notes."""
+    """Return the console of progress and notes; results that were printed before come first."""
+    with suppress(BrokenPipeError):  # whoever reads the results has gone; main says what that means
+        sys.stdout.flush()
     return _Output(sys.stderr)
 
 
