@@ -119,4 +119,4 @@ def test_the_public_names_are_there_sorted_and_few() -> None:
 def test_modules_are_imported_by_name_in_three_places_only() -> None:
     """Our names, the registry's things, and the optional packages for tables."""
     users = [name_of(path) for path in SOURCES if "import_module(" in path.read_text()]
-    assert users == ["src/vivavoce/__init__.py", "src/vivavoce/plugins.py", "src/vivavoce/samples/frames.py"]
+    assert users == ["src/vivavoce/__init__.py", "src/vivavoce/files/frames.py", "src/vivavoce/plugins.py"]

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from vivavoce.files.frames import ROWS_AT_ONCE
 from vivavoce.report.parquet_file import write_parquet_file
 from vivavoce.report.rows import FlatRow, flat_rows
-from vivavoce.samples.frames import ROWS_AT_ONCE
 from vivavoce.store.store import Store
 
 from .cases import capitals, grade, keep, outcome

@@ -10,8 +10,8 @@ import pytest
 
 from recordings import CONVERSATIONS, RECORDINGS, needs_recordings
 from vivavoce.errors import UsageError
+from vivavoce.files.rows import read_rows
 from vivavoce.messages import dump_messages, load_messages
-from vivavoce.samples.files import read_rows
 from vivavoce.samples.rows import check_samples, read_samples
 
 SUITES = RECORDINGS / "letta_evals_suites"

@@ -14,6 +14,7 @@ from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
 from vivavoce.cli.progress import RunProgress, interruptible
 from vivavoce.cli.runner import report_run
 from vivavoce.errors import UsageError
+from vivavoce.files.strict_json import parse
 from vivavoce.pacing.loops import run as run_loop
 from vivavoce.penelope.result import read_test
 from vivavoce.records.counting import to_number
@@ -25,7 +26,6 @@ from vivavoce.report.text import one_line
 from vivavoce.report.transcript import exchange
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
-from vivavoce.samples.strict_json import parse
 from vivavoce.store.store import Store
 from vivavoce.suites.document import read_document
 from vivavoce.suites.experiment import suite_run

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from vivavoce.errors import ModelFault, Problem, UsageError
+from vivavoce.files.rows import Row, read_rows
 from vivavoce.models.answers import read_answer
 from vivavoce.models.cassette import KeptReplies
 from vivavoce.models.model import Model, ModelReply, Request, Subject
@@ -30,7 +31,6 @@ from vivavoce.models.recording import decode_reply, encode_reply, reply_key
 from vivavoce.records.failure import shorten
 from vivavoce.records.reply import StoredReply
 from vivavoce.records.usage import Usage, usage_of
-from vivavoce.samples.files import Row, read_rows
 from vivavoce.wire.chat import read_completion
 from vivavoce.wire.http import Answer
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from vivavoce.errors import Problem, UsageError
+from vivavoce.files.rows import read_rows
 from vivavoce.models.recording import decode_reply
 from vivavoce.records.reply import StoredReply
-from vivavoce.samples.files import read_rows
 
 FORMAT = 1
 _HEAD = "vivavoce_replies"

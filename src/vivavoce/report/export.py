@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TextIO, cast
 
 from vivavoce.errors import UsageError
+from vivavoce.files.whole_file import whole_file
 from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading, Run
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.samples.whole_file import whole_file
 from vivavoce.store.store import Store
 
 TEXT_FORMATS: Mapping[str, str] = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from vivavoce.files.frames import write_parquet
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.rows import TYPES, FlatRow, flat_rows
 from vivavoce.safe_text import encodable
-from vivavoce.samples.frames import write_parquet
 
 
 def write_parquet_file(graded: GradedRun, path: Path) -> None:

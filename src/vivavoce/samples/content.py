@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.samples.files import Format, Row, read_rows
+from vivavoce.files.rows import Format, Row, read_rows
 
 VERSION = re.compile(r"v[0-9a-f]{16}")
 """What a version looks like: never like a number, which YAML would read as one."""

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from vivavoce.errors import Problem, UsageError
+from vivavoce.files.frames import arrow_table, frame_of, frame_rows, polars_table, write_parquet
 from vivavoce.samples.cells import json_cell
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.evaluation_row import EvaluationSample, check_kind, filled_row, read_file, read_list, table_row
-from vivavoce.samples.frames import arrow_table, frame_of, frame_rows, polars_table, write_parquet
 from vivavoce.samples.table import ArrowTable
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.files.rows import Format, format_of, read_rows
+from vivavoce.files.strict_json import BrokenJson, parse
 from vivavoce.messages import describe
 from vivavoce.samples.cells import json_cell, read_text, text_cell
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
-from vivavoce.samples.files import Format, format_of, read_rows
-from vivavoce.samples.strict_json import BrokenJson, parse
 
 EvaluationSample = SingleTurnSample | MultiTurnSample
 

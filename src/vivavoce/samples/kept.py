@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vivavoce.errors import Problem, UsageError
+from vivavoce.files.rows import format_of
+from vivavoce.files.whole_file import whole_file
 from vivavoce.samples.content import VERSION, Content, read_content
-from vivavoce.samples.files import format_of
-from vivavoce.samples.whole_file import whole_file
 
 _NAME = re.compile(rf"([0-9]{{1,9}})-({VERSION.pattern})")
 

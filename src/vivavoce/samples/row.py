@@ -24,11 +24,11 @@ from typing import Any, cast
 from pydantic import ValidationError
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.files.strict_json import BrokenJson, parse
 from vivavoce.messages import describe
 from vivavoce.samples.cells import read_text
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.sample import Sample
-from vivavoce.samples.strict_json import BrokenJson, parse
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "id": ("sample_id", "id"),

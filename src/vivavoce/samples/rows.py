@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.samples.files import format_of, scan_rows
+from vivavoce.files.rows import format_of, scan_rows
 from vivavoce.samples.row import check_fields, read_sample
 from vivavoce.samples.sample import Sample
 

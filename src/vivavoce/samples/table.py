@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, cast
 
 from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.files.frames import arrow_table, pandas_table, polars_table
 from vivavoce.plugins import lazy
 from vivavoce.safe_text import encodable
-from vivavoce.samples.frames import arrow_table, pandas_table, polars_table
 
 if TYPE_CHECKING:
     from pandas import DataFrame as PandasFrame

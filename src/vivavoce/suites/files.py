@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from vivavoce.errors import Problem
+from vivavoce.files.rows import scan_rows
 from vivavoce.plugins import is_file_reference
-from vivavoce.samples.files import scan_rows
 from vivavoce.samples.row import PATHS
 from vivavoce.suites.load import Suite
 from vivavoce.user_code import files_of

@@ -14,10 +14,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_serializer, model_validator
 
 from vivavoce.errors import Problem, SuiteFault, UsageError
+from vivavoce.files.rows import read_rows
 from vivavoce.messages import ToolCall, ToolMessage, describe
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.matchers import typed_equal
-from vivavoce.samples.files import read_rows
 from vivavoce.tools.answer import FAILED, NO_TOOL, Answer, Asked, failure, written
 
 FORMAT = 1

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordings import CONVERSATIONS, needs_recordings
+from vivavoce.files.rows import read_rows
 from vivavoce.penelope.checks.voice import LONGEST, VoiceCheck
-from vivavoce.samples.files import read_rows
 
 from ..states import state
 

@@ -10,8 +10,8 @@ from fastapi import HTTPException, Request, Response
 from fastapi.routing import APIRoute
 
 from vivavoce.errors import did_you_mean
+from vivavoce.files.strict_json import BrokenJson, parse
 from vivavoce.records.failure import shorten
-from vivavoce.samples.strict_json import BrokenJson, parse
 
 LONGEST = 80
 """Characters of a name that an answer repeats."""

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import MissingExtra, UsageError
+from vivavoce.files.frames import frame_of, frame_rows, parquet_rows, write_parquet
+from vivavoce.files.rows import read_rows
 from vivavoce.samples.dataset import EvaluationDataset
 from vivavoce.samples.evaluation import SingleTurnSample
-from vivavoce.samples.files import read_rows
-from vivavoce.samples.frames import frame_of, frame_rows, parquet_rows, write_parquet
 
 pandas: Any = pytest.importorskip("pandas", reason="the extra [frames] is not installed")
 

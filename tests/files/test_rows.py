@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.samples.files import format_of, read_rows, scan_rows
+from vivavoce.files.rows import format_of, read_rows, scan_rows
 
 
 def written(folder: Path, name: str, data: bytes | str) -> Path:

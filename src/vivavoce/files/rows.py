@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.samples.frames import parquet_rows
-from vivavoce.samples.strict_json import BrokenJson, parse, parse_list
+from vivavoce.files.frames import parquet_rows
+from vivavoce.files.strict_json import BrokenJson, parse, parse_list
 
 Row = dict[str, Any]
 Format = Literal["jsonl", "json", "csv", "parquet"]

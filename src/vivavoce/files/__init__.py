@@ -1,0 +1,1 @@
+"""Files of rows: JSONL, JSON, CSV and Parquet, read strictly and written whole."""
