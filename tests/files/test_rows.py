@@ -76,7 +76,7 @@ def test_a_csv_cell_may_be_huge(tmp_path: Path) -> None:
         ("a.jsonl", b'{"a": 1}\n{"a": "\xe9"}\n', 2, None, "not UTF-8: byte 0xe9"),
         ("a.json", '[{"a": 1},\n {"a" 1}]', 2, 7, "not valid JSON"),
         ("a.json", '[{"a": 1},\n 5]', 2, None, "a row is an object"),
-        ("a.json", b'[{"a": 1},\n {"a": "\xff"}]', 2, None, "not UTF-8: byte 0xff"),
+        ("a.json", b'[{"a": 1},\n {"a": "\xff"}]', 2, 9, "not UTF-8: byte 0xff"),
         ("a.csv", "a,b\n1,2\n1,2,3\n", 3, None, "this row has 3 cells and the header has 2"),
         ("a.csv", 'a,b\n1,"2\n', 2, None, "not valid CSV"),
         ("a.csv", b"a\n1\n\xe9\n", 3, None, "not UTF-8: byte 0xe9"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vivavoce.files.strict_json import BrokenJson, parse, parse_list
+from vivavoce.files.strict_json import BrokenJson, parse
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
@@ -48,32 +48,3 @@ def test_what_is_read_can_be_nested_two_hundred_levels_deep() -> None:
     text = "[" * 200 + "]" * 200
     assert json.dumps(parse(text)) == text
     assert parse("[[]" + ",[]" * 500 + "]") == [[]] * 501
-
-
-@given(st.lists(values, max_size=4), st.sampled_from([None, 0, 2]))
-def test_a_list_is_read_item_by_item(items: list[Any], indent: int | None) -> None:
-    text = f" {json.dumps(items, indent=indent)}\n"
-    found = list(parse_list(text))
-    assert repr([item for _, item in found]) == repr(json.loads(text))
-    assert all(text[offset] not in " \n,[" or text[offset] == "[" for offset, _ in found)
-
-
-@pytest.mark.parametrize(
-    ("text", "rule", "offset"),
-    [
-        ('{"rows": []}', "holds a list of rows", 0),
-        ("", "holds a list of rows", 0),
-        ("[1 2]", "',' or ']' is missing", 3),
-        ("[1, 2", "',' or ']' is missing", 5),
-        ("[1,]", "Expecting value", 3),
-        ("[,1]", "Expecting value", 1),
-        ("[1] 2", "something after the list", 4),
-        ("[", "Expecting value", 1),
-        ('[1, {"a": NaN}]', "NaN", 4),
-        ("[1, " + "[" * 201 + "]" * 202, "nested too deeply", 4),
-    ],
-)
-def test_a_broken_list_says_what_and_where(text: str, rule: str, offset: int) -> None:
-    with pytest.raises(BrokenJson, match=rule) as caught:
-        list(parse_list(text))
-    assert caught.value.offset == offset

@@ -11,7 +11,8 @@ from typing import Any, BinaryIO, Literal, cast
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.files.frames import parquet_rows
-from vivavoce.files.strict_json import BrokenJson, parse, parse_list
+from vivavoce.files.json_document import BrokenDocument, JsonDocument
+from vivavoce.files.strict_json import BrokenJson, parse
 
 Row = dict[str, Any]
 Format = Literal["jsonl", "json", "csv", "parquet"]
@@ -42,7 +43,7 @@ def format_of(path: str | os.PathLike[str]) -> Format:
 
 
 def read_rows(path: str | os.PathLike[str], format: Format | None = None) -> Iterator[tuple[int, Row]]:  # noqa: A002
-    """Yield each row with its line, in constant memory (a `.json` list is held as text).
+    """Yield each row with its line, in constant memory.
 
     Lines count from 1; for Parquet they are row numbers. In CSV every cell is text and an empty cell is None.
     Blank lines are skipped and a byte order mark is tolerated.
@@ -100,22 +101,11 @@ def _scan_jsonl(file: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem
 
 
 def _scan_json(file: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]:
-    data = file.read().removeprefix(codecs.BOM_UTF8)
     try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        number = data.count(b"\n", 0, error.start) + 1
-        yield number, _not_utf8(error, path, number)
-        return
-    line, counted_to = 1, 0
-    try:
-        for offset, item in parse_list(text):
-            line, counted_to = line + text.count("\n", counted_to, offset), offset
+        for line, item in JsonDocument(file).items():
             yield line, _object(item, path, line)
-    except BrokenJson as error:
-        offset = counted_to if error.offset is None else error.offset
-        line += text.count("\n", counted_to, offset)
-        yield line, Problem(str(error), path, line, offset - text.rfind("\n", 0, offset))
+    except BrokenDocument as error:
+        yield error.line, Problem(str(error), path, error.line, error.column)
 
 
 def _scan_csv(file: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]:

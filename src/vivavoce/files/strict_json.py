@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 
@@ -40,7 +40,7 @@ def _float(digits: str) -> float:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
-_BLANK = " \t\r\n"
+BLANK = " \t\r\n"
 _DEEPEST = 200
 """How deep values may be nested: what is read must be written again, and pydantic writes down to 255."""
 
@@ -54,49 +54,35 @@ def parse(text: str) -> Any:
     try:
         value = _DECODER.decode(text)
     except (ValueError, RecursionError) as error:
-        raise _broken(error) from error
+        raise broken(error) from error
     if text.count("[") + text.count("{") > _DEEPEST and _is_deep(value):
         raise _too_deep()
     return value
 
 
-def parse_list(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield the items of a JSON list, each with the offset at which it begins.
+def decode_from(text: str, at: int) -> tuple[Any, int]:
+    """Return the value that begins at a character of a text, and where it ends.
 
     Raises:
-        BrokenJson: the text is not a JSON list.
+        BrokenJson: it is not strict.
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deeply.
     """
-    at = _skip(text, 0)
-    if text[at : at + 1] != "[":
-        raise BrokenJson("a .json file holds a list of rows: [{…}, {…}]", at)
-    at = _skip(text, at + 1)
-    more = text[at : at + 1] != "]"
-    while more:
-        try:
-            item, end = _DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError) as error:
-            raise _broken(error, at) from error
-        if _is_deep(item):
-            raise _too_deep(at)
-        yield at, item
-        at = _skip(text, end)
-        more = text[at : at + 1] == ","
-        if more:
-            at = _skip(text, at + 1)
-        elif text[at : at + 1] != "]":
-            raise BrokenJson("',' or ']' is missing after a row", at)
-    rest = _skip(text, at + 1)
-    if rest != len(text):
-        raise BrokenJson("there is something after the list", rest)
+    return _DECODER.raw_decode(text, at)
 
 
-def _skip(text: str, at: int) -> int:
-    while text[at : at + 1] and text[at] in _BLANK:
-        at += 1
-    return at
+def check_depth(value: Any) -> None:
+    """Check that a value is not nested so deeply that it could not be written again.
+
+    Raises:
+        BrokenJson: it is.
+    """
+    if _is_deep(value):
+        raise _too_deep()
 
 
-def _broken(error: ValueError | RecursionError, offset: int | None = None) -> BrokenJson:
+def broken(error: ValueError | RecursionError, offset: int | None = None) -> BrokenJson:
+    """Return what the decoder complains about as one kind of error."""
     if isinstance(error, BrokenJson):
         return BrokenJson(str(error), error.offset if error.offset is not None else offset)
     if isinstance(error, json.JSONDecodeError):

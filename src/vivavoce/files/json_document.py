@@ -1,0 +1,188 @@
+"""A JSON document read piece by piece: the items of one list in it, with one item in memory at a time."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from vivavoce.files.strict_json import BLANK, BrokenJson, broken, check_depth, decode_from
+
+_PIECE = 1 << 18
+"""Bytes that are read at a time, at first; where an item is longer, twice as many each time."""
+_NEAR_THE_END = 16
+"""Characters before the end of what was read, in which a value that breaks may only be cut off."""
+_AFTER_A_VALUE = frozenset(",:]}" + BLANK)
+"""What stands behind a whole value; behind another character, or none, a number may go on."""
+
+
+class BrokenDocument(BrokenJson):
+    """The document is not JSON; `line` and `column` count from 1."""
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(message)
+        self.line, self.column = line, column
+
+
+class JsonDocument:
+    """A document that is read once, from its beginning.
+
+    `beside` has the members of the objects around the list that stand before it, by their dotted paths.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        self._text = ""
+        self._at = 0
+        self._line, self._column = 1, 1  # of the first character of _text
+        self._counted = (0, 0)  # up to which character of _text its line breaks were counted, and how many there are
+        self._ended = False
+        self.beside: dict[str, Any] = {}
+
+    def items(self, *path: str) -> Iterator[tuple[int, Any]]:
+        """Yield each item of a list with the line it begins on.
+
+        `path` leads to the list through objects, by their keys; a document that is a list needs none.
+
+        Raises:
+            BrokenDocument: the document is not strict JSON, or has no list at that place.
+            UnicodeDecodeError: it is not UTF-8; `start` counts from the beginning of the file.
+        """
+        yield from self._items_below(path, ())
+        if self._skip():
+            raise self._broken("there is something after the list" if not path else "there is something after the end")
+
+    def first(self) -> str:
+        """Return the first character that says what the document is: `[`, `{` or another; empty if there is none."""
+        return self._skip()
+
+    def _items_below(self, path: tuple[str, ...], above: tuple[str, ...]) -> Iterator[tuple[int, Any]]:
+        if not path:
+            yield from self._list_items(".".join(above))
+            return
+        if self._skip() != "{":
+            raise self._broken(f"there is no list at '{'.'.join((*above, *path))}'")
+        self._at += 1
+        found = False
+        more = self._skip() != "}"
+        while more:
+            key = self._value()
+            if not isinstance(key, str):
+                raise self._broken("a key is a text")
+            if self._skip() != ":":
+                raise self._broken("':' is missing after a key")
+            self._at += 1
+            if key == path[0] and not found:
+                found = True
+                yield from self._items_below(path[1:], (*above, key))
+            else:
+                self.beside[".".join((*above, key))] = self._value()
+            more = self._goes_on("}")
+        self._at += 1
+        if not found:
+            raise self._broken(f"there is no list at '{'.'.join((*above, *path))}'")
+
+    def _list_items(self, place: str) -> Iterator[tuple[int, Any]]:
+        if self._skip() != "[":
+            what = f"a list at '{place}'" if place else "a list of rows: [{…}, {…}]"
+            raise self._broken(f"a .json file holds {what}")
+        self._at += 1
+        more = self._skip() != "]"
+        while more:
+            line = self._line_of(self._at)
+            yield line, self._value()
+            more = self._goes_on("]")
+        self._at += 1
+
+    def _goes_on(self, end: str) -> bool:
+        """Step over a comma and say that there is more, or stop before the end."""
+        found = self._skip()
+        if found == end:
+            return False
+        if found != ",":
+            raise self._broken(f"',' or '{end}' is missing after a {'row' if end == ']' else 'value'}")
+        self._at += 1
+        self._skip()
+        return True
+
+    def _value(self) -> Any:
+        """Return the value that begins here, and step over it."""
+        self._skip()
+        size = _PIECE
+        while True:
+            try:
+                value, end = decode_from(self._text, self._at)
+                if self._text[end : end + 1] in _AFTER_A_VALUE or not self._more(size):
+                    break
+            except BrokenJson as error:
+                raise self._broken(str(error)) from error
+            except json.JSONDecodeError as error:
+                if not (_may_be_cut_off(error) and self._more(size)):
+                    raise self._broken(f"not valid JSON: {error.msg}", error.pos) from error
+            except (ValueError, RecursionError) as error:
+                raise self._broken(str(broken(error))) from error
+            size *= 2
+        try:
+            check_depth(value)
+        except BrokenJson as error:
+            raise self._broken(str(error)) from error
+        self._at = end
+        return value
+
+    def _skip(self) -> str:
+        """Step over blanks, drop what was read before, and return the next character; empty at the end."""
+        while True:
+            text = self._text
+            while self._at < len(text) and text[self._at] in BLANK:
+                self._at += 1
+            if self._at < len(text):
+                break
+            self._drop()
+            if not self._more(_PIECE):
+                return ""
+        if self._at > _PIECE:
+            self._drop()
+        return self._text[self._at]
+
+    def _drop(self) -> None:
+        self._line, self._column = self._place(self._at)
+        self._text, self._at, self._counted = self._text[self._at :], 0, (0, 0)
+
+    def _more(self, size: int) -> bool:
+        """Read on; False at the end of the file."""
+        if self._ended:
+            return False
+        data = self._file.read(size)
+        self._ended = not data
+        try:
+            self._text += self._decoder.decode(data, final=self._ended)
+        except UnicodeDecodeError as error:
+            byte = error.object[error.start]
+            self._text += error.object[: error.start].decode("utf-8", "ignore")
+            line, column = self._place(len(self._text))
+            raise BrokenDocument(
+                f"not UTF-8: byte 0x{byte:02x} cannot be read; save the file as UTF-8", line, column
+            ) from error
+        return not self._ended
+
+    def _line_of(self, at: int) -> int:
+        """Return the line of a character that lies behind the one that was asked for before."""
+        before, lines = self._counted
+        self._counted = (at, lines + self._text.count("\n", before, at))
+        return self._line + self._counted[1]
+
+    def _place(self, at: int) -> tuple[int, int]:
+        """Return the line and the column of a character of what is in memory."""
+        lines = self._text.count("\n", 0, at)
+        if not lines:
+            return self._line, self._column + at
+        return self._line + lines, at - self._text.rfind("\n", 0, at)
+
+    def _broken(self, message: str, at: int | None = None) -> BrokenDocument:
+        return BrokenDocument(message, *self._place(self._at if at is None else at))
+
+
+def _may_be_cut_off(error: json.JSONDecodeError) -> bool:
+    return error.msg.startswith("Unterminated string") or error.pos >= len(error.doc) - _NEAR_THE_END

@@ -1,0 +1,95 @@
+"""JSON documents read piece by piece are what they are when they are read whole."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vivavoce.files import json_document
+from vivavoce.files.json_document import BrokenDocument, JsonDocument
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=8,
+)
+
+
+def document(text: str | bytes) -> JsonDocument:
+    return JsonDocument(io.BytesIO(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text))
+
+
+@given(st.lists(values, max_size=6), st.sampled_from([None, 0, 2]), st.integers(1, 40), st.booleans())
+def test_items_are_the_same_in_pieces_of_any_size(
+    items: list[Any], indent: int | None, size: int, escaped: bool
+) -> None:
+    text = f" {json.dumps(items, indent=indent, ensure_ascii=escaped)}\n"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_document, "_PIECE", size)
+        found = list(document(text.encode("utf-8", "replace")).items())
+    expected = json.loads(text.encode("utf-8", "replace"))
+    assert repr([item for _, item in found]) == repr(expected)
+    assert [line for line, _ in found] == sorted(line for line, _ in found)
+
+
+def test_a_list_within_objects_is_found_and_what_stands_beside_it_kept() -> None:
+    read = document(
+        '{"version": 3, "results": {"at": [1], "results": [{"a": 1},\n {"a": 2}], "after": 0}, "end": null}'
+    )
+    assert list(read.items("results", "results")) == [(1, {"a": 1}), (2, {"a": 2})]
+    assert read.beside == {"version": 3, "results.at": [1], "results.after": 0, "end": None}
+
+
+@pytest.mark.parametrize(
+    ("text", "rule", "column"),
+    [
+        ('{"rows": []}', "holds a list of rows", 1),
+        ("", "holds a list of rows", 1),
+        ("[1 2]", "',' or ']' is missing", 4),
+        ("[1, 2", "',' or ']' is missing", 6),
+        ("[1,]", "Expecting value", 4),
+        ("[,1]", "Expecting value", 2),
+        ("[1] 2", "something after the list", 5),
+        ("[", "Expecting value", 2),
+        ('[1, {"a": NaN}]', "NaN", 5),
+        ("[1, " + "[" * 201 + "]" * 202, "nested too deeply", 5),
+        ('["cut off', "Unterminated string", 2),
+    ],
+)
+def test_a_broken_list_says_what_and_where(text: str, rule: str, column: int) -> None:
+    with pytest.raises(BrokenDocument, match=rule) as caught:
+        list(document(text).items())
+    assert (caught.value.line, caught.value.column) == (1, column)
+
+
+def test_a_list_that_is_not_there_is_named() -> None:
+    with pytest.raises(BrokenDocument, match=r"there is no list at 'results\.rows'"):
+        list(document('{"results": {"row": []}}').items("results", "rows"))
+    with pytest.raises(BrokenDocument, match="a list at 'rows'"):
+        list(document('{"rows": 1}').items("rows"))
+
+
+def test_bytes_that_are_not_utf8_have_their_place() -> None:
+    with pytest.raises(BrokenDocument, match="byte 0xff") as caught:
+        list(document(b'[1,\n "\xff"]').items())
+    assert (caught.value.line, caught.value.column) == (2, 3)
+
+
+def test_a_broken_item_in_the_middle_is_told_without_reading_the_rest() -> None:
+    class Counting(io.BytesIO):
+        read_bytes = 0
+
+        def read(self, size: int | None = -1, /) -> bytes:
+            data = super().read(size)
+            self.read_bytes += len(data)
+            return data
+
+    file = Counting(b'[{"a" 1},' + b' {"a": 1},' * 1_000_000 + b" 1]")
+    with pytest.raises(BrokenDocument):
+        list(JsonDocument(file).items())
+    assert file.read_bytes < 2_000_000
