@@ -41,20 +41,35 @@ def test_a_list_within_objects_is_found_and_what_stands_beside_it_kept() -> None
     read = document(
         '{"version": 3, "results": {"at": [1], "results": [{"a": 1},\n {"a": 2}], "after": 0}, "end": null}'
     )
-    assert list(read.items("results", "results")) == [(1, {"a": 1}), (2, {"a": 2})]
-    assert read.beside == {"version": 3, "results.at": [1], "results.after": 0, "end": None}
+    assert list(read.items(("runs",), ("results", "results"))) == [(1, {"a": 1}), (2, {"a": 2})]
+    assert read.beside == {"version": 3, "results": {"at": [1], "after": 0}, "end": None}
+
+
+def test_a_document_without_such_a_list_is_the_only_item() -> None:
+    for text in (
+        '{"results": {"row": []}, "b": 1}',
+        '{"results": {"results": {}}}',
+        '{"results": {}}',
+        "{}",
+        "7",
+        '"a"',
+    ):
+        assert list(document(text).items(("results", "results"))) == [(1, json.loads(text))]
 
 
 @pytest.mark.parametrize(
     ("text", "rule", "column"),
     [
-        ('{"rows": []}', "holds a list of rows", 1),
-        ("", "holds a list of rows", 1),
+        ("", "Expecting value", 1),
+        ('{"a": 1,}', "Expecting value", 9),
+        ('{"a" 1}', "':' is missing", 6),
+        ('{"a": 1, "a": 2}', "'a' occurs twice", 13),
+        ("{1: 2}", "a key is a text", 3),
         ("[1 2]", "',' or ']' is missing", 4),
         ("[1, 2", "',' or ']' is missing", 6),
         ("[1,]", "Expecting value", 4),
         ("[,1]", "Expecting value", 2),
-        ("[1] 2", "something after the list", 5),
+        ("[1] 2", "something after the end", 5),
         ("[", "Expecting value", 2),
         ('[1, {"a": NaN}]', "NaN", 5),
         ("[1, " + "[" * 201 + "]" * 202, "nested too deeply", 5),
@@ -65,13 +80,6 @@ def test_a_broken_list_says_what_and_where(text: str, rule: str, column: int) ->
     with pytest.raises(BrokenDocument, match=rule) as caught:
         list(document(text).items())
     assert (caught.value.line, caught.value.column) == (1, column)
-
-
-def test_a_list_that_is_not_there_is_named() -> None:
-    with pytest.raises(BrokenDocument, match=r"there is no list at 'results\.rows'"):
-        list(document('{"results": {"row": []}}').items("results", "rows"))
-    with pytest.raises(BrokenDocument, match="a list at 'rows'"):
-        list(document('{"rows": 1}').items("rows"))
 
 
 def test_bytes_that_are_not_utf8_have_their_place() -> None:

@@ -30,6 +30,7 @@ COMMANDS = {
     "compare": "Compare two runs, sample by sample.",
     "capture": "Make a row of a dataset of a stored conversation.",
     "dataset": "Keep versions of a dataset, and show what changed.",
+    "convert": "Write conversations of one format in another.",
     "export": "Write a run to a file for another program.",
     "labels": "Export human labels, or show how well a judge agrees with them.",
     "cache": "Show, export or import cached replies of models.",

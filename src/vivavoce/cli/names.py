@@ -10,6 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from vivavoce.cli.output import out
+from vivavoce.exchange.format import Format
+from vivavoce.exchange.formats import all_formats
 from vivavoce.grading.extractors import extractors
 from vivavoce.grading.function_grader import FunctionGrader
 from vivavoce.grading.options import option_names
@@ -26,7 +28,7 @@ from vivavoce.suites.target_spec import (
     OpenAITargetSpec,
 )
 
-Kind = Literal["extractors", "graders", "metrics", "targets", "gates", "strategies", "personas"]
+Kind = Literal["extractors", "graders", "metrics", "targets", "gates", "strategies", "personas", "formats"]
 _SCORERS = "graders and metrics"
 _TITLES: dict[str, str] = {"graders": _SCORERS, "metrics": _SCORERS}
 _ALL = tuple(dict.fromkeys(_TITLES.get(kind, kind) for kind in map(str, get_args(Kind))))
@@ -37,7 +39,7 @@ _GATES = (SimpleGateSpec, WeightedGateSpec, LogicalGateSpec)
 def command(
     kind: Annotated[Kind | None, typer.Argument(help="List only these.", show_default=False)] = None,
 ) -> None:
-    """List the names that a suite can use: extractors, graders, metrics, targets, gates, strategies, and personas."""
+    """List the names that a suite can use, and the formats of conversations that can be read and written."""
     titles = _ALL if kind is None else (_TITLES.get(kind, str(kind)),)
     for title in titles:
         table = Table(
@@ -51,9 +53,16 @@ def command(
         out().print()
 
 
+def _format_row(format_: Format) -> tuple[str, str, str]:
+    ways = "in and out" if format_.read and format_.write else "in" if format_.read else "out"
+    return format_.name, f"{format_.title}: {ways}", ""
+
+
 def _rows(kind: str) -> list[tuple[str, str, str]]:
     if kind == "targets":
         return [_spec_row(spec) for spec in _TARGETS]
+    if kind == "formats":
+        return [_format_row(format_) for format_ in all_formats()]
     if kind == "gates":
         return [_spec_row(spec) for spec in _GATES]
     if kind == _SCORERS:

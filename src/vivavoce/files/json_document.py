@@ -1,10 +1,10 @@
-"""A JSON document read piece by piece: the items of one list in it, with one item in memory at a time."""
+"""A JSON document read piece by piece: the items of a list in it, with one item in memory at a time."""
 
 from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any, BinaryIO
 
 from vivavoce.files.strict_json import BLANK, BrokenJson, broken, check_depth, decode_from
@@ -28,7 +28,7 @@ class BrokenDocument(BrokenJson):
 class JsonDocument:
     """A document that is read once, from its beginning.
 
-    `beside` has the members of the objects around the list that stand before it, by their dotted paths.
+    `beside` has what was read of the objects around the list so far, without the list.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -41,53 +41,72 @@ class JsonDocument:
         self._ended = False
         self.beside: dict[str, Any] = {}
 
-    def items(self, *path: str) -> Iterator[tuple[int, Any]]:
-        """Yield each item of a list with the line it begins on.
-
-        `path` leads to the list through objects, by their keys; a document that is a list needs none.
-
-        Raises:
-            BrokenDocument: the document is not strict JSON, or has no list at that place.
-            UnicodeDecodeError: it is not UTF-8; `start` counts from the beginning of the file.
-        """
-        yield from self._items_below(path, ())
-        if self._skip():
-            raise self._broken("there is something after the list" if not path else "there is something after the end")
-
     def first(self) -> str:
         """Return the first character that says what the document is: `[`, `{` or another; empty if there is none."""
         return self._skip()
 
-    def _items_below(self, path: tuple[str, ...], above: tuple[str, ...]) -> Iterator[tuple[int, Any]]:
-        if not path:
-            yield from self._list_items(".".join(above))
-            return
-        if self._skip() != "{":
-            raise self._broken(f"there is no list at '{'.'.join((*above, *path))}'")
+    def items(self, *lists: tuple[str, ...]) -> Iterator[tuple[int, Any]]:
+        """Yield each item with the line it begins on: of the document, if it is a list, else of a list in it.
+
+        `lists` are the places where a list may be within objects, by their keys; the first one that is there is read.
+        Without any the document itself is the only item.
+
+        Raises:
+            BrokenDocument: the document is not strict JSON in UTF-8.
+        """
+        if self._skip() == "[":
+            yield from self._list_items()
+        elif self._skip() == "{":
+            found = yield from self._object_items(lists, ())
+            if not found:
+                yield 1, self.beside
+        else:
+            yield self._line, self._value()
+        if self._skip():
+            raise self._broken("there is something after the end")
+
+    def _object_items(
+        self, lists: tuple[tuple[str, ...], ...], above: tuple[str, ...]
+    ) -> Generator[tuple[int, Any], None, bool]:
+        """Yield the items of the first list that is there, keep what stands beside it, and return whether it was."""
         self._at += 1
-        found = False
+        found, keys = False, set[str]()
         more = self._skip() != "}"
         while more:
-            key = self._value()
-            if not isinstance(key, str):
-                raise self._broken("a key is a text")
-            if self._skip() != ":":
-                raise self._broken("':' is missing after a key")
-            self._at += 1
-            if key == path[0] and not found:
+            key = self._key(keys)
+            below = () if found else tuple(path[1:] for path in lists if path[0] == key)
+            here = self._skip()
+            if here == "[" and () in below:
                 found = True
-                yield from self._items_below(path[1:], (*above, key))
+                yield from self._list_items()
+            elif here == "{" and any(below):
+                self._keep((*above, key), {})
+                found = yield from self._object_items(tuple(filter(None, below)), (*above, key))
             else:
-                self.beside[".".join((*above, key))] = self._value()
+                self._keep((*above, key), self._value())
             more = self._goes_on("}")
         self._at += 1
-        if not found:
-            raise self._broken(f"there is no list at '{'.'.join((*above, *path))}'")
+        return found
 
-    def _list_items(self, place: str) -> Iterator[tuple[int, Any]]:
-        if self._skip() != "[":
-            what = f"a list at '{place}'" if place else "a list of rows: [{…}, {…}]"
-            raise self._broken(f"a .json file holds {what}")
+    def _key(self, keys: set[str]) -> str:
+        key = self._value()
+        if not isinstance(key, str):
+            raise self._broken("a key is a text")
+        if key in keys:
+            raise self._broken(f"the key '{key}' occurs twice in one object")
+        keys.add(key)
+        if self._skip() != ":":
+            raise self._broken("':' is missing after a key")
+        self._at += 1
+        return key
+
+    def _keep(self, path: tuple[str, ...], value: Any) -> None:
+        holder = self.beside
+        for step in path[:-1]:
+            holder = holder.setdefault(step, {})
+        holder[path[-1]] = value
+
+    def _list_items(self) -> Iterator[tuple[int, Any]]:
         self._at += 1
         more = self._skip() != "]"
         while more:

@@ -72,11 +72,16 @@ def scan_rows(
     """
     place = Path(path)
     scan = _SCANNERS[format or format_of(place)]
-    with _open(place) as file:
+    with open_file(place) as file:
         yield from scan(file, place)
 
 
-def _open(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BinaryIO:
+    """Open a file to be read.
+
+    Raises:
+        UsageError: it cannot be opened.
+    """
     try:
         return path.open("rb")
     except FileNotFoundError:
@@ -88,12 +93,18 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _scan_jsonl(file: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]:
+    for number, value in scan_lines(file, path):
+        yield number, value if isinstance(value, Problem) else _object(value, path, number)
+
+
+def scan_lines(file: BinaryIO, path: Path) -> Iterator[tuple[int, Any | Problem]]:
+    """Yield the JSON value of each line that is not blank, with its line, and a `Problem` in place of a broken one."""
     for number, line in enumerate(file, 1):
         text = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
         if not text or text.isspace():
             continue
         try:
-            yield number, _object(parse(text.decode()), path, number)
+            yield number, parse(text.decode())
         except UnicodeDecodeError as error:
             yield number, _not_utf8(error, path, number)
         except BrokenJson as error:
@@ -101,8 +112,12 @@ def _scan_jsonl(file: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem
 
 
 def _scan_json(file: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]:
+    document = JsonDocument(file)
     try:
-        for line, item in JsonDocument(file).items():
+        if document.first() != "[":
+            yield 1, Problem("a .json file holds a list of rows: [{…}, {…}]", path, 1, 1)
+            return
+        for line, item in document.items():
             yield line, _object(item, path, line)
     except BrokenDocument as error:
         yield error.line, Problem(str(error), path, error.line, error.column)

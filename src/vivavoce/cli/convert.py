@@ -1,0 +1,61 @@
+"""`viva convert`: conversations of one format written in another, with a report of what was lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vivavoce.cli.output import files, notes
+from vivavoce.errors import UsageError
+from vivavoce.exchange.conversion import Conversion, convert
+from vivavoce.exchange.formats import NATIVE, format_named
+from vivavoce.exchange.loss import Loss
+from vivavoce.files.whole_file import whole_file
+from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import count
+
+
+def command(
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A file of conversations, or a folder of such files.")],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="The file to write; - writes to standard output.")],
+    *,
+    from_: Annotated[
+        str | None, typer.Option("--from", metavar="FORMAT", help="The format of IN; default: told by its content.")
+    ] = None,
+    to: Annotated[
+        str, typer.Option("--to", metavar="FORMAT", help="The format of OUT. See: viva list formats.")
+    ] = NATIVE,
+    strict: Annotated[bool, typer.Option("--strict", help="Write nothing if anything would be lost.")] = False,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write what was lost to this file, as JSON.")
+    ] = None,
+) -> None:
+    """Write conversations of one format in another, and say what was lost.
+
+    Rows of vivavoce are added to a JSONL file that is there already; conversations of the same source are not added
+    again. Exit codes: 0 written, 2 wrong usage, or with --strict a loss.
+    """
+    if not source.exists():
+        raise UsageError(f"{source}: there is no such file")
+    target, known = format_named(to), format_named(from_) if from_ else None
+    loss = Loss()
+    try:
+        done = convert(source, files() if out == "-" else Path(out), target, loss=loss, from_=known, strict=strict)
+    finally:
+        if report is not None:
+            with whole_file(report) as new:
+                new.write_text(strict_json(loss.to_dict()) + "\n", encoding="utf-8")
+    for line in _lines(done, out):
+        notes().print(line, soft_wrap=True)
+
+
+def _lines(done: Conversion, out: str) -> list[str]:
+    what = f"{count(done.conversations, 'conversation')}, {count(done.messages, 'message')}"
+    lines = [f"{done.source.title} → {done.target.title}: {what}{'' if out == '-' else f' in {out}'}"]
+    if done.known:
+        lines.append(f"{count(done.known, 'conversation')} of these were there already and not added again")
+    if done.changed:
+        lines.append(f"{done.changed} of them have changed since and are there as they were")
+    return [*lines, *done.loss.lines()]

@@ -1,0 +1,58 @@
+"""Tool calls in our shape, whose arguments are JSON text, and in that of formats that write them as objects."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from vivavoce.exchange.loss import Loss
+from vivavoce.files.strict_json import BrokenJson, parse
+
+
+def tool_call(identity: str | None, name: str, arguments: Any) -> dict[str, Any]:
+    """Return a call; arguments that are a text stay as they are."""
+    text = (
+        arguments
+        if isinstance(arguments, str)
+        else json.dumps({} if arguments is None else arguments, ensure_ascii=False)
+    )
+    call = {"type": "function", "function": {"name": name, "arguments": text}}
+    return call if identity is None else {"id": identity, **call}
+
+
+def arguments_of(call: Mapping[str, Any]) -> Any:
+    """Return the arguments of a call as an object; a text that is no JSON stays one."""
+    arguments: object = (call.get("function") or call).get("arguments")
+    if not isinstance(arguments, str):
+        return {} if arguments is None else arguments
+    try:
+        return parse(arguments) if arguments.strip() else {}
+    except BrokenJson:
+        return arguments
+
+
+def name_of(call: Mapping[str, Any]) -> str:
+    """Return the name of the tool that is called."""
+    return str((call.get("function") or call).get("name"))
+
+
+def check_calls(messages: Sequence[Any], loss: Loss) -> None:
+    """Tell the report of calls that nothing answers before the conversation goes on, and of results without a call."""
+    waiting: dict[str, tuple[int, str]] = {}
+    for index, message in enumerate(messages):
+        if not isinstance(message, dict):
+            continue
+        fields = cast("dict[str, Any]", message)
+        role = fields.get("role")
+        if role == "tool":
+            called = fields.get("tool_call_id")
+            if called is None or waiting.pop(called, None) is None:
+                loss.orphan_result(str(fields.get("name") or called or "without an id"), index)
+        elif role in ("user", "assistant"):
+            for at, name in waiting.values():
+                loss.orphan_call(name, at)
+            waiting = {}
+        for call in cast("list[dict[str, Any]]", fields.get("tool_calls") or ()):
+            if (identity := call.get("id")) is not None:
+                waiting[identity] = (index, name_of(call))

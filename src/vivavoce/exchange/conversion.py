@@ -1,0 +1,169 @@
+"""A file of conversations in one format, written in another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, TextIO, cast
+
+from vivavoce.errors import Problem, UsageError
+from vivavoce.exchange.format import Format, Row
+from vivavoce.exchange.formats import NATIVE
+from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.reading import files_in, format_of_files, read
+from vivavoce.exchange.writing import texts
+from vivavoce.files.rows import format_of, read_rows
+from vivavoce.files.whole_file import whole_file
+
+SOURCE = "source"
+"""The key in the metadata of a row that says what it was made of: a format, an id there, and a hash of the content."""
+
+
+class LossError(UsageError):
+    """A conversion that may lose nothing would lose something; nothing was written."""
+
+
+@dataclass(slots=True)
+class Conversion:
+    """What was converted: from which format to which, and how much of it.
+
+    `known` counts the conversations that the written file held before, `changed` those of them that are another now
+    and were left as they were there.
+    """
+
+    source: Format
+    target: Format
+    loss: Loss
+    conversations: int = 0
+    messages: int = 0
+    known: int = 0
+    changed: int = 0
+
+
+def convert(
+    source: Path,
+    out: Path | TextIO,
+    to: Format,
+    *,
+    loss: Loss,
+    from_: Format | None = None,
+    strict: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Conversion:
+    """Convert a file, or the files of a folder.
+
+    `loss` is told what the new file does not have. Rows of ours are added to a JSONL file that is there already,
+    without those of the same source; any other file is written anew, whole or not at all. With `strict`, nothing is
+    written if anything would be lost.
+
+    Raises:
+        LossError: `strict`, and something would be lost.
+        UsageError: a file cannot be read or written, or a format only the other way.
+    """
+    files = files_in(source)
+    done = Conversion(from_ or format_of_files(files), to, loss)
+    rows = _counted(read(files, done.source, done.loss), done, progress)
+    if to.name == NATIVE:
+        kept = _Kept(out) if isinstance(out, Path) and out.is_file() else None
+        rows = _with_source(rows, done, kept)
+    else:
+        kept = None
+    lines = texts(rows, to, done.loss)
+    if isinstance(out, Path):
+        with whole_file(out) as new, new.open("wb") as file:
+            if kept is not None:
+                kept.copy(file.write)
+            for line in lines:
+                file.write(line.encode())
+            _check(done, strict)
+    else:
+        written = list(lines) if strict else lines
+        if strict:
+            _check(done, strict)
+        out.writelines(written)
+    return done
+
+
+def _check(done: Conversion, strict: bool) -> None:
+    if strict and not done.loss.is_lossless:
+        raise LossError("\n".join(("this would lose something, so nothing was written", *done.loss.lines())))
+
+
+def _counted(
+    found: Iterable[tuple[Any, Row]], done: Conversion, progress: Callable[[int], None] | None
+) -> Iterator[Row]:
+    for _, row in found:
+        done.conversations += 1
+        done.messages += len(cast("list[Any]", row.get("messages") or ()))
+        if progress is not None:
+            progress(done.conversations)
+        yield row
+
+
+class _Kept:
+    """The rows of a file that is added to: their ids, and what they were made of."""
+
+    def __init__(self, path: Path) -> None:
+        if format_of(path) != "jsonl":
+            raise UsageError(Problem("is there already; rows are added to JSONL only", path))
+        self._path = path
+        self.ids: set[str] = set()
+        self.sources: dict[tuple[str, str], str] = {}
+        for _, row in read_rows(path):
+            self.ids.add(str(row.get("id")))
+            metadata: object = row.get("metadata")
+            made_of: object = cast("Row", metadata).get(SOURCE) if isinstance(metadata, dict) else None
+            if isinstance(made_of, dict):
+                known = cast("Row", made_of)
+                self.sources[str(known.get("format")), str(known.get("id"))] = str(known.get("hash"))
+
+    def copy(self, write: Callable[[bytes], Any]) -> None:
+        """Copy the file as it is, ended by a line break."""
+        last = b"\n"
+        with self._path.open("rb") as file:
+            while piece := file.read(1 << 20):
+                write(piece)
+                last = piece[-1:]
+        if last != b"\n":
+            write(b"\n")
+
+
+def _with_source(rows: Iterable[Row], done: Conversion, kept: _Kept | None) -> Iterator[Row]:
+    """Yield rows that say what they were made of, each with an id of its own; what is in the file already is left out.
+
+    A conversation without an id is named by its content, so that it has the same id each time.
+    """
+    used: set[str] = set(kept.ids) if kept else set()
+    seen: dict[str, int] = {}
+    for row in rows:
+        content = _hash(row)
+        given = str(row["id"]) if row.get("id") is not None else content[:12]
+        seen[given] = seen.get(given, 0) + 1
+        in_source = given if seen[given] == 1 else f"{given}-{seen[given]}"
+        known = None if kept is None else kept.sources.get((done.source.name, in_source))
+        if known is not None:
+            done.known += 1
+            done.changed += known != content
+            continue
+        identity = _free(in_source, used)
+        used.add(identity)
+        made_of = {"format": done.source.name, "id": in_source, "hash": content}
+        metadata = cast("Row", row.get("metadata") or {})
+        others = {key: value for key, value in row.items() if key != "id"}
+        yield {"id": identity, **others, "metadata": {**metadata, SOURCE: made_of}}
+
+
+def _free(identity: str, used: set[str]) -> str:
+    number, free = 1, identity
+    while free in used:
+        number += 1
+        free = f"{identity}-{number}"
+    return free
+
+
+def _hash(row: Row) -> str:
+    text = json.dumps(row, sort_keys=True, ensure_ascii=True)
+    return blake2b(text.encode(), digest_size=8).hexdigest()

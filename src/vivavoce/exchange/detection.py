@@ -1,0 +1,54 @@
+"""Which format a file has, told by its first records."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+from vivavoce.errors import Problem, UsageError
+from vivavoce.exchange.format import Format
+from vivavoce.exchange.formats import NATIVE, all_formats, format_named
+from vivavoce.exchange.native import is_native
+from vivavoce.exchange.records import Record, scan_records
+from vivavoce.files.rows import open_file
+
+LOOKED_AT = 20
+"""How many records are looked at: the first ones may hold only what several formats have in common."""
+
+_HEAD = 64
+
+
+def detect(path: Path) -> Format:
+    """Return the format of a file; our own, where nothing speaks for another.
+
+    Raises:
+        UsageError: the file cannot be opened, or it may be of several formats.
+    """
+    if (known := _by_first_bytes(path)) is not None:
+        return known
+    first = _first_records(path, ())
+    if first and all(is_native(record.value) for record in first):
+        return format_named(NATIVE)
+    formats = [one for one in all_formats() if one.name != NATIVE and one.read is not None]
+    found = [one.name for one in formats if _fits(one, path, first)]
+    if len(found) > 1:
+        raise UsageError(Problem(f"may be of several formats; say which with --from: {', '.join(found)}", path))
+    return format_named(found[0] if found else NATIVE)
+
+
+def _by_first_bytes(path: Path) -> Format | None:
+    with open_file(path) as file:
+        head = file.read(_HEAD)
+    if head.lstrip()[:1] in (b"{", b"[") or not head:
+        return None
+    return next((one for one in all_formats() if one.begins and head.startswith(one.begins)), None)
+
+
+def _fits(format_: Format, path: Path, first: list[Record]) -> bool:
+    looked_at = _first_records(path, format_.lists) if format_.lists and path.suffix.lower() == ".json" else first
+    return any(format_.fits(record) for record in looked_at)
+
+
+def _first_records(path: Path, lists: tuple[tuple[str, ...], ...]) -> list[Record]:
+    scanned = islice(scan_records(path, lists), LOOKED_AT)
+    return [record for record in scanned if isinstance(record, Record)]

@@ -1,0 +1,60 @@
+"""What a format is: its name, how its records are told from others, and how they are read and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.records import Place, Record
+
+Row = dict[str, Any]
+"""A conversation as a row of our datasets: `id`, `messages` in the shape of OpenAI's chat, and what is known of it.
+
+What a format knows beside the messages has our names where it means the same (`goal`, `ground_truth`, `labels`, …), and
+else its own in `metadata`. What a message has that ours cannot hold is in the message's own `metadata`, under the name
+of the format, from where the writer takes it back.
+"""
+
+ROW_FIELDS = frozenset(
+    (
+        *("id", "trial", "input", "messages", "ground_truth", "reference_tool_calls", "expect"),
+        *("goal", "instructions", "context", "policy", "must", "must_not", "scenario", "persona", "facts"),
+        *("restrictions", "adversarial", "min_turns", "max_turns", "state", "tool_results", "approvals"),
+        *("rubric", "rubric_vars", "agent_args", "extra_vars", "labels", "tags", "metadata"),
+    )
+)
+"""The fields that a row may have."""
+
+Reader = Callable[[Iterable[Record], Loss], Iterator[tuple[Place, Row]]]
+"""Yields each conversation with the place where it begins, and tells the loss report what is not kept."""
+
+Writer = Callable[[Iterable[Row], Loss], Iterator[Any]]
+"""Yields the records that a file of the format holds, and tells the loss report what it cannot hold."""
+
+Fits = Callable[[Record], bool]
+
+Records = Callable[[Path], Iterator[Record]]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format of conversations.
+
+    `fits` says of a record whether it is of this format for certain; of what another format could have written as well,
+    it says no. `lists` are the places within a JSON document, by keys, where the format keeps its records. Where files
+    are no JSON, JSONL, CSV or Parquet, `begins` are their first bytes, and `records` reads them. `document` makes one
+    JSON document of the records that the writer yields; without it they are the lines of a JSONL file.
+    """
+
+    name: str
+    title: str
+    fits: Fits
+    read: Reader | None = None
+    write: Writer | None = None
+    lists: tuple[tuple[str, ...], ...] = ()
+    begins: bytes | None = None
+    records: Records | None = None
+    document: Callable[[Iterator[Any]], Any] | None = None

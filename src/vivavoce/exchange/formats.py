@@ -1,0 +1,41 @@
+"""The formats that we know, by their names; each is loaded when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.exchange.format import Format
+from vivavoce.plugins import lazy
+
+NATIVE = "vivavoce"
+
+_MODULES = {
+    NATIVE: "native",
+    "openai": "openai_chat",
+    "anthropic": "anthropic",
+    "sharegpt": "sharegpt",
+}
+"""The module of each format, in the order in which they are asked whether a record is theirs."""
+
+
+def names() -> list[str]:
+    """Return the names of all formats."""
+    return list(_MODULES)
+
+
+def format_named(name: str) -> Format:
+    """Return the format of a name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name not in _MODULES:
+        raise UsageError(f"no format '{name}'{did_you_mean(name, _MODULES)}; there are: {', '.join(_MODULES)}")
+    return cast("Format", lazy(f"vivavoce.exchange.{_MODULES[name]}:FORMAT"))
+
+
+def all_formats() -> Iterator[Format]:
+    """Yield every format."""
+    return map(format_named, _MODULES)

@@ -1,0 +1,35 @@
+"""OpenAI's chat completions: messages as an endpoint takes them, without what only we add.
+
+Source: the `messages` parameter of OpenAI's chat completions reference. They are read as our own rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, cast
+
+from vivavoce.exchange.format import Format, Row
+from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.native import FORMAT as NATIVE
+from vivavoce.exchange.records import Record
+
+_ONLY_OURS = ("timestamp", "metadata", "retrieval_context")
+
+
+def _write(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
+    for row in rows:
+        loss.conversation = str(row["id"]) if "id" in row else None
+        messages: list[Row] = []
+        for index, message in enumerate(cast("list[Row]", row.get("messages") or [])):
+            for key in _ONLY_OURS:
+                if message.get(key) is not None:
+                    loss.dropped(f"'{key}' of a message", index)
+            messages.append({key: value for key, value in message.items() if key not in _ONLY_OURS})
+        yield {"messages": messages}
+
+
+def _fits(record: Record) -> bool:
+    return False  # what it writes is a row of ours
+
+
+FORMAT = Format("openai", "OpenAI chat completions", _fits, NATIVE.read, _write)

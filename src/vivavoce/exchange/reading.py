@@ -1,0 +1,66 @@
+"""Conversations read from files of any format, as rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from vivavoce.errors import Problem, UsageError
+from vivavoce.exchange.calls import check_calls
+from vivavoce.exchange.detection import detect
+from vivavoce.exchange.format import Format, Row
+from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.records import Place, Record, scan_records
+
+
+def read(source: Path | Sequence[Path], format_: Format, loss: Loss) -> Iterator[tuple[Place, Row]]:
+    """Yield each conversation of files with the place where it begins; memory stays flat where the format allows it.
+
+    What cannot be read is in the loss report, and what stands behind it is read, where the format tells where that is.
+
+    Raises:
+        UsageError: a file cannot be opened, or the format cannot be read.
+    """
+    if format_.read is None:
+        raise UsageError(f"{format_.title} is a format that is written only")
+    files = [source] if isinstance(source, Path) else list(source)
+    loss.conversation = None
+    for place, row in format_.read(_records(files, format_, loss, several=len(files) > 1), loss):
+        messages: object = row.get("messages")
+        loss.line, loss.conversation = place.line, str(row["id"]) if "id" in row else None
+        if isinstance(messages, list):
+            check_calls(cast("list[Any]", messages), loss)
+        yield place, row
+        loss.conversation = None
+
+
+def files_in(source: Path) -> list[Path]:
+    """Return a file, or the files of a folder in the order of their names.
+
+    Raises:
+        UsageError: the folder has no files.
+    """
+    if not source.is_dir():
+        return [source]
+    files = sorted(path for path in source.iterdir() if path.is_file() and not path.name.startswith("."))
+    if not files:
+        raise UsageError(Problem("is a folder without files", source))
+    return files
+
+
+def format_of_files(files: Sequence[Path]) -> Format:
+    """Return the format of files, told by the first of them."""
+    return detect(files[0])
+
+
+def _records(files: Sequence[Path], format_: Format, loss: Loss, *, several: bool) -> Iterator[Record]:
+    for file in files:
+        loss.file = file.name if several else ""
+        for record in format_.records(file) if format_.records else scan_records(file, format_.lists):
+            if isinstance(record, Problem):
+                loss.line = record.line or 0
+                loss.broken(record.message)
+            else:
+                loss.line = record.place.line
+                yield record
