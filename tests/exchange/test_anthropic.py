@@ -10,20 +10,29 @@ from hypothesis import strategies as st
 from exchange.translation import back_and_forth, read_values
 from vivavoce.exchange.anthropic import FORMAT
 
+
+def _words(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
+def _thinking(text: str) -> dict[str, Any]:
+    return {"type": "thinking", "thinking": text, "signature": "s"}
+
+
+def _lists(one: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.lists(one, max_size=2)
+
+
 texts = st.text(min_size=1)
-words: st.SearchStrategy[Any] = st.builds(lambda text: {"type": "text", "text": text}, texts)
-thinking: st.SearchStrategy[Any] = st.builds(
-    lambda text: {"type": "thinking", "thinking": text, "signature": "s"}, texts
-)
+words = st.builds(_words, texts)
+thinking = st.builds(_thinking, texts)
 images: st.SearchStrategy[Any] = st.sampled_from(
     [
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
         {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
     ]
 )
-json_values: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers() | texts, lambda one: st.lists(one, max_size=2)
-)
+json_values: st.SearchStrategy[Any] = st.recursive(st.none() | st.booleans() | st.integers() | texts, _lists)
 
 
 @st.composite
