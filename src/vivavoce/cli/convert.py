@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -51,11 +52,10 @@ def command(
         notes().print(line, soft_wrap=True)
 
 
-def _lines(done: Conversion, out: str) -> list[str]:
-    what = f"{count(done.conversations, 'conversation')}, {count(done.messages, 'message')}"
-    lines = [f"{done.source.title} → {done.target.title}: {what}{'' if out == '-' else f' in {out}'}"]
+def _lines(done: Conversion, out: str) -> Iterator[str]:
+    held = f"{count(done.conversations, 'conversation')}, {count(done.messages, 'message')}"
+    yield f"{done.source.title} → {done.target.title}: {held}{'' if out == '-' else f' in {out}'}"
     if done.known:
-        lines.append(f"{count(done.known, 'conversation')} of these were there already and not added again")
-    if done.changed:
-        lines.append(f"{done.changed} of them have changed since and are there as they were")
-    return [*lines, *done.loss.lines()]
+        changed = f"; changed since, and left as they were: {done.changed}" if done.changed else ""
+        yield f"{done.conversations - done.known} added, {done.known} were there already{changed}"
+    yield from done.loss.lines()

@@ -38,6 +38,25 @@ ScopeOption = Annotated[
     Scope | None, typer.Option(help="What to judge: each conversation, each turn, or each window of turns.")
 ]
 
+FromOption = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="FORMAT",
+        help="The format of the file (see viva list formats); default: told by its content.",
+    ),
+]
+ExportOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--export-requests", help="Do not call the judge; write its requests to this file, for OpenAI's Batch API."
+    ),
+]
+ImportOption = Annotated[
+    Path | None,
+    typer.Option("--import-responses", help="Import judge answers from this file, and use only cached answers."),
+]
+
 
 def command(
     conversations: Annotated[Path, typer.Argument(help="Conversations in a JSONL, JSON, CSV or Parquet file.")],
@@ -45,6 +64,7 @@ def command(
     metrics: Metrics,
     judge: Annotated[str | None, typer.Option(help="The model that judges; default: VIVAVOCE_JUDGE.")] = None,
     scope: ScopeOption = None,
+    from_: FromOption = None,
     field: Annotated[
         list[str] | None,
         typer.Option(help="Where a row has a value under another name, such as goal=metadata.wish; repeat for more."),
@@ -56,16 +76,8 @@ def command(
     max_errors: MaxErrorsOption = None,
     no_cache: NoCacheOption = False,
     replay: ReplayOption = False,
-    export_requests: Annotated[
-        Path | None,
-        typer.Option(
-            "--export-requests", help="Do not call the judge; write its requests to this file, for OpenAI's Batch API."
-        ),
-    ] = None,
-    import_responses: Annotated[
-        Path | None,
-        typer.Option("--import-responses", help="Import judge answers from this file, and use only cached answers."),
-    ] = None,
+    export_requests: ExportOption = None,
+    import_responses: ImportOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check everything and count the calls; make none.")
     ] = False,
@@ -89,7 +101,13 @@ def command(
     )
     named = read_metrics(metrics)
     suite = judging_suite(
-        existing(conversations), named, judge, scope=scope, fields=_fields(field or []), max_concurrent=max_concurrent
+        existing(conversations),
+        named,
+        judge,
+        scope=scope,
+        fields=_fields(field or []),
+        format=from_,
+        max_concurrent=max_concurrent,
     )
     if dry_run:
         out().print(forecast_line(check_suite(suite, options, keys_needed=True)))

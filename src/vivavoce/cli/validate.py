@@ -35,7 +35,7 @@ def command(
         except UsageError as error:
             problems += error.problems
             continue
-        for note in (*suite.notes, *missing_keys(found.prepared)):
+        for note in (*found.prepared.suite.notes, *missing_keys(found.prepared)):
             out().print(f"note: {note}", style="dim")
         era = f" (letta-evals, era {suite.era})" if suite.era else ""
         out().print(f"{path}{era}: valid · {forecast_line(found.forecast)}")

@@ -32,8 +32,13 @@ def format_named(name: str) -> Format:
         UsageError: there is none.
     """
     if name not in _MODULES:
-        raise UsageError(f"no format '{name}'{did_you_mean(name, _MODULES)}; there are: {', '.join(_MODULES)}")
+        raise UsageError(no_format(name))
     return cast("Format", lazy(f"vivavoce.exchange.{_MODULES[name]}:FORMAT"))
+
+
+def no_format(name: str) -> str:
+    """Return what an error says of an unknown name."""
+    return f"no format '{name}'{did_you_mean(name, _MODULES)} (see viva list formats)"
 
 
 def all_formats() -> Iterator[Format]:

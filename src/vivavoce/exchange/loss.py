@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -42,18 +42,25 @@ class Entry:
 class Loss:
     """The report of one translation; readers and writers add to it while they go.
 
-    `conversation` and `line` say where they are; `line` counts from 1, and 0 says that lines do not count.
+    `format` is the title of the format that is read, `conversation` and `line` are where they are; `line` counts from
+    1, and 0 says that lines do not count. With `on_broken`, what cannot be read is told there and is not a part of the
+    report.
     """
 
     def __init__(self) -> None:
+        self.format: str | None = None
         self.file = ""
+        self.on_broken: Callable[[str], None] | None = None
         self.line = 0
         self.conversation: str | None = None
         self._entries: dict[tuple[Kind, str], Entry] = {}
 
     def broken(self, what: str) -> None:
         """Say that a record or a conversation could not be read, and why."""
-        self._add("broken", what, None, 1)
+        if self.on_broken is None:
+            self._add("broken", what, None, 1)
+        else:
+            self.on_broken(what)
 
     def dropped(self, what: str, message: int | None = None, count: int = 1) -> None:
         """Say what was left out; `message` is the index in the conversation that is read."""

@@ -25,7 +25,7 @@ def read(source: Path | Sequence[Path], format_: Format, loss: Loss) -> Iterator
     if format_.read is None:
         raise UsageError(f"{format_.title} is a format that is written only")
     files = [source] if isinstance(source, Path) else list(source)
-    loss.conversation = None
+    loss.format, loss.conversation = format_.title, None
     for place, row in format_.read(_records(files, format_, loss, several=len(files) > 1), loss):
         messages: object = row.get("messages")
         loss.line, loss.conversation = place.line, str(row["id"]) if "id" in row else None
@@ -33,6 +33,27 @@ def read(source: Path | Sequence[Path], format_: Format, loss: Loss) -> Iterator
             check_calls(cast("list[Any]", messages), loss)
         yield place, row
         loss.conversation = None
+
+
+def scan(file: Path, format_: Format, loss: Loss) -> Iterator[tuple[int, Row | Problem]]:
+    """Yield each conversation of a file with the line it begins on, and a `Problem` in place of what cannot be read.
+
+    Raises:
+        UsageError: the file cannot be opened, or the format cannot be read.
+    """
+    problems: list[Problem] = []
+    loss.on_broken = lambda what: problems.append(Problem(what, file, loss.line or None))
+    for place, row in read(file, format_, loss):
+        yield from _taken(problems)
+        yield place.line, row
+    yield from _taken(problems)
+
+
+def _taken(problems: list[Problem]) -> Iterator[tuple[int, Problem]]:
+    """Yield problems and forget them."""
+    while problems:
+        problem = problems.pop(0)
+        yield problem.line or 0, problem
 
 
 def files_in(source: Path) -> list[Path]:

@@ -30,7 +30,8 @@ class Record:
     @property
     def fields(self) -> dict[str, Any] | None:
         """The value, if it is an object."""
-        return cast("dict[str, Any]", self.value) if isinstance(self.value, dict) else None
+        value: Any = self.value
+        return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def scan_records(path: Path, lists: Collection[tuple[str, ...]] = ()) -> Iterator[Record | Problem]:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, cast
 
 from vivavoce.errors import Problem, UsageError
+from vivavoce.exchange.detection import detect
+from vivavoce.exchange.format import Format
+from vivavoce.exchange.formats import NATIVE, format_named
+from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.reading import scan
 from vivavoce.files.rows import format_of, scan_rows
 from vivavoce.samples.row import check_fields, read_sample
 from vivavoce.samples.sample import Sample
@@ -30,7 +35,7 @@ class SampleCount:
 
     `silent` counts the samples with neither input nor recording, `goals` those with a goal, `expecting` those with
     assertions. `shared_rubrics` counts the samples without a rubric of their own, `rubric_vars` are the variables all
-    of them give. `tags` are the tags that any has.
+    of them give. `tags` are the tags that any has. `notes` say which format of others was read, and what was lost.
     """
 
     samples: int
@@ -43,6 +48,7 @@ class SampleCount:
     goals: int = 0
     expecting: int = 0
     tags: frozenset[str] = frozenset()
+    notes: tuple[str, ...] = ()
 
 
 def read_samples(
@@ -52,6 +58,7 @@ def read_samples(
     base: str | os.PathLike[str] | None = None,
     limit: int | None = None,
     tags: Sequence[str] | None = None,
+    format: str | None = None,  # noqa: A002
 ) -> Iterator[Sample]:
     """Yield the samples of a file, in constant memory.
 
@@ -61,11 +68,12 @@ def read_samples(
         base: the folder that paths in a row are relative to; that of the file, or where we run, when it is not given.
         limit: stop after so many samples.
         tags: only the samples with one of these tags.
+        format: the format of the conversations in the file; without it, told by the first ones.
 
     Raises:
         UsageError: the file cannot be read, or a row is not a sample.
     """
-    for _, sample in _scan(source, fields, base, limit, tags):
+    for _, sample in _scan(source, fields, base, limit, tags, format, Loss()):
         if isinstance(sample, Problem):
             raise UsageError(sample)
         yield sample
@@ -78,6 +86,7 @@ def check_samples(
     base: str | os.PathLike[str] | None = None,
     limit: int | None = None,
     tags: Sequence[str] | None = None,
+    format: str | None = None,  # noqa: A002
     check: Callable[[Sample], None] | None = None,
 ) -> SampleCount:
     """Read a whole dataset, with the arguments of `read_samples`, and count what is in it.
@@ -94,7 +103,8 @@ def check_samples(
     turns = per_turn = recorded = shared = silent = goals = expecting = 0
     variables: set[str] | None = None
     seen: set[str] = set()
-    for line, sample in _scan(source, fields, base, limit, tags):
+    loss = Loss()
+    for line, sample in _scan(source, fields, base, limit, tags, format, loss):
         found = _problems(sample, line, _file(source), check)
         problems += found[: PROBLEMS_SHOWN - len(problems)]
         if isinstance(sample, Problem) or found:
@@ -114,12 +124,26 @@ def check_samples(
             variables = set(sample.rubric_vars) if variables is None else variables & sample.rubric_vars.keys()
     pairs = _pairs(hashes)[: PROBLEMS_SHOWN - len(problems)]
     if pairs:
-        problems += _name_duplicates(pairs, _scan(source, fields, base, limit, tags), _file(source))
+        problems += _name_duplicates(pairs, _scan(source, fields, base, limit, tags, format, Loss()), _file(source))
     if problems:
         raise UsageError(*sorted(problems, key=lambda problem: problem.line or 0))
     rubric_vars = frozenset(variables or ())
     counts = (len(hashes), turns, per_turn, recorded, shared, rubric_vars, silent, goals, expecting)
-    return SampleCount(*counts, frozenset(seen))
+    return SampleCount(*counts, frozenset(seen), tuple(_notes(source, loss)))
+
+
+def _notes(source: Source, loss: Loss) -> Iterator[str]:
+    if loss.format is not None:
+        yield f"{Path(cast('str', source)).name} is read as {loss.format}"
+        yield from loss.lines()
+
+
+def _read_as(file: Path | None, name: str | None) -> Format | None:
+    """Return the format of a file, None where its rows are ours."""
+    if file is None:
+        return None
+    found = detect(file) if name is None else format_named(name)
+    return None if found.name == NATIVE else found
 
 
 def _problems(
@@ -142,15 +166,23 @@ def _scan(
     base: str | os.PathLike[str] | None,
     limit: int | None,
     tags: Sequence[str] | None,
+    format: str | None,  # noqa: A002
+    loss: Loss,
 ) -> Iterator[tuple[int, Sample | Problem]]:
     """Yield each chosen sample with its line, and a problem in place of a row that is not a sample."""
     file = _file(source)
     folder = Path(base) if base is not None else file.parent if file else Path()
     check_fields(fields or {})
-    cells = file is not None and format_of(file) in ("csv", "parquet")
+    read_as = _read_as(file, format)
+    cells = file is not None and read_as is None and format_of(file) in ("csv", "parquet")
     wanted_tags = None if tags is None else frozenset(tags)
     chosen = 0
-    rows = scan_rows(file) if file else enumerate(cast("Sequence[Mapping[str, Any]]", source), 1)
+    if file is None:
+        rows: Iterable[tuple[int, Mapping[str, Any] | Problem]] = enumerate(
+            cast("Sequence[Mapping[str, Any]]", source), 1
+        )
+    else:
+        rows = scan_rows(file) if read_as is None else scan(file, read_as, loss)
     for position, (line, row) in enumerate(rows):
         if chosen == limit:
             return

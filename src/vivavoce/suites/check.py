@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -68,7 +68,7 @@ def prepare(suite: Suite, plan: Plan, judges: JudgeOpener, tester: str = "") -> 
     scoring = _collect(problems, lambda: build().scoring())
     if problems or scoring is None or found is None:
         raise UsageError(*dict.fromkeys(problems))
-    return Prepared(complete, scoring, found, asked)
+    return Prepared(replace(complete, notes=(*complete.notes, *found.notes)), scoring, found, asked)
 
 
 def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed: bool = False) -> Forecast:

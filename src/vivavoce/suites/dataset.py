@@ -66,7 +66,9 @@ def check_dataset(suite: Suite, tags: Sequence[str] | None = None, assertions: A
         raise UsageError(_here(suite, f"there is no file {suite.spec.dataset.place}"))
     try:
         fields = suite.spec.dataset.fields
-        found = check_samples(source, fields=fields, base=suite.base, tags=tags, check=check)
+        found = check_samples(
+            source, fields=fields, base=suite.base, tags=tags, format=suite.spec.dataset.format, check=check
+        )
     except UsageError as error:
         raise UsageError(*(_in_suite(suite, problem) for problem in error.problems)) from error
     what = suite.spec.dataset.place.replace("the rows of the suite", "the list of rows")
@@ -93,7 +95,7 @@ def _check_row(suite: Suite, assertions: Assertions) -> Callable[[Sample], None]
 def _tags_of(suite: Suite) -> str:
     """Return which tags the rows have, in words."""
     spec = suite.spec.dataset
-    samples = read_samples(dataset_source(suite), fields=spec.fields, base=suite.base)
+    samples = read_samples(dataset_source(suite), fields=spec.fields, base=suite.base, format=spec.format)
     tags = sorted({tag for sample in samples for tag in sample.tags})
     more = f" and {len(tags) - TAGS_SHOWN} more" if len(tags) > TAGS_SHOWN else ""
     return f"the tags are {', '.join(tags[:TAGS_SHOWN])}{more}" if tags else "no row has tags"

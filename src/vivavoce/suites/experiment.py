@@ -76,7 +76,7 @@ def build_experiment(
         own_limits=own,
         trials=plan.trials,
         set_up=_set_up(suite, systems),
-        notes=suite.notes,
+        notes=prepared.suite.notes,
     )
 
 

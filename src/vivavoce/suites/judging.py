@@ -32,9 +32,12 @@ def judging_suite(
     name: str | None = None,
     scope: Scope | None = None,
     fields: Mapping[str, str] | None = None,
+    format: str | None = None,  # noqa: A002
     max_concurrent: int = 64,
 ) -> Suite:
     """Return the suite that measures the conversations of a file; `fields` says where its rows have the needed values.
+
+    `format` is that of the file; without it, its first conversations tell.
 
     Raises:
         UsageError: a metric is unknown or named twice, or needs a judge and none is named.
@@ -45,7 +48,7 @@ def judging_suite(
     data: dict[str, Any] = {
         "name": name or f"judge {path.stem}",
         "driver": "replay",
-        "dataset": {"path": str(path.absolute()), "fields": dict(fields or {})},
+        "dataset": {"path": str(path.absolute()), "fields": dict(fields or {}), "format": format},
         "graders": graders,
         "max_concurrent": max_concurrent,
     }

@@ -32,6 +32,7 @@ class Plan:
     chosen: Selection | None
     concurrency: int
     policy: str | None = None
+    format: str | None = None
 
     def samples(self) -> Iterator[Sample]:
         """Yield the chosen samples, one at a time."""
@@ -46,7 +47,7 @@ class Plan:
 
     def every(self, tags: Sequence[str] | None = None) -> Iterator[Sample]:
         """Yield the samples of the dataset, those that are not chosen too; `tags` filters them."""
-        read = read_samples(self.source, fields=self.fields, base=self.base, tags=tags)
+        read = read_samples(self.source, fields=self.fields, base=self.base, tags=tags, format=self.format)
         return with_policy(read, self.policy)
 
     @property
@@ -105,6 +106,7 @@ def plan_of(suite: Suite, options: RunOptions) -> Plan:
         chosen=None if options.samples is None else Selection.of(options.samples),
         concurrency=options.max_concurrent or spec.max_concurrent,
         policy=policy_of(suite),
+        format=spec.dataset.format,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from vivavoce.exchange.formats import format_named, names, no_format
 from vivavoce.samples.content import VERSION
 from vivavoce.suites.document import KeyPath
 from vivavoce.suites.gate_spec import AnyGateSpec, AnyRewardSpec
@@ -19,6 +20,8 @@ from vivavoce.suites.tester_spec import TesterSpec
 class DatasetSpec(Spec):
     """Where the samples are: in a file, or here as `rows`.
 
+    `format` is that of a file whose conversations are not rows of ours; without it, the first ones tell.
+
     `fields` maps a field of a sample to the dotted path of its value in a row, which every row has unless the name of
     the field ends with `?`. `policy`, text or a file, is that of the rows without one. `version` is the only content
     that the file may have, as `viva dataset keep` names it.
@@ -26,15 +29,27 @@ class DatasetSpec(Spec):
 
     path: str | None = None
     rows: list[dict[str, Any]] | None = None
+    format: str | None = Field(default=None, json_schema_extra={"enum": [*names(), None]})
     fields: dict[str, str] = Field(default_factory=dict)
     policy: str | None = None
     policy_path: str | None = None
     version: str | None = None
 
+    @field_validator("format")
+    @classmethod
+    def _known(cls, name: str | None) -> str | None:
+        if name is not None and name not in names():
+            raise ValueError(no_format(name))
+        if name is not None and format_named(name).read is None:
+            raise ValueError(f"'{name}' is a format that is written only")
+        return name
+
     @model_validator(mode="after")
     def _one_place(self) -> Self:
         if (self.path is None) == (self.rows is None):
             raise ValueError("needs either path or rows")
+        if self.format is not None and self.path is None:
+            raise ValueError("has a format, which is that of a file: give its path in place of rows")
         if self.version is not None and self.path is None:
             raise ValueError("has a version, which is that of a file: give its path in place of rows")
         if self.version is not None and not VERSION.fullmatch(self.version):

@@ -49,7 +49,7 @@ def check_tests(suite: Suite, tester: Tester) -> None:
     """
     rows = suite.spec.dataset
     problems: list[Problem | str] = []
-    for sample in read_samples(dataset_source(suite), fields=rows.fields, base=suite.base):
+    for sample in read_samples(dataset_source(suite), fields=rows.fields, base=suite.base, format=rows.format):
         try:
             tester.context(sample)
         except UsageError as error:
