@@ -5,7 +5,8 @@ import pytest
 from vivavoce.errors import UsageError
 from vivavoce.records.score import Score, failed, skipped
 from vivavoce.records.usage import Usage
-from vivavoce.report.rated import Ratings, rated
+from vivavoce.report.rated import rated
+from vivavoce.stats.ratings import Ratings
 
 from .cases import BROKEN_JUDGE, TIMEOUT
 from .label_cases import judged, labelled, sure

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -10,12 +11,15 @@ import typer
 
 from vivavoce.cli.output import files, notes
 from vivavoce.errors import UsageError
-from vivavoce.exchange.conversion import Conversion, convert
+from vivavoce.exchange.conversion import Conversion, How, convert
 from vivavoce.exchange.formats import NATIVE, format_named
 from vivavoce.exchange.loss import Loss
 from vivavoce.files.whole_file import whole_file
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
+
+_STEP = 500
+"""After so many conversations the number on the terminal goes on."""
 
 
 def command(
@@ -29,6 +33,17 @@ def command(
         str, typer.Option("--to", metavar="FORMAT", help="The format of OUT. See: viva list formats.")
     ] = NATIVE,
     strict: Annotated[bool, typer.Option("--strict", help="Write nothing if anything would be lost.")] = False,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="The label that says which conversations are good, a dotted path in labels, for files of tuning; "
+            "default: people, else passed.",
+        ),
+    ] = None,
+    good_from: Annotated[
+        float | None, typer.Option(help="With --label: from which number a conversation is good.")
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write what was lost to this file, as JSON.")
     ] = None,
@@ -40,16 +55,33 @@ def command(
     """
     if not source.exists():
         raise UsageError(f"{source}: there is no such file")
+    if good_from is not None and label is None:
+        raise UsageError("--good-from belongs to a label: name it with --label")
     target, known = format_named(to), format_named(from_) if from_ else None
-    loss = Loss()
+    loss, sink = Loss(), files() if out == "-" else Path(out)
     try:
-        done = convert(source, files() if out == "-" else Path(out), target, loss=loss, from_=known, strict=strict)
+        with _counter() as progress:
+            options = How(known, strict, label, good_from, progress)
+            done = convert(source, sink, target, loss, options)
     finally:
         if report is not None:
             with whole_file(report) as new:
                 new.write_text(strict_json(loss.to_dict()) + "\n", encoding="utf-8")
     for line in _lines(done, out):
         notes().print(line, soft_wrap=True)
+
+
+@contextmanager
+def _counter() -> Generator[Callable[[int], None]]:
+    """Show on a terminal how many conversations were read."""
+    console = notes()
+    with console.status("") if console.is_terminal else nullcontext() as status:
+
+        def count_up(number: int) -> None:
+            if status is not None and number % _STEP == 0:
+                status.update(f"{number:,} conversations")
+
+        yield count_up
 
 
 def _lines(done: Conversion, out: str) -> Iterator[str]:

@@ -34,7 +34,8 @@ def command(
 
     json and jsonl contain everything; csv and parquet have one row per score; junit is for CI servers; html is one page
     to share; markdown is for a pull request; github annotates a workflow; recordings answer the same calls of tools in
-    another run; letta is a folder in the layout of letta-evals.
+    another run; conversations are rows of a dataset with the verdicts as labels; letta is a folder in the layout of
+    letta-evals.
     """
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)

@@ -12,6 +12,7 @@ from typing import Any, TextIO, cast
 from vivavoce.errors import Problem, UsageError
 from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.formats import NATIVE
+from vivavoce.exchange.labelled import decided_by
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.reading import files_in, format_of_files, read
 from vivavoce.exchange.writing import texts
@@ -43,46 +44,57 @@ class Conversion:
     changed: int = 0
 
 
-def convert(
-    source: Path,
-    out: Path | TextIO,
-    to: Format,
-    *,
-    loss: Loss,
-    from_: Format | None = None,
-    strict: bool = False,
-    progress: Callable[[int], None] | None = None,
-) -> Conversion:
+@dataclass(frozen=True, slots=True)
+class How:
+    """How to convert.
+
+    Attributes:
+        source: the format of what is read; without it, told by the first conversations.
+        strict: write nothing if anything would be lost.
+        label: the dotted path of the label that says which conversations are good, for files of tuning.
+        good_from: from which number a label says so.
+        progress: called with the number of conversations so far.
+    """
+
+    source: Format | None = None
+    strict: bool = False
+    label: str | None = None
+    good_from: float | None = None
+    progress: Callable[[int], None] | None = None
+
+
+def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How = How()) -> Conversion:
     """Convert a file, or the files of a folder.
 
     `loss` is told what the new file does not have. Rows of ours are added to a JSONL file that is there already,
-    without those of the same source; any other file is written anew, whole or not at all. With `strict`, nothing is
-    written if anything would be lost.
+    without those of the same source; any other file is written anew, whole or not at all.
 
     Raises:
-        LossError: `strict`, and something would be lost.
+        LossError: `how` is strict, and something would be lost.
         UsageError: a file cannot be read or written, or a format only the other way.
     """
     files = files_in(source)
-    done = Conversion(from_ or format_of_files(files), to, loss)
-    rows = _counted(read(files, done.source, done.loss), done, progress)
+    done = Conversion(how.source or format_of_files(files), to, loss)
+    rows = _counted(read(files, done.source, loss), done, how.progress)
+    if how.label is not None:
+        rows = decided_by(rows, how.label, how.good_from, loss)
     if to.name == NATIVE:
         kept = _Kept(out) if isinstance(out, Path) and out.is_file() else None
         rows = _with_source(rows, done, kept)
     else:
         kept = None
-    lines = texts(rows, to, done.loss)
+    lines = texts(rows, to, loss)
     if isinstance(out, Path):
         with whole_file(out) as new, new.open("wb") as file:
             if kept is not None:
                 kept.copy(file.write)
             for line in lines:
                 file.write(line.encode())
-            _check(done, strict)
+            _check(done, how.strict)
     else:
-        written = list(lines) if strict else lines
-        if strict:
-            _check(done, strict)
+        written = list(lines) if how.strict else lines
+        if how.strict:
+            _check(done, how.strict)
         out.writelines(written)
     return done
 

@@ -16,8 +16,13 @@ _MODULES = {
     "openai": "openai_chat",
     "anthropic": "anthropic",
     "sharegpt": "sharegpt",
+    "openai-tuning": "openai_tuning:TUNING",
+    "openai-preference": "openai_tuning:PREFERENCE",
+    "anthropic-tuning": "anthropic_tuning",
+    "gemini-tuning": "gemini_tuning:TUNING",
+    "gemini-preference": "gemini_tuning:PREFERENCE",
 }
-"""The module of each format, in the order in which they are asked whether a record is theirs."""
+"""The module of each format, in which it is called `FORMAT` unless the name follows; in the order of their use."""
 
 
 def names() -> list[str]:
@@ -33,7 +38,8 @@ def format_named(name: str) -> Format:
     """
     if name not in _MODULES:
         raise UsageError(no_format(name))
-    return cast("Format", lazy(f"vivavoce.exchange.{_MODULES[name]}:FORMAT"))
+    module, _, attribute = _MODULES[name].partition(":")
+    return cast("Format", lazy(f"vivavoce.exchange.{module}:{attribute or 'FORMAT'}"))
 
 
 def no_format(name: str) -> str:

@@ -22,6 +22,7 @@ TEXT_FORMATS: Mapping[str, str] = {
     "markdown": "vivavoce.report.markdown:write_markdown",
     "github": "vivavoce.report.github:write_github",
     "recordings": "vivavoce.report.recordings:write_recordings",
+    "conversations": "vivavoce.report.conversations:write_conversations",
     "baseline": "vivavoce.report.baseline:write_baseline",
 }
 """The module that writes each format; only the requested one is loaded."""

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vivavoce.records.score import FindingState
-from vivavoce.report.rated import Case, Rated, Ratings
+from vivavoce.report.rated import Case, Rated
 from vivavoce.stats.agreement import Agreement, agreement
 from vivavoce.stats.bootstrap import bootstrap
 from vivavoce.stats.intervals import mean_interval
 from vivavoce.stats.ranking import Floats, auroc, spearman
+from vivavoce.stats.ratings import Ratings
 
 FEWEST = 10
 """An item that fewer conversations have is not compared: what a judge lists itself differs from one to the next."""

@@ -1,8 +1,4 @@
-"""Graded conversations beside a label of their dataset: what people, or the truth, say of each.
-
-A label is a yes or no, a number, or a list of these, one for each rater; more is better, and yes means that the
-conversation should pass.
-"""
+"""Graded conversations beside a label of their dataset: what people, or the truth, say of each."""
 
 from __future__ import annotations
 
@@ -10,7 +6,6 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from math import fsum, isfinite
 from typing import Any, cast
 
 from vivavoce.errors import UsageError
@@ -19,32 +14,7 @@ from vivavoce.records.run import Attempt, Outcome
 from vivavoce.records.score import Finding, Score
 from vivavoce.records.trajectory import assistant_texts
 from vivavoce.records.usage import Usage
-
-
-@dataclass(frozen=True, slots=True)
-class Ratings:
-    """What the raters of one conversation say, a number each; `boolean` where they say yes or no, as 1 or 0."""
-
-    values: tuple[float, ...]
-    boolean: bool
-
-    @property
-    def mean(self) -> float:
-        """The mean over the raters."""
-        return fsum(self.values) / len(self.values)
-
-    def good(self, good_from: float | None) -> bool | None:
-        """Say whether it should pass: by most raters, or by a mean from `good_from`; None where that is undecided."""
-        if self.boolean:
-            return None if self.mean == 0.5 else self.mean > 0.5
-        return None if good_from is None else self.mean >= good_from
-
-    def without(self, rater: int) -> tuple[Ratings, Ratings] | None:
-        """Return what one rater says, and what the others say; None where either is missing."""
-        if rater >= len(self.values) or len(self.values) < 2:
-            return None
-        others = (*self.values[:rater], *self.values[rater + 1 :])
-        return Ratings(self.values[rater : rater + 1], self.boolean), Ratings(others, self.boolean)
+from vivavoce.stats.ratings import Ratings, ratings_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,19 +96,7 @@ def _order(value: float, score: Score) -> tuple[float, float]:
 
 def _ratings(labels: object, path: str, attempt: Attempt) -> Ratings | None:
     """Return the ratings at a path of the labels of a row, None where there are none."""
-    value: Any = labels
-    for part in path.split("."):
-        value = cast("dict[str, Any]", value).get(part) if isinstance(value, dict) else None
-    if value is None or value == []:
-        return None
-    several = cast("list[Any]", value if isinstance(value, list) else [value])
-    boolean = all(isinstance(one, bool) for one in several)
-    if not boolean and not all(_is_number(one) for one in several):
-        name = conversation_label(attempt.key.sample_id, attempt.key.trial)
-        rule = "a label is a number, true or false, or a list of these"
-        raise UsageError(f"{name}: labels.{path} is {value!r:.80}; {rule}")
-    return Ratings(tuple(map(float, several)), boolean)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+    try:
+        return ratings_at(labels, path)
+    except ValueError as error:
+        raise UsageError(f"{conversation_label(attempt.key.sample_id, attempt.key.trial)}: {error}") from error
