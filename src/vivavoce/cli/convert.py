@@ -9,11 +9,12 @@ from typing import Annotated
 
 import typer
 
-from vivavoce.cli.output import files, notes
+from vivavoce.cli.output import existing, files, notes
 from vivavoce.errors import UsageError
-from vivavoce.exchange.conversion import Conversion, How, convert
+from vivavoce.exchange.conversion import Conversion, How, convert, refuse_loss
 from vivavoce.exchange.formats import NATIVE, format_named
 from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.suites import SUITE, translate, yaml_text
 from vivavoce.files.whole_file import whole_file
 from vivavoce.report.strict_json import strict_json
 from vivavoce.report.text import count
@@ -30,7 +31,7 @@ def command(
         str | None, typer.Option("--from", metavar="FORMAT", help="The format of IN; default: told by its content.")
     ] = None,
     to: Annotated[
-        str, typer.Option("--to", metavar="FORMAT", help="The format of OUT. See: viva list formats.")
+        str, typer.Option("--to", metavar="FORMAT", help="The format of OUT (see viva list formats), or suite.")
     ] = NATIVE,
     strict: Annotated[bool, typer.Option("--strict", help="Write nothing if anything would be lost.")] = False,
     label: Annotated[
@@ -51,24 +52,43 @@ def command(
     """Write conversations of one format in another, and say what was lost.
 
     Rows of vivavoce are added to a JSONL file that is there already; conversations of the same source are not added
-    again. Exit codes: 0 written, 2 wrong usage, or with --strict a loss.
+    again. An OUT that ends with .yaml is a suite: IN is then one of promptfoo (promptfooconfig.yaml) or DeepEval (a
+    test file), of which nothing is run. Exit codes: 0 written, 2 wrong usage, or with --strict a loss.
     """
     if not source.exists():
         raise UsageError(f"{source}: there is no such file")
     if good_from is not None and label is None:
         raise UsageError("--good-from belongs to a label: name it with --label")
-    target, known = format_named(to), format_named(from_) if from_ else None
-    loss, sink = Loss(), files() if out == "-" else Path(out)
+    loss = Loss()
     try:
-        with _counter() as progress:
-            options = How(known, strict, label, good_from, progress)
-            done = convert(source, sink, target, loss, options)
+        if to == SUITE or Path(out).suffix.lower() in (".yaml", ".yml"):
+            lines = [_suite(source, out, from_, strict, loss)]
+        else:
+            target, known = format_named(to), format_named(from_) if from_ else None
+            with _counter() as progress:
+                options = How(known, strict, label, good_from, progress)
+                done = convert(source, files() if out == "-" else Path(out), target, loss, options)
+            lines = list(_lines(done, out))
     finally:
         if report is not None:
             with whole_file(report) as new:
                 new.write_text(strict_json(loss.to_dict()) + "\n", encoding="utf-8")
-    for line in _lines(done, out):
+    for line in (*lines, *loss.lines()):
         notes().print(line, soft_wrap=True)
+
+
+def _suite(source: Path, out: str, name: str | None, strict: bool, loss: Loss) -> str:
+    """Write the suite of another tool as one of ours, and say so."""
+    found, suite = translate(existing(source), name, loss)
+    refuse_loss(loss, strict)
+    text = yaml_text(suite)
+    if out == "-":
+        files().write(text)
+    else:
+        with whole_file(Path(out)) as new:
+            new.write_text(text, encoding="utf-8")
+    rows = count(len(suite["dataset"]["rows"]), "sample")
+    return f"{found.title} → a suite: {rows}{'' if out == '-' else f' in {out}; check it with: viva validate {out}'}"
 
 
 @contextmanager
@@ -90,4 +110,3 @@ def _lines(done: Conversion, out: str) -> Iterator[str]:
     if done.known:
         changed = f"; changed since, and left as they were: {done.changed}" if done.changed else ""
         yield f"{done.conversations - done.known} added, {done.known} were there already{changed}"
-    yield from done.loss.lines()

@@ -90,18 +90,23 @@ def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How =
                 kept.copy(file.write)
             for line in lines:
                 file.write(line.encode())
-            _check(done, how.strict)
+            refuse_loss(loss, how.strict)
     else:
         written = list(lines) if how.strict else lines
         if how.strict:
-            _check(done, how.strict)
+            refuse_loss(loss, how.strict)
         out.writelines(written)
     return done
 
 
-def _check(done: Conversion, strict: bool) -> None:
-    if strict and not done.loss.is_lossless:
-        raise LossError("\n".join(("this would lose something, so nothing was written", *done.loss.lines())))
+def refuse_loss(loss: Loss, strict: bool) -> None:
+    """Refuse a loss, if `strict`.
+
+    Raises:
+        LossError: something would be lost.
+    """
+    if strict and not loss.is_lossless:
+        raise LossError("\n".join(("this would lose something, so nothing was written", *loss.lines())))
 
 
 def _counted(

@@ -16,6 +16,8 @@ _MODULES = {
     "openai": "openai_chat",
     "anthropic": "anthropic",
     "sharegpt": "sharegpt",
+    "deepeval": "deepeval",
+    "promptfoo": "promptfoo",
     "openai-tuning": "openai_tuning:TUNING",
     "openai-preference": "openai_tuning:PREFERENCE",
     "anthropic-tuning": "anthropic_tuning",
