@@ -32,3 +32,16 @@ def test_a_mistake_in_a_suite_ends_the_job(tmp_path: Path, quick_viva: Path) -> 
     job = read_yaml(TEMPLATE)[".viva"]
     done = bash("\n".join(job["script"]), tmp_path, quick_viva, **job["variables"])
     assert (done.returncode, "suite.yaml" in done.stdout, (tmp_path / ".viva-ci").exists()) == (2, True, False)
+
+
+def test_nothing_is_installed_until_it_is_said_where_vivavoce_comes_from(tmp_path: Path) -> None:
+    job = read_yaml(TEMPLATE)[".viva"]
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nprintf "%s " "$@" > {tmp_path}/installed\n')
+    python.chmod(0o755)
+    [install] = job["before_script"]
+    done = bash(install, tmp_path, tmp_path, **job["variables"])
+    assert (done.returncode != 0, (tmp_path / "installed").exists()) == (True, False)
+    assert "VIVA_INSTALL: set it to where vivavoce comes from" in done.stdout
+    assert bash(install, tmp_path, tmp_path, VIVA_INSTALL="git+https://host/a.git -r more.txt").returncode == 0
+    assert (tmp_path / "installed").read_text() == "-m pip install --quiet git+https://host/a.git -r more.txt "

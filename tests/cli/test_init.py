@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,10 +27,13 @@ def files_of(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
+def steps(workflow: Path) -> list[dict[str, Any]]:
+    return read_yaml(workflow)["jobs"]["viva"]["steps"]
+
+
 def steps_of(workflow: Path) -> dict[str, str]:
     """Return the commands of a workflow by the names of their steps."""
-    jobs = read_yaml(workflow)["jobs"]
-    return {step["name"]: step["run"] for step in jobs["viva"]["steps"] if "run" in step}
+    return {step["name"]: step["run"] for step in steps(workflow) if "run" in step}
 
 
 def test_a_template_is_written_as_it_is_shipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,6 +166,11 @@ class Installed:
         ({"url": "https://host/a.whl", "archive_info": {}}, "vivavoce @ https://host/a.whl"),
         ({"url": "file:///home/me/vivavoce", "dir_info": {"editable": True}}, None),
         ({"url": "file:///home/me/a.whl", "archive_info": {}}, None),
+        ({"url": "file:///home/me/a", "vcs_info": {"vcs": "git", "commit_id": "abc"}}, None),
+        (
+            {"url": "https://host/a.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}, "subdirectory": "py"},
+            "vivavoce @ git+https://host/a.git@abc#subdirectory=py",
+        ),
     ],
 )
 def test_the_workflow_installs_what_is_installed_here(
@@ -178,11 +187,19 @@ def test_the_workflow_installs_what_is_installed_here(
     monkeypatch.setattr(project, "distribution", installed)
     assert requirement() == wanted
     command(tmp_path / "exam")
-    said = "note: vivavoce was installed from a folder of this machine, which GitHub cannot read"
+    said = "note: vivavoce was installed from files of this machine, which GitHub cannot read"
     assert (said in capsys.readouterr().out) == (wanted is None)
-    install = steps_of(tmp_path / "exam" / WORKFLOW)["Install"]
-    quoted = f"'{wanted}'" if wanted and " " in wanted else wanted or "vivavoce==0.1.0"
-    assert f"python -m pip install {quoted}\n" in install
+    [install] = [one for one in steps(tmp_path / "exam" / WORKFLOW) if one.get("name") == "Install"]
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "python").write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/installed\n')
+    (programs / "python").chmod(0o755)
+    done = bash(install["run"], tmp_path, programs, **install["env"])
+    if wanted is None:
+        assert (done.returncode != 0, (tmp_path / "installed").exists()) == (True, False)
+        assert "write in the workflow where vivavoce comes from, such as git+https://…" in done.stdout
+    else:
+        assert (tmp_path / "installed").read_text().split("\n") == ["-m", "pip", "install", wanted, ""]
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:

@@ -55,8 +55,8 @@ def command(
 
 def _say_what_cannot_be_installed(workflow: NewFile) -> None:
     out().print(
-        f"note: vivavoce was installed from a folder of this machine, which GitHub cannot read; in "
-        f"{workflow.path}, write after 'pip install' where its repository is: 'vivavoce @ git+https://…'",
+        f"note: vivavoce was installed from files of this machine, which GitHub cannot read; until you write after "
+        f"VIVAVOCE in {workflow.path} where it comes from, such as git+https://…, the workflow fails",
         soft_wrap=True,
     )
 

@@ -71,7 +71,7 @@ def _of_project(directory: Path) -> Iterator[NewFile]:
     name, root = _slug(directory), repository(directory)
     suite = shlex.quote((directory.resolve().relative_to(root.resolve()) / "suite.yaml").as_posix())
     workflow = _text(FOLDER / "project" / "viva.yml").replace("{suite}", suite).replace("{name}", name)
-    workflow = workflow.replace("{requirement}", shlex.quote(requirement() or _released()))
+    workflow = workflow.replace("{requirement}", json.dumps(requirement() or ""))
     schema = "lets your editor complete and check the keys of a suite"
     yield NewFile(directory / f"test_{name}.py", _text(FOLDER / "project" / "test_suite.py"), "the suite for pytest")
     yield NewFile(directory / "suite.schema.json", schema_text() + "\n", schema)
@@ -89,21 +89,21 @@ def repository(directory: Path) -> Path:
 
 
 def requirement() -> str | None:
-    """Return what pip has to install to get this vivavoce elsewhere; None if it came from a folder of this machine.
+    """Return what pip has to install to get this vivavoce elsewhere; None if it came from files of this machine.
 
     Source: PEP 610, `direct_url.json`.
     """
-    text = distribution("vivavoce").read_text("direct_url.json")
+    installed = distribution("vivavoce")
+    text = installed.read_text("direct_url.json")
     origin: dict[str, Any] = json.loads(text) if text else {}
     if not origin:
-        return _released()
+        return f"vivavoce=={installed.version}"
+    if str(origin["url"]).startswith("file:"):
+        return None
+    folder = f"#subdirectory={origin['subdirectory']}" if "subdirectory" in origin else ""
     if version := origin.get("vcs_info"):
-        return f"vivavoce @ {version['vcs']}+{origin['url']}@{version['commit_id']}"
-    return None if str(origin["url"]).startswith("file:") else f"vivavoce @ {origin['url']}"
-
-
-def _released() -> str:
-    return f"vivavoce=={distribution('vivavoce').version}"
+        return f"vivavoce @ {version['vcs']}+{origin['url']}@{version['commit_id']}{folder}"
+    return f"vivavoce @ {origin['url']}{folder}"
 
 
 def _slug(directory: Path) -> str:
