@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -202,6 +203,35 @@ def test_the_workflow_installs_what_is_installed_here(
         assert (tmp_path / "installed").read_text().split("\n") == ["-m", "pip", "install", wanted, ""]
 
 
+def test_a_suite_that_is_there_gets_a_workflow_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / ".git").mkdir()
+    command(Path("exam"))
+    shutil.rmtree(tmp_path / ".github")
+    (tmp_path / "exam" / "suite.yaml").rename(tmp_path / "exam" / "my shop.viva.yaml")
+    before = {name: (tmp_path / name).read_text() for name in files_of(tmp_path)}
+    command(Path("exam/my shop.viva.yaml"))
+    workflow = ".github/workflows/viva-my_shop.yml"
+    assert set(files_of(tmp_path)) - set(before) == {workflow}
+    assert {name: (tmp_path / name).read_text() for name in before} == before
+    assert bash(steps_of(tmp_path / workflow)["Run the suite"], tmp_path).returncode == 1
+    assert f"wrote {workflow}: runs the suite on GitHub" in capsys.readouterr().out
+    with pytest.raises(UsageError, match=r"viva-my_shop\.yml already exists and is not overwritten; delete it first"):
+        command(Path("exam/my shop.viva.yaml"))
+    (tmp_path / "exam" / "my shop.viva.yaml").rename(tmp_path / "exam" / "suite.yaml")
+    command(Path("exam/suite.yaml"))
+    assert WORKFLOW in files_of(tmp_path)
+
+
+def test_what_is_no_suite_gets_no_workflow(tmp_path: Path) -> None:
+    command(tmp_path / "exam")
+    with pytest.raises(UsageError, match=r"suite\.yaml is a suite already: leave --template voice out"):
+        command(tmp_path / "exam" / "suite.yaml", template="voice")
+    (tmp_path / "other.yaml").write_text("on: push\n")
+    with pytest.raises(UsageError, match=r"other\.yaml:1:1"):
+        command(tmp_path / "other.yaml")
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "exam").write_text("")
     with pytest.raises(UsageError, match="exam is a file; name a folder"):
@@ -213,5 +243,5 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 def test_when_one_file_cannot_be_written_none_is_left(tmp_path: Path) -> None:
     files = [NewFile(tmp_path / "inner" / "first", "one", ""), NewFile(tmp_path / "inner/first/second", "two", "")]
     with pytest.raises(UsageError, match="cannot be written: Not a directory"):
-        write_new(files)
+        write_new(files, "name another folder")
     assert list(tmp_path.iterdir()) == []
