@@ -272,6 +272,57 @@ def test_two_workers_write_one_run(pytester: pytest.Pytester) -> None:
     assert report["run"]["status"] == "finished"
 
 
+INTERRUPTING = """
+import os, signal
+from pathlib import Path
+def reply(message):
+    if message == "s3" and not Path("interrupted").exists():
+        Path("interrupted").touch()
+        os.kill(int(os.environ["INTERRUPTED"]) or os.getpid(), signal.SIGINT)
+        import time; time.sleep(30)
+    return "EUR"
+"""
+CONTROLLER = """
+import os
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):
+        os.environ["INTERRUPTED"] = str(os.getpid() if config.getoption("numprocesses", None) else 0)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C ends the program there")
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist.plugin", "-n", "2")], ids=["one process", "two workers"])
+def test_an_interruption_names_the_run_and_what_continues_it(
+    pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    rows = ", ".join(f"{{id: s{i}, input: s{i}, expect: {{contains: EUR}}}}" for i in range(6))
+    target = "max_concurrent: 1\ntarget: {kind: function, function: 'bot.py:reply'}"
+    suite = f"name: six\n{target}\ndataset: {{rows: [{rows}]}}\n"
+    write(pytester, bot__py=INTERRUPTING, six__viva__yaml=suite, conftest__py=CONTROLLER)
+    result = pytester.runpytest_subprocess(*workers, "--viva", "--viva-report=r.json", timeout=60)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["six · ? conversations · * · continue with: viva run --resume six-??????"])
+    if not workers:
+        result.stdout.fnmatch_lines(["six · 3 conversations · *interrupted after 3 of 6 conversations*"])
+        assert json.loads((pytester.path / "r.json").read_text())["run"]["status"] == "interrupted"
+    with Store.open(str(pytester.path / ".vivavoce" / "vivavoce.db"), create=False) as store:
+        [run] = store.runs()
+        result.stdout.fnmatch_lines([f"*viva run --resume {run.id}"])
+
+
+def test_an_interrupted_assertion_keeps_the_conversations_before_it(pytester: pytest.Pytester) -> None:
+    test = """
+@pytest.mark.viva(trials=2)
+def test_it():
+    viva_assert(spoken('q', 'a'), expect=[{'contains': 'a'}])
+    raise KeyboardInterrupt
+"""
+    write(pytester, test_it__py=SPEAK + test)
+    result = pytester.runpytest_subprocess()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["pytest · 1 conversation · expect 1.000* · viva show pytest-??????"])
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="a claim needs locks")
 def test_a_worker_that_dies_loses_nothing(pytester: pytest.Pytester) -> None:
     bot = """

@@ -13,6 +13,7 @@ import pytest
 if TYPE_CHECKING:
     from vivavoce.testing.session import SharedSession
 
+YAML = (".yaml", ".yml")
 TOKEN, USED_KEYS = "viva_token", "viva_used_replies"
 """What a worker of pytest-xdist gets, and what it gives back."""
 
@@ -27,6 +28,7 @@ class PytestCall:
         self.token = given.get(TOKEN) or os.urandom(3).hex()
         self.shared: SharedSession | None = None
         self.runs: dict[str, None] = {}
+        self.begun: dict[str, None] = {}
         self.used: set[str] = set()
         self.lines: list[str] = []
         self.problems: list[str] = []
@@ -59,9 +61,19 @@ class PytestCall:
         return cast("str", self.config.getini(name)) or ""
 
     @pytest.hookimpl
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Note the suites that were begun: a run that is interrupted has no report."""
+        file = nodeid.partition("::")[0]
+        if file.endswith(YAML):
+            self.begun[file] = None
+
+    @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note the runs that tests added to, those of workers as well."""
-        self.runs.update({str(value): None for name, value in report.user_properties if name == "viva_run"})
+        runs = {str(value): None for name, value in report.user_properties if name == "viva_run"}
+        if runs:
+            self.runs.update(runs)
+            self.begun.pop(report.nodeid.partition("::")[0], None)
 
     @pytest.hookimpl
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -111,19 +123,29 @@ class PytestCall:
             return
         if self.shared is not None:
             self.used.update(self.shared.used_replies())
-        if not self.runs and not self.used:
-            return
-        steps: list[Callable[[], object]] = [self._finish_run, self._write_cassette, self._write_reports]
+        steps: list[Callable[[], object]] = [
+            self._find_runs,
+            self._finish_run,
+            self._write_cassette,
+            self._write_reports,
+        ]
         for step in steps:
             try:
                 step()
             except Exception as error:
                 self.problems.append(f"{type(error).__name__}: {error}")
 
+    def _find_runs(self) -> None:
+        if self.begun:
+            suites = [self.config.rootpath / file for file in self.begun]
+            found = resolve_name("vivavoce.testing.suite_run:runs_of")(self.session(), suites)
+            self.runs.update(dict.fromkeys(found))
+
     def _finish_run(self) -> None:
-        run_ids = [run_id for run_id in self.runs if run_id.startswith("pytest-")]
-        if run_ids:
-            self.session().assertions.finish()
+        asserted = self.shared is not None and self.shared.has_assertions
+        if asserted or any(run_id.startswith("pytest-") for run_id in self.runs):
+            run = self.session().assertions.finish()
+            self.runs.update({} if run is None else {run.id: None})
         if self.runs:
             self.lines += resolve_name("vivavoce.testing.reports:summary_lines")(self.session(), list(self.runs))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from vivavoce.errors import did_you_mean
 from vivavoce.records.run import Run
+from vivavoce.report.again import continuing
 from vivavoce.report.export import SUFFIXES, export, format_of
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.reasons import explained
@@ -45,11 +46,12 @@ def summary_lines(session: SharedSession, run_ids: Sequence[str]) -> Iterator[st
 
 def _summary(store: Store, run_id: str, options: Sequence[str]) -> str:
     run = store.run(run_id)
-    summary = GradedRun(store, run, store.grading(run.id)).summary()
+    graded = GradedRun(store, run, store.grading(run.id))
+    summary = graded.summary()
     means = [f"{one.name} {one.mean:.3f}" for one in summary.graders if one.mean is not None]
     verdict = _verdict(run, summary)
-    shown = show_command(run.id, "", options).removesuffix(" ''")
-    return " · ".join([one_line(run.suite), count(summary.attempts, "conversation"), *means, *verdict, shown])
+    next_step = show_command(run.id, "", options).removesuffix(" ''") if graded.ended else continuing(run, options)
+    return " · ".join([one_line(run.suite), count(summary.attempts, "conversation"), *means, *verdict, next_step])
 
 
 def _verdict(run: Run, summary: Summary) -> list[str]:

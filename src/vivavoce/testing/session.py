@@ -77,6 +77,11 @@ class SharedSession:
         """The run that every `viva_assert` adds to."""
         return AssertionRun(self.store, new_id("pytest", self.token or None))
 
+    @property
+    def has_assertions(self) -> bool:
+        """Whether this process began to assert, also in a test that was interrupted."""
+        return "assertions" in vars(self)
+
     @cached_property
     def cassette_replies(self) -> Replies | None:
         """The replies of the cassette, None where none is named."""
