@@ -107,6 +107,36 @@ def test_each_sample_of_a_suite_is_a_test_that_says_what_was_wrong(pytester: pyt
     assert runs(pytester) == {"refunds": ["refund#0", "opening#0"]}
 
 
+@pytest.mark.parametrize(
+    "how", [("suite.yaml",), ("--viva", "suite.yaml"), ("--viva", "other.yml", "suite.yaml::refund")]
+)
+def test_a_suite_of_another_name_is_collected_where_it_is_named(
+    pytester: pytest.Pytester, how: tuple[str, ...]
+) -> None:
+    write(pytester, suite__yaml=SUITE, other__yml=SUITE.replace("refunds", "others"))
+    result = pytester.runpytest_inprocess(*how)
+    result.assert_outcomes(failed=1 if len(how) < 3 else 2, passed=1)
+    result.stdout.no_fnmatch_line("not collected*")
+
+
+def test_a_file_that_is_named_and_no_suite_is_left_to_others(pytester: pytest.Pytester) -> None:
+    write(pytester, other__yml=SUITE)
+    result = pytester.runpytest_inprocess("other.yml")
+    result.assert_outcomes()
+    result.stdout.no_fnmatch_line("not collected*")
+
+
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist.plugin", "-n", "2")], ids=["one process", "two workers"])
+def test_a_suite_that_is_not_collected_is_named(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    (pytester.path / "shop").mkdir()
+    (pytester.path / "shop" / "suite.yaml").write_text(SUITE)
+    result = pytester.runpytest_subprocess("--viva", *workers)
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    said = "not collected: shop/suite.yaml; name it (pytest shop/suite.yaml), or call it NAME.viva.yaml"
+    assert result.outlines.count(said) == 1
+    pytester.runpytest_inprocess().stdout.no_fnmatch_line("not collected*")
+
+
 @pytest.mark.parametrize("how", [("shop.viva.yaml::opening",), ("--viva", "-k", "first"), ("--viva", "-k", "opening")])
 def test_only_what_was_chosen_is_held(pytester: pytest.Pytester, how: tuple[str, ...]) -> None:
     write(pytester, shop__viva__yaml=SUITE)

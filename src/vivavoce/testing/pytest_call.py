@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from vivavoce.testing.session import SharedSession
 
 YAML = (".yaml", ".yml")
-TOKEN, USED_KEYS = "viva_token", "viva_used_replies"
+TOKEN, USED_KEYS, LEFT_OUT = "viva_token", "viva_used_replies", "viva_left_out"
 """What a worker of pytest-xdist gets, and what it gives back."""
 
 
@@ -29,6 +29,7 @@ class PytestCall:
         self.shared: SharedSession | None = None
         self.runs: dict[str, None] = {}
         self.begun: dict[str, None] = {}
+        self.left_out: dict[str, None] = {}
         self.used: set[str] = set()
         self.lines: list[str] = []
         self.problems: list[str] = []
@@ -117,10 +118,13 @@ class PytestCall:
     def finish(self) -> None:
         """Summarise and write what the tests left; what cannot be written is a problem, and loses nothing else."""
         if self.is_worker:
-            if self.shared is not None:
-                output = cast("MutableMapping[str, Any]", vars(self.config)["workeroutput"])
-                output[USED_KEYS] = self.shared.used_replies()
+            output = cast("MutableMapping[str, Any]", vars(self.config)["workeroutput"])
+            output[LEFT_OUT] = list(self.left_out)
+            output[USED_KEYS] = [] if self.shared is None else self.shared.used_replies()
             return
+        self.lines += [
+            f"not collected: {path}; name it (pytest {path}), or call it NAME.viva.yaml" for path in self.left_out
+        ]
         if self.shared is not None:
             self.used.update(self.shared.used_replies())
         steps: list[Callable[[], object]] = [
