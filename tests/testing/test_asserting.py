@@ -344,6 +344,60 @@ def test_a_marker_that_is_wrong_is_an_error(pytester: pytest.Pytester, marker: s
     assert KEYS == ("trials", "min_pass")
 
 
+def test_a_skip_hides_no_miss(pytester: pytest.Pytester) -> None:
+    head = """
+import itertools, unittest, pytest
+def trials(*ends):
+    ends = iter(ends)
+    def end():
+        match next(ends):
+            case "miss": assert 0, "missed"
+            case "skip": pytest.skip("no key")
+            case "skip of unittest": raise unittest.SkipTest("no key")
+            case "xfail": pytest.xfail("known")
+            case "break": 1 / 0
+            case "exit": pytest.exit("enough")
+    return end
+"""
+    cases = {
+        "miss_skip": (["miss", "skip", "pass"], 2),
+        "miss_xfail": (["miss", "xfail", "pass"], 2),
+        "pass_skip": (["pass", "skip", "skip of unittest"], 2),
+        "enough": (["pass", "skip", "pass"], 2),
+        "first_skip": (["skip", "miss", "miss"], 2),
+        "first_xfail": (["xfail", "miss", "miss"], 2),
+        "break_skip": (["break", "skip", "pass"], 2),
+        "too_few": (["break", "skip", "miss"], 3),
+    }
+    tests = [
+        f"end_{name} = trials(*{ends})\n@pytest.mark.viva(trials={len(ends)}, min_pass={least})\n"
+        f"def test_{name}(): end_{name}()\n"
+        for name, (ends, least) in cases.items()
+    ]
+    pytester.makepyfile(test_them="\n".join([head, *tests]))
+    result = pytester.runpytest_inprocess("-rA")
+    result.assert_outcomes(passed=1, skipped=2, xfailed=1, failed=4)
+    result.stdout.re_match_lines_random(
+        [
+            r"1 of 3 trials passed; needed 2",
+            r"trial 2 \(.*\): Skipped: no key",
+            r"trial 2 \(.*\): XFailed: known",
+            r"E +ZeroDivisionError: .*",
+            r"0 of 3 trials passed; needed 3",
+            r"PASSED .*enough",
+            r"FAILED .*miss_skip.*",
+            r"FAILED .*miss_xfail.*",
+            r"FAILED .*break_skip.*",
+            r"FAILED .*too_few.*",
+            r"XFAIL .*first_xfail.*",
+        ]
+    )
+    pytester.makepyfile(test_exit=f"{head}end = trials('exit')\n@pytest.mark.viva(trials=3)\ndef test_it(): end()\n")
+    stopped = pytester.runpytest_inprocess("test_exit.py")
+    stopped.stdout.fnmatch_lines(["*Exit: enough*"])
+    stopped.assert_outcomes()
+
+
 def test_a_method_has_trials_and_a_test_of_unittest_has_none(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
