@@ -145,6 +145,17 @@ def test_only_what_was_chosen_is_held(pytester: pytest.Pytester, how: tuple[str,
     assert runs(pytester) == {"refunds": ["opening#0"]}
 
 
+def test_a_test_is_found_again_by_the_name_that_is_shown(pytester: pytest.Pytester) -> None:
+    suite = SUITE.replace("id: refund", r'id: "shop::refund\n::error::x [1]"')
+    write(pytester, shop__viva__yaml=suite)
+    result = pytester.runpytest_inprocess("--viva", "-v")
+    name = "shop.viva.yaml::shop: :refund : :error: :x [1]"
+    assert [line for line in result.outlines if line.startswith("::")] == []
+    result.stdout.fnmatch_lines([f"{name.replace('[', '[[]')} FAILED*", r"*viva show refunds-?????? 'shop::refund*"])
+    again = pytester.runpytest_inprocess(name)
+    again.assert_outcomes(failed=1)
+
+
 def test_only_the_targets_that_were_chosen_are_asked(pytester: pytest.Pytester) -> None:
     target = "{kind: openai, base_url: 'http://127.0.0.1:9/v1', model_handles: [m1, m2], max_retries: 0}"
     write(pytester, two__viva__yaml=SUITE.replace('{kind: function, function: "bot.py:reply"}', target))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -57,7 +58,7 @@ class SuiteFile(pytest.File):
         for sample in samples.values():
             for target in targets:
                 name = sample.id if len(targets) == 1 else f"{sample.id}[{target}]"
-                self.every.append(SampleItem.of(self, name, sample, target))
+                self.every.append(SampleItem.of(self, _selectable(name), sample, target))
         yield from self.every
         if suite.spec.gate is not None:
             name = "gate" if "gate" not in samples else "gate of the suite"
@@ -209,6 +210,11 @@ class GateItem(_Item):
         options = self._suite.shared.options
         shown = show_command(held.run.id, "", options).removesuffix(" ''")
         return inert("\n".join([f"{head}: {'; '.join(lines)}", f"the run: {shown}"]))
+
+
+def _selectable(name: str) -> str:
+    """Return a name as one line that commands no terminal or CI server, and with which pytest finds its test again."""
+    return inert(one_line(name, sys.maxsize)).replace("::", ": :")
 
 
 def _values(outcomes: Sequence[Outcome]) -> Iterable[tuple[str, object]]:
