@@ -269,6 +269,29 @@ def test_reports_and_properties(pytester: pytest.Pytester) -> None:
     assert sorted(path.name for path in pytester.path.glob("*.md")) == ["r-gated.md", "r-refunds.md"]
 
 
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist.plugin", "-n", "2")], ids=["one process", "two workers"])
+def test_a_run_that_a_test_made_is_in_the_reports_from_whatever_store(
+    pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    test = """
+from vivavoce import run_suite
+def test_here():
+    viva_assert(run_suite("shop.yaml", store="kept.db"))
+def test_elsewhere():
+    viva_assert(run_suite("other.yaml", store="elsewhere.db"))
+"""
+    suites = {"shop__yaml": SUITE, "other__yaml": SUITE.replace("refunds", "others")}
+    write(pytester, test_it__py=SPEAK + test, **suites)
+    pytester.makeini("[pytest]\nviva_store = kept.db\n")
+    result = pytester.runpytest_subprocess(*workers, "--viva-report=r.json")
+    result.assert_outcomes(failed=2)
+    said = ["refunds · 2 conversations · *viva show --store *kept.db refunds-??????"]
+    said += ["others · 2 conversations · *viva show --store *elsewhere.db others-??????"]
+    for line in [*said, "wrote r-refunds.json: *", "wrote r-others.json: *"]:
+        result.stdout.fnmatch_lines([line])
+    assert json.loads((pytester.path / "r-others.json").read_text())["run"]["suite"] == "others"
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

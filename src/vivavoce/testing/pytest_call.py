@@ -27,7 +27,7 @@ class PytestCall:
         self.is_worker = TOKEN in given
         self.token = given.get(TOKEN) or os.urandom(3).hex()
         self.shared: SharedSession | None = None
-        self.runs: dict[str, None] = {}
+        self.runs: dict[str, str] = {}
         self.begun: dict[str, None] = {}
         self.left_out: dict[str, None] = {}
         self.used: set[str] = set()
@@ -70,10 +70,11 @@ class PytestCall:
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note the runs that tests added to, those of workers as well."""
-        runs = {str(value): None for name, value in report.user_properties if name == "viva_run"}
+        """Note the runs that tests made or added to, those of workers as well, and the stores of those elsewhere."""
+        noted = {name: str(value) for name, value in report.user_properties if name.startswith("viva_store_")}
+        runs = [str(value) for name, value in report.user_properties if name == "viva_run"]
         if runs:
-            self.runs.update(runs)
+            self.runs.update({run_id: noted.get(f"viva_store_{run_id}", "") for run_id in runs})
             self.begun.pop(report.nodeid.partition("::")[0], None)
 
     @pytest.hookimpl
@@ -143,15 +144,15 @@ class PytestCall:
         if self.begun:
             suites = [self.config.rootpath / file for file in self.begun]
             found = resolve_name("vivavoce.testing.suite_run:runs_of")(self.session(), suites)
-            self.runs.update(dict.fromkeys(found))
+            self.runs.update(dict.fromkeys(found, ""))
 
     def _finish_run(self) -> None:
         asserted = self.shared is not None and self.shared.has_assertions
         if asserted or any(run_id.startswith("pytest-") for run_id in self.runs):
             run = self.session().assertions.finish()
-            self.runs.update({} if run is None else {run.id: None})
+            self.runs.update({} if run is None else {run.id: ""})
         if self.runs:
-            self.lines += resolve_name("vivavoce.testing.reports:summary_lines")(self.session(), list(self.runs))
+            self.lines += resolve_name("vivavoce.testing.reports:summary_lines")(self.session(), self.runs)
 
     def _write_cassette(self) -> None:
         if self.used:
@@ -163,5 +164,5 @@ class PytestCall:
         report = cast("str | None", self.config.getoption("viva_report"))
         if report and self.runs:
             self.lines += resolve_name("vivavoce.testing.reports:write_reports")(
-                self.session(), list(self.runs), Path(report)
+                self.session(), self.runs, Path(report)
             )
