@@ -490,8 +490,19 @@ def test_the_judge(viva_judge, viva_tester):
 def test_a_target_that_fails_while_a_test_talks_to_it_is_an_error(pytester: pytest.Pytester) -> None:
     (pytester.path / "bot.py").write_text("def reply(message):\n    return 1 / 0\n")
     pytester.makepyfile("def test_it(viva_target):\n    viva_target.talk('one')\n")
-    result = pytester.runpytest_inprocess("-o", "viva_target=bot.py:reply")
+    result = pytester.runpytest_inprocess("-o", "viva_target=bot.py:reply", "--junitxml=j.xml")
     result.stdout.fnmatch_lines(["E *TargetFault: *division by zero*"])
+    assert '<property name="viva_fault" value="target.crash"' in (pytester.path / "j.xml").read_text()
+
+
+def test_the_environment_names_the_target_where_the_configuration_does_not(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (pytester.path / "bot.py").write_text("def reply(message):\n    return 'a'\ndef other(message):\n    return 'b'\n")
+    pytester.makepyfile("def test_it(viva_target):\n    assert viva_target.talk('one').messages[-1].content == 'b'\n")
+    monkeypatch.setenv("VIVAVOCE_TARGET", "bot.py:other")
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+    pytester.runpytest_inprocess("-o", "viva_target=bot.py:reply").assert_outcomes(failed=1)
 
 
 @pytest.mark.parametrize(
@@ -499,7 +510,7 @@ def test_a_target_that_fails_while_a_test_talks_to_it_is_an_error(pytester: pyte
     [
         (
             "viva_target",
-            "*nothing is named for viva_target: set viva_target in *, or write a fixture*",
+            "*nothing is named for viva_target: set viva_target in *or set VIVAVOCE_TARGET, or write a fixture*",
         ),
         ("viva_judge", "*nothing is named for viva_judge: set viva_judge in *or set VIVAVOCE_JUDGE*"),
         ("viva_tester", "*nothing is named for viva_tester: *VIVAVOCE_TESTER*"),

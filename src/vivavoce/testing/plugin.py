@@ -27,7 +27,7 @@ BESIDE_A_TEST = ("suite.yaml", "suite.yml")
 _call = pytest.StashKey[PytestCall]()
 _rule = pytest.StashKey[object]()
 _INI = {
-    "viva_target": "the target of the fixture viva_target: file.py:function or an address",
+    "viva_target": "the target of the fixture viva_target: file.py:function or an address; default: VIVAVOCE_TARGET",
     "viva_judge": "the model that judges, such as openai:gpt-4.1; default: VIVAVOCE_JUDGE",
     "viva_tester": "the model that plays the user; default: VIVAVOCE_TESTER",
     "viva_store": "the store: a file or an address of PostgreSQL; default: VIVAVOCE_STORE, else .vivavoce/vivavoce.db",
@@ -166,5 +166,5 @@ def viva_tester(pytestconfig: pytest.Config) -> PenelopeAgent:
 
 @pytest.fixture(scope="session")
 def viva_target(pytestconfig: pytest.Config) -> TalkingTarget:
-    """The target that the configuration names as viva_target; `talk` holds a conversation with it."""
+    """The target: viva_target of the configuration, else VIVAVOCE_TARGET; `talk` holds a conversation with it."""
     return pytestconfig.stash[_call].session().target

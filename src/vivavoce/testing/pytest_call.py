@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 if TYPE_CHECKING:
+    from vivavoce.errors import Fault
     from vivavoce.testing.session import SharedSession
 
 YAML = (".yaml", ".yml")
@@ -76,6 +77,14 @@ class PytestCall:
         if runs:
             self.runs.update({run_id: noted.get(f"viva_store_{run_id}", "") for run_id in runs})
             self.begun.pop(report.nodeid.partition("::")[0], None)
+
+    @pytest.hookimpl
+    def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[object]) -> None:
+        """Note what broke in a test: pytest, and JUnit, know it as a failure like any other."""
+        fault = cast("type[Fault]", resolve_name("vivavoce.errors:Fault"))
+        error = None if call.excinfo is None else call.excinfo.value
+        if isinstance(node, pytest.Item) and isinstance(error, fault):
+            node.user_properties.append(("viva_fault", f"{error.blame}.{error.kind}"))
 
     @pytest.hookimpl
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
