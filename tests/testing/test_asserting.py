@@ -525,6 +525,25 @@ def test_a_fixture_that_nothing_is_named_for_says_so(pytester: pytest.Pytester, 
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("'hi'", "E *a row is a dict with 'messages', a sample or a ConversationHistory; got str"),
+        ("None", "E *a row is a dict with 'messages', a sample or a ConversationHistory; got NoneType"),
+        ("[{'role': 'usr', 'content': 'hi'}]", "E *message 0: needs a role: *got 'usr'"),
+    ],
+)
+def test_what_is_no_conversation_is_told_without_our_own_frames(
+    pytester: pytest.Pytester, given: str, said: str
+) -> None:
+    pytester.makepyfile(f"{SPEAK}\ndef test_it():\n    viva_assert({given}, expect=[{{'contains': 'a'}}])\n")
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([said])
+    result.stdout.no_fnmatch_line("*direct cause*")
+    result.stdout.no_fnmatch_line("*During handling*")
+
+
 def test_no_test_runs_outside_of_pytest() -> None:
     assert running_test() is None
     with warnings.catch_warnings():

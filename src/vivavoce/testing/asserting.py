@@ -40,6 +40,7 @@ from vivavoce.report.show_command import show_command
 from vivavoce.run.attempt import Grades, Task, hold
 from vivavoce.run.plan import RECORDED
 from vivavoce.run.result import RunResult
+from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.given import GivenRow, given_sample
 from vivavoce.samples.row import read_sample
 from vivavoce.samples.sample import Sample
@@ -104,9 +105,8 @@ def viva_assert(
         else:
             session.assertions.finish()
     except VivavoceError as error:
-        raise error.with_traceback(
-            None
-        ) from error.__cause__  # the test stands in the traceback, and not our own frames
+        cause = None if isinstance(error, UsageError) else error.__cause__
+        raise error.with_traceback(None) from cause  # the test stands in the traceback, and not our own frames
     finally:
         if test is None:
             session.close()
@@ -241,7 +241,7 @@ def _sample(conversation: Any, known: Mapping[str, Any], name: str) -> Sample:
         row = {"messages": conversation.messages, **known}
     elif isinstance(conversation, list | tuple):
         row = {"messages": list(cast("Sequence[Any]", conversation)), **known}
-    elif known:
+    elif known and isinstance(row, Sample | SingleTurnSample | MultiTurnSample):
         raise UsageError(f"a {type(row).__name__} has its own fields: put {', '.join(known)} there")
     try:
         sample = given_sample(row)
