@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -116,6 +117,15 @@ class _Item(pytest.Item):
         """Return the file, no line, and the name."""
         return self.path, None, self.name
 
+    def setup(self) -> None:
+        """Hold the run, or read it; with --setup-plan, which carries nothing out, do neither."""
+        if not self.config.getoption("setupplan", False):
+            self.read()
+
+    @abstractmethod
+    def read(self) -> None:
+        """Read what came of the test in the run of its suite; an error is one of its set-up."""
+
     @property
     def _suite(self) -> SuiteFile:
         assert isinstance(self.parent, SuiteFile)
@@ -140,8 +150,8 @@ class SampleItem(_Item):
         item.extra_keyword_matches.update(sample.tags)
         return item
 
-    def setup(self) -> None:
-        """Hold the run, or read it; what could not be held or judged is an error, not a failure."""
+    def read(self) -> None:
+        """Note the scores; what could not be held or judged is an error, not a failure."""
         held, wrong, outcomes = self._held, self._broken, self._outcomes
         run_id, options = held.run.id, self._suite.shared.options
         self.user_properties += [("viva_run", run_id), ("viva_sample", self.sample_id), ("viva_target", self.target)]
@@ -191,8 +201,8 @@ class SampleItem(_Item):
 class GateItem(_Item):
     """The gate of a suite."""
 
-    def setup(self) -> None:
-        """Hold the run, or read it; an inconclusive gate is an error."""
+    def read(self) -> None:
+        """Note the run; an inconclusive gate is an error."""
         suite, held = self._suite, self._held
         self.user_properties.append(("viva_run", held.run.id))
         if suite.left_out:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -78,7 +79,7 @@ def run_once(session: SharedSession, suite: Suite, chosen: Chosen) -> HeldRun:
         KeyboardInterrupt: it was interrupted; what is done is kept.
     """
     store = session.store
-    run_id = new_id(suite.spec.name, _id_end(session, (suite.base / suite.source).absolute()))
+    run_id = new_id(suite.spec.name, _id_end(session, suite.base / suite.source))
     with _turn(store, f"{run_id}-pytest"):
         stored = stored_run(store, run_id)
         if stored is None or stored.status == "running":
@@ -115,13 +116,13 @@ def _options(session: SharedSession, chosen: Chosen) -> RunOptions:
 
 def runs_of(session: SharedSession, suites: Collection[Path]) -> list[str]:
     """Return the ids of the runs that were begun of suites, whether or not they came to their end."""
-    ends = {_id_end(session, path.absolute()) for path in suites}
+    ends = {_id_end(session, path) for path in suites}
     return [run.id for run in session.store.runs() if run.id.rpartition("-")[2] in ends]
 
 
 def _id_end(session: SharedSession, path: Path) -> str:
     """Return the end of the id that the run of a suite has in every worker."""
-    text = f"{session.token} {path}".encode("utf-8", "surrogatepass")
+    text = f"{session.token} {os.path.abspath(path)}".encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=3).hexdigest()
 
 
