@@ -492,6 +492,7 @@ def test_a_target_that_fails_while_a_test_talks_to_it_is_an_error(pytester: pyte
     pytester.makepyfile("def test_it(viva_target):\n    viva_target.talk('one')\n")
     result = pytester.runpytest_inprocess("-o", "viva_target=bot.py:reply", "--junitxml=j.xml")
     result.stdout.fnmatch_lines(["E *TargetFault: *division by zero*"])
+    result.stdout.no_fnmatch_line("*talking_target.py*")
     assert '<property name="viva_fault" value="target.crash"' in (pytester.path / "j.xml").read_text()
 
 
@@ -521,6 +522,7 @@ def test_a_fixture_that_nothing_is_named_for_says_so(pytester: pytest.Pytester, 
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([said])
+    result.stdout.no_fnmatch_line("*session.py*")
     pytester.makeconftest(f"import pytest\n@pytest.fixture\ndef {fixture}():\n    return 1\n")
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
 

@@ -105,7 +105,7 @@ def viva_assert(
         else:
             session.assertions.finish()
     except VivavoceError as error:
-        cause = None if isinstance(error, UsageError) else error.__cause__
+        cause = error.__cause__ if isinstance(error, Fault) else None
         raise error.with_traceback(None) from cause  # the test stands in the traceback, and not our own frames
     finally:
         if test is None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import ExitStack
 from pathlib import Path
 from pkgutil import resolve_name  # `vivavoce.plugins` would cost every call of pytest more than all else here
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import pytest
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vivavoce.store.store import Store
     from vivavoce.testing.talking_target import TalkingTarget
 
+T = TypeVar("T")
 SUITES = (".viva.yaml", ".viva.yml")
 """Ends of the names of suites that --viva collects."""
 BESIDE_A_TEST = ("suite.yaml", "suite.yml")
@@ -149,22 +150,31 @@ def pytest_testnodedown(node: _Node) -> None:
 @pytest.fixture(scope="session")
 def viva_store(pytestconfig: pytest.Config) -> Store:
     """The store that conversations go to."""
-    return pytestconfig.stash[_call].session().store
+    return _opened(lambda: pytestconfig.stash[_call].session().store)
 
 
 @pytest.fixture(scope="session")
 def viva_judge(pytestconfig: pytest.Config) -> Model:
     """The judge: viva_judge of the configuration, else VIVAVOCE_JUDGE; a cassette answers in its place."""
-    return pytestconfig.stash[_call].session().needed_judge()
+    return _opened(lambda: pytestconfig.stash[_call].session().needed_judge())
 
 
 @pytest.fixture(scope="session")
 def viva_tester(pytestconfig: pytest.Config) -> PenelopeAgent:
     """The tester: viva_tester of the configuration, else VIVAVOCE_TESTER; its judge is that of viva_judge."""
-    return pytestconfig.stash[_call].session().tester
+    return _opened(lambda: pytestconfig.stash[_call].session().tester)
 
 
 @pytest.fixture(scope="session")
 def viva_target(pytestconfig: pytest.Config) -> TalkingTarget:
     """The target: viva_target of the configuration, else VIVAVOCE_TARGET; `talk` holds a conversation with it."""
-    return pytestconfig.stash[_call].session().target
+    return _opened(lambda: pytestconfig.stash[_call].session().target)
+
+
+def _opened(opened: Callable[[], T]) -> T:
+    """Return what a fixture is; what is wrong in the configuration is said without a traceback."""
+    try:
+        return opened()
+    except resolve_name("vivavoce.errors:VivavoceError") as error:
+        wrong = str(error)
+    pytest.fail(wrong, pytrace=False)
