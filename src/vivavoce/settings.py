@@ -22,17 +22,21 @@ class Settings:
     """The name of the model that judges where none is given; there is no other default, for asking one costs money."""
     tester: str | None = None
     """The name of the model that plays the user, and writes scenarios, where none is given."""
+    target: str | None = None
+    """What tests in pytest talk to where their configuration names no target."""
 
 
 def settings() -> Settings:
     """Return the settings in the environment now; `VIVAVOCE_STORE` names another store, `VIVAVOCE_JUDGE` a model.
 
-    `VIVAVOCE_TESTER` names the model that plays the user. Nothing is kept: a notebook may set them at any time.
+    `VIVAVOCE_TESTER` names the model that plays the user, `VIVAVOCE_TARGET` what tests in pytest talk to. Nothing is
+    kept: a notebook may set them at any time.
     """
     return Settings(
         store=os.environ.get("VIVAVOCE_STORE") or str(WORKSPACE / "vivavoce.db"),
         judge=os.environ.get("VIVAVOCE_JUDGE") or None,
         tester=os.environ.get("VIVAVOCE_TESTER") or None,
+        target=os.environ.get("VIVAVOCE_TARGET") or None,
     )
 
 

@@ -119,6 +119,12 @@ def filled(text: str, known: Mapping[str, str]) -> str:
     return EXPRESSION.sub(lambda found: known[found[1]], text)
 
 
+def stem(suite: str) -> str:
+    """Return how the files of a suite are called: its path without signs, and the checksum of the path."""
+    done = subprocess.run(["cksum"], input=suite, capture_output=True, text=True, check=True)
+    return f"{re.sub('[^A-Za-z0-9]', '-', suite)}-{done.stdout.split()[0]}"
+
+
 def condition(text: str, known: Mapping[str, str]) -> bool:
     """Say whether all comparisons of a condition hold."""
     inner = EXPRESSION.fullmatch(text)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ci.runner import EXPRESSION, ROOT, Build, Runner, read_yaml
+from ci.runner import EXPRESSION, ROOT, Build, Runner, read_yaml, stem
 from vivavoce.testing import LoopbackServer
 
 ACTION = ROOT / "action.yml"
@@ -109,7 +109,7 @@ def test_a_build_whose_suite_passes_has_a_summary_and_reports(runner: Runner) ->
     assert build.code == 0, build.log
     assert "`shop`" in build.summary
     kept = {path.name for path in (runner.folder / ".viva-ci").iterdir()}
-    assert {"suite-yaml.html", "suite-yaml.xml", "report.md", ".gitignore"} <= kept
+    assert {f"{stem('suite.yaml')}.html", f"{stem('suite.yaml')}.xml", "report.md", ".gitignore"} <= kept
     assert "Comment" not in build.steps
     assert "Keep the runs for pull requests" not in build.steps
     installed = (runner.machine / "bin" / "installed").read_text().split("\n")[:-1]
@@ -143,7 +143,43 @@ def test_of_several_suites_one_failure_fails_the_build_after_its_reports_with_an
     assert "`bad`" in build.summary
     assert "`shop`" in build.summary
     stores = {path.name for path in (runner.folder / ".viva-ci" / "runs").glob("*.db")}
-    assert stores == {"evals-bad-viva-yaml.db", "suite-yaml.db"}
+    assert stores == {f"{stem('evals/bad.viva.yaml')}.db", f"{stem('suite.yaml')}.db"}
+
+
+def test_suites_with_like_and_hostile_paths_are_told_apart_and_run_once(runner: Runner) -> None:
+    (runner.folder / "evals").mkdir()
+    hostile = 'my "suite" $(touch owned); `touch owned`, 5%.viva.yaml'
+    paths = ["evals/a.viva.yaml", "evals-a.viva.yaml", "--help.viva.yaml", hostile]
+    for number, path in enumerate(paths):
+        (runner.folder / path).write_text(SUITE.format(name=f"shop{number}"))
+    (runner.folder / "evals" / "bot.py").write_text(SPOILT)
+    build = push(
+        runner, suites="*.viva.yaml evals/a.viva.yaml evals/*.yaml", args="$(touch owned)", name="$(touch owned)"
+    )
+    assert (build.code, build.steps[-1]) == (2, "Verdict"), build.log
+    build = push(runner, suites="*.viva.yaml evals/a.viva.yaml evals/*.yaml")
+    assert (build.code, build.steps[-1]) == (1, "Verdict"), build.log
+    stores = {path.name for path in (runner.folder / ".viva-ci" / "runs").glob("*.db")}
+    assert stores == {f"{stem(path)}.db" for path in paths}
+    assert [build.summary.count(f"`shop{number}`") > 0 for number in range(4)] == [True] * 4
+    assert build.log.count("see a conversation with") + build.log.count("see the worst with") == 4
+    assert not (runner.folder / "owned").exists()
+    (runner.folder / hostile).write_text(SUITE.format(name="shop").replace("dataset:", "dataest 5%:", 1))
+    log = push(runner, suites="*.viva.yaml").log
+    assert f"::error::{hostile.replace('%', '%25')}:2:1 dataest 5%25: unknown key" in log
+
+
+def test_a_suite_that_cannot_run_fails_the_build_and_the_others_are_reported(runner: Runner) -> None:
+    bot, model = (
+        '{kind: function, function: "bot.py:reply"}',
+        "{kind: openai, base_url: 'https://192.0.2.1/v1', model_handles: [m], api_key_env: NO_SUCH_KEY}",
+    )
+    assert bot in SUITE.format(name="keyless")
+    (runner.folder / "z.yaml").write_text(SUITE.format(name="keyless").replace(bot, model))
+    build = push(runner, suites="suite.yaml z.yaml")
+    assert (build.code, build.steps[-1], "NO_SUCH_KEY" in build.log) == (2, "Verdict", True), build.log
+    assert "`shop`" in build.summary
+    assert "Keep the answers of judges" in build.steps
 
 
 def test_the_comment_compares_with_the_main_branch_and_there_is_only_one(runner: Runner) -> None:
@@ -180,7 +216,7 @@ def test_a_judge_is_asked_once_and_without_its_answer_a_cassette_is_an_error(
     assert (push(runner).code, len(judge.requests)) == (0, 1)
     assert (push(runner).code, len(judge.requests)) == (0, 1)
     kept = runner.folder / "answers.jsonl"
-    shutil.copy(runner.folder / ".viva-ci" / "answers" / "suite-yaml.jsonl", kept)
+    shutil.copy(runner.folder / ".viva-ci" / "answers" / f"{stem('suite.yaml')}.jsonl", kept)
     replayed = push(runner, cassette="answers.jsonl")
     assert (replayed.code, len(judge.requests)) == (0, 1), replayed.log
     suite = runner.folder / "suite.yaml"

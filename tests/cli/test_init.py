@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,10 +28,13 @@ def files_of(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
+def steps(workflow: Path) -> list[dict[str, Any]]:
+    return read_yaml(workflow)["jobs"]["viva"]["steps"]
+
+
 def steps_of(workflow: Path) -> dict[str, str]:
     """Return the commands of a workflow by the names of their steps."""
-    jobs = read_yaml(workflow)["jobs"]
-    return {step["name"]: step["run"] for step in jobs["viva"]["steps"] if "run" in step}
+    return {step["name"]: step["run"] for step in steps(workflow) if "run" in step}
 
 
 def test_a_template_is_written_as_it_is_shipped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,6 +167,11 @@ class Installed:
         ({"url": "https://host/a.whl", "archive_info": {}}, "vivavoce @ https://host/a.whl"),
         ({"url": "file:///home/me/vivavoce", "dir_info": {"editable": True}}, None),
         ({"url": "file:///home/me/a.whl", "archive_info": {}}, None),
+        ({"url": "file:///home/me/a", "vcs_info": {"vcs": "git", "commit_id": "abc"}}, None),
+        (
+            {"url": "https://host/a.git", "vcs_info": {"vcs": "git", "commit_id": "abc"}, "subdirectory": "py"},
+            "vivavoce @ git+https://host/a.git@abc#subdirectory=py",
+        ),
     ],
 )
 def test_the_workflow_installs_what_is_installed_here(
@@ -178,11 +188,48 @@ def test_the_workflow_installs_what_is_installed_here(
     monkeypatch.setattr(project, "distribution", installed)
     assert requirement() == wanted
     command(tmp_path / "exam")
-    said = "note: vivavoce was installed from a folder of this machine, which GitHub cannot read"
+    said = "note: vivavoce was installed from files of this machine, which GitHub cannot read"
     assert (said in capsys.readouterr().out) == (wanted is None)
-    install = steps_of(tmp_path / "exam" / WORKFLOW)["Install"]
-    quoted = f"'{wanted}'" if wanted and " " in wanted else wanted or "vivavoce==0.1.0"
-    assert f"python -m pip install {quoted}\n" in install
+    [install] = [one for one in steps(tmp_path / "exam" / WORKFLOW) if one.get("name") == "Install"]
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "python").write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/installed\n')
+    (programs / "python").chmod(0o755)
+    done = bash(install["run"], tmp_path, programs, **install["env"])
+    if wanted is None:
+        assert (done.returncode != 0, (tmp_path / "installed").exists()) == (True, False)
+        assert "write in the workflow where vivavoce comes from, such as git+https://…" in done.stdout
+    else:
+        assert (tmp_path / "installed").read_text().split("\n") == ["-m", "pip", "install", wanted, ""]
+
+
+def test_a_suite_that_is_there_gets_a_workflow_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / ".git").mkdir()
+    command(Path("exam"))
+    shutil.rmtree(tmp_path / ".github")
+    (tmp_path / "exam" / "suite.yaml").rename(tmp_path / "exam" / "my shop.viva.yaml")
+    before = {name: (tmp_path / name).read_text() for name in files_of(tmp_path)}
+    command(Path("exam/my shop.viva.yaml"))
+    workflow = ".github/workflows/viva-my_shop.yml"
+    assert set(files_of(tmp_path)) - set(before) == {workflow}
+    assert {name: (tmp_path / name).read_text() for name in before} == before
+    assert bash(steps_of(tmp_path / workflow)["Run the suite"], tmp_path).returncode == 1
+    assert f"wrote {workflow}: runs the suite on GitHub" in capsys.readouterr().out
+    with pytest.raises(UsageError, match=r"viva-my_shop\.yml already exists and is not overwritten; delete it first"):
+        command(Path("exam/my shop.viva.yaml"))
+    (tmp_path / "exam" / "my shop.viva.yaml").rename(tmp_path / "exam" / "suite.yaml")
+    command(Path("exam/suite.yaml"))
+    assert WORKFLOW in files_of(tmp_path)
+
+
+def test_what_is_no_suite_gets_no_workflow(tmp_path: Path) -> None:
+    command(tmp_path / "exam")
+    with pytest.raises(UsageError, match=r"suite\.yaml is a suite already: leave --template voice out"):
+        command(tmp_path / "exam" / "suite.yaml", template="voice")
+    (tmp_path / "other.yaml").write_text("on: push\n")
+    with pytest.raises(UsageError, match=r"other\.yaml:1:1"):
+        command(tmp_path / "other.yaml")
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
@@ -196,5 +243,5 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
 def test_when_one_file_cannot_be_written_none_is_left(tmp_path: Path) -> None:
     files = [NewFile(tmp_path / "inner" / "first", "one", ""), NewFile(tmp_path / "inner/first/second", "two", "")]
     with pytest.raises(UsageError, match="cannot be written: Not a directory"):
-        write_new(files)
+        write_new(files, "name another folder")
     assert list(tmp_path.iterdir()) == []

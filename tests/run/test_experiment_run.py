@@ -12,6 +12,7 @@ import pytest
 from vivavoce.errors import UsageError
 from vivavoce.records.events import AttemptEnded, Event, RunEnded, RunStarted, TurnEnded
 from vivavoce.records.run import Outcome
+from vivavoce.report.graded_run import GradedRun
 from vivavoce.run.options import RunOptions
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
@@ -218,6 +219,25 @@ async def test_an_interrupted_run_goes_on_where_it_stopped(suite: Path) -> None:
         assert resumed.summary.grader("right").scored == 40
         with pytest.raises(UsageError, match="is finished; there is nothing"):
             reopen_run(resumed.run.id, store=store)
+
+
+async def test_a_run_whose_task_is_cancelled_is_recorded_as_interrupted(suite: Path) -> None:
+    reached = asyncio.Event()
+
+    async def slow(message: str) -> str:
+        reached.set()
+        await asyncio.sleep(60)
+        return message
+
+    work = asyncio.create_task(arun_suite(suite, target=slow, store="cancelled.db"))
+    await reached.wait()
+    work.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    with Store.open("cancelled.db", create=False) as store:
+        [run] = store.runs()
+        summary = GradedRun(store, run, store.grading(run.id)).summary()
+    assert (run.status, summary.verdict) == ("interrupted", "inconclusive")
 
 
 async def test_a_run_whose_graders_or_data_changed_is_not_resumed(suite: Path) -> None:

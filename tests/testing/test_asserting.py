@@ -344,6 +344,60 @@ def test_a_marker_that_is_wrong_is_an_error(pytester: pytest.Pytester, marker: s
     assert KEYS == ("trials", "min_pass")
 
 
+def test_a_skip_hides_no_miss(pytester: pytest.Pytester) -> None:
+    head = """
+import itertools, unittest, pytest
+def trials(*ends):
+    ends = iter(ends)
+    def end():
+        match next(ends):
+            case "miss": assert 0, "missed"
+            case "skip": pytest.skip("no key")
+            case "skip of unittest": raise unittest.SkipTest("no key")
+            case "xfail": pytest.xfail("known")
+            case "break": 1 / 0
+            case "exit": pytest.exit("enough")
+    return end
+"""
+    cases = {
+        "miss_skip": (["miss", "skip", "pass"], 2),
+        "miss_xfail": (["miss", "xfail", "pass"], 2),
+        "pass_skip": (["pass", "skip", "skip of unittest"], 2),
+        "enough": (["pass", "skip", "pass"], 2),
+        "first_skip": (["skip", "miss", "miss"], 2),
+        "first_xfail": (["xfail", "miss", "miss"], 2),
+        "break_skip": (["break", "skip", "pass"], 2),
+        "too_few": (["break", "skip", "miss"], 3),
+    }
+    tests = [
+        f"end_{name} = trials(*{ends})\n@pytest.mark.viva(trials={len(ends)}, min_pass={least})\n"
+        f"def test_{name}(): end_{name}()\n"
+        for name, (ends, least) in cases.items()
+    ]
+    pytester.makepyfile(test_them="\n".join([head, *tests]))
+    result = pytester.runpytest_inprocess("-rA")
+    result.assert_outcomes(passed=1, skipped=2, xfailed=1, failed=4)
+    result.stdout.re_match_lines_random(
+        [
+            r"1 of 3 trials passed; needed 2",
+            r"trial 2 \(.*\): Skipped: no key",
+            r"trial 2 \(.*\): XFailed: known",
+            r"E +ZeroDivisionError: .*",
+            r"0 of 3 trials passed; needed 3",
+            r"PASSED .*enough",
+            r"FAILED .*miss_skip.*",
+            r"FAILED .*miss_xfail.*",
+            r"FAILED .*break_skip.*",
+            r"FAILED .*too_few.*",
+            r"XFAIL .*first_xfail.*",
+        ]
+    )
+    pytester.makepyfile(test_exit=f"{head}end = trials('exit')\n@pytest.mark.viva(trials=3)\ndef test_it(): end()\n")
+    stopped = pytester.runpytest_inprocess("test_exit.py")
+    stopped.stdout.fnmatch_lines(["*Exit: enough*"])
+    stopped.assert_outcomes()
+
+
 def test_a_method_has_trials_and_a_test_of_unittest_has_none(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
@@ -436,8 +490,20 @@ def test_the_judge(viva_judge, viva_tester):
 def test_a_target_that_fails_while_a_test_talks_to_it_is_an_error(pytester: pytest.Pytester) -> None:
     (pytester.path / "bot.py").write_text("def reply(message):\n    return 1 / 0\n")
     pytester.makepyfile("def test_it(viva_target):\n    viva_target.talk('one')\n")
-    result = pytester.runpytest_inprocess("-o", "viva_target=bot.py:reply")
+    result = pytester.runpytest_inprocess("-o", "viva_target=bot.py:reply", "--junitxml=j.xml")
     result.stdout.fnmatch_lines(["E *TargetFault: *division by zero*"])
+    result.stdout.no_fnmatch_line("*talking_target.py*")
+    assert '<property name="viva_fault" value="target.crash"' in (pytester.path / "j.xml").read_text()
+
+
+def test_the_environment_names_the_target_where_the_configuration_does_not(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (pytester.path / "bot.py").write_text("def reply(message):\n    return 'a'\ndef other(message):\n    return 'b'\n")
+    pytester.makepyfile("def test_it(viva_target):\n    assert viva_target.talk('one').messages[-1].content == 'b'\n")
+    monkeypatch.setenv("VIVAVOCE_TARGET", "bot.py:other")
+    pytester.runpytest_inprocess().assert_outcomes(passed=1)
+    pytester.runpytest_inprocess("-o", "viva_target=bot.py:reply").assert_outcomes(failed=1)
 
 
 @pytest.mark.parametrize(
@@ -445,7 +511,7 @@ def test_a_target_that_fails_while_a_test_talks_to_it_is_an_error(pytester: pyte
     [
         (
             "viva_target",
-            "*nothing is named for viva_target: set viva_target in *, or write a fixture*",
+            "*nothing is named for viva_target: set viva_target in *or set VIVAVOCE_TARGET, or write a fixture*",
         ),
         ("viva_judge", "*nothing is named for viva_judge: set viva_judge in *or set VIVAVOCE_JUDGE*"),
         ("viva_tester", "*nothing is named for viva_tester: *VIVAVOCE_TESTER*"),
@@ -456,8 +522,28 @@ def test_a_fixture_that_nothing_is_named_for_says_so(pytester: pytest.Pytester, 
     result = pytester.runpytest_inprocess()
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([said])
+    result.stdout.no_fnmatch_line("*session.py*")
     pytester.makeconftest(f"import pytest\n@pytest.fixture\ndef {fixture}():\n    return 1\n")
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("'hi'", "E *a row is a dict with 'messages', a sample or a ConversationHistory; got str"),
+        ("None", "E *a row is a dict with 'messages', a sample or a ConversationHistory; got NoneType"),
+        ("[{'role': 'usr', 'content': 'hi'}]", "E *message 0: needs a role: *got 'usr'"),
+    ],
+)
+def test_what_is_no_conversation_is_told_without_our_own_frames(
+    pytester: pytest.Pytester, given: str, said: str
+) -> None:
+    pytester.makepyfile(f"{SPEAK}\ndef test_it():\n    viva_assert({given}, expect=[{{'contains': 'a'}}])\n")
+    result = pytester.runpytest_inprocess()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([said])
+    result.stdout.no_fnmatch_line("*direct cause*")
+    result.stdout.no_fnmatch_line("*During handling*")
 
 
 def test_no_test_runs_outside_of_pytest() -> None:

@@ -107,12 +107,53 @@ def test_each_sample_of_a_suite_is_a_test_that_says_what_was_wrong(pytester: pyt
     assert runs(pytester) == {"refunds": ["refund#0", "opening#0"]}
 
 
+@pytest.mark.parametrize(
+    "how", [("suite.yaml",), ("--viva", "suite.yaml"), ("--viva", "other.yml", "suite.yaml::refund")]
+)
+def test_a_suite_of_another_name_is_collected_where_it_is_named(
+    pytester: pytest.Pytester, how: tuple[str, ...]
+) -> None:
+    write(pytester, suite__yaml=SUITE, other__yml=SUITE.replace("refunds", "others"))
+    result = pytester.runpytest_inprocess(*how)
+    result.assert_outcomes(failed=1 if len(how) < 3 else 2, passed=1)
+    result.stdout.no_fnmatch_line("not collected*")
+
+
+def test_a_file_that_is_named_and_no_suite_is_left_to_others(pytester: pytest.Pytester) -> None:
+    write(pytester, other__yml=SUITE)
+    result = pytester.runpytest_inprocess("other.yml")
+    result.assert_outcomes()
+    result.stdout.no_fnmatch_line("not collected*")
+
+
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist.plugin", "-n", "2")], ids=["one process", "two workers"])
+def test_a_suite_that_is_not_collected_is_named(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    (pytester.path / "shop").mkdir()
+    (pytester.path / "shop" / "suite.yaml").write_text(SUITE)
+    result = pytester.runpytest_subprocess("--viva", *workers)
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    said = "not collected: shop/suite.yaml; name it (pytest shop/suite.yaml), or call it NAME.viva.yaml"
+    assert result.outlines.count(said) == 1
+    pytester.runpytest_inprocess().stdout.no_fnmatch_line("not collected*")
+
+
 @pytest.mark.parametrize("how", [("shop.viva.yaml::opening",), ("--viva", "-k", "first"), ("--viva", "-k", "opening")])
 def test_only_what_was_chosen_is_held(pytester: pytest.Pytester, how: tuple[str, ...]) -> None:
     write(pytester, shop__viva__yaml=SUITE)
     result = pytester.runpytest_inprocess(*how)
     result.assert_outcomes(passed=1, deselected=None if "::" in how[0] else 1)
     assert runs(pytester) == {"refunds": ["opening#0"]}
+
+
+def test_a_test_is_found_again_by_the_name_that_is_shown(pytester: pytest.Pytester) -> None:
+    suite = SUITE.replace("id: refund", r'id: "shop::refund\n::error::x [1]"')
+    write(pytester, shop__viva__yaml=suite)
+    result = pytester.runpytest_inprocess("--viva", "-v")
+    name = "shop.viva.yaml::shop: :refund : :error: :x [1]"
+    assert [line for line in result.outlines if line.startswith("::")] == []
+    result.stdout.fnmatch_lines([f"{name.replace('[', '[[]')} FAILED*", r"*viva show refunds-?????? 'shop::refund*"])
+    again = pytester.runpytest_inprocess(name)
+    again.assert_outcomes(failed=1)
 
 
 def test_only_the_targets_that_were_chosen_are_asked(pytester: pytest.Pytester) -> None:
@@ -228,6 +269,29 @@ def test_reports_and_properties(pytester: pytest.Pytester) -> None:
     assert sorted(path.name for path in pytester.path.glob("*.md")) == ["r-gated.md", "r-refunds.md"]
 
 
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist.plugin", "-n", "2")], ids=["one process", "two workers"])
+def test_a_run_that_a_test_made_is_in_the_reports_from_whatever_store(
+    pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    test = """
+from vivavoce import run_suite
+def test_here():
+    viva_assert(run_suite("shop.yaml", store="kept.db"))
+def test_elsewhere():
+    viva_assert(run_suite("other.yaml", store="elsewhere.db"))
+"""
+    suites = {"shop__yaml": SUITE, "other__yaml": SUITE.replace("refunds", "others")}
+    write(pytester, test_it__py=SPEAK + test, **suites)
+    pytester.makeini("[pytest]\nviva_store = kept.db\n")
+    result = pytester.runpytest_subprocess(*workers, "--viva-report=r.json")
+    result.assert_outcomes(failed=2)
+    said = ["refunds · 2 conversations · *viva show --store *kept.db refunds-??????"]
+    said += ["others · 2 conversations · *viva show --store *elsewhere.db others-??????"]
+    for line in [*said, "wrote r-refunds.json: *", "wrote r-others.json: *"]:
+        result.stdout.fnmatch_lines([line])
+    assert json.loads((pytester.path / "r-others.json").read_text())["run"]["suite"] == "others"
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -270,6 +334,57 @@ def test_two_workers_write_one_run(pytester: pytest.Pytester) -> None:
     assert {name: len(held) for name, held in runs(pytester).items()} == {"pytest": 12, "eight": 8}
     report = json.loads((pytester.path / "r-pytest.json").read_text())
     assert report["run"]["status"] == "finished"
+
+
+INTERRUPTING = """
+import os, signal
+from pathlib import Path
+def reply(message):
+    if message == "s3" and not Path("interrupted").exists():
+        Path("interrupted").touch()
+        os.kill(int(os.environ["INTERRUPTED"]) or os.getpid(), signal.SIGINT)
+        import time; time.sleep(30)
+    return "EUR"
+"""
+CONTROLLER = """
+import os
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):
+        os.environ["INTERRUPTED"] = str(os.getpid() if config.getoption("numprocesses", None) else 0)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C ends the program there")
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist.plugin", "-n", "2")], ids=["one process", "two workers"])
+def test_an_interruption_names_the_run_and_what_continues_it(
+    pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    rows = ", ".join(f"{{id: s{i}, input: s{i}, expect: {{contains: EUR}}}}" for i in range(6))
+    target = "max_concurrent: 1\ntarget: {kind: function, function: 'bot.py:reply'}"
+    suite = f"name: six\n{target}\ndataset: {{rows: [{rows}]}}\n"
+    write(pytester, bot__py=INTERRUPTING, six__viva__yaml=suite, conftest__py=CONTROLLER)
+    result = pytester.runpytest_subprocess(*workers, "--viva", "--viva-report=r.json", timeout=60)
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["six · ? conversations · * · continue with: viva run --resume six-??????"])
+    if not workers:
+        result.stdout.fnmatch_lines(["six · 3 conversations · *interrupted after 3 of 6 conversations*"])
+        assert json.loads((pytester.path / "r.json").read_text())["run"]["status"] == "interrupted"
+    with Store.open(str(pytester.path / ".vivavoce" / "vivavoce.db"), create=False) as store:
+        [run] = store.runs()
+        result.stdout.fnmatch_lines([f"*viva run --resume {run.id}"])
+
+
+def test_an_interrupted_assertion_keeps_the_conversations_before_it(pytester: pytest.Pytester) -> None:
+    test = """
+@pytest.mark.viva(trials=2)
+def test_it():
+    viva_assert(spoken('q', 'a'), expect=[{'contains': 'a'}])
+    raise KeyboardInterrupt
+"""
+    write(pytester, test_it__py=SPEAK + test)
+    result = pytester.runpytest_subprocess()
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["pytest · 1 conversation · expect 1.000* · viva show pytest-??????"])
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a claim needs locks")

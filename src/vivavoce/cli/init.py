@@ -10,18 +10,28 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.output import out
-from vivavoce.cli.project import TEMPLATES, NewFile, new_files, requirement
+from vivavoce.cli.project import TEMPLATES, NewFile, files_for, new_files, requirement
 from vivavoce.errors import UsageError
+from vivavoce.suites.load import load_suite
 
 IGNORED = ".vivavoce/"
+FIRST = "first"
+"""The template where none is named."""
 
 
 def command(
-    directory: Annotated[Path, typer.Argument(help="The folder to write to; created if it does not exist.")] = Path(),
+    place: Annotated[
+        Path,
+        typer.Argument(
+            help="The folder to write to; created if it does not exist. Or a suite that is there: it gets a workflow.",
+            metavar="[FOLDER|SUITE]",
+            show_default="here",
+        ),
+    ] = Path(),
     *,
     template: Annotated[
         str, typer.Option(metavar="NAME", help="What to start from; --list shows the templates.")
-    ] = "first",
+    ] = FIRST,
     show_list: Annotated[bool, typer.Option("--list", help="List the templates, and write nothing.")] = False,
 ) -> None:
     """Create a suite that runs as it is: conversations, a bot to test, a test for pytest and a workflow for GitHub.
@@ -30,45 +40,63 @@ def command(
     and .gitignore are written where the repository begins. Existing files are never overwritten: if one is there,
     nothing is written; an existing .gitignore is left as it is.
     """
-    console = out()
     if show_list:
         width = max(map(len, TEMPLATES))
         for name, purpose in TEMPLATES.items():
-            console.print(f"{name:<{width}}  {purpose}", soft_wrap=True)
-        return
-    files = new_files(directory, template)
+            out().print(f"{name:<{width}}  {purpose}", soft_wrap=True)
+    elif place.is_file():
+        _write(_for_suite(place, template), "next: commit it, and each pull request runs the suite", "delete it first")
+    else:
+        next_step = f"next: viva run {shlex.quote(str(place / 'suite.yaml'))}"
+        _write(new_files(place, template), next_step, "name another folder")
+        out().print("It finds one planted mistake, which suite.md explains. Then put your own bot in its place.")
+
+
+def _for_suite(suite: Path, template: str) -> list[NewFile]:
+    """Return the files that a suite lacks.
+
+    Raises:
+        UsageError: it is no suite, or a template is named as well.
+    """
+    if suite.suffix not in (".yaml", ".yml"):
+        raise UsageError(f"{suite} is a file; name a folder, or a suite (.yaml)")
+    if template != FIRST:
+        raise UsageError(f"{suite} is a suite already: leave --template {template} out, or name another folder")
+    load_suite(suite)
+    return list(files_for(suite))
+
+
+def _write(files: Sequence[NewFile], next_step: str, otherwise: str) -> None:
+    """Write files, the workflow last, and say what they are for."""
     kept = [file for file in files if file.path.name == ".gitignore" and file.path.exists()]
-    if directory.exists() and not directory.is_dir():
-        raise UsageError(f"{directory} is a file; name a folder")
     new = [file for file in files if file not in kept]
-    write_new(new)
+    write_new(new, otherwise)
     for file in new:
-        console.print(f"wrote {file.path}: {file.purpose}", soft_wrap=True)
+        out().print(f"wrote {file.path}: {file.purpose}", soft_wrap=True)
     for file in kept:
         if IGNORED not in file.path.read_text(encoding="utf-8", errors="replace").split():
-            console.print(f"note: add the line {IGNORED} to {file.path}, so that runs stay out of git", soft_wrap=True)
+            out().print(f"note: add the line {IGNORED} to {file.path}, so that runs stay out of git", soft_wrap=True)
     if requirement() is None:
         _say_what_cannot_be_installed(new[-1])
-    console.print(f"\nnext: viva run {shlex.quote(str(directory / 'suite.yaml'))}", soft_wrap=True)
-    console.print("It finds one planted mistake, which suite.md explains. Then put your own bot in its place.")
+    out().print(f"\n{next_step}", soft_wrap=True)
 
 
 def _say_what_cannot_be_installed(workflow: NewFile) -> None:
     out().print(
-        f"note: vivavoce was installed from a folder of this machine, which GitHub cannot read; in "
-        f"{workflow.path}, write after 'pip install' where its repository is: 'vivavoce @ git+https://…'",
+        f"note: vivavoce was installed from files of this machine, which GitHub cannot read; until you write after "
+        f"VIVAVOCE in {workflow.path} where it comes from, such as git+https://…, the workflow fails",
         soft_wrap=True,
     )
 
 
-def write_new(files: Sequence[NewFile]) -> None:
-    """Write new files with their folders: all of them, or none.
+def write_new(files: Sequence[NewFile], otherwise: str) -> None:
+    """Write new files with their folders: all of them, or none; `otherwise` says what to do where one is there.
 
     Raises:
         UsageError: one of them already exists, or cannot be written.
     """
     if there := [file.path for file in files if file.path.exists()]:
-        raise UsageError(*(f"{path} already exists and is not overwritten; name another folder" for path in there))
+        raise UsageError(*(f"{path} already exists and is not overwritten; {otherwise}" for path in there))
     made: list[Path] = []
     try:
         for file in files:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 import time
-from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.events import AttemptEnded, Event, RunStarted, TurnEnded
 from vivavoce.report.text import count
+from vivavoce.run import interruption
 from vivavoce.run.execution import Execution
 from vivavoce.run.result import RunResult
 
 EVERY = 5.0
 """Seconds between two lines if there is no terminal."""
-
-_STOPPING = (signal.SIGINT, signal.SIGTERM)
 
 
 class RunProgress:
@@ -103,26 +98,7 @@ class RunProgress:
         self._console.print(what)
 
 
-async def interruptible(work: Execution, progress: RunProgress) -> RunResult:
-    """Do work that Ctrl-C, or a signal to end, stops cleanly."""
-
-    def stop() -> None:
-        progress.interrupted(work.stop())
-
-    loop = asyncio.get_running_loop()
-    for number in _STOPPING:
-        with suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C ends the program there
-            loop.add_signal_handler(number, stop)
-    return await work.execute()
-
-
 def execute(work: Execution, progress: RunProgress) -> RunResult:
-    """Do work and wait for it, showing its progress; afterwards signals do again what they did before."""
-    handlers = {number: signal.getsignal(number) for number in _STOPPING}
-    try:
-        with progress:
-            return run_loop(interruptible(work, progress))
-    finally:
-        for number, handler in handlers.items():
-            if handler is not None:
-                signal.signal(number, handler)
+    """Do work and wait for it, showing its progress."""
+    with progress:
+        return interruption.execute(work, lambda: progress.interrupted(work.stop()))

@@ -68,13 +68,20 @@ def _of_template(directory: Path, folder: Path) -> Iterator[NewFile]:
 
 
 def _of_project(directory: Path) -> Iterator[NewFile]:
-    name, root = _slug(directory), repository(directory)
-    suite = shlex.quote((directory.resolve().relative_to(root.resolve()) / "suite.yaml").as_posix())
-    workflow = _text(FOLDER / "project" / "viva.yml").replace("{suite}", suite).replace("{name}", name)
-    workflow = workflow.replace("{requirement}", shlex.quote(requirement() or _released()))
-    schema = "lets your editor complete and check the keys of a suite"
+    name, schema = _slug(directory.resolve().name), "lets your editor complete and check the keys of a suite"
     yield NewFile(directory / f"test_{name}.py", _text(FOLDER / "project" / "test_suite.py"), "the suite for pytest")
     yield NewFile(directory / "suite.schema.json", schema_text() + "\n", schema)
+    yield from files_for(directory / "suite.yaml")
+
+
+def files_for(suite: Path) -> Iterator[NewFile]:
+    """Yield what the repository of a suite needs: .gitignore and, last, the workflow that runs the suite."""
+    root, place = repository(suite.parent), suite.resolve()
+    own = place.name.removesuffix(place.suffix).removesuffix(".viva")
+    name = _slug(place.parent.name if own == "suite" else own)
+    runs = shlex.quote(place.relative_to(root.resolve()).as_posix())
+    workflow = _text(FOLDER / "project" / "viva.yml").replace("{suite}", runs).replace("{name}", name)
+    workflow = workflow.replace("{requirement}", json.dumps(requirement() or ""))
     yield NewFile(root / ".gitignore", _text(FOLDER / "project" / "gitignore"), "keeps your runs out of git")
     yield NewFile(root / ".github" / "workflows" / f"viva-{name}.yml", workflow, "runs the suite on GitHub")
 
@@ -89,26 +96,26 @@ def repository(directory: Path) -> Path:
 
 
 def requirement() -> str | None:
-    """Return what pip has to install to get this vivavoce elsewhere; None if it came from a folder of this machine.
+    """Return what pip has to install to get this vivavoce elsewhere; None if it came from files of this machine.
 
     Source: PEP 610, `direct_url.json`.
     """
-    text = distribution("vivavoce").read_text("direct_url.json")
+    installed = distribution("vivavoce")
+    text = installed.read_text("direct_url.json")
     origin: dict[str, Any] = json.loads(text) if text else {}
     if not origin:
-        return _released()
+        return f"vivavoce=={installed.version}"
+    if str(origin["url"]).startswith("file:"):
+        return None
+    folder = f"#subdirectory={origin['subdirectory']}" if "subdirectory" in origin else ""
     if version := origin.get("vcs_info"):
-        return f"vivavoce @ {version['vcs']}+{origin['url']}@{version['commit_id']}"
-    return None if str(origin["url"]).startswith("file:") else f"vivavoce @ {origin['url']}"
+        return f"vivavoce @ {version['vcs']}+{origin['url']}@{version['commit_id']}{folder}"
+    return f"vivavoce @ {origin['url']}{folder}"
 
 
-def _released() -> str:
-    return f"vivavoce=={distribution('vivavoce').version}"
-
-
-def _slug(directory: Path) -> str:
-    """Return the name of a folder as a name of a module can hold it."""
-    return re.sub(r"\W+", "_", directory.resolve().name.lower()).strip("_") or "suite"
+def _slug(name: str) -> str:
+    """Return the name of a folder or a suite as a name of a module can hold it."""
+    return re.sub(r"\W+", "_", name.lower()).strip("_") or "suite"
 
 
 def _text(path: Path) -> str:

@@ -11,11 +11,10 @@ from rich.console import Console
 
 from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption
 from vivavoce.cli.output import StoreOption, notes, out, print_json, store_of
-from vivavoce.cli.progress import RunProgress, interruptible
+from vivavoce.cli.progress import RunProgress
 from vivavoce.cli.runner import report_run
 from vivavoce.errors import UsageError
 from vivavoce.files.strict_json import parse
-from vivavoce.pacing.loops import run as run_loop
 from vivavoce.penelope.result import read_test
 from vivavoce.records.counting import to_number
 from vivavoce.records.events import AttemptEnded, AttemptStarted, Event, TurnEnded
@@ -24,6 +23,7 @@ from vivavoce.records.trajectory import Trajectory, Turn
 from vivavoce.report.tester import ending, try_title
 from vivavoce.report.text import one_line
 from vivavoce.report.transcript import exchange
+from vivavoce.run.interruption import execute
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.store.store import Store
@@ -154,7 +154,7 @@ def command(
     with Store.open(store_of(store)) as opened:
         watcher = _Watcher(notes() if as_json else out(), quiet)
         run = suite_run(suite, options, store=opened, listeners=[watcher])
-        result = run_loop(interruptible(run, RunProgress(notes())))
+        result = execute(run, lambda: RunProgress(notes()).interrupted(run.stop()))
         _report(opened, result, as_json, quiet, ["--store", store] if store else [])
     raise typer.Exit(result.exit_code)
 

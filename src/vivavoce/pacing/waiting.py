@@ -18,11 +18,28 @@ T = TypeVar("T")
 
 
 def wait_for(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, in a thread of its own where this one has a running loop, as in a notebook."""
+    """Run a coroutine to its end, in a thread of its own where this one has a running loop, as in a notebook.
+
+    Raises:
+        KeyboardInterrupt: it was interrupted; the coroutine is cancelled and has ended.
+    """
     if not _in_loop():  # outside of an `except`, whose error would stand above each that the coroutine raises
         return run(coroutine)
+    begun: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
+
+    async def known() -> T:
+        begun.append((asyncio.get_running_loop(), asyncio.current_task()))
+        return await coroutine
+
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(run, coroutine).result()
+        waiting = pool.submit(run, known())
+        try:
+            return waiting.result()
+        except KeyboardInterrupt:
+            for loop, task in begun:
+                if task is not None:
+                    loop.call_soon_threadsafe(task.cancel)
+            raise
 
 
 def _in_loop() -> bool:

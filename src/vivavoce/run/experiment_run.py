@@ -24,7 +24,7 @@ from vivavoce.run.heap import tuned_gc
 from vivavoce.run.plan import RECORDED, Drivers, tasks_of
 from vivavoce.run.result import RunResult
 from vivavoce.run.reuse import Reuse
-from vivavoce.run.workers import WorkerPool
+from vivavoce.run.workers import INTERRUPTED, WorkerPool
 from vivavoce.store.runs.writer import OutcomeWriter
 from vivavoce.targets.channel import TargetChannel, open_channel
 from vivavoce.targets.target import Target
@@ -76,9 +76,13 @@ class ExperimentRun(Execution):
         self.workers = workers = WorkerPool(_workers(experiment, grades))
         await self.tell(RunStarted(run, grading, experiment.planned, len(done)))
         tasks = tasks_of(experiment, self._drivers(experiment), done)
-        async with self.store.writer(run.id, grading.id, scoring.fingerprints, replaces=replaces) as writer:
-            with tuned_gc():
-                await workers.run(tasks, partial(self._attempt, workers, grades, writer))
+        try:
+            async with self.store.writer(run.id, grading.id, scoring.fingerprints, replaces=replaces) as writer:
+                with tuned_gc():
+                    await workers.run(tasks, partial(self._attempt, workers, grades, writer))
+        except asyncio.CancelledError:
+            await self._finish(experiment, run, grading, workers.stopped_by or INTERRUPTED)
+            raise
         return await self._finish(experiment, run, grading, workers.stopped_by)
 
     async def _attempt(self, workers: WorkerPool, grades: Grades, writer: OutcomeWriter, task: Task) -> None:

@@ -40,13 +40,15 @@ from vivavoce.report.show_command import show_command
 from vivavoce.run.attempt import Grades, Task, hold
 from vivavoce.run.plan import RECORDED
 from vivavoce.run.result import RunResult
+from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.given import GivenRow, given_sample
 from vivavoce.samples.row import read_sample
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
+from vivavoce.store.database.address import Place, is_postgresql, path_of
 from vivavoce.suites.grader_spec import JudgeSpec
 from vivavoce.testing.failure_text import all_scores, broken, broken_text, missed, missed_text, name_of
-from vivavoce.testing.running import running_test
+from vivavoce.testing.running import RunningTest, running_test
 from vivavoce.testing.session import SharedSession
 
 Asserted = Sequence[Mapping[str, Any] | Message] | GivenRow | TestResult | RunResult
@@ -85,11 +87,13 @@ def viva_assert(
         UsageError: a metric is unknown, has no judge, or something else is no conversation.
     """
     __tracebackhide__ = True
+    test = running_test()
     if isinstance(conversation, RunResult):
         if metrics or known or model is not None:
             raise UsageError("a run has its scores already: leave the metrics out, or assert each of its conversations")
+        if test is not None:
+            _note_run(test, conversation)
         return _assert_run(conversation)
-    test = running_test()
     session = SharedSession() if test is None else test.session()
     try:
         outcome = wait_for(_measured(session, conversation, as_several(metrics), model, known))
@@ -101,9 +105,8 @@ def viva_assert(
         else:
             session.assertions.finish()
     except VivavoceError as error:
-        raise error.with_traceback(
-            None
-        ) from error.__cause__  # the test stands in the traceback, and not our own frames
+        cause = error.__cause__ if isinstance(error, Fault) else None
+        raise error.with_traceback(None) from cause  # the test stands in the traceback, and not our own frames
     finally:
         if test is None:
             session.close()
@@ -238,7 +241,7 @@ def _sample(conversation: Any, known: Mapping[str, Any], name: str) -> Sample:
         row = {"messages": conversation.messages, **known}
     elif isinstance(conversation, list | tuple):
         row = {"messages": list(cast("Sequence[Any]", conversation)), **known}
-    elif known:
+    elif known and isinstance(row, Sample | SingleTurnSample | MultiTurnSample):
         raise UsageError(f"a {type(row).__name__} has its own fields: put {', '.join(known)} there")
     try:
         sample = given_sample(row)
@@ -262,6 +265,20 @@ def _led(result: TestResult) -> Trajectory:
         failure=failure,
         seconds=result.duration_seconds,
     )
+
+
+def _note_run(test: RunningTest, result: RunResult) -> None:
+    """Let the reports of this call of pytest have a run, also one of another store."""
+    test.note("viva_run", result.run.id)
+    place, own = _whole(result.place), _whole(test.session().place)
+    if place != own:
+        test.note(f"viva_store_{result.run.id}", place)
+
+
+def _whole(address: str) -> str:
+    """Return how a store is called, whatever the working directory becomes; without a password."""
+    place = Place(address)
+    return str(place) if is_postgresql(place) else str(path_of(place).absolute())
 
 
 def _assert_run(result: RunResult) -> Mapping[str, Score]:

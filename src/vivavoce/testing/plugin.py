@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Mapping, MutableMapping
 from contextlib import ExitStack
 from pathlib import Path
 from pkgutil import resolve_name  # `vivavoce.plugins` would cost every call of pytest more than all else here
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import pytest
 
-from vivavoce.testing.pytest_call import TOKEN, USED_KEYS, PytestCall
+from vivavoce.testing.pytest_call import LEFT_OUT, TOKEN, USED_KEYS, YAML, PytestCall
 from vivavoce.testing.running import RunningTest, running
 
 if TYPE_CHECKING:
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
     from vivavoce.store.store import Store
     from vivavoce.testing.talking_target import TalkingTarget
 
+T = TypeVar("T")
 SUITES = (".viva.yaml", ".viva.yml")
+"""Ends of the names of suites that --viva collects."""
+BESIDE_A_TEST = ("suite.yaml", "suite.yml")
+"""Names of suites that mostly have a test in Python beside them, such as that of `viva init`."""
 _call = pytest.StashKey[PytestCall]()
 _rule = pytest.StashKey[object]()
 _INI = {
-    "viva_target": "the target of the fixture viva_target: file.py:function or an address",
+    "viva_target": "the target of the fixture viva_target: file.py:function or an address; default: VIVAVOCE_TARGET",
     "viva_judge": "the model that judges, such as openai:gpt-4.1; default: VIVAVOCE_JUDGE",
     "viva_tester": "the model that plays the user; default: VIVAVOCE_TESTER",
     "viva_store": "the store: a file or an address of PostgreSQL; default: VIVAVOCE_STORE, else .vivavoce/vivavoce.db",
@@ -45,7 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--viva",
         action="store_true",
         default=False,
-        help="Collect suites, the files that end in .viva.yaml: a test for each sample.",
+        help="Collect suites, the files that end in .viva.yaml or are named: a test for each sample.",
     )
     group.addoption(
         "--viva-cassette",
@@ -75,12 +80,22 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Collect a suite, with --viva or where it is named."""
-    if not file_path.name.endswith(SUITES):
-        return None
-    if not parent.config.getoption("viva") and not parent.session.isinitpath(file_path):
+    if file_path.suffix not in YAML or not _is_collected(file_path, parent):
         return None
     make = resolve_name("vivavoce.testing.suite_items:suite_file")
     return cast("pytest.Collector", make(file_path, parent, parent.config.stash[_call].session))
+
+
+def _is_collected(path: Path, parent: pytest.Collector) -> bool:
+    """Say whether a YAML file is a suite that was asked for; a suite of another name is noted where it was not."""
+    named, collecting = parent.session.isinitpath(path), bool(parent.config.getoption("viva"))
+    if path.name.endswith(SUITES):
+        return named or collecting
+    if path.name in BESIDE_A_TEST:
+        if collecting and not named:
+            parent.config.stash[_call].left_out[os.path.relpath(path)] = None
+        return named
+    return named and collecting
 
 
 @pytest.hookimpl(wrapper=True)
@@ -125,30 +140,41 @@ def pytest_configure_node(node: _Node) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: _Node) -> None:
-    """Take over which replies a worker used."""
-    config = cast("pytest.Config", vars(node)["config"])
-    config.stash[_call].used.update(getattr(node, "workeroutput", {}).get(USED_KEYS, ()))
+    """Take over which replies a worker used, and which suites it left out."""
+    call = cast("pytest.Config", vars(node)["config"]).stash[_call]
+    output = cast("Mapping[str, Any]", getattr(node, "workeroutput", {}))
+    call.used.update(output.get(USED_KEYS, ()))
+    call.left_out.update(dict.fromkeys(output.get(LEFT_OUT, ())))
 
 
 @pytest.fixture(scope="session")
 def viva_store(pytestconfig: pytest.Config) -> Store:
     """The store that conversations go to."""
-    return pytestconfig.stash[_call].session().store
+    return _opened(lambda: pytestconfig.stash[_call].session().store)
 
 
 @pytest.fixture(scope="session")
 def viva_judge(pytestconfig: pytest.Config) -> Model:
     """The judge: viva_judge of the configuration, else VIVAVOCE_JUDGE; a cassette answers in its place."""
-    return pytestconfig.stash[_call].session().needed_judge()
+    return _opened(lambda: pytestconfig.stash[_call].session().needed_judge())
 
 
 @pytest.fixture(scope="session")
 def viva_tester(pytestconfig: pytest.Config) -> PenelopeAgent:
     """The tester: viva_tester of the configuration, else VIVAVOCE_TESTER; its judge is that of viva_judge."""
-    return pytestconfig.stash[_call].session().tester
+    return _opened(lambda: pytestconfig.stash[_call].session().tester)
 
 
 @pytest.fixture(scope="session")
 def viva_target(pytestconfig: pytest.Config) -> TalkingTarget:
-    """The target that the configuration names as viva_target; `talk` holds a conversation with it."""
-    return pytestconfig.stash[_call].session().target
+    """The target: viva_target of the configuration, else VIVAVOCE_TARGET; `talk` holds a conversation with it."""
+    return _opened(lambda: pytestconfig.stash[_call].session().target)
+
+
+def _opened(opened: Callable[[], T]) -> T:
+    """Return what a fixture is; what is wrong in the configuration is said without a traceback."""
+    try:
+        return opened()
+    except resolve_name("vivavoce.errors:VivavoceError") as error:
+        wrong = str(error)
+    pytest.fail(wrong, pytrace=False)

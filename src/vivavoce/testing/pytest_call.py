@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 if TYPE_CHECKING:
+    from vivavoce.errors import Fault
     from vivavoce.testing.session import SharedSession
 
-TOKEN, USED_KEYS = "viva_token", "viva_used_replies"
+YAML = (".yaml", ".yml")
+TOKEN, USED_KEYS, LEFT_OUT = "viva_token", "viva_used_replies", "viva_left_out"
 """What a worker of pytest-xdist gets, and what it gives back."""
 
 
@@ -26,7 +28,9 @@ class PytestCall:
         self.is_worker = TOKEN in given
         self.token = given.get(TOKEN) or os.urandom(3).hex()
         self.shared: SharedSession | None = None
-        self.runs: dict[str, None] = {}
+        self.runs: dict[str, str] = {}
+        self.begun: dict[str, None] = {}
+        self.left_out: dict[str, None] = {}
         self.used: set[str] = set()
         self.lines: list[str] = []
         self.problems: list[str] = []
@@ -59,9 +63,28 @@ class PytestCall:
         return cast("str", self.config.getini(name)) or ""
 
     @pytest.hookimpl
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Note the suites that were begun: a run that is interrupted has no report."""
+        file = nodeid.partition("::")[0]
+        if file.endswith(YAML):
+            self.begun[file] = None
+
+    @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note the runs that tests added to, those of workers as well."""
-        self.runs.update({str(value): None for name, value in report.user_properties if name == "viva_run"})
+        """Note the runs that tests made or added to, those of workers as well, and the stores of those elsewhere."""
+        noted = {name: str(value) for name, value in report.user_properties if name.startswith("viva_store_")}
+        runs = [str(value) for name, value in report.user_properties if name == "viva_run"]
+        if runs:
+            self.runs.update({run_id: noted.get(f"viva_store_{run_id}", "") for run_id in runs})
+            self.begun.pop(report.nodeid.partition("::")[0], None)
+
+    @pytest.hookimpl
+    def pytest_exception_interact(self, node: pytest.Item | pytest.Collector, call: pytest.CallInfo[object]) -> None:
+        """Note what broke in a test: pytest, and JUnit, know it as a failure like any other."""
+        fault = cast("type[Fault]", resolve_name("vivavoce.errors:Fault"))
+        error = None if call.excinfo is None else call.excinfo.value
+        if isinstance(node, pytest.Item) and isinstance(error, fault):
+            node.user_properties.append(("viva_fault", f"{error.blame}.{error.kind}"))
 
     @pytest.hookimpl
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -105,27 +128,40 @@ class PytestCall:
     def finish(self) -> None:
         """Summarise and write what the tests left; what cannot be written is a problem, and loses nothing else."""
         if self.is_worker:
-            if self.shared is not None:
-                output = cast("MutableMapping[str, Any]", vars(self.config)["workeroutput"])
-                output[USED_KEYS] = self.shared.used_replies()
+            output = cast("MutableMapping[str, Any]", vars(self.config)["workeroutput"])
+            output[LEFT_OUT] = list(self.left_out)
+            output[USED_KEYS] = [] if self.shared is None else self.shared.used_replies()
             return
+        self.lines += [
+            f"not collected: {path}; name it (pytest {path}), or call it NAME.viva.yaml" for path in self.left_out
+        ]
         if self.shared is not None:
             self.used.update(self.shared.used_replies())
-        if not self.runs and not self.used:
-            return
-        steps: list[Callable[[], object]] = [self._finish_run, self._write_cassette, self._write_reports]
+        steps: list[Callable[[], object]] = [
+            self._find_runs,
+            self._finish_run,
+            self._write_cassette,
+            self._write_reports,
+        ]
         for step in steps:
             try:
                 step()
             except Exception as error:
                 self.problems.append(f"{type(error).__name__}: {error}")
 
+    def _find_runs(self) -> None:
+        if self.begun:
+            suites = [self.config.rootpath / file for file in self.begun]
+            found = resolve_name("vivavoce.testing.suite_run:runs_of")(self.session(), suites)
+            self.runs.update(dict.fromkeys(found, ""))
+
     def _finish_run(self) -> None:
-        run_ids = [run_id for run_id in self.runs if run_id.startswith("pytest-")]
-        if run_ids:
-            self.session().assertions.finish()
+        asserted = self.shared is not None and self.shared.has_assertions
+        if asserted or any(run_id.startswith("pytest-") for run_id in self.runs):
+            run = self.session().assertions.finish()
+            self.runs.update({} if run is None else {run.id: ""})
         if self.runs:
-            self.lines += resolve_name("vivavoce.testing.reports:summary_lines")(self.session(), list(self.runs))
+            self.lines += resolve_name("vivavoce.testing.reports:summary_lines")(self.session(), self.runs)
 
     def _write_cassette(self) -> None:
         if self.used:
@@ -137,5 +173,5 @@ class PytestCall:
         report = cast("str | None", self.config.getoption("viva_report"))
         if report and self.runs:
             self.lines += resolve_name("vivavoce.testing.reports:write_reports")(
-                self.session(), list(self.runs), Path(report)
+                self.session(), self.runs, Path(report)
             )

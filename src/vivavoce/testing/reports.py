@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from vivavoce.errors import did_you_mean
 from vivavoce.records.run import Run
+from vivavoce.report.again import continuing
 from vivavoce.report.export import SUFFIXES, export, format_of
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.reasons import explained
@@ -24,32 +26,44 @@ def wrong_suffix(path: Path) -> str | None:
     return f"--viva-report={path}: the suffix names no format{did_you_mean(path.suffix, SUFFIXES)}"
 
 
-def write_reports(session: SharedSession, run_ids: Sequence[str], path: Path) -> Iterator[str]:
+def write_reports(session: SharedSession, stores: Mapping[str, str], path: Path) -> Iterator[str]:
     """Write each run to a file, several to a file each, named after their suites; yield a line for each.
+
+    `stores` has the store of each run by its id, empty where it is that of the session.
 
     Raises:
         UsageError: a file cannot be written.
     """
-    store = session.store
-    runs = [store.run(run_id) for run_id in run_ids]
-    for run, place in zip(runs, _places(runs, path), strict=True):
-        export(store, run, store.grading(run.id), format_of(None, place), place)
-        yield f"wrote {place}: run {run.id}"
+    with _opened(session, stores) as found:
+        for graded, place in zip(found, _places([one.run for one in found], path), strict=True):
+            export(graded.store, graded.run, graded.grading, format_of(None, place), place)
+            yield f"wrote {place}: run {graded.run.id}"
 
 
-def summary_lines(session: SharedSession, run_ids: Sequence[str]) -> Iterator[str]:
-    """Yield for each run what came of it, and the command that shows it."""
-    for run_id in run_ids:
-        yield inert(_summary(session.store, run_id, session.options))
+def summary_lines(session: SharedSession, stores: Mapping[str, str]) -> Iterator[str]:
+    """Yield for each run what came of it, and the command that shows it; `stores` as for `write_reports`."""
+    with _opened(session, stores) as found:
+        for graded in found:
+            elsewhere = graded.store is not session.store
+            yield inert(_summary(graded, ["--store", str(graded.store.place)] if elsewhere else session.options))
 
 
-def _summary(store: Store, run_id: str, options: Sequence[str]) -> str:
-    run = store.run(run_id)
-    summary = GradedRun(store, run, store.grading(run.id)).summary()
+@contextmanager
+def _opened(session: SharedSession, stores: Mapping[str, str]) -> Generator[list[GradedRun]]:
+    """Give the runs, each with its store, which is open for as long."""
+    with ExitStack() as stack:
+        places = dict.fromkeys(place for place in stores.values() if place)
+        opened = {place: stack.enter_context(Store.open(place, create=False)) for place in places}
+        found = [(opened[place] if place else session.store, run_id) for run_id, place in stores.items()]
+        yield [GradedRun(store, store.run(run_id), store.grading(run_id)) for store, run_id in found]
+
+
+def _summary(graded: GradedRun, options: Sequence[str]) -> str:
+    run, summary = graded.run, graded.summary()
     means = [f"{one.name} {one.mean:.3f}" for one in summary.graders if one.mean is not None]
     verdict = _verdict(run, summary)
-    shown = show_command(run.id, "", options).removesuffix(" ''")
-    return " · ".join([one_line(run.suite), count(summary.attempts, "conversation"), *means, *verdict, shown])
+    next_step = show_command(run.id, "", options).removesuffix(" ''") if graded.ended else continuing(run, options)
+    return " · ".join([one_line(run.suite), count(summary.attempts, "conversation"), *means, *verdict, next_step])
 
 
 def _verdict(run: Run, summary: Summary) -> list[str]:

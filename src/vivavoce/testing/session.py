@@ -77,6 +77,11 @@ class SharedSession:
         """The run that every `viva_assert` adds to."""
         return AssertionRun(self.store, new_id("pytest", self.token or None))
 
+    @property
+    def has_assertions(self) -> bool:
+        """Whether this process began to assert, also in a test that was interrupted."""
+        return "assertions" in vars(self)
+
     @cached_property
     def cassette_replies(self) -> Replies | None:
         """The replies of the cassette, None where none is named."""
@@ -109,16 +114,16 @@ class SharedSession:
         """
         name = self.tester_name or settings().tester
         if name is None:
-            raise UsageError(_unnamed("viva_tester", "or set VIVAVOCE_TESTER, "))
+            raise UsageError(_unnamed("viva_tester", "VIVAVOCE_TESTER"))
         model = self.judges.open(name, JudgeSpec())
         return PenelopeAgent(model, judge=self.judge or model)
 
     @cached_property
     def target(self) -> TalkingTarget:
-        """The target that the configuration names.
+        """The target that the configuration or VIVAVOCE_TARGET names.
 
         Raises:
-            UsageError: it names none, or what it names cannot be used.
+            UsageError: neither names one, or what it names cannot be used.
         """
         return TalkingTarget(self._target())
 
@@ -129,7 +134,7 @@ class SharedSession:
             UsageError: nobody names one.
         """
         if self.judge is None:
-            raise UsageError(_unnamed("viva_judge", "or set VIVAVOCE_JUDGE, "))
+            raise UsageError(_unnamed("viva_judge", "VIVAVOCE_JUDGE"))
         return self.judge
 
     def used_replies(self) -> list[str]:
@@ -160,16 +165,16 @@ class SharedSession:
         return self.store.replies()
 
     def _target(self) -> Target:
-        name = self.target_name
-        if not name:
-            raise UsageError(_unnamed("viva_target"))
+        name = self.target_name or settings().target
+        if name is None:
+            raise UsageError(_unnamed("viva_target", "VIVAVOCE_TARGET"))
         if is_file_reference(name):
             return FunctionTarget(load_object(name, self.base), name.rpartition(":")[2])
         return EndpointTarget(name)
 
 
-def _unnamed(fixture: str, more: str = "") -> str:
+def _unnamed(fixture: str, variable: str) -> str:
     return (
-        f"nothing is named for {fixture}: set {fixture} in [tool.pytest.ini_options], {more}or write a fixture of that "
-        "name in conftest.py"
+        f"nothing is named for {fixture}: set {fixture} in [tool.pytest.ini_options], or set {variable}, or write a "
+        "fixture of that name in conftest.py"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -57,7 +59,7 @@ class SuiteFile(pytest.File):
         for sample in samples.values():
             for target in targets:
                 name = sample.id if len(targets) == 1 else f"{sample.id}[{target}]"
-                self.every.append(SampleItem.of(self, name, sample, target))
+                self.every.append(SampleItem.of(self, _selectable(name), sample, target))
         yield from self.every
         if suite.spec.gate is not None:
             name = "gate" if "gate" not in samples else "gate of the suite"
@@ -115,6 +117,15 @@ class _Item(pytest.Item):
         """Return the file, no line, and the name."""
         return self.path, None, self.name
 
+    def setup(self) -> None:
+        """Hold the run, or read it; with --setup-plan, which carries nothing out, do neither."""
+        if not self.config.getoption("setupplan", False):
+            self.read()
+
+    @abstractmethod
+    def read(self) -> None:
+        """Read what came of the test in the run of its suite; an error is one of its set-up."""
+
     @property
     def _suite(self) -> SuiteFile:
         assert isinstance(self.parent, SuiteFile)
@@ -139,8 +150,8 @@ class SampleItem(_Item):
         item.extra_keyword_matches.update(sample.tags)
         return item
 
-    def setup(self) -> None:
-        """Hold the run, or read it; what could not be held or judged is an error, not a failure."""
+    def read(self) -> None:
+        """Note the scores; what could not be held or judged is an error, not a failure."""
         held, wrong, outcomes = self._held, self._broken, self._outcomes
         run_id, options = held.run.id, self._suite.shared.options
         self.user_properties += [("viva_run", run_id), ("viva_sample", self.sample_id), ("viva_target", self.target)]
@@ -190,8 +201,8 @@ class SampleItem(_Item):
 class GateItem(_Item):
     """The gate of a suite."""
 
-    def setup(self) -> None:
-        """Hold the run, or read it; an inconclusive gate is an error."""
+    def read(self) -> None:
+        """Note the run; an inconclusive gate is an error."""
         suite, held = self._suite, self._held
         self.user_properties.append(("viva_run", held.run.id))
         if suite.left_out:
@@ -209,6 +220,11 @@ class GateItem(_Item):
         options = self._suite.shared.options
         shown = show_command(held.run.id, "", options).removesuffix(" ''")
         return inert("\n".join([f"{head}: {'; '.join(lines)}", f"the run: {shown}"]))
+
+
+def _selectable(name: str) -> str:
+    """Return a name as one line that commands no terminal or CI server, and with which pytest finds its test again."""
+    return inert(one_line(name, sys.maxsize)).replace("::", ": :")
 
 
 def _values(outcomes: Sequence[Outcome]) -> Iterable[tuple[str, object]]:

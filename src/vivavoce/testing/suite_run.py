@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 from vivavoce.pacing.budget import Budget
-from vivavoce.pacing.loops import run as run_loop
 from vivavoce.records.run import Outcome, Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.run.experiment import Experiment
 from vivavoce.run.experiment_run import ExperimentRun, new_id
+from vivavoce.run.interruption import execute
 from vivavoce.run.options import RunOptions
 from vivavoce.run.plan import RECORDED
 from vivavoce.run.summary import Summary
+from vivavoce.run.workers import INTERRUPTED
 from vivavoce.store.replies import ReplyStore
 from vivavoce.store.runs.claim import Claimed
 from vivavoce.store.store import Store
@@ -73,15 +76,20 @@ def run_once(session: SharedSession, suite: Suite, chosen: Chosen) -> HeldRun:
 
     Raises:
         UsageError: the suite, its files or its dataset are wrong; nothing was run.
+        KeyboardInterrupt: it was interrupted; what is done is kept.
     """
-    store, run_id = session.store, _id_of(session, suite)
+    store = session.store
+    run_id = new_id(suite.spec.name, _id_end(session, suite.base / suite.source))
     with _turn(store, f"{run_id}-pytest"):
         stored = stored_run(store, run_id)
         if stored is None or stored.status == "running":
             execution = ExperimentRun(
                 _Build(session, suite, chosen).build, store, _options(session, chosen), resumed=stored, run_id=run_id
             )
-            stored = run_loop(execution.execute()).run
+            result = execute(execution, lambda: _drop(execution))
+            if result.stopped_by == INTERRUPTED:
+                raise KeyboardInterrupt
+            stored = result.run
     return HeldRun(GradedRun(store, stored, store.grading(run_id)))
 
 
@@ -106,10 +114,22 @@ def _options(session: SharedSession, chosen: Chosen) -> RunOptions:
     return RunOptions(samples=samples, replay=session.replays)
 
 
-def _id_of(session: SharedSession, suite: Suite) -> str:
-    """Return the id that the run has in every worker."""
-    text = f"{session.token} {(suite.base / suite.source).absolute()}"
-    return new_id(suite.spec.name, hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=3).hexdigest())
+def runs_of(session: SharedSession, suites: Collection[Path]) -> list[str]:
+    """Return the ids of the runs that were begun of suites, whether or not they came to their end."""
+    ends = {_id_end(session, path) for path in suites}
+    return [run.id for run in session.store.runs() if run.id.rpartition("-")[2] in ends]
+
+
+def _id_end(session: SharedSession, path: Path) -> str:
+    """Return the end of the id that the run of a suite has in every worker."""
+    text = f"{session.token} {os.path.abspath(path)}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=3).hexdigest()
+
+
+def _drop(work: ExperimentRun) -> None:
+    """Stop at once: pytest ends when it is interrupted, and whoever continues the run holds what is dropped again."""
+    work.stop()
+    work.stop()
 
 
 @contextmanager

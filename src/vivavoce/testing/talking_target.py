@@ -40,7 +40,11 @@ class TalkingTarget:
         Raises:
             TargetFault: the target failed.
         """
-        return wait_for(self.atalk(*messages))
+        __tracebackhide__ = True
+        try:
+            return wait_for(self.atalk(*messages))
+        except TargetFault as fault:
+            raise fault.with_traceback(None) from None  # the test stands in the traceback, and not our own frames
 
     async def atalk(self, *messages: str) -> ConversationHistory:
         """Async version of `talk`."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from unittest import SkipTest
 
 import pytest
 
@@ -19,6 +20,8 @@ from vivavoce.testing.running import RunningTest
 
 MARKER = "viva"
 KEYS = ("trials", "min_pass")
+EXCUSED = (pytest.skip.Exception, pytest.xfail.Exception, SkipTest)
+"""What a trial raises that decides nothing: a skip, or a failure that was expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +116,14 @@ def _async(function: Callable[..., Any], tally: _Tally) -> Callable[..., Any]:
 
 @dataclass(slots=True)
 class _Tally:
-    """What came of the trials so far: how many passed, what the others said, and what broke."""
+    """What came of the trials so far: how many passed, what the others said, what broke, and what was excused."""
 
     rule: Rule
     test: RunningTest
     passed: int = 0
     misses: list[tuple[int, BaseException]] = field(default_factory=list[tuple[int, BaseException]])
     errors: list[tuple[int, Exception]] = field(default_factory=list[tuple[int, Exception]])
+    excused: list[tuple[int, BaseException]] = field(default_factory=list[tuple[int, BaseException]])
 
     def trials(self) -> Generator[None]:
         """Make each trial the current one."""
@@ -129,9 +133,15 @@ class _Tally:
 
     @contextmanager
     def trial(self) -> Generator[None]:
-        """Count what comes of a trial; a skip or an expected failure is that of the whole test."""
+        """Count what comes of a trial; a skip or an expected failure of the first one is that of the whole test."""
         try:
             yield
+        except pytest.exit.Exception:
+            raise
+        except EXCUSED as error:
+            if self.test.trial == 0:
+                raise
+            self.excused.append((self.test.trial, error))
         except (AssertionError, pytest.fail.Exception) as error:
             self.misses.append((self.test.trial, error))
         except Exception as error:
@@ -140,30 +150,34 @@ class _Tally:
             self.passed += 1
 
     def decide(self) -> None:
-        """Give the verdict; what broke is an error where it could change it.
+        """Give the verdict; what broke is an error where it could change it. A skip never hides a miss.
 
         Raises:
             pytest.fail.Exception: too few passed.
-            Exception: what broke, where enough would have passed without it.
+            Exception: what broke, or was skipped, where enough would have passed without it.
         """
         __tracebackhide__ = True
         rule, words = self.rule, f"{self.passed} of {self.rule.trials} trials passed; needed {self.rule.min_pass}"
         self.test.note("viva_trials", words)
         if self.passed >= rule.min_pass:
             return
-        if self.passed + len(self.errors) >= rule.min_pass:
+        could_pass = self.passed + len(self.errors) + len(self.excused) >= rule.min_pass
+        if could_pass and self.errors:
             trial, error = self.errors[0]
             broke = ", ".join(str(to_number(index)) for index, _ in self.errors)
             error.add_note(f"{words}; broke: trial {broke}. This is what broke trial {to_number(trial)}")
             raise error
-        wrong = sorted([*self.misses, *self.errors], key=lambda one: one[0])
+        if could_pass and not self.misses:
+            raise self.excused[0][1]
+        wrong = sorted([*self.misses, *self.errors, *self.excused], key=lambda one: one[0])
         pytest.fail("\n".join([words, *(_said(index, error) for index, error in wrong)]), pytrace=False)
 
 
 def _said(index: int, error: BaseException) -> str:
     """Return what a trial said, and the line of the test where."""
     text = str(error) or type(error).__name__
-    kind = "" if isinstance(error, AssertionError | pytest.fail.Exception) else f"{type(error).__name__}: "
+    plain = isinstance(error, AssertionError | pytest.fail.Exception) and not isinstance(error, EXCUSED)
+    kind = "" if plain else f"{type(error).__name__}: "
     return f"\ntrial {to_number(index)}{_place(traceback.extract_tb(error.__traceback__))}: {kind}{text}"
 
 
