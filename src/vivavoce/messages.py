@@ -214,7 +214,8 @@ class Message(_Wire):
 
     def to_wire(self) -> dict[str, Any]:
         """Return what a chat completions endpoint accepts: our own annotations are left out."""
-        return _without(self.to_dict(), "timestamp", "metadata", "retrieval_context")
+        given = self.to_dict()
+        return given if self.plain is not None else _without(given, "timestamp", "metadata", "retrieval_context")
 
     def pretty_repr(self) -> str:
         """Return the message as one readable line or more."""
