@@ -1,4 +1,4 @@
-"""Recorded three-turn conversations with five assertions in each row, checked, run and stored, beside a bare loop."""
+"""Three-turn conversations with five assertions in each row, recorded ones and with a function, beside a bare loop."""
 
 from __future__ import annotations
 
@@ -17,12 +17,17 @@ from replay import WORDS
 
 COUNT = 10_000
 SUITE = "name: expect\ndriver: replay\ndataset: rows.jsonl\n"
+ASKING = "name: asking\ntarget: {kind: function, function: bot.py:reply}\ndataset: asked.jsonl\n"
+BOT = """def reply(message):
+    order = message.rsplit(maxsplit=1)[1]
+    return f"answer to order {order}, EUR {int(order) % 100}.50 {order}"
+"""
 
 
 def write(folder: Path) -> Path:
-    """Write a dataset in which no two rows expect the same, and a suite over it; return the suite."""
+    """Write a dataset in which no two rows expect the same, and suites that replay and that ask; return the first."""
     draw = random.Random(3)
-    with (folder / "rows.jsonl").open("w") as out:
+    with (folder / "rows.jsonl").open("w") as out, (folder / "asked.jsonl").open("w") as asked:
         for i in range(COUNT):
             talk: list[dict[str, str]] = []
             for turn in range(3):
@@ -35,6 +40,10 @@ def write(folder: Path) -> Path:
                 {"no_call": True},
             ]
             out.write(json.dumps({"id": f"c{i}", "messages": talk, "expect": expect}) + "\n")
+            questions = [f"{message['content']} {i}" for message in talk[::2]]
+            asked.write(json.dumps({"id": f"c{i}", "input": questions, "expect": expect}) + "\n")
+    (folder / "bot.py").write_text(BOT)
+    (folder / "asking.yaml").write_text(ASKING)
     suite = folder / "suite.yaml"
     suite.write_text(SUITE)
     return suite
@@ -85,8 +94,10 @@ def main() -> None:
         suite = write(Path(name))
         bare = bare_loop(suite.with_name("rows.jsonl"))
         running, checking = measured("run", suite), measured("validate", suite)
+        asking = measured("run", suite.with_name("asking.yaml"))
         print(f"{COUNT:,} rows with five assertions: bare loop {COUNT / bare:,.0f}/s")
         print(f"  run in {running:.2f} s = {COUNT / running:,.0f}/s (asked: ≥ 3,000/s), × {running / bare:.1f}")
+        print(f"  run, asking a function, in {asking:.2f} s = {COUNT / asking:,.0f}/s, × {asking / bare:.1f}")
         print(f"  viva validate in {checking:.2f} s (asked: < 2 s), × {checking / bare:.1f}")
 
 

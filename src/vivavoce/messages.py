@@ -192,6 +192,11 @@ class Message(_Wire):
         """Count the role as given, so that it is never left out of a dump."""
         self.__pydantic_fields_set__.add("role")
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was given, as plain JSON types."""
+        words = self.plain
+        return super().to_dict() if words is None else {"role": self.role, "content": words}
+
     @property
     def text(self) -> str:
         """The words of the message, the text parts joined by a line break; empty when there are none."""
@@ -209,7 +214,8 @@ class Message(_Wire):
 
     def to_wire(self) -> dict[str, Any]:
         """Return what a chat completions endpoint accepts: our own annotations are left out."""
-        return _without(self.to_dict(), "timestamp", "metadata", "retrieval_context")
+        given = self.to_dict()
+        return given if self.plain is not None else _without(given, "timestamp", "metadata", "retrieval_context")
 
     def pretty_repr(self) -> str:
         """Return the message as one readable line or more."""
@@ -292,6 +298,16 @@ def _plain(row: Any) -> Message | None:
     if type(content) is not str or type(role) is not str or role not in _KINDS:
         return None
     return unchecked(_KINDS[role], {"role": role, "content": content})
+
+
+def said_by_user(text: str) -> HumanMessage:
+    """Return a text as the user's message."""
+    return cast("HumanMessage", _plain({"role": "user", "content": text})) or HumanMessage(content=text)
+
+
+def said_by_assistant(text: str) -> AIMessage:
+    """Return a text as a message of the system under test."""
+    return cast("AIMessage", _plain({"role": "assistant", "content": text})) or AIMessage(content=text)
 
 
 def _json_text(arguments: Any) -> str:

@@ -34,7 +34,7 @@ from vivavoce.records.failure import shorten
 
 def listed(value: Any) -> Any:
     """Return a single value as a list of one."""
-    return cast("Any", value) if isinstance(value, list) else [value]
+    return value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]
 
 
 def _usable(schema: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from vivavoce.errors import GraderFault, SuiteFault, UsageError
 from vivavoce.grading.asked import Asked, Judge, fingerprints_of
@@ -110,8 +110,7 @@ def _named(result: MetricResult, part: Asked, turn: int | None) -> Any:
     return result.failure.model_copy(update={"message": f"{place}{part.wording}: {result.failure.message}"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Checked:
+class _Checked(NamedTuple):
     """An assertion and what came of it, both None for a turn that was not held."""
 
     expected: Expected
@@ -141,18 +140,22 @@ def _score(every: Sequence[_Checked]) -> Score:
 
 
 def _finding(one: _Checked) -> Finding:
-    fields: dict[str, Any] = {"kind": "assertion", "what": one.expected.assertion.wording, "turn": one.expected.turn}
-    if one.result is None or one.scene is None:
-        return unchecked(Finding, fields | {"verdict": "not reached", "state": "skip"})
-    results = [part.result(one.scene) for part in one.expected.asked]
-    evidence = tuple(quote for result in results for quote in result.evidence)
-    if one.result.passed:
+    expected, scene, held = one
+    fields: dict[str, Any] = {"kind": "assertion", "what": expected.assertion.wording, "turn": expected.turn}
+    if held is None or scene is None:
+        fields |= {"verdict": "not reached", "state": "skip"}
+        return unchecked(Finding, fields)
+    results = [part.result(scene) for part in expected.asked]
+    evidence = tuple([quote for result in results for quote in result.evidence])
+    if held.passed:
         fields |= {"verdict": "holds", "state": "pass", "evidence": evidence}
-        return unchecked(Finding, fields | ({"data": {"reasons": [one.reason for one in results]}} if results else {}))
-    answer = one.scene.answer[:_LONGEST] if one.expected.turn is not None and not evidence else ""
-    quoted = (Evidence(text=answer, turn=one.expected.turn, verified=True),) if answer else evidence
-    data = {"found": one.result.found}
-    return unchecked(Finding, fields | {"verdict": "missed", "state": "fail", "evidence": quoted, "data": data})
+        if results:
+            fields["data"] = {"reasons": [result.reason for result in results]}
+        return unchecked(Finding, fields)
+    if expected.turn is not None and not evidence and (answer := scene.answer[:_LONGEST]):
+        evidence = (unchecked(Evidence, {"text": answer, "turn": expected.turn, "verified": True}),)
+    fields |= {"verdict": "missed", "state": "fail", "evidence": evidence, "data": {"found": held.found}}
+    return unchecked(Finding, fields)
 
 
 def _misses(missed: Sequence[_Checked]) -> str:

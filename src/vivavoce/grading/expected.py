@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, ValidationError
 
@@ -128,7 +127,7 @@ def _of_one_kind(value: Any) -> Any:
     """Check that a value is a mapping with one assertion that can hold and can fail."""
     if not isinstance(value, dict):
         raise ValueError("an assertion is a mapping such as {contains: EUR 24.90}" + _such_as(value))
-    written = cast("dict[object, object]", value)
+    written: dict[object, object] = value  # pyright: ignore[reportUnknownVariableType]  # a cast is a call, made for each
     kind = _kind_of(written)
     if kind is None or not written.keys() <= _fields(kind):
         raise _malformed([str(key) for key in written])
@@ -207,8 +206,7 @@ _WHOLE: TypeAdapter[AnyAssertion] = TypeAdapter(AnyAssertion)
 _TURNS: TypeAdapter[list[AtTurn | None]] = TypeAdapter(list[AtTurn | None])
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
+class Expected(NamedTuple):
     """One assertion of a row, about a turn, an index from 0, or with None about the whole conversation."""
 
     assertion: Assertion
@@ -276,7 +274,9 @@ def read_expect(value: Sequence[Any] | Mapping[str, Any]) -> list[Expected]:
 
 
 def _about_state(assertion: Assertion) -> bool:
-    return isinstance(assertion, State | FinalState) or any(map(_about_state, assertion.parts))
+    if type(assertion) in _EXACT:
+        return type(assertion) in (State, FinalState)
+    return any(map(_about_state, assertion.parts))
 
 
 def _path(data: object, loc: tuple[str | int, ...], kind: str) -> str:

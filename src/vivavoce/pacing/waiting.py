@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
-import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
+from vivavoce.pacing.call_threads import Outcome, call_in_thread
 from vivavoce.pacing.loops import run
 
 T = TypeVar("T")
@@ -76,27 +75,22 @@ def is_cancelled() -> bool:
 
 
 async def in_thread(call: Callable[[], T]) -> T:
-    """Run a call in a daemon thread of its own.
+    """Run a call in a daemon thread that it has to itself.
 
     A pool would keep the interpreter from ending while a call hangs, and its few threads could all be hanging.
     """
     loop = asyncio.get_running_loop()
-    waiting: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
+    waiting: asyncio.Future[Outcome[T]] = loop.create_future()
 
-    def deliver(outcome: tuple[T | None, BaseException | None]) -> None:
+    def settle(outcome: Outcome[T]) -> None:
         if not waiting.done():
             waiting.set_result(outcome)
 
-    def work() -> None:
-        try:
-            outcome: tuple[T | None, BaseException | None] = (call(), None)
-        except BaseException as error:
-            outcome = (None, error)
+    def deliver(outcome: Outcome[T]) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(deliver, outcome)
+            loop.call_soon_threadsafe(settle, outcome)
 
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(work,), daemon=True, name="vivavoce-call").start()
+    call_in_thread(call, deliver)
     returned, error = await waiting
     if error is not None:
         raise error

@@ -41,7 +41,7 @@ def in_words(usage: Usage) -> str:
 
 def _known(usage: Mapping[str, Usage]) -> dict[str, Usage]:
     used = {role: usage[role] for role in (*_ORDER, *usage) if role in usage}
-    return {role: one for role, one in used.items() if one.model_copy(update={"cost": one.cost or None}) != Usage()}
+    return {role: one for role, one in used.items() if any(vars(one).values())}
 
 
 def dollars(cost: float) -> str:

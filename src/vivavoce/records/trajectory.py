@@ -53,7 +53,7 @@ def assistant_texts(messages: Sequence[AnyMessage]) -> list[str]:
 
     The words of a refusal in a field of its own are words, too.
     """
-    said = [(m, m.text or m.refusal or "") for m in messages if isinstance(m, AIMessage)]
+    said = [(m, m.text or m.refusal or "") for m in messages if m.role == "assistant"]
     return [text for m, text in said if text or not m.tool_calls]
 
 

@@ -26,7 +26,7 @@ from vivavoce.samples.sample import Sample
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.dialogue import Dialogue
 from vivavoce.targets.target import Opening
-from vivavoce.unchecked import unchecked
+from vivavoce.unchecked import changed, unchecked
 
 OnTurn = Callable[[Turn], Awaitable[None]]
 
@@ -97,7 +97,7 @@ class ScriptedDriver:
             held = Trajectory(failure=failure_of(fault, "target"))
         finally:
             await dialogue.close()
-        return held.model_copy(update={"seconds": time.perf_counter() - begun})
+        return changed(held, {"seconds": time.perf_counter() - begun})
 
     async def _converse(self, dialogue: Dialogue, sample: Sample, on_turn: OnTurn) -> Trajectory:
         session = await dialogue.open()

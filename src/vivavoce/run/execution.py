@@ -13,6 +13,7 @@ from vivavoce.records.events import Event, Listener
 from vivavoce.records.run import Grading
 from vivavoce.run.details import detailed
 from vivavoce.run.experiment import Experiment
+from vivavoce.run.heap import tuned_gc
 from vivavoce.run.options import RunOptions
 from vivavoce.run.result import RunResult
 from vivavoce.run.scoring import Scoring
@@ -59,13 +60,14 @@ class Execution(ABC):
         Raises:
             UsageError: something that the experiment is made of is wrong; nothing was run.
         """
-        async with kept_answers(self.store, cache=self.options.cache or self.options.replay) as answers:
-            experiment = self.build(self.budget, answers)
-            try:
-                result = await self.work(experiment)
-            finally:
-                await experiment.close()
-            return replace(result, notes=(*experiment.notes, *_notes(answers)))
+        with tuned_gc():
+            async with kept_answers(self.store, cache=self.options.cache or self.options.replay) as answers:
+                experiment = self.build(self.budget, answers)
+                try:
+                    result = await self.work(experiment)
+                finally:
+                    await experiment.close()
+                return replace(result, notes=(*experiment.notes, *_notes(answers)))
 
     async def check(self) -> None:
         """Make the experiment and close it again: what is wrong with it is found, and nothing is run.

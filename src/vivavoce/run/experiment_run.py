@@ -20,7 +20,6 @@ from vivavoce.run.attempt import Grades, Task, hold
 from vivavoce.run.drivers import driver_on
 from vivavoce.run.execution import Execution, ended
 from vivavoce.run.experiment import Experiment, Limits
-from vivavoce.run.heap import tuned_gc
 from vivavoce.run.plan import RECORDED, Drivers, tasks_of
 from vivavoce.run.result import RunResult
 from vivavoce.run.reuse import Reuse
@@ -78,8 +77,7 @@ class ExperimentRun(Execution):
         tasks = tasks_of(experiment, self._drivers(experiment), done)
         try:
             async with self.store.writer(run.id, grading.id, scoring.fingerprints, replaces=replaces) as writer:
-                with tuned_gc():
-                    await workers.run(tasks, partial(self._attempt, workers, grades, writer))
+                await workers.run(tasks, partial(self._attempt, workers, grades, writer))
         except asyncio.CancelledError:
             await self._finish(experiment, run, grading, workers.stopped_by or INTERRUPTED)
             raise

@@ -1,6 +1,6 @@
-"""Garbage collection during a run: objects from before the run are not searched again and again.
+"""Garbage collection during a run or a check: objects from before it are not searched again and again.
 
-A run makes many small objects, so that Python searches the whole heap often; with the modules of this package and the
+Either makes many small objects, so that Python searches the whole heap often; with the modules of this package and the
 rows of a dataset in it, that took a quarter of the time of judging.
 """
 

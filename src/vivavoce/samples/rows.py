@@ -103,9 +103,9 @@ def check_samples(
     turns = per_turn = recorded = shared = silent = goals = expecting = 0
     variables: set[str] | None = None
     seen: set[str] = set()
-    loss = Loss()
+    file, loss = _file(source), Loss()
     for line, sample in _scan(source, fields, base, limit, tags, format, loss):
-        found = _problems(sample, line, _file(source), check)
+        found = _problems(sample, line, file, check)
         problems += found[: PROBLEMS_SHOWN - len(problems)]
         if isinstance(sample, Problem) or found:
             if len(problems) == PROBLEMS_SHOWN:
@@ -124,7 +124,7 @@ def check_samples(
             variables = set(sample.rubric_vars) if variables is None else variables & sample.rubric_vars.keys()
     pairs = _pairs(hashes)[: PROBLEMS_SHOWN - len(problems)]
     if pairs:
-        problems += _name_duplicates(pairs, _scan(source, fields, base, limit, tags, format, Loss()), _file(source))
+        problems += _name_duplicates(pairs, _scan(source, fields, base, limit, tags, format, Loss()), file)
     if problems:
         raise UsageError(*sorted(problems, key=lambda problem: problem.line or 0))
     rubric_vars = frozenset(variables or ())

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticSerializationError
 
 from vivavoce.conversation import split_turns
-from vivavoce.messages import AnyMessage, HumanMessage, Messages, ToolCall, unread_text
+from vivavoce.messages import AnyMessage, HumanMessage, Messages, ToolCall, said_by_user, unread_text
 from vivavoce.plugins import lazy
 
 JsonScalar = str | int | float | bool | None
@@ -78,7 +78,7 @@ class Sample(BaseModel):
         if self.input is None and self.messages is None and self.goal is None:
             rule = "a sample needs 'input' (what to ask), 'messages' (a recorded conversation) or a 'goal' for a tester"
             raise ValueError(rule)
-        if reserved := sorted(_OF_RUBRICS & self.rubric_vars.keys()):
+        if self.rubric_vars and (reserved := sorted(_OF_RUBRICS & self.rubric_vars.keys())):
             raise ValueError(f"rubric_vars may not hold '{reserved[0]}': every rubric has a variable of that name")
         if self.messages is not None and not self.messages:
             raise ValueError("'messages' is empty: nothing was recorded")
@@ -144,7 +144,7 @@ class Sample(BaseModel):
     @property
     def turn_count(self) -> int:
         """How many turns the conversation is planned to have, or had."""
-        return len(self.said) if self.messages is None else len(self._recorded_turns)
+        return len(self.said) if self.messages is None else sum([one.role == "user" for one in self.messages])
 
     @property
     def per_turn(self) -> bool:
@@ -165,7 +165,7 @@ class Sample(BaseModel):
         """
         text = self.row_text(_NOT_IN_SCENARIO)
         if self.messages is not None and self.goal is None:
-            user_texts = (message.text for message in self.messages if isinstance(message, HumanMessage))
+            user_texts = [message.text for message in self.messages if message.role == "user"]
             text = "\x00".join((text, *user_texts))
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
@@ -212,4 +212,4 @@ class Sample(BaseModel):
 
 
 def _spoken(content: UserInput) -> HumanMessage:
-    return content if isinstance(content, HumanMessage) else HumanMessage(content=content)
+    return content if isinstance(content, HumanMessage) else said_by_user(content)

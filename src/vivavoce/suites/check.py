@@ -12,6 +12,7 @@ from vivavoce.grading.asked import Asked
 from vivavoce.pacing.budget import Budget
 from vivavoce.plugins import load_object
 from vivavoce.run.attempt import Grades
+from vivavoce.run.heap import tuned_gc
 from vivavoce.run.options import RunOptions
 from vivavoce.run.scoring import Scoring
 from vivavoce.samples.rows import SampleCount
@@ -82,6 +83,7 @@ def check_suite(suite: Suite, options: RunOptions | None = None, *, keys_needed:
     return checked(suite, options, keys_needed=keys_needed).forecast
 
 
+@tuned_gc()
 def checked(suite: Suite, options: RunOptions | None = None, *, keys_needed: bool = False) -> Checked:
     """Return what `check_suite` finds out.
 

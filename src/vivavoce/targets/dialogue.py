@@ -13,9 +13,11 @@ from vivavoce.errors import Fault
 from vivavoce.messages import AnyMessage, HumanMessage
 from vivavoce.records.failure import failure_of
 from vivavoce.records.trajectory import Turn
+from vivavoce.records.usage import Usage
 from vivavoce.targets.channel import TargetChannel
 from vivavoce.targets.reply import read_reply
 from vivavoce.targets.target import Opening, Session
+from vivavoce.unchecked import unchecked
 
 log = logging.getLogger("vivavoce")
 
@@ -87,13 +89,10 @@ class Dialogue:
         self._answered.append(len(self._messages))
         self._messages += [message, *reply.messages]
         await asyncio.sleep(0)  # whoever waits for the slot goes first: the caller may take long over the reply
-        return Turn(
-            index=index,
-            messages=[message, *reply.messages],
-            started_at=started,
-            seconds=seconds,
-            usage=reply.usage,
-        )
+        messages: list[AnyMessage] = [message, *reply.messages]
+        fields: dict[str, Any] = {"index": index, "messages": messages, "started_at": started, "seconds": seconds}
+        fields["usage"] = None if reply.usage is None else Usage.model_validate(reply.usage)
+        return unchecked(Turn, fields)
 
     async def state(self) -> dict[str, Any] | None:
         """Return the state of the target, None where it has none to show.

@@ -80,7 +80,7 @@ class FunctionSession:
         call = self._call(messages)
         try:
             returned = call() if target.is_async else await in_thread(call)
-            if inspect.isawaitable(returned):
+            if not isinstance(returned, str) and inspect.isawaitable(returned):
                 returned = await returned
         except Fault:
             raise

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from vivavoce.errors import TargetFault
-from vivavoce.messages import AIMessage, AnyMessage, Message, ToolMessage, read_messages
+from vivavoce.messages import AIMessage, AnyMessage, Message, ToolMessage, read_messages, said_by_assistant
 from vivavoce.records.failure import shorten
 from vivavoce.targets.target import Reply
 
@@ -27,7 +27,7 @@ def read_reply(returned: object, source: str) -> Reply:
             return returned
         raise _malformed(f"{source} returned a Reply whose messages are not all of assistant and tools", returned)
     if isinstance(returned, str):
-        return Reply([AIMessage(content=returned)])
+        return Reply([said_by_assistant(returned)])
     if isinstance(returned, Message | dict):
         return Reply(_read_list([cast("Message", returned)], source))
     if not isinstance(returned, list | tuple):

@@ -35,6 +35,8 @@ class Details:
             graded[row.attempt_id].append(_usage(row.usage))
         found: dict[str, Usage] = {}
         for row in self._rows(select(a.id, a.usage, a.test).where(a.run_id == grading.run_id)):
+            if row.usage is None and row.test is None and row.id not in graded:
+                continue
             target = Usage() if row.usage is None else _usage(row.usage)
             test = None if row.test is None else _by_role(json.loads(row.test))
             for role, used in roles_of(target, total(graded.get(row.id, ())) or Usage(), test).items():
