@@ -118,3 +118,49 @@ def test_latency_is_that_of_the_slowest_turn() -> None:
         held({"latency": 2}, *turns, seconds=(1.0, None))
     with pytest.raises(GraderFault, match="turn 2 has no time"):
         held({"not": {"latency": 2}}, *turns, seconds=(1.0, None))
+
+
+@pytest.mark.parametrize(
+    ("assertion", "found"),
+    [
+        ({"not_contains": "voucher"}, "does not contain 'voucher' only because the assistant says nothing"),
+        ({"not": {"contains": "voucher"}}, "not: contains 'voucher' only because the assistant says nothing"),
+        (
+            {"not": {"not_contains": "voucher"}},
+            "not: does not contain 'voucher' only because the assistant says nothing",
+        ),
+        ({"not": {"any": [{"calls": "look_up"}, {"regex": "a"}]}}, "calls look_up, which must not be"),
+        (
+            {"not": {"any": [{"calls": "refund"}, {"regex": "a"}]}},
+            "not: matches /a/ only because the assistant says nothing",
+        ),
+        ({"not": {"all": [{"calls": "refund"}, {"regex": "a"}]}}, ""),
+        ({"no_call": "refund"}, ""),
+        ({"not": {"calls": "refund"}}, ""),
+        ({"latency": 5}, ""),
+    ],
+)
+def test_words_are_not_avoided_by_saying_nothing(assertion: dict[str, Any], found: str) -> None:
+    turn = said("", calls=[{"name": "look_up", "arguments": {}}])
+    assert held(assertion, turn, seconds=(1.0,)).found == found
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        {"not_contains": "voucher"},
+        {"not": {"equals": "voucher"}},
+        {"no_call": True},
+        {"no_call": "refund"},
+        {"not": {"calls": "refund"}},
+        {"calls": [], "mode": "strict"},
+        {"calls": ["refund"], "mode": "subset"},
+        {"latency": 5},
+    ],
+)
+def test_nothing_holds_of_an_assistant_that_does_nothing_but_that_it_does_nothing(assertion: dict[str, Any]) -> None:
+    for answer in (said(""), said(" \n"), said()):
+        result = held(assertion, answer, seconds=(1.0,))
+        assert not result.passed
+        assert "only because the assistant" in result.found
+    assert held({"regex": "^$"}, said("")).passed

@@ -121,8 +121,36 @@ class Assertion(BaseModel, ABC):
             GraderFault: that cannot be decided.
         """
 
+    def kept(self, scene: Scene) -> str:
+        """Say why it cannot be said not to hold; empty where it does not hold.
 
-class Contains(Assertion):
+        Raises:
+            GraderFault: that cannot be decided.
+        """
+        if self.held(scene).passed:
+            return f"{self.wording}, which must not be"
+        idly = self.holds_idly(scene)
+        return f"not: {idly}" if idly else ""
+
+    def holds_idly(self, scene: Scene) -> str:
+        """Say that what it demands is so only because the assistant does nothing; empty where it does something."""
+        idle = self.idle(scene)
+        return f"{self.wording} only because {idle}" if idle else ""
+
+    def idle(self, scene: Scene) -> str:
+        """Say that what it is about could not even happen, so that it proves nothing; empty where it could."""
+        return "the assistant does nothing at all" if scene.silent and not scene.calls else ""
+
+
+class OfWords(Assertion, ABC):
+    """Fields of an assertion about what the assistant says."""
+
+    def idle(self, scene: Scene) -> str:
+        """Say that the assistant says nothing; empty where it says something."""
+        return "the assistant says nothing" if scene.silent else ""
+
+
+class Contains(OfWords):
     """The assistant says each of these texts, in any case."""
 
     contains: Texts
@@ -137,7 +165,7 @@ class Contains(Assertion):
         return held_unless("; ".join(filter(None, [lacks(scene.said, _written(text)) for text in self.contains])))
 
 
-class NotContains(Assertion):
+class NotContains(OfWords):
     """The assistant says none of these texts, in any case."""
 
     not_contains: Texts
@@ -150,10 +178,10 @@ class NotContains(Assertion):
     def held(self, scene: Scene) -> Held:
         """Look for each text in all that is said."""
         found = [text for text in self.not_contains if not lacks(scene.said, _written(text))]
-        return held_unless(f"contains {_quoted(found)}" if found else "")
+        return held_unless(f"contains {_quoted(found)}" if found else self.holds_idly(scene))
 
 
-class Regex(Assertion):
+class Regex(OfWords):
     """A regular expression matches somewhere in what the assistant says."""
 
     regex: Annotated[str, Field(min_length=1), AfterValidator(check_expression)]
@@ -168,7 +196,7 @@ class Regex(Assertion):
         return held_unless(mismatches(scene.said, self.regex))
 
 
-class Equals(Assertion):
+class Equals(OfWords):
     """The answer is this text, white space at its ends aside."""
 
     equals: Text
@@ -183,7 +211,7 @@ class Equals(Assertion):
         return held_unless(differs(scene.answer, _written(self.equals)))
 
 
-class OneOf(Assertion):
+class OneOf(OfWords):
     """The answer is one of these texts, white space at its ends aside."""
 
     one_of: Texts
@@ -199,7 +227,7 @@ class OneOf(Assertion):
         return held_unless("" if passed else f"is none of {_quoted(self.one_of)}")
 
 
-class Numeric(Assertion):
+class Numeric(OfWords):
     """The last number of the answer, or its first, is this one within a tolerance, absolute or as a share."""
 
     numeric: Annotated[float, Field(allow_inf_nan=False, strict=True)]
@@ -218,7 +246,7 @@ class Numeric(Assertion):
         return held_unless(misses(scene.answer, self.numeric, self.tolerance, self.relative, self.take))
 
 
-class JsonSchema(Assertion):
+class JsonSchema(OfWords):
     """The answer is JSON that fits a JSON schema."""
 
     json_schema: Annotated[dict[str, Any], AfterValidator(_usable)]
@@ -250,7 +278,7 @@ class Calls(Assertion):
         """Match the calls."""
         wanted = [one.call for one in self.calls]
         found = match_trajectory(scene.calls, wanted, mode=self.mode, arguments=self.arguments)
-        return held_unless("; ".join(found.reasons))
+        return held_unless("; ".join(found.reasons) or self.holds_idly(scene))
 
 
 class NoCall(Assertion):
@@ -270,7 +298,7 @@ class NoCall(Assertion):
         """Look for a call of one of them."""
         made = scene.calls if self.no_call is True else [call for call in scene.calls if self._forbids(call)]
         calls = ", ".join(f"{one.name}({_cut(one.function.arguments)})" for one in made)
-        return held_unless(f"calls {calls}" if made else "")
+        return held_unless(f"calls {calls}" if made else self.holds_idly(scene))
 
     def _forbids(self, call: ToolCall) -> bool:
         return any(self._is(call, one) for one in cast("list[WantedCall]", self.no_call))
@@ -304,7 +332,8 @@ class Latency(Assertion):
             turn = turn_label(scene.first + times.index(None))
             message = f"latency cannot be checked: {turn} has no time, neither measured nor by timestamps"
             raise GraderFault(message, kind="missing")
-        return held_unless(f"takes {slowest:.3g} s, more than {self.latency:g} s" if slowest > self.latency else "")
+        too_slow = f"takes {slowest:.3g} s, more than {self.latency:g} s" if slowest > self.latency else ""
+        return held_unless(too_slow or self.holds_idly(scene))
 
 
 def _written(value: str | float) -> str:

@@ -28,10 +28,15 @@ class Scene:
         """What the assistant says, message by message."""
         return assistant_texts(self.view.messages)
 
-    @property
+    @cached_property
     def said(self) -> str:
         """All that the assistant says."""
         return "\n".join(self.texts)
+
+    @property
+    def silent(self) -> bool:
+        """Whether the assistant says nothing."""
+        return not self.said.strip()
 
     @property
     def answer(self) -> str:

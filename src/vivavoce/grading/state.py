@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Iterator, Mapping
 from typing import Annotated, cast
 
@@ -17,7 +18,15 @@ _SHOWN = 5
 """Differences that are named."""
 
 
-class State(Assertion):
+class OfState(Assertion, ABC):
+    """Fields of an assertion about the state at the end."""
+
+    def idle(self, scene: Scene) -> str:
+        """Return nothing: what was done before the turn counts, too."""
+        return ""
+
+
+class State(OfState):
     """At the end, the state has these values at these paths, such as `orders.A-17.status`; the rest is free."""
 
     state: Annotated[dict[str, JsonValue], Field(min_length=1)]
@@ -40,7 +49,7 @@ class State(Assertion):
         return Held(not differences, right / len(found), _listed(differences))
 
 
-class FinalState(Assertion):
+class FinalState(OfState):
     """At the end, the state is exactly this one."""
 
     final_state: dict[str, JsonValue]
