@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, cast
+from collections.abc import Sequence
+from typing import Annotated, Any, cast
 
 from pydantic import (
     AfterValidator,
@@ -13,8 +13,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    JsonValue,
-    PlainValidator,
     StrictFloat,
     StrictInt,
 )
@@ -23,13 +21,10 @@ from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import check_expression
 from vivavoce.grading.scene import Held, Scene, held_unless
 from vivavoce.grading.texts import Take, differs, lacks, misfits, mismatches, misses
-from vivavoce.messages import ToolCall
-from vivavoce.metrics.exact.arguments import ArgumentRule, show
+from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.response_time import time_of
-from vivavoce.metrics.exact.tool_calls import TrajectoryMode, match_trajectory
 from vivavoce.models.json_schema import mismatch
 from vivavoce.records.counting import turn_label
-from vivavoce.records.failure import shorten
 
 
 def listed(value: Any) -> Any:
@@ -45,55 +40,9 @@ def _usable(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def _call(value: Any) -> Any:
-    """Return a call that is only named as one with any arguments."""
-    if not isinstance(value, str | Mapping | BaseModel):
-        raise ValueError(f"must be the name of a tool, or {{name: …, arguments: {{…}}}}; got {value!r:.60}")
-    return {"name": value} if isinstance(value, str) else cast("Any", value)
-
-
-def _plain_name(name: str) -> str:
-    if "*" in name:
-        raise ValueError(f"'{name}' is the name of no tool; names with * are for rules: {{metric: rule, config: …}}")
-    return name
-
-
-class WantedCall(BaseModel):
-    """A tool call: the name of the tool, and those of its arguments that matter."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: Annotated[str, Field(min_length=1), AfterValidator(_plain_name)]
-    arguments: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
-
-    @property
-    def call(self) -> ToolCall:
-        """It as a call."""
-        return ToolCall(name=self.name, args=self.arguments)
-
-    @property
-    def wording(self) -> str:
-        """It in words."""
-        return self.name + (f"({show(self.arguments)})" if self.arguments else "")
-
-
 Text = Annotated[str, Field(min_length=1)] | StrictInt | StrictFloat
 Texts = Annotated[list[Text], Field(min_length=1), BeforeValidator(listed, json_schema_input_type=Text | list[Text])]
-Call = Annotated[WantedCall, BeforeValidator(_call, json_schema_input_type=str | WantedCall)]
-CallList = Annotated[list[Call], BeforeValidator(listed, json_schema_input_type=Call | list[Call])]
 Distance = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
-_SUBSET = ArgumentRule(others="subset")
-
-
-def _rule(written: Any) -> ArgumentRule:
-    return ArgumentRule.read(written, others="subset")
-
-
-ArgumentsOfCall = Annotated[ArgumentRule, PlainValidator(_rule)]
-
-
-def _subset() -> ArgumentRule:
-    return _SUBSET  # a default that is given as such would be copied deeply for each assertion
 
 
 class Assertion(BaseModel, ABC):
@@ -261,55 +210,6 @@ class JsonSchema(OfWords):
         return held_unless(misfits(scene.answer, self.json_schema))
 
 
-class Calls(Assertion):
-    """Tools are called: these and perhaps others, or as `mode` says; only the arguments given here count."""
-
-    calls: CallList
-    mode: TrajectoryMode = "superset"
-    arguments: ArgumentsOfCall = Field(default_factory=_subset)
-
-    @property
-    def wording(self) -> str:
-        """What it demands, in words."""
-        how = "" if self.mode == "superset" else f" ({self.mode})"
-        return f"calls {', '.join(one.wording for one in self.calls)}{how}" if self.calls else "calls no tool"
-
-    def held(self, scene: Scene) -> Held:
-        """Match the calls."""
-        wanted = [one.call for one in self.calls]
-        found = match_trajectory(scene.calls, wanted, mode=self.mode, arguments=self.arguments)
-        return held_unless("; ".join(found.reasons) or self.holds_idly(scene))
-
-
-class NoCall(Assertion):
-    """None of these tools is called, with the arguments given here if there are any; true stands for any tool."""
-
-    no_call: Annotated[CallList, Field(min_length=1)] | Literal[True]
-    arguments: ArgumentsOfCall = Field(default_factory=_subset)
-
-    @property
-    def wording(self) -> str:
-        """What it demands, in words."""
-        if self.no_call is True:
-            return "calls no tool"
-        return f"does not call {', '.join(one.wording for one in self.no_call)}"
-
-    def held(self, scene: Scene) -> Held:
-        """Look for a call of one of them."""
-        made = scene.calls if self.no_call is True else [call for call in scene.calls if self._forbids(call)]
-        calls = ", ".join(f"{one.name}({_cut(one.function.arguments)})" for one in made)
-        return held_unless(f"calls {calls}" if made else self.holds_idly(scene))
-
-    def _forbids(self, call: ToolCall) -> bool:
-        return any(self._is(call, one) for one in cast("list[WantedCall]", self.no_call))
-
-    def _is(self, call: ToolCall, forbidden: WantedCall) -> bool:
-        """Return whether a call is a forbidden one; where any arguments are, so are those that are no JSON object."""
-        if not forbidden.arguments and self.arguments == _SUBSET:
-            return call.name == forbidden.name
-        return not match_trajectory([call], [forbidden.call], arguments=self.arguments).reasons
-
-
 class Latency(Assertion):
     """The target takes at most so many seconds for the turn, or for each turn of the conversation."""
 
@@ -343,7 +243,3 @@ def _written(value: str | float) -> str:
 
 def _quoted(texts: Sequence[Any]) -> str:
     return ", ".join(map(repr, texts))
-
-
-def _cut(text: str) -> str:
-    return shorten(text, 100) or ""

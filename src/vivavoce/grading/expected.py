@@ -18,18 +18,17 @@ from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.grading.asked import Asked, Judged, Passes
 from vivavoce.grading.assertions import (
     Assertion,
-    Calls,
     Contains,
     Equals,
     JsonSchema,
     Latency,
-    NoCall,
     NotContains,
     Numeric,
     OneOf,
     Regex,
     listed,
 )
+from vivavoce.grading.calls import Calls, NoCall
 from vivavoce.grading.scene import Held, Scene, held_unless
 from vivavoce.grading.state import FinalState, State
 from vivavoce.records.failure import shorten
@@ -162,7 +161,7 @@ KINDS: Mapping[str, type[Assertion]] = {
     "not": Not,
 }
 _EXACT = frozenset(kind for kind in KINDS.values() if not issubclass(kind, All | Either | Not | Asked))
-_OPTIONS = ("weight", "tolerance", "relative", "take", "mode", "arguments", "threshold", "config")
+_OPTIONS = ("weight", "tolerance", "relative", "take", "mode", "arguments", "outcome", "threshold", "config")
 
 
 def _of_one_kind(value: Any) -> Any:

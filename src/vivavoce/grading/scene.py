@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from vivavoce.grading.extractors import View
-from vivavoce.messages import HumanMessage, ToolCall
-from vivavoce.metrics.exact.selection import select_calls
+from vivavoce.messages import HumanMessage, ToolCall, ToolMessage
 from vivavoce.records.score import Score
-from vivavoce.records.trajectory import assistant_texts
+from vivavoce.records.trajectory import assistant_texts, tool_results
 
 
 @dataclass
@@ -44,9 +43,14 @@ class Scene:
         return self.texts[-1] if self.texts else ""
 
     @cached_property
+    def outcomes(self) -> list[tuple[ToolCall, ToolMessage | None]]:
+        """The tool calls, each with its result if it has one."""
+        return tool_results(self.view.messages)
+
+    @cached_property
     def calls(self) -> list[ToolCall]:
         """The tool calls."""
-        return select_calls(self.view.messages)
+        return [call for call, _ in self.outcomes]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,15 @@ _MOCKED: dict[str, str] = {"canned": "canned", "recording": "recorded"}
 _SAID: dict[str, str] = {"approve": "approved", "refuse": "refused"}
 
 
+NO_TOOL: tuple[Source, ...] = ("user", "vivavoce")
+"""Those who answer a call that was never made."""
+
+
+def was_made(result: ToolMessage | None) -> bool:
+    """Say whether a call with this result was made, as far as that says; a refused one was not."""
+    return result is None or (result.metadata or {}).get("answered_by") not in NO_TOOL
+
+
 def notes_of(source: Source, seconds: float, *, failed: bool, approval: str | None) -> dict[str, Any]:
     """Return the metadata of a result; `seconds` is how long it took, `approval` what the user had said."""
     notes: dict[str, Any] = {"answered_by": source, "mocked": source in _MOCKED}

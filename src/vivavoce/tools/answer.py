@@ -16,8 +16,6 @@ if TYPE_CHECKING:  # who only reads a suite loads no target
     from vivavoce.targets.target import Opening
     from vivavoce.targets.tools import World
 
-NO_TOOL: tuple[Source, ...] = ("user", "vivavoce")
-"""Those who answer a call that was never made."""
 FAILED = "Error: "
 """The beginning of an answer that tells of a failure."""
 

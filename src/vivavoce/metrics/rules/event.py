@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from math import inf, isfinite
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Self, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
@@ -13,7 +13,7 @@ from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.matchers import typed_equal
-from vivavoce.metrics.ledger import fails
+from vivavoce.metrics.ledger import Outcome, ended
 from vivavoce.metrics.rules.moments import Moment, Speaker
 from vivavoce.metrics.rules.sameness import alike, mentions
 
@@ -101,7 +101,7 @@ class Event(BaseModel):
 
     call: Tools | None = None
     where: Annotated[dict[Name, Any], BeforeValidator(_conditions)] = Field(default_factory=dict[str, Any])
-    outcome: Literal["succeeded", "failed"] | None = None
+    outcome: Outcome | None = None
     user_says: Regex | None = None
     assistant_says: Regex | None = None
     tool_says: Regex | None = None
@@ -132,7 +132,7 @@ class Event(BaseModel):
             )
         if moment.call is None or not any(fnmatchcase(moment.call.name, name) for name in self.call):
             return False
-        return self._ended_so(moment) and all(
+        return ended(moment.result, self.outcome) and all(
             moment.args is not None and name in moment.args and _meets(moment.args[name], wanted)
             for name, wanted in self.where.items()
         )
@@ -142,11 +142,6 @@ class Event(BaseModel):
         if self.within_turns is not None and moment.turns_from(head) > self.within_turns:
             return False
         return all(self._is_same(moment, head, name, other) for name, other in (self.same or {}).items())
-
-    def _ended_so(self, moment: Moment) -> bool:
-        if self.outcome is None:
-            return True
-        return moment.result is not None and fails(moment.result) == (self.outcome == "failed")
 
     def _is_same(self, moment: Moment, head: Moment, name: str, other: str) -> bool:
         if head.args is None or other not in head.args:
