@@ -171,7 +171,7 @@ class Passes(Asked):
     """A metric passes, with its own options in `config`, and from `threshold` on in its own terms."""
 
     metric_name: Annotated[str, AfterValidator(_named)] = Field(alias="metric")
-    threshold: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    threshold: Annotated[float, Field(allow_inf_nan=False, strict=True)] | None = None
     config: dict[str, JsonValue] = Field(default_factory=dict)
 
     @model_validator(mode="after")

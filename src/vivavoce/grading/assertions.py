@@ -50,7 +50,7 @@ class Assertion(BaseModel, ABC):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False, strict=True)
 
     @property
     def parts(self) -> Sequence[Assertion]:

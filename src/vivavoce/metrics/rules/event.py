@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from math import inf, isfinite
 from typing import Annotated, Any, Self, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
@@ -16,6 +16,7 @@ from vivavoce.metrics.exact.matchers import typed_equal
 from vivavoce.metrics.ledger import Outcome, ended
 from vivavoce.metrics.rules.moments import Moment, Speaker
 from vivavoce.metrics.rules.sameness import alike, mentions
+from vivavoce.written import Written
 
 _WORDS: Mapping[str, Speaker] = {"user_says": "user", "assistant_says": "assistant", "tool_says": "tool"}
 _CONDITIONS = ("regex", "above", "below")
@@ -87,7 +88,7 @@ Pairs = Annotated[dict[Name, Name], Field(min_length=1), BeforeValidator(_pairs)
 Regex = Annotated[str, BeforeValidator(_expression)]
 
 
-class Event(BaseModel):
+class Event(Written):
     """Something that happens in a conversation: a call of a tool, or a message of the user, the assistant or a tool.
 
     `call` is the name of a tool or a list of names, in which `*` stands for any letters. `where` says what arguments

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.metrics.rules.event import Event
+from vivavoce.written import Written
 
 _GOES_WITH: Mapping[str, tuple[str, ...]] = {
     "each": ("only_after", "followed_by"),
@@ -19,7 +20,7 @@ _GOES_WITH: Mapping[str, tuple[str, ...]] = {
 """How rules begin, and what may stand beside each beginning."""
 
 
-class Rule(BaseModel):
+class Rule(Written):
     """What must hold of the events of a conversation.
 
     - `each` event comes `only_after` one of every event listed, and is `followed_by` one of every event listed.
