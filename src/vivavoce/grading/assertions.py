@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Annotated, Any, cast
@@ -13,14 +12,14 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    StrictFloat,
     StrictInt,
 )
 
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import check_expression
 from vivavoce.grading.scene import Held, Scene, held_unless
-from vivavoce.grading.texts import Take, differs, lacks, misfits, mismatches, misses
+from vivavoce.grading.texts import Take, misfits, mismatches, misses
+from vivavoce.grading.words import is_said
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.response_time import time_of
 from vivavoce.models.json_schema import mismatch
@@ -40,7 +39,7 @@ def _usable(schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-Text = Annotated[str, Field(min_length=1)] | StrictInt | StrictFloat
+Text = Annotated[str, Field(min_length=1)] | StrictInt | Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Texts = Annotated[list[Text], Field(min_length=1), BeforeValidator(listed, json_schema_input_type=Text | list[Text])]
 Distance = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
 
@@ -111,7 +110,7 @@ class Contains(OfWords):
 
     def held(self, scene: Scene) -> Held:
         """Look for each text in all that is said."""
-        return held_unless("; ".join(filter(None, [lacks(scene.said, _written(text)) for text in self.contains])))
+        return held_unless("; ".join(f"does not contain {text!r}" for text in self.contains if not scene.says(text)))
 
 
 class NotContains(OfWords):
@@ -126,7 +125,7 @@ class NotContains(OfWords):
 
     def held(self, scene: Scene) -> Held:
         """Look for each text in all that is said."""
-        found = [text for text in self.not_contains if not lacks(scene.said, _written(text))]
+        found = [text for text in self.not_contains if scene.says(text)]
         return held_unless(f"contains {_quoted(found)}" if found else self.holds_idly(scene))
 
 
@@ -157,7 +156,7 @@ class Equals(OfWords):
 
     def held(self, scene: Scene) -> Held:
         """Compare the answer."""
-        return held_unless(differs(scene.answer, _written(self.equals)))
+        return held_unless("" if is_said(scene.answer, self.equals) else f"is not {self.equals!r}")
 
 
 class OneOf(OfWords):
@@ -172,7 +171,7 @@ class OneOf(OfWords):
 
     def held(self, scene: Scene) -> Held:
         """Compare the answer with each."""
-        passed = any(not differs(scene.answer, _written(text)) for text in self.one_of)
+        passed = any(is_said(scene.answer, text) for text in self.one_of)
         return held_unless("" if passed else f"is none of {_quoted(self.one_of)}")
 
 
@@ -234,11 +233,6 @@ class Latency(Assertion):
             raise GraderFault(message, kind="missing")
         too_slow = f"takes {slowest:.3g} s, more than {self.latency:g} s" if slowest > self.latency else ""
         return held_unless(too_slow or self.holds_idly(scene))
-
-
-def _written(value: str | float) -> str:
-    """Return a text; a number as it would be written."""
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _quoted(texts: Sequence[Any]) -> str:

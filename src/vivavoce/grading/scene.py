@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from vivavoce.grading.extractors import View
+from vivavoce.grading.words import plain, says
 from vivavoce.messages import HumanMessage, ToolCall, ToolMessage
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import assistant_texts, tool_results
@@ -31,6 +32,15 @@ class Scene:
     def said(self) -> str:
         """All that the assistant says."""
         return "\n".join(self.texts)
+
+    @cached_property
+    def plain(self) -> str:
+        """All that the assistant says, however it is set."""
+        return plain(self.said)
+
+    def says(self, wanted: str | float) -> bool:
+        """Say whether the assistant says words, in any case, or a number."""
+        return says(self.said, self.plain, wanted)
 
     @property
     def silent(self) -> bool:
