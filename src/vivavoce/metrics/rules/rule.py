@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any, Self
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
@@ -87,6 +88,14 @@ class Rule(Written):
             *((name, None, event) for name, event in single.items() if isinstance(event, Event)),
             *((name, index, event) for name, events in listed.items() for index, event in enumerate(events)),
         ]
+
+    def unknown_calls(self, known: Collection[str]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Yield the path and the name of each tool that is none of those known; nothing where none is known."""
+        for field, index, event in self.events if known else ():
+            at = (field,) if index is None else (field, index)
+            for tool in event.call or ():
+                if not any(fnmatchcase(name, tool) for name in known):
+                    yield (*at, "call"), tool
 
 
 def read_rule(fields: Mapping[str, Any]) -> Rule:
