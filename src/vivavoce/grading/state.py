@@ -13,6 +13,7 @@ from vivavoce.grading.assertions import Assertion
 from vivavoce.grading.scene import Held, Scene, held_unless
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.matchers import typed_equal
+from vivavoce.metrics.exact.paths import at_path
 
 _SHOWN = 5
 """Differences that are named."""
@@ -77,28 +78,12 @@ def _state_of(scene: Scene) -> Mapping[str, JsonValue]:
 
 
 def _at(state: Mapping[str, JsonValue], path: str, wanted: JsonValue) -> Iterator[str]:
-    """Yield how the value at a path differs; a number is a place in a list, and a key may have dots in it."""
-    here: JsonValue = dict(state)
-    steps = path.split(".")
-    while steps:
-        inner, taken = _step(here, steps)
-        if not taken:
-            yield f"{path}: wanted {show(wanted)}, is not there"
-            return
-        here, steps = inner, steps[taken:]
-    yield from differing(here, wanted, path)
-
-
-def _step(here: JsonValue, steps: list[str]) -> tuple[JsonValue, int]:
-    """Return the value one step further and how many words of the path that took, 0 where there is none."""
-    if isinstance(here, list):
-        place = int(steps[0]) if steps[0].isdecimal() else len(here)
-        return (here[place], 1) if place < len(here) else (None, 0)
-    for taken in range(len(steps), 0, -1):
-        key = ".".join(steps[:taken])
-        if isinstance(here, dict) and key in here:
-            return here[key], taken
-    return None, 0
+    """Yield how the value at a path differs."""
+    found = at_path(dict(state), path)
+    if found is None:
+        yield f"{path}: wanted {show(wanted)}, is not there"
+    else:
+        yield from differing(found[0], wanted, path)
 
 
 def differing(actual: JsonValue, wanted: JsonValue, path: str = "") -> Iterator[str]:

@@ -211,6 +211,23 @@ def test_an_empty_conversation_is_skipped() -> None:
     assert empty.state == "skipped"
 
 
+def test_a_path_leads_into_an_argument() -> None:
+    def booked(*ids: Any) -> list[Row]:
+        bookings = [
+            calls((f"b{n}", "book", {"order": {"id": one, "lines": [{"sku": one}]}})) for n, one in enumerate(ids)
+        ]
+        return [user("?"), *bookings]
+
+    assert not RuleMetric(never={"call": "book", "where": {"order.id": "A-17"}}).evaluate(booked("A-17")).passed
+    assert RuleMetric(never={"call": "book", "where": {"order.id": "A-17"}}).evaluate(booked("A-18")).passed
+    assert (
+        not RuleMetric(never={"call": "book", "where": {"order.lines.0.sku": {"above": 5}}}).evaluate(booked(6)).passed
+    )
+    once = RuleMetric(at_most=1, of={"call": "book", "same": "order.id"})
+    assert once.evaluate(booked(1, 2)).passed
+    assert not once.evaluate(booked(1, "1")).passed
+
+
 BROKEN: Row = {
     "role": "assistant",
     "content": "",

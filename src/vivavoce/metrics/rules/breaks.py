@@ -120,8 +120,8 @@ def _too_many(most: int, event: Event, moments: Sequence[Moment]) -> Iterator[Br
 
 def _values(event: Event, moment: Moment) -> tuple[str | None, ...]:
     """Return the values by which events are counted apart; an argument that is not there is a value of its own."""
-    args = moment.args or {}
-    return tuple(identity(args[name]) if name in args else None for name in event.same or ())
+    found = (moment.argument(name) for name in event.same or ())
+    return tuple(None if one is None else identity(one[0]) for one in found)
 
 
 def _any(event: Event, found: Sequence[Moment], lies: Callable[[Moment, Moment], bool], head: Moment) -> bool:

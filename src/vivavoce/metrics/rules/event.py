@@ -92,10 +92,11 @@ class Event(Written):
     """Something that happens in a conversation: a call of a tool, or a message of the user, the assistant or a tool.
 
     `call` is the name of a tool or a list of names, in which `*` stands for any letters. `where` says what arguments
-    of the call are: a value, or `regex` (the whole text), `above` and `below`. `outcome` is that of its result. The
-    words of a message are what an expression finds anywhere in them. `same` names arguments with the value that they
-    have in the call that the rule is about, `{order_id: order}` where they are called otherwise; a message has the
-    same when it mentions the value. `within_turns` is the largest distance in turns, 0 for the same turn.
+    of the call are, or a value inside of one (`order.id`): a value, or `regex` (the whole text), `above` and `below`.
+    `outcome` is that of its result. The words of a message are what an expression finds anywhere in them. `same` names
+    arguments with the value that they have in the call that the rule is about, `{order_id: order}` where they are
+    called otherwise; a message has the same when it mentions the value. `within_turns` is the largest distance in
+    turns, 0 for the same turn.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -143,7 +144,7 @@ class Event(Written):
         if moment.call is None or not any(fnmatchcase(moment.call.name, name) for name in self.call):
             return False
         return ended(moment.result, self.outcome) and all(
-            moment.args is not None and name in moment.args and _meets(moment.args[name], wanted)
+            (found := moment.argument(name)) is not None and _meets(found[0], wanted)
             for name, wanted in self.where.items()
         )
 
@@ -154,11 +155,13 @@ class Event(Written):
         return all(self._is_same(moment, head, name, other) for name, other in (self.same or {}).items())
 
     def _is_same(self, moment: Moment, head: Moment, name: str, other: str) -> bool:
-        if head.args is None or other not in head.args:
+        wanted = head.argument(other)
+        if wanted is None:
             return False
         if moment.call is None:
-            return mentions(moment.text, head.args[other])
-        return moment.args is not None and name in moment.args and alike(moment.args[name], head.args[other])
+            return mentions(moment.text, wanted[0])
+        found = moment.argument(name)
+        return found is not None and alike(found[0], wanted[0])
 
     @property
     def speaker(self) -> Speaker:

@@ -6,8 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pydantic import JsonValue
+
 from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall, ToolMessage
 from vivavoce.metrics.exact.arguments import Arguments, show
+from vivavoce.metrics.exact.paths import at_path
 from vivavoce.metrics.exact.refusal import declined
 from vivavoce.metrics.transcript import named, quoted
 from vivavoce.records.answered import was_made
@@ -45,6 +48,10 @@ class Moment:
     def turns_from(self, other: Moment) -> int:
         """Return how many turns lie between the two, 0 in the same turn."""
         return abs(_number(self.turn) - _number(other.turn))
+
+    def argument(self, path: str) -> tuple[JsonValue] | None:
+        """Return an argument of the call, alone in a tuple, or a value inside of one; None where it is not there."""
+        return None if self.args is None else at_path(dict(self.args), path)
 
     @property
     def line(self) -> str:
