@@ -90,6 +90,8 @@ async def in_thread(call: Callable[[], T]) -> T:
     def work() -> None:
         try:
             outcome: tuple[T | None, BaseException | None] = (call(), None)
+        except KeyboardInterrupt:  # that of the keyboard comes to the main thread alone
+            outcome = (None, RuntimeError("it raised KeyboardInterrupt"))
         except BaseException as error:
             outcome = (None, error)
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
