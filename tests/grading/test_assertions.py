@@ -47,6 +47,7 @@ REPLY = said("Let me look.", "You get EUR 24.90, not 30, by 5 May: that is 24.90
         ({"numeric": 25, "tolerance": 0.05}, "is 24.9, expected 25 ± 0.05"),
         ({"numeric": 25, "relative": 0.01}, ""),
         ({"numeric": 24.9, "take": "first"}, ""),
+        ({"numeric": 5}, "is 24.9, expected 5 ± 0"),
         ({"json_schema": {"type": "object"}}, "is not JSON: Expecting value: line 1 column 1 (char 0)"),
         ({"no_call": True}, ""),
         ({"calls": "refund"}, "missing call: refund"),

@@ -56,6 +56,10 @@ MISTAKES: list[tuple[Any, str]] = [
     ([None, [YES, {"contains": ""}]], "expect.1.1.contains: is empty"),
     ({"contains": "a", "weight": True}, "expect.weight: must be a valid number"),
     ({"metric": "turn_count", "threshold": True}, "expect.threshold: must be a valid number"),
+    (
+        {"json_schema": {"required": ["a"]}},
+        "expect.json_schema: has required and no type, so that a mere number fits it; add type: object",
+    ),
     ({"contains": []}, "expect.contains: is empty"),
     ({"not": {"not_contains": ["a", ""]}}, "expect.not.not_contains.1: is empty"),
     ({"regex": "(a"}, "expect.regex: '(a' is not a regular expression: missing ) at position 2"),

@@ -36,7 +36,16 @@ def _usable(schema: dict[str, Any]) -> dict[str, Any]:
         mismatch(None, schema)
     except UsageError as error:
         raise ValueError(str(error)) from error
+    for key, kind in _ONLY_FOR.items():
+        if key in schema and not schema.keys() & _TYPED:
+            raise ValueError(f"has {key} and no type, so that a mere number fits it; add type: {kind}")
     return schema
+
+
+_ONLY_FOR = {"properties": "object", "required": "object", "items": "array"}
+"""Keys of a JSON schema that say nothing about values of other types."""
+_TYPED = frozenset(("type", "$ref", "allOf", "anyOf", "oneOf", "enum", "const"))
+"""Keys that may say of which type a value is."""
 
 
 Text = Annotated[str, Field(min_length=1)] | StrictInt | Annotated[float, Field(strict=True, allow_inf_nan=False)]

@@ -154,7 +154,9 @@ class NoCall(Assertion):
         if _broken(call) or not match_trajectory([call], [forbidden.call], arguments=self.arguments).reasons:
             return True
         wanted = forbidden.arguments
-        return bool(wanted) and all(name in call.args and alike(call.args[name], wanted[name]) for name in wanted)
+        if not wanted or self.arguments != _SUBSET:
+            return False
+        return all(name in call.args and alike(call.args[name], wanted[name]) for name in wanted)
 
 
 def _broken(call: ToolCall) -> bool:
