@@ -14,7 +14,8 @@ _SET_ALIKE = str.maketrans(
 
 def plain(text: str) -> str:
     """Return a text in small letters, with straight quotes, and one space for any white space."""
-    return re.sub(r"\s+", " ", text.translate(_SET_ALIKE)).lower()
+    straight = text if text.isascii() else text.translate(_SET_ALIKE)
+    return " ".join(straight.lower().split())
 
 
 def says(text: str, plain_text: str, wanted: str | float) -> bool:
@@ -37,7 +38,7 @@ def is_said(text: str, wanted: str | float) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_plain(small: str) -> bool:
-    return bool(small.strip()) and plain(small) == small and small == small.strip()
+    return bool(small) and plain(small) == small
 
 
 @lru_cache(maxsize=4096)
