@@ -228,6 +228,17 @@ def test_a_path_leads_into_an_argument() -> None:
     assert not once.evaluate(booked(1, "1")).passed
 
 
+def test_what_must_never_come_after_does_not_come_in_the_same_message_either() -> None:
+    rule = RuleMetric(never={"call": "refund_order"}, after={"call": "cancel"})
+    both = [user("?"), calls(("a", "cancel", {}), ("b", "refund_order", {})), result("a"), result("b")]
+    assert not rule.evaluate(both).passed
+    assert rule.evaluate(
+        [user("?"), calls(("b", "refund_order", {}), ("a", "cancel", {})), result("b"), result("a")]
+    ).passed
+    words = RuleMetric(never={"call": "refund_order"}, after={"assistant_says": "cannot"})
+    assert not words.evaluate([user("?"), {**calls(("b", "refund_order", {})), "content": "I cannot."}]).passed
+
+
 BROKEN: Row = {
     "role": "assistant",
     "content": "",

@@ -99,10 +99,15 @@ def _never(never: Event, after: Event | None, moments: Sequence[Moment]) -> Chec
     found = _found(after, moments)
     if not found:
         return Checked(0, [], f"no {after.phrase}")
+    place = {id(moment): number for number, moment in enumerate(moments)}
+
+    def began_before(one: Moment, head: Moment) -> bool:  # also in the same message: who did both knew the first
+        return place[id(one)] < place[id(head)]
+
     breaks = [
         Break(f"{head.line}: this must never come after a {after.phrase}{after.reach}", head)
         for head in heads
-        if _any(after, found, _is_before, head)
+        if _any(after, found, began_before, head)
     ]
     return Checked(1, breaks)
 
