@@ -100,3 +100,9 @@ def test_a_wrong_baseline_is_told_before_anything_runs(viva: Viva, command: tupl
     found = viva(*command)
     assert (found.returncode, said in found.stderr) == (2, True), found.stderr
     assert len(viva("runs", "--json").stdout.splitlines()) == 1
+
+
+def test_a_run_that_was_stopped_says_that_it_was_not_compared(viva: Viva) -> None:
+    stopped = viva("run", "suite.yaml", "--quiet", "--baseline", "base.json", "--max-calls", "1")
+    assert stopped.returncode == 3
+    assert "not compared with base.json: the run is not complete" in stopped.stdout

@@ -91,6 +91,14 @@ def test_a_judge_that_fails_is_an_error_and_no_miss() -> None:
     assert len(requests) == 2, "the others are asked all the same"
 
 
+def test_a_judge_that_fails_decides_nothing_that_another_assertion_decides() -> None:
+    broken = ModelFault("the line is dead", kind="network")
+    result, _ = checked({"any": [{"judged": "It helps."}, {"contains": "order"}]}, broken)
+    assert (result.state, result.passed) == ("scored", True)
+    result, _ = checked({"any": [{"judged": "It helps."}, {"contains": "thanks"}]}, broken)
+    assert (result.state, result.reason) == ("error", "judged 'It helps.': the line is dead")
+
+
 def test_a_limit_ends_more_than_the_score() -> None:
     with pytest.raises(BudgetExhausted):
         checked({"judged": "It helps."}, BudgetExhausted("no more calls"))
@@ -142,7 +150,7 @@ def test_a_grading_function_sees_the_truth_of_the_turn() -> None:
 
 
 def test_a_metric_that_does_not_apply_is_an_error() -> None:
-    result, requests = checked({"any": [{"metric": "goal_achievement"}, {"contains": "order"}]}, says(True))
+    result, requests = checked({"any": [{"metric": "goal_achievement"}, {"contains": "thanks"}]}, says(True))
     assert (result.state, requests) == ("error", [])
     assert result.reason == "metric goal_achievement cannot be checked: needs a goal, and none is given"
 

@@ -47,9 +47,10 @@ REPLY = said("Let me look.", "You get EUR 24.90, not 30, by 5 May: that is 24.90
         ({"numeric": 25, "tolerance": 0.05}, "is 24.9, expected 25 ± 0.05"),
         ({"numeric": 25, "relative": 0.01}, ""),
         ({"numeric": 24.9, "take": "first"}, ""),
+        ({"numeric": 5}, "is 24.9, expected 5 ± 0"),
         ({"json_schema": {"type": "object"}}, "is not JSON: Expecting value: line 1 column 1 (char 0)"),
         ({"no_call": True}, ""),
-        ({"calls": "refund"}, "missing call: refund({})"),
+        ({"calls": "refund"}, "missing call: refund"),
     ],
 )
 def test_what_is_said_is_searched_as_a_whole_and_the_last_of_it_compared(assertion: dict[str, Any], found: str) -> None:
@@ -110,6 +111,70 @@ def test_a_call_is_forbidden_whatever_its_arguments_are_written_like(arguments: 
     assert not held({"no_call": "refund"}, said("Done.", calls=[broken])).passed
 
 
+BROKEN: dict[str, Any] = {"id": "b", "type": "function", "function": {"name": "refund", "arguments": '{"order": '}}
+
+
+def answered(call: dict[str, Any], text: str, **metadata: Any) -> list[AnyMessage]:
+    """Return a turn in which a call has a result."""
+    return read_messages(
+        [
+            {"role": "user", "content": "My money back!"},
+            {"role": "assistant", "content": "", "tool_calls": [{"id": "1", **call}]},
+            {"role": "tool", "tool_call_id": "1", "content": text, "metadata": metadata},
+            {"role": "assistant", "content": "It is paid back."},
+        ]
+    )
+
+
+@pytest.mark.parametrize("by", ["user", "vivavoce"])
+def test_a_call_that_was_never_made_is_tried_and_not_made(by: str) -> None:
+    turn = answered(CALL, "Error: the user refused this call, it was not made", answered_by=by)
+    result = held({"calls": "refund"}, turn)
+    assert result.found == (
+        'missing call: refund; refund({"order": "1042", "amount": 24.9}) does not count: '
+        "its result is 'Error: the user refused this call, it was not made'"
+    )
+    for mode in ("strict", "unordered"):
+        assert not held({"calls": "refund", "mode": mode}, turn).passed
+    assert not held({"calls": [], "mode": "subset"}, turn).passed
+    assert not held({"no_call": "refund"}, turn).passed
+    assert held({"not": {"calls": "refund"}}, turn).found == "calls refund, which must not be: it was only tried"
+    assert held({"not": {"calls": ["refund", "refund"]}}, turn).passed
+
+
+def test_an_outcome_leaves_out_calls_that_ended_otherwise() -> None:
+    failed, done = answered(CALL, '{"error": "no funds"}'), answered(CALL, "done")
+    assert held({"calls": "refund"}, failed).passed
+    assert held({"calls": "refund", "outcome": "succeeded"}, failed).found == (
+        'missing call: refund; refund({"order": "1042", "amount": 24.9}) does not count: '
+        """its result is '{"error": "no funds"}'"""
+    )
+    assert held({"calls": "refund", "outcome": "failed"}, failed).passed
+    assert held({"calls": "refund", "outcome": "succeeded"}, done).passed
+    assert held({"calls": ["refund"], "outcome": "succeeded", "mode": "strict"}, failed, done).passed
+    assert "it has no result" in held({"calls": "refund", "outcome": "succeeded"}, said("", calls=[CALL])).found
+
+
+@pytest.mark.parametrize(
+    ("assertion", "passed"),
+    [
+        ({"not": {"calls": "refund"}}, False),
+        ({"not": {"calls": {"name": "refund", "arguments": {"order": "7"}}}}, False),
+        ({"not": {"calls": ["refund", "refund"]}}, True),
+        ({"not": {"calls": ["refund", "look_up"]}}, True),
+        ({"not": {"calls": "look_up"}}, True),
+        ({"no_call": {"name": "refund", "arguments": {"order": "7"}}}, False),
+    ],
+)
+def test_a_call_with_broken_arguments_may_be_any_call_of_its_tool(assertion: dict[str, Any], passed: bool) -> None:
+    assert held(assertion, said("Done.", calls=[BROKEN])).passed is passed
+
+
+def test_a_forbidden_argument_is_forbidden_as_a_number_and_as_its_digits() -> None:
+    assert not held({"no_call": {"name": "refund", "arguments": {"order": 1042}}}, said("Done.", calls=[CALL])).passed
+    assert held({"no_call": {"name": "refund", "arguments": {"order": 104}}}, said("Done.", calls=[CALL])).passed
+
+
 def test_latency_is_that_of_the_slowest_turn() -> None:
     turns = (said("One."), said("Two."))
     assert held({"latency": 2}, *turns, seconds=(1.0, 2.0)).passed
@@ -118,3 +183,49 @@ def test_latency_is_that_of_the_slowest_turn() -> None:
         held({"latency": 2}, *turns, seconds=(1.0, None))
     with pytest.raises(GraderFault, match="turn 2 has no time"):
         held({"not": {"latency": 2}}, *turns, seconds=(1.0, None))
+
+
+@pytest.mark.parametrize(
+    ("assertion", "found"),
+    [
+        ({"not_contains": "voucher"}, "does not contain 'voucher' only because the assistant says nothing"),
+        ({"not": {"contains": "voucher"}}, "not: contains 'voucher' only because the assistant says nothing"),
+        (
+            {"not": {"not_contains": "voucher"}},
+            "not: does not contain 'voucher' only because the assistant says nothing",
+        ),
+        ({"not": {"any": [{"calls": "look_up"}, {"regex": "a"}]}}, "calls look_up, which must not be"),
+        (
+            {"not": {"any": [{"calls": "refund"}, {"regex": "a"}]}},
+            "not: matches /a/ only because the assistant says nothing",
+        ),
+        ({"not": {"all": [{"calls": "refund"}, {"regex": "a"}]}}, ""),
+        ({"no_call": "refund"}, ""),
+        ({"not": {"calls": "refund"}}, ""),
+        ({"latency": 5}, ""),
+    ],
+)
+def test_words_are_not_avoided_by_saying_nothing(assertion: dict[str, Any], found: str) -> None:
+    turn = said("", calls=[{"name": "look_up", "arguments": {}}])
+    assert held(assertion, turn, seconds=(1.0,)).found == found
+
+
+@pytest.mark.parametrize(
+    "assertion",
+    [
+        {"not_contains": "voucher"},
+        {"not": {"equals": "voucher"}},
+        {"no_call": True},
+        {"no_call": "refund"},
+        {"not": {"calls": "refund"}},
+        {"calls": [], "mode": "strict"},
+        {"calls": ["refund"], "mode": "subset"},
+        {"latency": 5},
+    ],
+)
+def test_nothing_holds_of_an_assistant_that_does_nothing_but_that_it_does_nothing(assertion: dict[str, Any]) -> None:
+    for answer in (said(""), said(" \n"), said()):
+        result = held(assertion, answer, seconds=(1.0,))
+        assert not result.passed
+        assert "only because the assistant" in result.found
+    assert held({"regex": "^$"}, said("")).passed

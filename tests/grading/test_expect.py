@@ -77,6 +77,31 @@ async def test_what_cannot_be_decided_is_an_error() -> None:
     assert found.reason == "latency cannot be checked: turn 2 has no time, neither measured nor by timestamps"
 
 
+@pytest.mark.parametrize(
+    ("expect", "passed"),
+    [
+        ({"any": [{"latency": 3}, {"contains": "order"}]}, True),
+        ({"any": [{"latency": 3}, {"contains": "thanks"}]}, None),
+        ({"not": {"all": [{"latency": 3}, {"contains": "thanks"}]}}, True),
+        ({"not": {"all": [{"latency": 3}, {"contains": "order"}]}}, None),
+        ({"not": {"any": [{"latency": 3}, {"contains": "order"}]}}, False),
+        ({"not": {"any": [{"latency": 3}, {"contains": "thanks"}]}}, None),
+        ({"not": {"latency": 3}}, None),
+    ],
+)
+async def test_what_cannot_be_decided_matters_only_where_it_would_decide(expect: Any, passed: bool | None) -> None:
+    found = await score(expect)
+    assert (found.state, found.passed) == ("error" if passed is None else "scored", passed)
+
+
+async def test_misses_of_a_turn_are_named_together_with_what_was_said_once() -> None:
+    found = await score([{"contains": "thanks"}, [{"contains": "refund"}, {"not_contains": "EUR"}]])
+    assert found.reason == (
+        "turn 1: does not contain 'thanks', said 'Which order?'; "
+        "turn 2: does not contain 'refund'; contains 'EUR', said 'You get EUR 20.'"
+    )
+
+
 async def test_a_sample_without_assertions_is_skipped() -> None:
     assert (await score(None)).state == "skipped"
 

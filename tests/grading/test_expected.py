@@ -54,6 +54,12 @@ def test_a_list_is_about_turns_and_a_mapping_about_the_conversation() -> None:
 MISTAKES: list[tuple[Any, str]] = [
     ([{"contians": "a"}], "expect.0: no assertion 'contians'; did you mean 'contains'?"),
     ([None, [YES, {"contains": ""}]], "expect.1.1.contains: is empty"),
+    ({"contains": "a", "weight": True}, "expect.weight: must be a valid number"),
+    ({"metric": "turn_count", "threshold": True}, "expect.threshold: must be a valid number"),
+    (
+        {"json_schema": {"required": ["a"]}},
+        "expect.json_schema: has required and no type, so that a mere number fits it; add type: object",
+    ),
     ({"contains": []}, "expect.contains: is empty"),
     ({"not": {"not_contains": ["a", ""]}}, "expect.not.not_contains.1: is empty"),
     ({"regex": "(a"}, "expect.regex: '(a' is not a regular expression: missing ) at position 2"),

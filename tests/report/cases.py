@@ -80,9 +80,11 @@ async def keep(
     gate: Gate | None = EASY_GATE,
     fingerprints: Mapping[str, str] = FINGERPRINTS,
     ended: bool = True,
+    **about: Any,
 ) -> GradedRun:
-    """Store a run with its outcomes; one that has not ended lacks its summary."""
-    run = Run(id=name, suite="support", spec=dict(spec), base="/suites", started_at=1000.0, version="0.1.0")
+    """Store a run with its outcomes; one that has not ended lacks its summary, and `about` are other fields of it."""
+    fields = {"suite": "support", "spec": dict(spec), "base": "/suites", "started_at": 1000.0, "version": "0.1.0"}
+    run = Run.model_validate({"id": name, **fields, **about})
     grading = Grading(id=f"{name}-g1", run_id=name, spec=dict(spec), fingerprints=dict(fingerprints), created_at=1000.0)
     store.add_run(run)
     store.add_grading(grading)

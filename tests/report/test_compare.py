@@ -9,6 +9,7 @@ from vivavoce.errors import UsageError
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, failed, skipped
 from vivavoce.report.compare import Comparison, GraderComparison, Side, compare
+from vivavoce.report.markdown_comparison import markdown_comparison
 from vivavoce.stats.paired import paired_difference
 from vivavoce.store.store import Store
 
@@ -182,7 +183,7 @@ async def test_two_targets_of_one_run_are_no_more_the_same_than_those_of_two(sto
     [
         ({"target_a": "v9"}, "no target 'v9' in run run-a; known: v1, v2"),
         ({"target_a": "v1"}, "no target 'v1' in run run-b; known: v3, v4"),
-        ({}, "have no common target \\(they have v1, v2 and v3, v4\\); name the two targets to compare"),
+        ({}, "have no common target \\(they have v1, v2 and v3, v4\\); name the two targets to compare: --target-a"),
     ],
 )
 async def test_a_target_that_is_not_there_is_an_error_that_names_those_that_are(
@@ -197,3 +198,14 @@ async def test_a_target_that_is_not_there_is_an_error_that_names_those_that_are(
 async def test_a_comparison_is_plain_data(store: Store) -> None:
     found = await compared(store, exact({"a": 1.0}), exact({"a": 0.0}))
     assert Comparison.model_validate_json(found.model_dump_json()) == found
+
+
+async def test_what_to_know_of_the_two_sides_is_said(store: Store) -> None:
+    whole = await keep(store, exact({"a": 1.0}), "run-a")
+    part = await keep(store, exact({"a": 0.0}), "run-b", partial_of="run-a")
+    other = await keep(store, exact({"a": 0.0}), "run-c", suite="billing")
+    assert compare(store, whole.grading, whole.grading).notes == []
+    found = compare(store, part.grading, whole.grading)
+    assert found.notes == ["run-b is partial: it repeats a part of run-a"]
+    assert "run-b is partial" in markdown_comparison(found)
+    assert compare(store, whole.grading, other.grading).notes == ["these are runs of two suites, support and billing"]

@@ -36,6 +36,12 @@ def test_in_a_narrow_window_the_least_important_columns_are_left_out_first() -> 
     assert table(41, ROW)[0].split() == ["run", "why"]
 
 
+def test_what_is_left_out_is_named() -> None:
+    assert table(50, ROW)[-1] == "not shown, for want of width: started"
+    assert " ".join(table(41, ROW)[-2:]).endswith("not shown, for want of width: started, mean")
+    assert "not shown" not in "".join(table(80, ROW))
+
+
 def test_what_is_never_left_out_is_folded_and_not_cut() -> None:
     found = table(20, ROW)
     assert "".join(line[:10].strip() for line in found[1:]).startswith("support-bot-1867a4"[:10])

@@ -102,3 +102,20 @@ async def test_a_reason_is_one_short_line_whatever_a_model_wrote(store: Store) -
     why = worst(store, graded.grading).shown[0].why
     assert why.startswith("exact: a bbb")
     assert len(why) <= 200
+
+
+async def test_what_a_server_answered_stands_beside_its_status_and_a_remedy_is_not_cut(store: Store) -> None:
+    refused = [
+        Failure(
+            blame="target", kind="http", message="POST http://x answered 401 Unauthorized", evidence=f'{{"n": {n}}}'
+        )
+        for n in range(2)
+    ]
+    long = Failure(blame="suite", kind="unanswered", message="nobody answers " + "x" * 200 + "; write handlers")
+    failures = [*refused, long]
+    outcomes = [outcome(f"s{n}", {"exact": failed(one)}, failure=one) for n, one in enumerate(failures)]
+    shown = worst(store, (await keep(store, outcomes)).grading).shown
+    assert [(one.group, one.why) for one in shown] == [
+        ("2 samples", 'target: POST http://x answered 401 Unauthorized, “{"n": 0}”'),
+        (None, f"suite: {long.message}"),
+    ]

@@ -49,6 +49,25 @@ async def test_a_crew_that_was_told_to_stop_takes_no_item_that_it_waits_for() ->
     assert (workers.stopped_by, workers.at_work) == (INTERRUPTED, 0)
 
 
+async def test_an_item_that_is_not_begun_yet_is_nothing_to_finish() -> None:
+    workers, begin = WorkerPool(3), asyncio.Semaphore(1)
+    told: list[int] = []
+
+    async def work(item: int) -> None:
+        with workers.waiting():
+            await begin.acquire()
+        try:
+            await asyncio.sleep(0)
+            if workers.stopped_by is None:
+                workers.stop()
+                told.append(workers.at_work)
+        finally:
+            begin.release()
+
+    await workers.run(iter(range(3)), work)
+    assert told == [1]
+
+
 async def test_a_second_stop_drops_what_is_in_work() -> None:
     workers = WorkerPool(2)
     begun = asyncio.Event()

@@ -84,3 +84,18 @@ def test_what_was_merged_in_has_the_place_of_what_it_was_merged_into() -> None:
     read("a: &x {b: 1}\nc:\n  d:\n    <<: *x\n")
     document = read_document(Path("suite.yaml"))
     assert str(document.problem(("c", "d", "b"), "is wrong")) == "suite.yaml:3:3 c.d.b: is wrong"
+
+
+def test_a_number_that_begins_with_0_is_a_code(tmp_path: Path) -> None:
+    file = tmp_path / "suite.yaml"
+    file.write_text("{zip: 01234, agent: 007, none: 0, minus: -7, octal: 0o17, big: 1000, share: 0.5, zeros: 000}")
+    assert read_document(file).data == {
+        "zip": "01234",
+        "agent": "007",
+        "none": 0,
+        "minus": -7,
+        "octal": 15,
+        "big": 1000,
+        "share": 0.5,
+        "zeros": "000",
+    }

@@ -104,6 +104,14 @@ def gate(text: str) -> str:
         ("value: -1", "value: avg_score is from 0 to 1, got -1"),
         ("aggregation: min, value: .nan", "value: min is from 0 to 1, got nan"),
         ("aggregation: accuracy, value: 110", "value: accuracy is a percentage, from 0 to 100, got 110"),
+        (
+            "aggregation: accuracy, value: 0.9",
+            "value: accuracy is a percentage, from 0 to 100: 0.9 is 0.9 %; did you mean 90?",
+        ),
+        (
+            "aggregation: accuracy, op: gt, value: 1",
+            "value: accuracy is a percentage, from 0 to 100: 1 is 1 %; did you mean 100?",
+        ),
         ("op: gt, value: 1", "value: avg_score is from 0 to 1, never above 1; write op: gte"),
         ("op: lt, value: 0", "value: avg_score is from 0 to 1, never below 0; write op: lte"),
         (
@@ -129,7 +137,8 @@ def test_the_other_gates_are_checked_alike(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["value: 0", "value: 1", "op: eq, value: 1", "op: lte, value: 0", "aggregation: accuracy, value: 0.9"]
+    "text",
+    ["value: 0", "value: 1", "op: eq, value: 1", "op: lte, value: 0", "aggregation: accuracy, op: lte, value: 0.9"],
 )
 def test_what_a_gate_can_decide_is_allowed(text: str) -> None:
     Path("suite.yaml").write_text(f"{HEAD}{TARGET}{GRADERS}gate: {{kind: simple, metric_key: right, {text}}}\n")

@@ -81,3 +81,11 @@ def test_a_mistake_in_a_rule_has_its_line(tmp_path: Path, rule: str, mistake: st
 @pytest.mark.parametrize("tools", ["[]", "null", "[{type: web_search}]"])
 def test_tools_that_are_not_named_are_not_checked(tmp_path: Path, tools: str) -> None:
     assert mistakes(tmp_path, "    never: {call: anything}\n", tools) == []
+
+
+def test_a_rule_that_is_named_as_a_metric_is_checked_in_the_same_way(tmp_path: Path) -> None:
+    metric = HEAD.replace("kind: rule", "kind: metric\n    metric: rule")
+    path = tmp_path / "suite.yaml"
+    path.write_text(metric.replace("TOOLS", TOOLS) + "    config: {never: {call: refund}}\n")
+    with pytest.raises(UsageError, match=r"config.never.call: the target has no tool 'refund'; did you mean"):
+        check_suite(load_suite(path))

@@ -309,3 +309,8 @@ def test_a_chat_model_given_without_the_tools_of_the_suite_is_noted() -> None:
     assert other.notes == ("the target given in place of the suite's own goes without its system_prompt, tools",)
     assert load_suite(Path("suite.yaml"), read_targets(["bot.py:loud"])).notes == ()
     assert load_suite(Path("suite.yaml")).notes == ()
+
+
+def test_the_times_of_targets_stand_in_the_order_of_the_suite() -> None:
+    names = [one.target for one in run_suite(written(MEEK, LOUD)).summary.latency]
+    assert names == ["bot.meek", "bot.loud"]

@@ -174,6 +174,10 @@ def test_a_run_is_resumed_with_the_same_handlers(write: Callable[..., Path]) -> 
         ({"expect": {"no_call": "refnd"}}, "expect: the target has no tool 'refnd'; did you mean 'refund'?"),
         ({"expect": [{"not": {"calls": ["look_up", "refnd"]}}]}, "expect.0: the target has no tool 'refnd'"),
         (
+            {"expect": {"not": {"metric": "rule", "config": {"never": {"call": "refnd"}}}}},
+            "expect: the target has no tool 'refnd'; did you mean 'refund'?",
+        ),
+        (
             {"input": ["a", "b"], "expect": [{"all": [{"not": {"final_state": {}}}]}, None]},
             "expect.0: the state is that at the end; write it at the last turn",
         ),

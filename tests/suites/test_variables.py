@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from vivavoce.errors import UsageError
 from vivavoce.records.run import Run
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.stored import dump_spec, stored_suite
-from vivavoce.suites.target_spec import FunctionTargetSpec
+from vivavoce.suites.target_spec import FunctionTargetSpec, OpenAITargetSpec
 
 SUITE = """\
 name: "on ${STAGE:-staging}"
@@ -94,3 +95,30 @@ def test_a_value_that_does_not_fit_is_not_shown(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(UsageError, match=r"trials: needs a whole number, got '\$\{TRIALS\}'") as raised:
         written(tmp_path)
     assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.usefixtures("environment")
+def test_files_of_handlers_have_variables_and_what_tools_say_has_none(tmp_path: Path) -> None:
+    suite = written(
+        tmp_path,
+        """\
+name: tools
+dataset: {rows: [{id: a, input: hello, expect: {contains: x}}]}
+target:
+  kind: openai
+  base_url: http://localhost:1/v1
+  model_handles: [m]
+  handlers:
+    a: "${ROWS}/tools.py:a"
+    b: {function: "${ROWS}/tools.py:b", timeout: "${TRIALS}"}
+    c: {recordings: "${ROWS}/calls.jsonl"}
+    d: {result: "${ROWS}"}
+    e: [{result: "${ROWS}"}]
+""",
+    )
+    assert isinstance(suite.spec.target, OpenAITargetSpec)
+    found = {name: json.dumps(one) for name, one in suite.spec.target.model_dump()["handlers"].items()}
+    assert [name for name, one in found.items() if "rows/" in one] == ["a", "b", "c"]
+    assert '"timeout": 3.0' in found["b"]
+    assert [name for name, one in found.items() if "${ROWS}" in one] == ["d", "e"]
+    assert dump_spec(suite)["target"]["handlers"]["c"] == {"recordings": "${ROWS}/calls.jsonl"}

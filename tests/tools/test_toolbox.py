@@ -11,6 +11,7 @@ import pytest
 from vivavoce.errors import Fault, RateLimited, SuiteFault, TargetFault, ToolError, UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 from vivavoce.metrics.ledger import fails
+from vivavoce.records.answered import origin
 from vivavoce.targets.openai import OpenAISession, OpenAITarget
 from vivavoce.targets.target import Opening, Reply
 from vivavoce.testing import LoopbackServer, misbehaviour
@@ -151,6 +152,19 @@ async def test_a_row_answers_before_the_handler_and_leaves_to_it_what_it_does_no
     own = {"look_up": {"when": {"order": "2"}, "error": "down"}}
     reply = await said(await opened(server, toolbox, tool_results=own))
     assert [text for text, _ in results(reply)] == ["usual", "Error: down"]
+    [usual, own_one] = [message for message in reply.messages if isinstance(message, ToolMessage)]
+    assert (usual.metadata or {})["passed_over"] == 'case 1: argument "order": wanted "2", got "1"'
+    assert "passed_over" not in (own_one.metadata or {})
+    assert (origin(usual), origin(own_one)) == ("canned, not as in the row", "canned")
+
+
+async def test_a_case_for_an_argument_that_the_tool_has_not_is_an_error(server: LoopbackServer) -> None:
+    server.answer = calling(call("look_up", order="1"))
+    misspelt = {"look_up": {"when": {"ordr": "1"}, "error": "down"}}
+    with pytest.raises(SuiteFault, match=r"tool_results.look_up: when: the tool has no argument 'ordr'; did you mean"):
+        await opened(server, Toolbox([LOOK_UP], {"look_up": {"result": "usual"}}), tool_results=misspelt)
+    with pytest.raises(UsageError, match=r"handlers.look_up: when: the tool has no argument 'ordr'"):
+        Toolbox([LOOK_UP], misspelt)
 
 
 async def test_a_call_that_nobody_answers_is_an_error_of_the_suite_before_the_model_is_asked_again(
@@ -209,6 +223,22 @@ async def test_a_tool_error_is_for_the_model_and_any_other_is_of_the_suite(serve
     assert (fault.blame, fault.kind) == ("suite", "crash")
     assert str(fault).startswith("the handler of 'look_up' raised KeyError: '2', at test_toolbox.py:")
     assert "raise KeyError(order)" in (fault.evidence or "")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(KeyboardInterrupt(), "raised RuntimeError: it raised KeyboardInterrupt"), (SystemExit(3), "sys.exit(3)")],
+)
+async def test_a_handler_that_ends_the_program_is_a_crash_of_its_own(
+    server: LoopbackServer, error: BaseException, said: str
+) -> None:
+    def look_up(order: str) -> str:
+        raise error
+
+    server.answer = calling(call("look_up", order="1"))
+    fault = await fault_of(await opened(server, Toolbox(handlers={"look_up": look_up})))
+    assert (fault.blame, fault.kind) == ("suite", "crash")
+    assert said in str(fault)
 
 
 async def test_what_the_model_does_wrong_is_for_the_model_to_mend(server: LoopbackServer) -> None:

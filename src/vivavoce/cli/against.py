@@ -60,6 +60,7 @@ class Against:
     def exit_code(self, store: Store, result: RunResult, options: Sequence[str]) -> int:
         """Print whether a complete run is worse; return the exit code of both verdicts: 1 before 3 before 0."""
         if result.stopped_by is not None:
+            out().print(Text(f"not compared with {safe(str(self.path))}: the run is not complete", style="yellow"))
             return result.exit_code
         found = ruled(compare(store, self.baseline.side, result.grading, reasons=False), self.tolerance)
         assert found.ruling is not None

@@ -43,4 +43,5 @@ def command(
         form = format_of(to, output)
         export(opened, found, scores, form, output if output is not None else files())
     if output is not None:
-        notes().print(f"wrote {output}: {form}, the scores {scores.id}", soft_wrap=True)
+        what = f"the run {found.id}" if form == "recordings" else f"the scores {scores.id}"
+        notes().print(f"wrote {output}: {form}, {what}", soft_wrap=True)

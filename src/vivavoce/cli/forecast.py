@@ -28,7 +28,7 @@ def forecast_line(found: Forecast) -> str:
     product = " × ".join((count(found.samples, "sample"), count(found.targets, "target"), count(found.trials, "trial")))
     return (
         f"{product} = {count(found.conversations, 'conversation')}; "
-        f"{most}{count(found.messages, 'message')} to the target"
+        f"{most}{count(found.messages, 'message')} to the target{'s' * (found.targets > 1)}"
         f"{judging}, {_at_a_time(found)}"
     )
 

@@ -36,7 +36,7 @@ OutputOption = Annotated[
     typer.Option("--output", "-o", help="Also write files in the layout of letta-evals to this folder."),
 ]
 CallsOption = Annotated[
-    int | None, typer.Option(min=0, help="Maximum number of calls to the target and the judges together.")
+    int | None, typer.Option(min=0, help="Maximum number of messages to the target and calls of judges together.")
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Check everything and count the calls; make none.")]
 TrialsOption = Annotated[int | None, typer.Option(min=1, help="How often to run each sample; gives pass@k and pass^k.")]

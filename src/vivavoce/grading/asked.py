@@ -27,7 +27,7 @@ from vivavoce.metrics.reading import Reading
 from vivavoce.metrics.result import MetricResult
 from vivavoce.metrics.steps import carry_out
 from vivavoce.models.model import Model
-from vivavoce.records.failure import shorten
+from vivavoce.records.failure import Failure, shorten
 from vivavoce.samples.sample import Sample
 
 OWN = "expect"
@@ -42,6 +42,14 @@ class Judge:
 
     model: Model
     settings: Mapping[str, Any] | None = None
+
+
+class Unmeasured(GraderFault):
+    """What a metric was to decide is open, because it failed."""
+
+    def __init__(self, asked: Asked, failure: Failure) -> None:
+        super().__init__(failure.message, kind=failure.kind)
+        self.asked, self.failure = asked, failure
 
 
 class Asked(Assertion, ABC):
@@ -108,9 +116,11 @@ class Asked(Assertion, ABC):
         """Return whether the metric passes.
 
         Raises:
-            GraderFault: it does not apply.
+            GraderFault: it failed, or does not apply.
         """
         result = self.result(scene)
+        if result.failure is not None:
+            raise Unmeasured(self, result.failure)
         if result.passed is None:
             raise GraderFault(f"{self.wording} cannot be checked: {result.reason}", kind="missing")
         return held_unless("" if result.passed else self.missed(result))
@@ -161,7 +171,7 @@ class Passes(Asked):
     """A metric passes, with its own options in `config`, and from `threshold` on in its own terms."""
 
     metric_name: Annotated[str, AfterValidator(_named)] = Field(alias="metric")
-    threshold: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    threshold: Annotated[float, Field(allow_inf_nan=False, strict=True)] | None = None
     config: dict[str, JsonValue] = Field(default_factory=dict)
 
     @model_validator(mode="after")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, cast
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -13,23 +12,18 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    JsonValue,
-    PlainValidator,
-    StrictFloat,
     StrictInt,
 )
 
 from vivavoce.errors import GraderFault, UsageError
 from vivavoce.expressions import check_expression
 from vivavoce.grading.scene import Held, Scene, held_unless
-from vivavoce.grading.texts import Take, differs, lacks, misfits, mismatches, misses
-from vivavoce.messages import ToolCall
-from vivavoce.metrics.exact.arguments import ArgumentRule, show
+from vivavoce.grading.texts import Take, misfits, mismatches, misses
+from vivavoce.grading.words import is_said
+from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.response_time import time_of
-from vivavoce.metrics.exact.tool_calls import TrajectoryMode, match_trajectory
 from vivavoce.models.json_schema import mismatch
 from vivavoce.records.counting import turn_label
-from vivavoce.records.failure import shorten
 
 
 def listed(value: Any) -> Any:
@@ -42,58 +36,21 @@ def _usable(schema: dict[str, Any]) -> dict[str, Any]:
         mismatch(None, schema)
     except UsageError as error:
         raise ValueError(str(error)) from error
+    for key, kind in _ONLY_FOR.items():
+        if key in schema and not schema.keys() & _TYPED:
+            raise ValueError(f"has {key} and no type, so that a mere number fits it; add type: {kind}")
     return schema
 
 
-def _call(value: Any) -> Any:
-    """Return a call that is only named as one with any arguments."""
-    if not isinstance(value, str | Mapping | BaseModel):
-        raise ValueError(f"must be the name of a tool, or {{name: …, arguments: {{…}}}}; got {value!r:.60}")
-    return {"name": value} if isinstance(value, str) else cast("Any", value)
+_ONLY_FOR = {"properties": "object", "required": "object", "items": "array"}
+"""Keys of a JSON schema that say nothing about values of other types."""
+_TYPED = frozenset(("type", "$ref", "allOf", "anyOf", "oneOf", "enum", "const"))
+"""Keys that may say of which type a value is."""
 
 
-def _plain_name(name: str) -> str:
-    if "*" in name:
-        raise ValueError(f"'{name}' is the name of no tool; names with * are for rules: {{metric: rule, config: …}}")
-    return name
-
-
-class WantedCall(BaseModel):
-    """A tool call: the name of the tool, and those of its arguments that matter."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    name: Annotated[str, Field(min_length=1), AfterValidator(_plain_name)]
-    arguments: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
-
-    @property
-    def call(self) -> ToolCall:
-        """It as a call."""
-        return ToolCall(name=self.name, args=self.arguments)
-
-    @property
-    def wording(self) -> str:
-        """It in words."""
-        return self.name + (f"({show(self.arguments)})" if self.arguments else "")
-
-
-Text = Annotated[str, Field(min_length=1)] | StrictInt | StrictFloat
+Text = Annotated[str, Field(min_length=1)] | StrictInt | Annotated[float, Field(strict=True, allow_inf_nan=False)]
 Texts = Annotated[list[Text], Field(min_length=1), BeforeValidator(listed, json_schema_input_type=Text | list[Text])]
-Call = Annotated[WantedCall, BeforeValidator(_call, json_schema_input_type=str | WantedCall)]
-CallList = Annotated[list[Call], BeforeValidator(listed, json_schema_input_type=Call | list[Call])]
 Distance = Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)]
-_SUBSET = ArgumentRule(others="subset")
-
-
-def _rule(written: Any) -> ArgumentRule:
-    return ArgumentRule.read(written, others="subset")
-
-
-ArgumentsOfCall = Annotated[ArgumentRule, PlainValidator(_rule)]
-
-
-def _subset() -> ArgumentRule:
-    return _SUBSET  # a default that is given as such would be copied deeply for each assertion
 
 
 class Assertion(BaseModel, ABC):
@@ -101,7 +58,7 @@ class Assertion(BaseModel, ABC):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    weight: float = Field(default=1.0, gt=0, allow_inf_nan=False, strict=True)
 
     @property
     def parts(self) -> Sequence[Assertion]:
@@ -121,8 +78,36 @@ class Assertion(BaseModel, ABC):
             GraderFault: that cannot be decided.
         """
 
+    def kept(self, scene: Scene) -> str:
+        """Say why it cannot be said not to hold; empty where it does not hold.
 
-class Contains(Assertion):
+        Raises:
+            GraderFault: that cannot be decided.
+        """
+        if self.held(scene).passed:
+            return f"{self.wording}, which must not be"
+        idly = self.holds_idly(scene)
+        return f"not: {idly}" if idly else ""
+
+    def holds_idly(self, scene: Scene) -> str:
+        """Say that what it demands is so only because the assistant does nothing; empty where it does something."""
+        idle = self.idle(scene)
+        return f"{self.wording} only because {idle}" if idle else ""
+
+    def idle(self, scene: Scene) -> str:
+        """Say that what it is about could not even happen, so that it proves nothing; empty where it could."""
+        return "the assistant does nothing at all" if scene.silent and not scene.calls else ""
+
+
+class OfWords(Assertion, ABC):
+    """Fields of an assertion about what the assistant says."""
+
+    def idle(self, scene: Scene) -> str:
+        """Say that the assistant says nothing; empty where it says something."""
+        return "the assistant says nothing" if scene.silent else ""
+
+
+class Contains(OfWords):
     """The assistant says each of these texts, in any case."""
 
     contains: Texts
@@ -134,10 +119,10 @@ class Contains(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Look for each text in all that is said."""
-        return held_unless("; ".join(filter(None, [lacks(scene.said, _written(text)) for text in self.contains])))
+        return held_unless("; ".join(f"does not contain {text!r}" for text in self.contains if not scene.says(text)))
 
 
-class NotContains(Assertion):
+class NotContains(OfWords):
     """The assistant says none of these texts, in any case."""
 
     not_contains: Texts
@@ -149,11 +134,11 @@ class NotContains(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Look for each text in all that is said."""
-        found = [text for text in self.not_contains if not lacks(scene.said, _written(text))]
-        return held_unless(f"contains {_quoted(found)}" if found else "")
+        found = [text for text in self.not_contains if scene.says(text)]
+        return held_unless(f"contains {_quoted(found)}" if found else self.holds_idly(scene))
 
 
-class Regex(Assertion):
+class Regex(OfWords):
     """A regular expression matches somewhere in what the assistant says."""
 
     regex: Annotated[str, Field(min_length=1), AfterValidator(check_expression)]
@@ -168,7 +153,7 @@ class Regex(Assertion):
         return held_unless(mismatches(scene.said, self.regex))
 
 
-class Equals(Assertion):
+class Equals(OfWords):
     """The answer is this text, white space at its ends aside."""
 
     equals: Text
@@ -180,10 +165,10 @@ class Equals(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Compare the answer."""
-        return held_unless(differs(scene.answer, _written(self.equals)))
+        return held_unless("" if is_said(scene.answer, self.equals) else f"is not {self.equals!r}")
 
 
-class OneOf(Assertion):
+class OneOf(OfWords):
     """The answer is one of these texts, white space at its ends aside."""
 
     one_of: Texts
@@ -195,11 +180,11 @@ class OneOf(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Compare the answer with each."""
-        passed = any(not differs(scene.answer, _written(text)) for text in self.one_of)
+        passed = any(is_said(scene.answer, text) for text in self.one_of)
         return held_unless("" if passed else f"is none of {_quoted(self.one_of)}")
 
 
-class Numeric(Assertion):
+class Numeric(OfWords):
     """The last number of the answer, or its first, is this one within a tolerance, absolute or as a share."""
 
     numeric: Annotated[float, Field(allow_inf_nan=False, strict=True)]
@@ -218,7 +203,7 @@ class Numeric(Assertion):
         return held_unless(misses(scene.answer, self.numeric, self.tolerance, self.relative, self.take))
 
 
-class JsonSchema(Assertion):
+class JsonSchema(OfWords):
     """The answer is JSON that fits a JSON schema."""
 
     json_schema: Annotated[dict[str, Any], AfterValidator(_usable)]
@@ -231,55 +216,6 @@ class JsonSchema(Assertion):
     def held(self, scene: Scene) -> Held:
         """Check the answer."""
         return held_unless(misfits(scene.answer, self.json_schema))
-
-
-class Calls(Assertion):
-    """Tools are called: these and perhaps others, or as `mode` says; only the arguments given here count."""
-
-    calls: CallList
-    mode: TrajectoryMode = "superset"
-    arguments: ArgumentsOfCall = Field(default_factory=_subset)
-
-    @property
-    def wording(self) -> str:
-        """What it demands, in words."""
-        how = "" if self.mode == "superset" else f" ({self.mode})"
-        return f"calls {', '.join(one.wording for one in self.calls)}{how}" if self.calls else "calls no tool"
-
-    def held(self, scene: Scene) -> Held:
-        """Match the calls."""
-        wanted = [one.call for one in self.calls]
-        found = match_trajectory(scene.calls, wanted, mode=self.mode, arguments=self.arguments)
-        return held_unless("; ".join(found.reasons))
-
-
-class NoCall(Assertion):
-    """None of these tools is called, with the arguments given here if there are any; true stands for any tool."""
-
-    no_call: Annotated[CallList, Field(min_length=1)] | Literal[True]
-    arguments: ArgumentsOfCall = Field(default_factory=_subset)
-
-    @property
-    def wording(self) -> str:
-        """What it demands, in words."""
-        if self.no_call is True:
-            return "calls no tool"
-        return f"does not call {', '.join(one.wording for one in self.no_call)}"
-
-    def held(self, scene: Scene) -> Held:
-        """Look for a call of one of them."""
-        made = scene.calls if self.no_call is True else [call for call in scene.calls if self._forbids(call)]
-        calls = ", ".join(f"{one.name}({_cut(one.function.arguments)})" for one in made)
-        return held_unless(f"calls {calls}" if made else "")
-
-    def _forbids(self, call: ToolCall) -> bool:
-        return any(self._is(call, one) for one in cast("list[WantedCall]", self.no_call))
-
-    def _is(self, call: ToolCall, forbidden: WantedCall) -> bool:
-        """Return whether a call is a forbidden one; where any arguments are, so are those that are no JSON object."""
-        if not forbidden.arguments and self.arguments == _SUBSET:
-            return call.name == forbidden.name
-        return not match_trajectory([call], [forbidden.call], arguments=self.arguments).reasons
 
 
 class Latency(Assertion):
@@ -304,17 +240,9 @@ class Latency(Assertion):
             turn = turn_label(scene.first + times.index(None))
             message = f"latency cannot be checked: {turn} has no time, neither measured nor by timestamps"
             raise GraderFault(message, kind="missing")
-        return held_unless(f"takes {slowest:.3g} s, more than {self.latency:g} s" if slowest > self.latency else "")
-
-
-def _written(value: str | float) -> str:
-    """Return a text; a number as it would be written."""
-    return value if isinstance(value, str) else json.dumps(value)
+        too_slow = f"takes {slowest:.3g} s, more than {self.latency:g} s" if slowest > self.latency else ""
+        return held_unless(too_slow or self.holds_idly(scene))
 
 
 def _quoted(texts: Sequence[Any]) -> str:
     return ", ".join(map(repr, texts))
-
-
-def _cut(text: str) -> str:
-    return shorten(text, 100) or ""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from vivavoce.errors import GraderFault, SuiteFault, UsageError
-from vivavoce.grading.asked import Asked, Judge, fingerprints_of
+from vivavoce.grading.asked import Asked, Judge, Unmeasured, fingerprints_of
 from vivavoce.grading.expected import Expected, mean_held, read_expect
 from vivavoce.grading.fingerprint import fingerprint
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.graders import Case
 from vivavoce.grading.scene import Held, Scene, scene_of
 from vivavoce.metrics.evaluation import spent
-from vivavoce.metrics.result import MetricResult
 from vivavoce.models.asking import ask_all
 from vivavoce.records.counting import turn_label
-from vivavoce.records.failure import shorten
+from vivavoce.records.failure import Failure, shorten
 from vivavoce.records.score import Evidence, Finding, Score, failed, skipped
 from vivavoce.records.usage import charge
 from vivavoce.samples.sample import Sample
@@ -89,13 +89,14 @@ class _ByJudge:
         results = await ask_all(part.measured(case, turn, self.judge) for turn, part in asked)
         used = spent(results)
         for (turn, part), result in zip(asked, results, strict=True):
-            if result.failure is not None:
-                return failed(_named(result, part, turn), usage=used)
             scene = scenes[turn]
             assert scene is not None
             scene.results[id(part)] = result
         try:
             score = _score(_checked(every, scenes))
+        except Unmeasured as open_one:
+            turn = next(turn for turn, part in asked if part is open_one.asked)
+            return failed(_named(open_one, turn), usage=used)
         except Exception as error:
             charge(error, used)
             raise
@@ -103,11 +104,10 @@ class _ByJudge:
         return changed(score, {"usage": used, "settings": settings})
 
 
-def _named(result: MetricResult, part: Asked, turn: int | None) -> Any:
+def _named(error: Unmeasured, turn: int | None) -> Failure:
     """Return the failure of an assertion, which says of which."""
-    assert result.failure is not None
     place = "" if turn is None else f"{turn_label(turn)}: "
-    return result.failure.model_copy(update={"message": f"{place}{part.wording}: {result.failure.message}"})
+    return error.failure.model_copy(update={"message": f"{place}{error.asked.wording}: {error.failure.message}"})
 
 
 class _Checked(NamedTuple):
@@ -159,13 +159,17 @@ def _finding(one: _Checked) -> Finding:
 
 
 def _misses(missed: Sequence[_Checked]) -> str:
-    """Return in words what was missed, each with its turn and with what was said instead."""
+    """Return in words what was missed, turn by turn, with what was said instead."""
     named: list[str] = []
-    for one in missed[:_SHOWN]:
-        assert one.result is not None
-        assert one.scene is not None
-        place = "" if one.expected.turn is None else f"{turn_label(one.expected.turn)}: "
-        answer = shorten(" ".join(one.scene.answer.split()), 100)
-        named.append(f"{place}{one.result.found}, said {answer!r}")
+    for turn, group in groupby(missed[:_SHOWN], key=lambda one: one.expected.turn):
+        of_turn = list(group)
+        place = "" if turn is None else f"{turn_label(turn)}: "
+        found = "; ".join(one.result.found for one in of_turn if one.result is not None)
+        named.append(f"{place}{found}, said {_answer(of_turn[0])}")
     more = f"; and {len(missed) - _SHOWN} more" if len(missed) > _SHOWN else ""
     return "; ".join(named) + more
+
+
+def _answer(one: _Checked) -> str:
+    answer = "" if one.scene is None else shorten(" ".join(one.scene.answer.split()), 100)
+    return repr(answer) if answer else "nothing"

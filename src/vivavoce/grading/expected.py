@@ -7,31 +7,32 @@ turn: an assertion, a list of them, or null. A mapping holds for the whole conve
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Annotated, Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, TypeVar, cast
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter, ValidationError
 
-from vivavoce.errors import UsageError, did_you_mean
+from vivavoce.errors import GraderFault, UsageError, did_you_mean
 from vivavoce.grading.asked import Asked, Judged, Passes
 from vivavoce.grading.assertions import (
     Assertion,
-    Calls,
     Contains,
     Equals,
     JsonSchema,
     Latency,
-    NoCall,
     NotContains,
     Numeric,
     OneOf,
     Regex,
     listed,
 )
+from vivavoce.grading.calls import Calls, NoCall
 from vivavoce.grading.scene import Held, Scene, held_unless
 from vivavoce.grading.state import FinalState, State
 from vivavoce.records.failure import shorten
+
+T = TypeVar("T")
 
 
 class All(Assertion):
@@ -55,6 +56,15 @@ class All(Assertion):
         value = mean_held(list(zip(self.all, results, strict=True)))
         return Held(all(one.passed for one in results), value, "; ".join(one.found for one in results if one.found))
 
+    def kept(self, scene: Scene) -> str:
+        """Say why none of them can be said not to hold; empty where one does not.
+
+        Raises:
+            GraderFault: that cannot be decided.
+        """
+        found = _each(self.all, lambda one: one.kept(scene), lambda one: not one)
+        return " and ".join(found) if all(found) else ""
+
 
 class Either(Assertion):
     """At least one of these assertions holds."""
@@ -72,11 +82,24 @@ class Either(Assertion):
         return f"any of: {'; '.join(one.wording for one in self.any)}"
 
     def held(self, scene: Scene) -> Held:
-        """Check every one; the best decides."""
-        results = [one.held(scene) for one in self.any]
+        """Check every one; the best decides, also beside one that cannot be decided.
+
+        Raises:
+            GraderFault: one cannot be decided, and no other holds.
+        """
+        results = _each(self.any, lambda one: one.held(scene), lambda held: held.passed)
         passed = any(one.passed for one in results)
         found = "" if passed else " and ".join(one.found for one in results)
         return Held(passed, max(one.value for one in results), found)
+
+    def kept(self, scene: Scene) -> str:
+        """Say which of them cannot be said not to hold; empty where none holds.
+
+        Raises:
+            GraderFault: that cannot be decided.
+        """
+        found = _each(self.any, lambda one: one.kept(scene), lambda one: bool(one))
+        return next((one for one in found if one), "")
 
 
 class Not(Assertion):
@@ -96,8 +119,25 @@ class Not(Assertion):
 
     def held(self, scene: Scene) -> Held:
         """Check it."""
-        inner = self.negated.held(scene)
-        return held_unless(f"{self.negated.wording}, which must not be" if inner.passed else "")
+        return held_unless(self.negated.kept(scene))
+
+    def kept(self, scene: Scene) -> str:
+        """Say why it cannot be said not to hold; empty where what it forbids is there."""
+        return "" if self.negated.held(scene).passed else f"{self.wording}, which must not be"
+
+
+def _each(parts: Sequence[Assertion], check: Callable[[Assertion], T], decides: Callable[[T], bool]) -> list[T]:
+    """Return what is found of each part; one that cannot be decided is left out where another decides."""
+    results: list[T] = []
+    faults: list[GraderFault] = []
+    for part in parts:
+        try:
+            results.append(check(part))
+        except GraderFault as fault:
+            faults.append(fault)
+    if faults and not any(map(decides, results)):
+        raise faults[0]
+    return results
 
 
 KINDS: Mapping[str, type[Assertion]] = {
@@ -120,7 +160,7 @@ KINDS: Mapping[str, type[Assertion]] = {
     "not": Not,
 }
 _EXACT = frozenset(kind for kind in KINDS.values() if not issubclass(kind, All | Either | Not | Asked))
-_OPTIONS = ("weight", "tolerance", "relative", "take", "mode", "arguments", "threshold", "config")
+_OPTIONS = ("weight", "tolerance", "relative", "take", "mode", "arguments", "outcome", "threshold", "config")
 
 
 def _of_one_kind(value: Any) -> Any:

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from vivavoce.grading.extractors import View
-from vivavoce.messages import HumanMessage, ToolCall
-from vivavoce.metrics.exact.selection import select_calls
+from vivavoce.grading.words import plain, says
+from vivavoce.messages import HumanMessage, ToolCall, ToolMessage
 from vivavoce.records.score import Score
-from vivavoce.records.trajectory import assistant_texts
+from vivavoce.records.trajectory import assistant_texts, tool_results
 
 
 @dataclass
@@ -28,10 +28,24 @@ class Scene:
         """What the assistant says, message by message."""
         return assistant_texts(self.view.messages)
 
-    @property
+    @cached_property
     def said(self) -> str:
         """All that the assistant says."""
         return "\n".join(self.texts)
+
+    @cached_property
+    def plain(self) -> str:
+        """All that the assistant says, however it is set."""
+        return plain(self.said)
+
+    def says(self, wanted: str | float) -> bool:
+        """Say whether the assistant says words, in any case, or a number."""
+        return says(self.said, self.plain, wanted)
+
+    @property
+    def silent(self) -> bool:
+        """Whether the assistant says nothing."""
+        return not self.said.strip()
 
     @property
     def answer(self) -> str:
@@ -39,9 +53,14 @@ class Scene:
         return self.texts[-1] if self.texts else ""
 
     @cached_property
+    def outcomes(self) -> list[tuple[ToolCall, ToolMessage | None]]:
+        """The tool calls, each with its result if it has one."""
+        return tool_results(self.view.messages)
+
+    @cached_property
     def calls(self) -> list[ToolCall]:
         """The tool calls."""
-        return select_calls(self.view.messages)
+        return [call for call, _ in self.outcomes]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Iterator, Mapping
 from typing import Annotated, cast
 
@@ -12,12 +13,21 @@ from vivavoce.grading.assertions import Assertion
 from vivavoce.grading.scene import Held, Scene, held_unless
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.matchers import typed_equal
+from vivavoce.metrics.exact.paths import at_path
 
 _SHOWN = 5
 """Differences that are named."""
 
 
-class State(Assertion):
+class OfState(Assertion, ABC):
+    """Fields of an assertion about the state at the end."""
+
+    def idle(self, scene: Scene) -> str:
+        """Return nothing: what was done before the turn counts, too."""
+        return ""
+
+
+class State(OfState):
     """At the end, the state has these values at these paths, such as `orders.A-17.status`; the rest is free."""
 
     state: Annotated[dict[str, JsonValue], Field(min_length=1)]
@@ -40,7 +50,7 @@ class State(Assertion):
         return Held(not differences, right / len(found), _listed(differences))
 
 
-class FinalState(Assertion):
+class FinalState(OfState):
     """At the end, the state is exactly this one."""
 
     final_state: dict[str, JsonValue]
@@ -68,28 +78,12 @@ def _state_of(scene: Scene) -> Mapping[str, JsonValue]:
 
 
 def _at(state: Mapping[str, JsonValue], path: str, wanted: JsonValue) -> Iterator[str]:
-    """Yield how the value at a path differs; a number is a place in a list, and a key may have dots in it."""
-    here: JsonValue = dict(state)
-    steps = path.split(".")
-    while steps:
-        inner, taken = _step(here, steps)
-        if not taken:
-            yield f"{path}: wanted {show(wanted)}, is not there"
-            return
-        here, steps = inner, steps[taken:]
-    yield from differing(here, wanted, path)
-
-
-def _step(here: JsonValue, steps: list[str]) -> tuple[JsonValue, int]:
-    """Return the value one step further and how many words of the path that took, 0 where there is none."""
-    if isinstance(here, list):
-        place = int(steps[0]) if steps[0].isdecimal() else len(here)
-        return (here[place], 1) if place < len(here) else (None, 0)
-    for taken in range(len(steps), 0, -1):
-        key = ".".join(steps[:taken])
-        if isinstance(here, dict) and key in here:
-            return here[key], taken
-    return None, 0
+    """Yield how the value at a path differs."""
+    found = at_path(dict(state), path)
+    if found is None:
+        yield f"{path}: wanted {show(wanted)}, is not there"
+    else:
+        yield from differing(found[0], wanted, path)
 
 
 def differing(actual: JsonValue, wanted: JsonValue, path: str = "") -> Iterator[str]:

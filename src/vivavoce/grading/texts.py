@@ -12,7 +12,11 @@ from vivavoce.models.json_schema import mismatch
 
 Take = Literal["last", "first"]
 """Which number of a text counts."""
-_NUMBER = re.compile(r"(?<![\w.,])[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))(?:[eE][-+]?\d+)?(?![\w])")
+_NUMBER = re.compile(
+    r"(?<![\w.,])(?<!\d[:\-–\u00a0\u202f])[-+−]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:\.\d+|(?<=\d))(?:[eE][-+]?\d+)?"
+    r"(?!\w)(?![.:,\-–\u00a0\u202f]\d)"
+)
+"""A number, and no part of a time, a date, a range, or of one that is written with a comma or a hard space."""
 
 
 def lacks(text: str, wanted: str) -> str:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import cast
+from typing import Literal, cast
 
 from vivavoce.messages import AnyMessage, ToolCall
 from vivavoce.metrics.transcript import Transcript, named, quoted, written_arguments
@@ -18,6 +18,8 @@ from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.records.counting import turn_label
 from vivavoce.records.failure import shorten
 
+Outcome = Literal["succeeded", "failed"]
+"""What the result of a call says; a call without a result did neither."""
 WORDS = 240
 """Characters that the ledger shows of an error, and of the user's message before a call."""
 
@@ -120,6 +122,11 @@ def may_change(name: str) -> bool:
     if not HANDS_OVER.isdisjoint(words):
         return verb in ALTERS
     return "status" not in words if verb is None else verb in WRITES
+
+
+def ended(result: str | None, outcome: Outcome | None) -> bool:
+    """Say whether a call with this result, None for none, had an outcome; None stands for any."""
+    return outcome is None or (result is not None and fails(result) == (outcome == "failed"))
 
 
 def fails(result: str) -> bool:

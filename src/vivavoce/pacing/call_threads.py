@@ -34,6 +34,8 @@ def call_in_thread(call: Callable[[], T], deliver: Callable[[Outcome[T]], object
     def work() -> Callable[[], object]:
         try:
             outcome = Outcome(call(), None)
+        except KeyboardInterrupt:  # that of the keyboard comes to the main thread alone
+            outcome = Outcome[T](None, RuntimeError("it raised KeyboardInterrupt"))
         except BaseException as error:
             outcome = Outcome[T](None, error)
         return partial(deliver, outcome)

@@ -13,18 +13,39 @@ _MOCKED: dict[str, str] = {"canned": "canned", "recording": "recorded"}
 _SAID: dict[str, str] = {"approve": "approved", "refuse": "refused"}
 
 
-def notes_of(source: Source, seconds: float, *, failed: bool, approval: str | None) -> dict[str, Any]:
-    """Return the metadata of a result; `seconds` is how long it took, `approval` what the user had said."""
+NO_TOOL: tuple[Source, ...] = ("user", "vivavoce")
+"""Those who answer a call that was never made."""
+
+
+def was_made(result: ToolMessage | None) -> bool:
+    """Say whether a call with this result was made, as far as that says; a refused one was not."""
+    return result is None or (result.metadata or {}).get("answered_by") not in NO_TOOL
+
+
+def notes_of(
+    source: Source, seconds: float, *, failed: bool, approval: str | None, passed_over: str | None = None
+) -> dict[str, Any]:
+    """Return the metadata of a result.
+
+    `seconds` is how long it took, `approval` what the user had said, `passed_over` why what the row says of the tool
+    was not the answer.
+    """
     notes: dict[str, Any] = {"answered_by": source, "mocked": source in _MOCKED}
     if failed:
         notes["failed"] = True
     if approval is not None:
         notes["approval"] = approval
+    if passed_over is not None:
+        notes["passed_over"] = passed_over
     return {**notes, "seconds": round(seconds, 3)}
 
 
 def origin(message: ToolMessage) -> str:
-    """Return in a word or two what a reader should know of a result: whether it was made up, and what the user said."""
+    """Return in a word or two what a reader should know of a result: whether it was made up, and what the user said.
+
+    A result that the row should perhaps have given says that it did not.
+    """
     notes = message.metadata or {}
     words = (_SAID.get(str(notes.get("approval"))), _MOCKED.get(str(notes.get("answered_by"))))
-    return ", ".join(word for word in words if word)
+    passed_over = "not as in the row" if notes.get("passed_over") else None
+    return ", ".join(word for word in (*words, passed_over) if word)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeAlias, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.plugins import lazy
@@ -135,7 +135,7 @@ class Ruling(Compared):
 class Comparison(Tabular, Compared):
     """Two gradings; targets and graders that only one side has are listed by name, unless targets were chosen.
 
-    `ruling` is None unless somebody asked whether b is worse.
+    `notes` are what a reader should know of the two sides. `ruling` is None unless somebody asked whether b is worse.
     """
 
     TABLES: ClassVar = ("graders", "changes")
@@ -153,6 +153,7 @@ class Comparison(Tabular, Compared):
     graders_only_a: list[str]
     graders_only_b: list[str]
     same_tester: bool = True
+    notes: list[str] = Field(default_factory=list[str])
     ruling: Ruling | None = None
 
     def _repr_html_(self) -> str:
@@ -200,7 +201,19 @@ def compare(
         graders_only_a=[name for name in a.graders if name not in b.graders],
         graders_only_b=[name for name in b.graders if name not in a.graders],
         same_tester=a.origin.tester == b.origin.tester,
+        notes=[*_suites(a.origin, b.origin), *_partial(store, grading_a, grading_b)],
     )
+
+
+def _suites(a: Origin, b: Origin) -> Iterator[str]:
+    if a.suite != b.suite:
+        yield f"these are runs of two suites, {a.suite} and {b.suite}"
+
+
+def _partial(store: Store, *sides: Grading | GradedSide) -> Iterator[str]:
+    for run in (store.run(side.run_id) for side in sides if isinstance(side, Grading)):
+        if run.partial_of is not None:
+            yield f"{run.id} is partial: it repeats a part of {run.partial_of}"
 
 
 def reasons_of(store: Store, grading: Grading, target: str, name: str, samples: Sequence[str]) -> dict[str, str]:
@@ -229,7 +242,8 @@ def _targets(a: GradedSide, b: GradedSide, target_a: str | None, target_b: str |
     both = [(name, name) for name in ones if name in others]
     if not both:
         known = f"{', '.join(ones) or 'none'} and {', '.join(others) or 'none'}"
-        raise UsageError(f"the runs have no common target (they have {known}); name the two targets to compare")
+        how = "name the two targets to compare: --target-a NAME --target-b NAME"
+        raise UsageError(f"the runs have no common target (they have {known}); {how}")
     return both
 
 

@@ -38,6 +38,7 @@ def _lines(found: Comparison) -> Iterator[str]:
     for target in found.targets:
         yield from _target(target)
     yield ""
+    yield from (f"- {code(note, WIDEST)}" for note in found.notes)
     for side, graders, targets in (
         ("before", found.graders_only_a, found.targets_only_a),
         ("after", found.graders_only_b, found.targets_only_b),

@@ -41,6 +41,7 @@ def comparison(found: Comparison) -> Group:
         return Group(*parts, same, *ruling)
     for target in found.targets:
         parts += _target(target, named=len(found.targets) > 1)
+    parts += [Text(safe(note), style="yellow") for note in found.notes]
     only = [("a", found.graders_only_a), ("b", found.graders_only_b)]
     parts += [Text(f"only in {side}: {', '.join(map(safe, names))}", style="yellow") for side, names in only if names]
     targets = [("a", found.targets_only_a), ("b", found.targets_only_b)]

@@ -32,7 +32,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class FittingTable:
-    """A table that drops columns until it fits; a text that still does not fit is wrapped, never cut."""
+    """A table that drops columns until it fits, and names them; a text that still does not fit is wrapped, not cut."""
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[Text]]
@@ -50,6 +50,9 @@ class FittingTable:
         for line in console.render_lines(table, options, pad=False):
             yield from stripped(line)
             yield Segment.line()
+        hidden = [column.head for i, column in enumerate(self.columns) if i not in shown and column.head]
+        if hidden and self.header:
+            yield Labelled(Text(), Text(f"not shown, for want of width: {', '.join(hidden)}", style="dim"))
 
     def _fitting(self, width: int) -> list[int]:
         shown = list(range(len(self.columns)))

@@ -176,7 +176,8 @@ def worst_table(worst: Sequence[Worst], *, several: bool) -> FittingTable:
 def _worst_cells(one: Worst) -> list[Text]:
     score = Text("error", style="yellow") if one.score is None else Text(f"{one.score:.2f}")
     said = "" if one.said is None else f"\n{one.said}"
-    return [Text(one.group or label(one.key)), score, Text(f"{one_line(one.why, 140)}{said}")]
+    why = one.why if one.score is None else one_line(one.why, 140)
+    return [Text(one.group or label(one.key)), score, Text(f"{why}{said}")]
 
 
 def label(key: tuple[str, str, int]) -> str:

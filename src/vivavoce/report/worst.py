@@ -18,7 +18,9 @@ from vivavoce.run.summary import Summary
 from vivavoce.store.store import Store
 
 WIDTH = 200
-"""Characters of a reason at most."""
+"""Characters of a reason, or of what a system answered, at most."""
+_REMEDY = 400
+"""Characters of an error at most: the end says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +86,15 @@ class _Seen:
 
     def groups(self, rows: Iterable[ErrorRow]) -> list[tuple[Worst, int]]:
         """Return equal errors, with the number of their attempts, in the order of the first of each."""
-        firsts: dict[tuple[str, str], AttemptKey] = {}
+        firsts: dict[tuple[str, str], ErrorRow] = {}
         counts = Counter[tuple[str, str]]()
         for row in rows:
             kind = (row.key.target, _broken(row))
-            firsts.setdefault(kind, row.key)
+            firsts.setdefault(kind, row)
             counts[kind] += 1
         return [
-            (Worst(key, None, kind[1], self._name(kind[0], counts[kind])), counts[kind]) for kind, key in firsts.items()
+            (Worst(row.key, None, kind[1] + _answered(row), self._name(kind[0], counts[kind])), counts[kind])
+            for kind, row in firsts.items()
         ]
 
     def _name(self, target: str, count: int) -> str | None:
@@ -125,7 +128,15 @@ def _mean(rows: Sequence[ScoreRow]) -> float | None:
 
 def _broken(row: ErrorRow) -> str:
     message = str(row.failure) if row.failure is not None else row.rationale or "error"
-    return one_line(message if row.name is None else f"{row.name}: {message}", WIDTH)
+    return one_line(message if row.name is None else f"{row.name}: {message}", _REMEDY)
+
+
+def _answered(row: ErrorRow) -> str:
+    """Return what a system answered instead, where that was no answer to use."""
+    failure = row.failure
+    if failure is None or failure.evidence is None or failure.kind != "http":
+        return ""
+    return f", “{one_line(failure.evidence, WIDTH)}”"
 
 
 def _decisive(grading: Grading) -> frozenset[str]:

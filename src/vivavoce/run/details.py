@@ -25,9 +25,11 @@ def detailed(
 ) -> Summary:
     """Return a summary with the details of its run and its set of scores, read from the store."""
     tags = store.details.tags(grading.run_id)
+    seconds = store.details.seconds(grading.run_id)
+    targets = dict.fromkeys([*(one.target for one in summary.graders), *seconds])  # in the order of the suite
     found = {
         "usage": store.details.usage(grading),
-        "latency": [_latency(target, each) for target, each in store.details.seconds(grading.run_id).items()],
+        "latency": [_latency(target, seconds[target]) for target in targets if target in seconds],
         "tags": _by_tag(tags, store, grading, graders),
         "more_tags": max(len({tag for each in tags.values() for tag in each}) - MOST_TAGS, 0),
         "variance": _variance(tallies, store, grading, graders),

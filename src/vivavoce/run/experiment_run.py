@@ -110,12 +110,17 @@ class ExperimentRun(Execution):
         if task.driver is None:
             kept_calls.enter_context(self.budget.set_aside(verdicts))
             return await hold(task, on_turn)
-        async with task.driver.channel.conversations:
+        conversations = task.driver.channel.conversations
+        with workers.waiting():
+            await conversations.acquire()
+        try:
             if workers.stopped_by is not None:
                 return None
             kept_calls.enter_context(self.budget.set_aside(task.driver.calls(task.sample) + verdicts))
             await self.tell(AttemptStarted(task.key))
             return await hold(task, on_turn)
+        finally:
+            conversations.release()
 
     @property
     def _repeats_a_part(self) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from vivavoce.errors import BudgetExhausted
@@ -24,14 +25,24 @@ class WorkerPool:
     def __init__(self, workers: int) -> None:
         self._workers = workers
         self._tasks: set[asyncio.Task[None]] = set()
+        self._waiting = 0
         self.stopped_by: str | None = None
         self._dropped = False
         self._one_at_a_time = asyncio.Lock()
 
     @property
     def at_work(self) -> int:
-        """How many workers have not ended."""
-        return sum(not task.done() for task in self._tasks)
+        """How many workers have something to finish."""
+        return sum(not task.done() for task in self._tasks) - self._waiting
+
+    @contextmanager
+    def waiting(self) -> Generator[None]:
+        """Say of a worker that its item is not begun yet, and would be left where the work is stopped."""
+        self._waiting += 1
+        try:
+            yield
+        finally:
+            self._waiting -= 1
 
     def stop(self, why: str = INTERRUPTED) -> None:
         """Take no further item; what is in work is finished. Told a second time, drop that as well."""

@@ -21,11 +21,13 @@ from vivavoce.grading.metrics import ExtractedMetric, MetricScore, metric_grader
 from vivavoce.grading.options import check_parameters
 from vivavoce.grading.rewards import Composer, CustomReward, WeightedReward, reward_composers
 from vivavoce.metrics.confirmed import Confirmed
+from vivavoce.metrics.exact.rule import RuleMetric
 from vivavoce.metrics.judged.rubric_judge import RubricJudge
 from vivavoce.metrics.judges import asking
 from vivavoce.metrics.judging import JudgedMetric
 from vivavoce.metrics.metric import BaseMultiTurnMetric
 from vivavoce.metrics.rubric import STANDARD, Rubric, read_rubric
+from vivavoce.metrics.rules.rule import Rule
 from vivavoce.models.cache import OfflineModel
 from vivavoce.models.model import Model
 from vivavoce.plugins import is_file_reference, load_object
@@ -200,6 +202,8 @@ class Builder:
                 return self._asking(name, spec, made) if grades_assertions(spec) else made
             metric = metric_of(name, spec, self.suite.base, opening, settings().judge)
             self.metrics.append(metric)
+            if isinstance(metric, RuleMetric):
+                self._check_calls(metric.rule, *at, "config")
             if any(one.model is None for one in asking(metric)):
                 raise UsageError(
                     f"'{spec.metric}' needs a judge, and none is named: write model: in the grader, set "
@@ -236,12 +240,15 @@ class Builder:
         return Confirmed(metric, model, votes=votes, rule=rule, passing=passing, by_threshold=by_threshold)
 
     def _rule(self, name: str, spec: RuleGraderSpec) -> Grader:
-        known = known_tools(self.suite)
-        for at, tool in spec.unknown_calls(known):
-            message = f"the target has no tool '{tool}'{did_you_mean(tool, known)}"
-            self.problems.append(self.suite.document.problem(("graders", name, *at), message))
+        self._check_calls(spec, "graders", name)
         grader = metric_grader(name, spec.metric(name), spec.display_name)
         return in_spite_of_errors(grader) if spec.scores_errors else grader
+
+    def _check_calls(self, rule: Rule, *at: str) -> None:
+        known = known_tools(self.suite)
+        for place, tool in rule.unknown_calls(known):
+            message = f"the target has no tool '{tool}'{did_you_mean(tool, known)}"
+            self.problems.append(self.suite.document.problem((*at, *place), message))
 
     def _opened(self, model: str | Model, spec: JudgeSpec) -> Model:
         key = f"{model if isinstance(model, str) else id(model)} {spec.model_dump(include=_OPENED)}"

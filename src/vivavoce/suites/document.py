@@ -30,13 +30,19 @@ _OTHER_FILES = {".py": "a Python file", **dict.fromkeys((".jsonl", ".ndjson", ".
 
 
 class _Constructor(RoundTripConstructor):
-    """Reads a date, and a lone `=`, as text, as YAML 1.2 does."""
+    """Reads a date, and a lone `=`, as text, as YAML 1.2 does; and a number that begins with 0, which is a code."""
 
 
 def _as_written(constructor: Any, node: Any) -> object:
     return constructor.construct_scalar(node)
 
 
+def _number_or_code(constructor: Any, node: Any) -> object:
+    code = node.value.lstrip("+-").isdecimal() and node.value.lstrip("+-0") != node.value.lstrip("+-") != "0"
+    return constructor.construct_scalar(node) if code else constructor.construct_yaml_int(node)
+
+
+_Constructor.add_constructor("tag:yaml.org,2002:int", _number_or_code)  # pyright: ignore[reportUnknownMemberType]
 for _tag in ("timestamp", "value", "str"):
     _Constructor.add_constructor(f"tag:yaml.org,2002:{_tag}", _as_written)  # pyright: ignore[reportUnknownMemberType]
 

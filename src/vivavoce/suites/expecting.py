@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.grading.asked import Asked, procedures
 from vivavoce.grading.expected import Expected, read_expect
+from vivavoce.metrics.exact.rule import RuleMetric
 from vivavoce.samples.rows import SampleCount
 from vivavoce.samples.sample import Sample
 from vivavoce.suites.grader_spec import AnyGraderSpec, FunctionGraderSpec, MetricGraderSpec
@@ -42,9 +43,14 @@ class Assertions:
     def _unknown_tools(self, every: Sequence[Expected]) -> Iterator[str]:
         for one in every if self.tools else ():
             place = EXPECT if one.turn is None else f"{EXPECT}.{one.turn}"
-            for name in one.tools:
-                if name not in self.tools:
-                    yield f"{place}: the target has no tool '{name}'{did_you_mean(name, self.tools)}"
+            ruled = [name for part in one.asked for name in self._unknown_of_rule(part)]
+            for name in (*(name for name in one.tools if name not in self.tools), *ruled):
+                yield f"{place}: the target has no tool '{name}'{did_you_mean(name, self.tools)}"
+
+    def _unknown_of_rule(self, part: Asked) -> Iterator[str]:
+        metric = part.metric(None)
+        if isinstance(metric, RuleMetric):
+            yield from (name for _, name in metric.rule.unknown_calls(self.tools))
 
 
 def asks_judge(asked: Mapping[str, Asked]) -> bool:

@@ -57,6 +57,8 @@ def _reachable(value: float, found: ValidationInfo) -> float:
         share = f"; did you mean {value / 100:g}, or aggregation: accuracy?"
         hint = share if end < value <= 100 else f", got {value:g}"
         raise ValueError(f"{aggregation} is {what}{hint}")
+    if aggregation == "accuracy" and op in ("gt", "gte") and 0 < value <= 1:
+        raise ValueError(f"accuracy is {what}: {value:g} is {value:g} %; did you mean {value * 100:g}?")
     if (op, value) in (("gt", end), ("lt", 0.0)):
         side, write = ("above", "gte") if op == "gt" else ("below", "lte")
         raise ValueError(f"{aggregation} is {what}, never {side} {value:g}; write op: {write}")

@@ -6,9 +6,10 @@ import math
 import re
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, ConfigDict
 
 from vivavoce.wire.http import USER_IN_ADDRESS, holds_user
+from vivavoce.written import Written
 
 SECRET = re.compile(
     r"(proxy-)?authorization|cookie|(x[-_])?(api[-_]?key|token|auth[-_]token|access[-_]token|secret)|password", re.I
@@ -39,7 +40,7 @@ Address = Annotated[str, AfterValidator(_without_user)]
 """A web address without a secret, because a suite is stored with its run."""
 
 
-class Spec(BaseModel):
+class Spec(Written):
     """A part of a suite: immutable, without unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

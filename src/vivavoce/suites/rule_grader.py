@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from vivavoce.metrics.exact.rule import RuleMetric
 from vivavoce.metrics.rules.rule import Rule
-from vivavoce.suites.document import KeyPath
 
 
 class RuleGraderSpec(Rule):
@@ -25,11 +22,3 @@ class RuleGraderSpec(Rule):
         """Return the rule as a metric."""
         parts: dict[str, Any] = {part: getattr(self, part) or None for part in Rule.model_fields}
         return RuleMetric(name=name, **parts)
-
-    def unknown_calls(self, known: Collection[str]) -> Iterator[tuple[KeyPath, str]]:
-        """Yield the path and the name of each tool that is none of those known; nothing where none is known."""
-        for field, index, event in self.events if known else ():
-            at = (field,) if index is None else (field, index)
-            for tool in event.call or ():
-                if not any(fnmatchcase(name, tool) for name in known):
-                    yield (*at, "call"), tool

@@ -83,7 +83,7 @@ def row_check(suite: Suite) -> Callable[[Sample], None]:
 
     def check(sample: Sample) -> None:
         for offered, spec in with_tools:
-            check_row(sample.tool_results, sample.approvals, offered, spec.needs_approval or ())
+            check_row(sample.tool_results, sample.approvals, offered, spec.needs_approval or (), spec.tools or ())
         if specs and not with_tools:
             _check_other(sample, specs)
 

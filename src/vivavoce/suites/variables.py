@@ -16,7 +16,8 @@ from vivavoce.targets.environment import VARIABLE, fill, unset_in
 OF_THE_TARGET = frozenset(("url", "base_url", "headers", "body", "settings", "api_key", "mcp"))
 """Keys of a target in which variables are read when it is made."""
 
-_TEXTS_OF_TARGETS = frozenset(("system_prompt", "tools", "handlers", "flags"))
+_TEXTS_OF_TARGETS = frozenset(("system_prompt", "tools", "flags"))
+_CODE_OF_HANDLERS = frozenset(("function", "recordings", "timeout"))
 _TEXTS_OF_GRADERS = frozenset(("prompt", "system_prompt"))
 _TEXTS = frozenset(
     (("description",), ("dataset", "rows"), ("dataset", "policy"), ("tester", "persona"), ("tester", "graph"))
@@ -84,5 +85,8 @@ def _replaced(value: Any, by: Callable[[KeyPath, str], str], at: KeyPath = ()) -
 def _is_left(at: KeyPath) -> bool:
     """Return whether variables are not read at a place: in the request of a target, and in texts for readers."""
     if at[:1] in (("target",), ("targets",)):
-        return len(at) == (2 if at[0] == "target" else 3) and at[-1] in OF_THE_TARGET | _TEXTS_OF_TARGETS
+        in_target = at[1:] if at[0] == "target" else at[2:]
+        if in_target[:1] == ("handlers",):
+            return len(in_target) == 3 and in_target[2] not in _CODE_OF_HANDLERS
+        return len(in_target) == 1 and in_target[0] in OF_THE_TARGET | _TEXTS_OF_TARGETS
     return at in _TEXTS or (len(at) == 3 and at[0] == "graders" and at[2] in _TEXTS_OF_GRADERS)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:  # who only reads a suite loads no target
     from vivavoce.targets.target import Opening
     from vivavoce.targets.tools import World
 
-NO_TOOL: tuple[Source, ...] = ("user", "vivavoce")
-"""Those who answer a call that was never made."""
 FAILED = "Error: "
 """The beginning of an answer that tells of a failure."""
 
@@ -35,15 +33,19 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model reads, who says it, and whether it says that the call failed."""
+    """What the model reads, who says it, and whether it says that the call failed.
+
+    `passed_over` says why no case of the row was the answer, where the row has some for the tool.
+    """
 
     content: str
     source: Source
     failed: bool = False
+    passed_over: str | None = None
 
     def message(self, call: ToolCall, seconds: float, approval: str | None) -> ToolMessage:
         """Return it as the message of a tool; `seconds` is how long it took, `approval` what the user had said."""
-        notes = notes_of(self.source, seconds, failed=self.failed, approval=approval)
+        notes = notes_of(self.source, seconds, failed=self.failed, approval=approval, passed_over=self.passed_over)
         if call.id is None:
             return ToolMessage(content=self.content, metadata=notes)
         return ToolMessage(tool_call_id=call.id, content=self.content, metadata=notes)

@@ -8,17 +8,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_serializer, model_validator
+from pydantic import ConfigDict, Field, JsonValue, model_serializer, model_validator
 
 from vivavoce.errors import UsageError
 from vivavoce.metrics.exact.arguments import ArgumentRule
 from vivavoce.tools.answer import Answer, Asked, failure, written
+from vivavoce.written import Written
 
 LONGEST_DELAY = 3600.0
 """Seconds that an answer can be held back."""
 
 
-class Case(BaseModel):
+class Case(Written):
     """What a tool answers: a `result`, or an `error` that the model reads, after `delay` seconds.
 
     `when` holds the arguments that a call must have, others aside; `arguments` says how they are compared, as for

@@ -10,9 +10,10 @@ from pydantic import ValidationError as _ValidationError
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.tools.canned import Case, check_cases
+from vivavoce.written import Written
 
 
-class FunctionForm(BaseModel):
+class FunctionForm(Written):
     """A Python function, `file.py:name`, which may take `timeout` seconds."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -46,7 +46,7 @@ class FunctionTool:
         if not callable(function):
             raise UsageError(f"a handler is a function, got a {type(function).__name__}")
         self.name, self.function, self.timeout = name, function, timeout
-        own = _properties(definition)
+        own = properties(definition)
         parameters = _parameters(name, function)
         self._filled = [one.name for one in parameters if one.name in FILLED and one.name not in own]
         asked = [one for one in parameters if one.name not in self._filled]
@@ -125,7 +125,7 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
-def _properties(definition: Mapping[str, Any] | None) -> Mapping[str, Any]:
+def properties(definition: Mapping[str, Any] | None) -> Mapping[str, Any]:
     """Return the arguments of a definition by name."""
     found: Any = definition or {}
     for step in ("function", "parameters", "properties"):

@@ -18,7 +18,8 @@ from vivavoce.files.rows import read_rows
 from vivavoce.messages import ToolCall, ToolMessage, describe
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.matchers import typed_equal
-from vivavoce.tools.answer import FAILED, NO_TOOL, Answer, Asked, failure, written
+from vivavoce.records.answered import was_made
+from vivavoce.tools.answer import FAILED, Answer, Asked, failure, written
 
 FORMAT = 1
 HEAD = "vivavoce_recording"
@@ -62,7 +63,7 @@ def recorded_call(sample: str, call: ToolCall, answer: ToolMessage) -> RecordedC
         arguments = call.args
     except (ValueError, RecursionError):
         return None
-    if notes.get("answered_by") in NO_TOOL:
+    if not was_made(answer):
         return None
     failed = notes.get("failed") is True and answer.text.startswith(FAILED)
     outcome = {"error": answer.text.removeprefix(FAILED)} if failed else {"result": answer.text}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from vivavoce.errors import SuiteFault, UsageError, did_you_mean
@@ -17,7 +17,7 @@ from vivavoce.tools.answer import Answer, Asked, Handler, failure
 from vivavoce.tools.approvals import REFUSED, Approvals, decided, read_approvals
 from vivavoce.tools.canned import Canned
 from vivavoce.tools.forms import read_cases
-from vivavoce.tools.function import FunctionTool
+from vivavoce.tools.function import FunctionTool, properties
 from vivavoce.tools.server import Server, ServerSession
 
 Definition = Mapping[str, Any]
@@ -61,9 +61,10 @@ class Toolbox:
         if server is None:
             self._check(by_name(self.definitions))
 
-    def _check(self, offered: Mapping[str, Any]) -> None:
+    def _check(self, offered: Mapping[str, Definition]) -> None:
         check_offered(self.handlers, offered, "handlers")
         check_offered(self.needs_approval, offered, "needs_approval")
+        _check_arguments({n: one for n, one in self.handlers.items() if isinstance(one, Canned)}, offered)
 
     async def open(self, opening: Opening) -> ToolboxSession:
         """Begin a conversation.
@@ -83,6 +84,7 @@ class Toolbox:
         try:
             self._check(session.tools)
             check_offered(cases, session.tools, "tool_results")
+            _check_arguments(cases, session.tools)
         except UsageError as error:
             await session.close()
             raise SuiteFault(str(error), kind="row") from error
@@ -143,25 +145,32 @@ class ToolboxSession:
         return None
 
     async def _found(self, asked: Asked) -> Answer:
-        chain = [self.cases.get(asked.name), self.toolbox.handlers.get(asked.name) or self.server]
+        own = self.cases.get(asked.name)
+        chain = [own, self.toolbox.handlers.get(asked.name) or self.server]
         for handler in chain:
             answer = None if handler is None else await handler.answer(asked)
             if answer is not None:
-                return answer
+                if own is None or handler is own:
+                    return answer
+                return replace(answer, passed_over="; ".join(_misfits(asked, own)))
         canned = [one for one in chain if isinstance(one, Canned)]
         raise _no_case(asked, canned[-1]) if canned else unanswered(asked.name)
 
 
 def _no_case(asked: Asked, canned: Canned) -> SuiteFault:
     """Return the failure of a call that fits none of the cases of its tool."""
-    lines = [
-        f"case {number}: {'; '.join(one.complaints(asked)) or 'used up'}" for number, one in enumerate(canned.cases, 1)
-    ]
     message = (
         f"no case of {canned.key} fits {asked.name}({show(asked.arguments)}); "
         "add a case for it, or at the end one without when"
     )
-    return SuiteFault(message, kind="unanswered", evidence="\n".join(lines))
+    return SuiteFault(message, kind="unanswered", evidence="\n".join(_misfits(asked, canned)))
+
+
+def _misfits(asked: Asked, canned: Canned) -> list[str]:
+    """Return why each case of a tool does not fit a call."""
+    return [
+        f"case {number}: {'; '.join(one.complaints(asked)) or 'used up'}" for number, one in enumerate(canned.cases, 1)
+    ]
 
 
 def by_name(definitions: Sequence[Definition]) -> dict[str, Definition]:
@@ -175,18 +184,37 @@ def by_name(definitions: Sequence[Definition]) -> dict[str, Definition]:
 
 
 def check_row(
-    tool_results: Mapping[str, Any], approvals: object, offered: Collection[str] | None, asking: Sequence[str]
+    tool_results: Mapping[str, Any],
+    approvals: object,
+    offered: Collection[str] | None,
+    asking: Sequence[str],
+    definitions: Sequence[Definition] = (),
 ) -> None:
     """Check what a row says about its tools; `offered` are their names, None where they are not known yet.
 
     Raises:
-        UsageError: a result is malformed or for a tool that is not offered; the text begins with its path.
+        UsageError: a result is malformed, or for a tool or an argument that is not offered; the text begins with its
+            path.
     """
-    _row_cases(tool_results)
+    _check_arguments(_row_cases(tool_results), by_name(definitions))
     if offered is not None:
         check_offered(tool_results, offered, "tool_results")
     if approvals is not None:
         read_approvals(approvals, asking)
+
+
+def _check_arguments(canned: Mapping[str, Canned], tools: Mapping[str, Definition]) -> None:
+    """Check that cases are for arguments that their tools have, as far as their definitions say that.
+
+    Raises:
+        UsageError: one is not; the text begins with the place of the cases.
+    """
+    for name, one in canned.items():
+        known = properties(tools.get(name))
+        for argument in (argument for case in one.cases for argument in case.when if known):
+            if argument not in known:
+                hint = did_you_mean(argument, known)
+                raise UsageError(f"{one.key}: when: the tool has no argument '{argument}'{hint}")
 
 
 def check_offered(names: Iterable[str], offered: Collection[str], what: str) -> None:

@@ -168,7 +168,7 @@ def test_a_call_without_readable_arguments_or_the_named_one_is_not_the_same() ->
         talk = [*refund()[:5], calls(("b", "refund_order", arguments))]
         assert CAREFUL.evaluate(talk).passed is False
     unread = [user("?"), calls(("b", "refund_order", "[40]"))]
-    assert RuleMetric(never={"call": "refund_order", "where": {"amount": 40}}).evaluate(unread).passed is True
+    assert RuleMetric(never={"call": "refund_order", "where": {"amount": 40}}).evaluate(unread).passed is False
 
 
 def test_a_turn_can_be_measured_alone() -> None:
@@ -209,3 +209,82 @@ def test_it_can_be_made_by_name_and_measure_many(tmp_path: Any) -> None:
 def test_an_empty_conversation_is_skipped() -> None:
     empty: MetricResult = CAREFUL.evaluate([])
     assert empty.state == "skipped"
+
+
+def test_a_path_leads_into_an_argument() -> None:
+    def booked(*ids: Any) -> list[Row]:
+        bookings = [
+            calls((f"b{n}", "book", {"order": {"id": one, "lines": [{"sku": one}]}})) for n, one in enumerate(ids)
+        ]
+        return [user("?"), *bookings]
+
+    assert not RuleMetric(never={"call": "book", "where": {"order.id": "A-17"}}).evaluate(booked("A-17")).passed
+    assert RuleMetric(never={"call": "book", "where": {"order.id": "A-17"}}).evaluate(booked("A-18")).passed
+    assert (
+        not RuleMetric(never={"call": "book", "where": {"order.lines.0.sku": {"above": 5}}}).evaluate(booked(6)).passed
+    )
+    once = RuleMetric(at_most=1, of={"call": "book", "same": "order.id"})
+    assert once.evaluate(booked(1, 2)).passed
+    assert not once.evaluate(booked(1, "1")).passed
+
+
+def test_what_must_never_come_after_does_not_come_in_the_same_message_either() -> None:
+    rule = RuleMetric(never={"call": "refund_order"}, after={"call": "cancel"})
+    both = [user("?"), calls(("a", "cancel", {}), ("b", "refund_order", {})), result("a"), result("b")]
+    assert not rule.evaluate(both).passed
+    assert rule.evaluate(
+        [user("?"), calls(("b", "refund_order", {}), ("a", "cancel", {})), result("b"), result("a")]
+    ).passed
+    words = RuleMetric(never={"call": "refund_order"}, after={"assistant_says": "cannot"})
+    assert not words.evaluate([user("?"), {**calls(("b", "refund_order", {})), "content": "I cannot."}]).passed
+
+
+BROKEN: Row = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [{"id": "b", "type": "function", "function": {"name": "refund_order", "arguments": '{"order": '}}],
+}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        RuleMetric(never={"call": "refund_order", "where": {"amount": {"above": 100}}}),
+        RuleMetric(each={"call": "refund_order", "where": {"order": "A-17"}}, only_after=[{"user_says": "please"}]),
+        RuleMetric(at_most=1, of={"call": "refund_order", "where": {"order": "A-17"}}),
+        RuleMetric(always={"call": "refund_order", "where": {"order": "A-17"}}),
+    ],
+)
+def test_arguments_that_are_no_object_are_taken_for_the_worst(rule: RuleMetric) -> None:
+    assert rule.evaluate([user("My money back!"), BROKEN, BROKEN]).passed is False
+
+
+@pytest.mark.parametrize(
+    ("rule", "passed"),
+    [
+        (RuleMetric(each={"assistant_says": "refunded"}, only_after=[{"call": "refund_order"}]), False),
+        (RuleMetric(each={"call": "refund_order"}, followed_by=[{"assistant_says": "refunded"}]), True),
+        (RuleMetric(always={"call": "refund_order"}), False),
+        (RuleMetric(never={"call": "refund_order"}), False),
+        (RuleMetric(never={"assistant_says": "refunded"}, after={"call": "refund_order"}), False),
+    ],
+)
+def test_a_call_that_was_only_tried_breaks_rules_and_keeps_none(rule: RuleMetric, passed: bool) -> None:
+    refused: Row = {**result("b", "Error: the user refused this call"), "metadata": {"answered_by": "user"}}
+    talk = [user("My money back!"), calls(("b", "refund_order", {"order": "A-17"})), refused, says("I refunded A-17.")]
+    assert rule.evaluate(talk).passed is passed
+
+
+@pytest.mark.parametrize(
+    ("rule", "talk", "reason"),
+    [
+        ({"never": {"assistant_says": "fool"}}, [user("Hi."), says("")], "the assistant says nothing"),
+        ({"never": {"call": "refund"}}, [user("Hi."), says("")], "the assistant does nothing at all"),
+        ({"at_most": 1, "of": {"assistant_says": "sorry"}}, [user("Hi.")], "the assistant says nothing"),
+    ],
+)
+def test_an_assistant_that_does_nothing_keeps_no_rule(rule: dict[str, Any], talk: list[Row], reason: str) -> None:
+    skipped = RuleMetric(**rule).evaluate(talk)
+    assert (skipped.state, skipped.reason) == ("skipped", f"the rule has no occasion: {reason}")
+    assert RuleMetric(never={"user_says": "fool"}).evaluate(talk).passed
+    assert RuleMetric(**rule).evaluate([*talk, says("Hello.")]).passed

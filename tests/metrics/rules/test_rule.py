@@ -22,6 +22,11 @@ B: dict[str, Any] = {"call": "b"}
         ({"always": A, "of": B}, "of goes with at_most, not with always"),
         ({"at_most": 1}, "at_most needs of"),
         ({"at_most": 0, "of": A}, "at_most: .* greater than or equal to 1"),
+        ({"at_most": True, "of": A}, "at_most: must be a number, got true"),
+        (
+            {"never": A, "after": {"call": "b", "within_turns": False}},
+            "after.within_turns: must be a number, got false",
+        ),
         ({"each": A, "only_after": [A]}, "only_after.0: the first such event can have none before it"),
         (
             {"each": {"call": "a", "same": "x"}, "only_after": [B]},

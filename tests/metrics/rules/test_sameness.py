@@ -26,3 +26,20 @@ def test_a_message_mentions_whole_words_in_any_case() -> None:
     assert not mentions("order 11042", 1042)
     assert not mentions("anything", "")
     assert not mentions("True", True)
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "found"),
+    [
+        (24, "You get 24.00 euros.", True),
+        (24, "You get 24.90 euros.", False),
+        (24, "You get 24,000 euros.", False),
+        (24.9, "You get 24.90 euros.", True),
+        (24.9, "You get 24.95 euros.", False),
+        ("1", "You get 1,000.", False),
+        ("1", "1, 2 and 3.", True),
+        (900, "You get 24,900.", False),
+    ],
+)
+def test_a_number_that_is_mentioned_is_no_part_of_another(value: Any, text: str, found: bool) -> None:
+    assert mentions(text, value) is found

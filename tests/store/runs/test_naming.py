@@ -41,6 +41,7 @@ def test_a_run_is_found_by(runs: Store, name: str, found: str) -> None:
     [
         ("20261120-ab", "'20261120-ab' matches several runs: 20261120-abxy, 20261120-abcd"),
         ("abcd", "'abcd' matches several runs: 20261120-abcd, 20261119-abcd"),
+        ("latst", "no run 'latst'; did you mean 'latest'"),
         ("bxy", "no run 'bxy'"),
         ("ABXY", "no run 'ABXY'"),
         ("20261120-abxz", "no run '20261120-abxz'; did you mean '20261120-abxy'"),

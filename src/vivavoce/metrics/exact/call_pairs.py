@@ -100,11 +100,16 @@ class Calls:
             lines += [f"call {made + 1} {self._actual[made].name}: {line}" for line in self._complaints(expected, made)]
         if missing:
             unpaired = _without(range(len(self._reference)), [expected for expected, _ in partners])
-            lines += [f"missing call: {self._reference[expected]}" for expected in unpaired]
+            lines += [f"missing call: {self._wanted(expected)}" for expected in unpaired]
         if extra:
             unpaired = _without(range(len(self._actual)), [made for _, made in partners])
             lines += [f"call {made + 1} not wanted: {self._actual[made]}" for made in unpaired]
         return tuple(lines)
+
+    def _wanted(self, expected: int) -> str:
+        """Return a reference call in words: its name alone where any arguments will do."""
+        call = self._reference[expected]
+        return str(call) if call.args or self._rule.for_tool(call.name).others == "exact" else call.name
 
     def _near(self, pairs: Sequence[Pair]) -> set[Pair]:
         """Pair the calls that are left over with their nearest, those with nothing in common in their order."""

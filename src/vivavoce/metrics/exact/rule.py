@@ -30,9 +30,10 @@ class RuleMetric(ExactMetric):
     or one that never comes `after` another), `always` (an event that every conversation has) or `at_most` (so many
     `of` an event). Events are calls of tools, by name and arguments, and words of the user, the assistant or a tool.
     Each break is a finding with its turn; its `data["message"]` is the index of the message from 0. A rule without an
-    occasion is skipped: `each` where the event does not happen, `never … after` where the other does not. True when
-    nothing breaks the rule. Known failures: words are found by expressions, so that "yes, but" is a yes; arguments that
-    are not a JSON object never match; calls made in one message are neither before nor after each other.
+    occasion is skipped: `each` where the event does not happen, `never … after` where the other does not, `never` and
+    `at_most` of what the assistant does where it does nothing. True when nothing breaks the rule. Arguments that are
+    not a JSON object are taken for the worst. Known failures: words are found by expressions, so that "yes, but" is a
+    yes; calls made in one message are neither before nor after each other.
     """
 
     def __init__(

@@ -40,24 +40,46 @@ def check(rule: Rule, moments: Sequence[Moment]) -> Checked:
     if rule.never is not None:
         return _never(rule.never, rule.after, moments)
     if rule.always is not None:
-        happened = bool(_found(rule.always, moments))
+        happened = bool(_made(rule.always, moments))
         return Checked(1, [] if happened else [Break(f"no {rule.always.phrase} in the conversation")])
     assert rule.at_most is not None
     assert rule.of is not None
+    if idle := _idle(rule.of, moments):
+        return Checked(0, [], idle)
     return Checked(1, list(_too_many(rule.at_most, rule.of, moments)))
+
+
+def _idle(event: Event, moments: Sequence[Moment]) -> str:
+    """Say what the assistant had to do before it could be an event; empty where it did that, or is not who does it."""
+    if event.call is None and event.speaker != "assistant":
+        return ""
+    own = [moment for moment in moments if moment.speaker == "assistant"]
+    if event.call is None:
+        return "" if any(moment.call is None for moment in own) else "the assistant says nothing"
+    return "" if own else "the assistant does nothing at all"
 
 
 def _found(event: Event, moments: Sequence[Moment]) -> list[Moment]:
     return [moment for moment in moments if event.happens_in(moment)]
 
 
+def _made(event: Event, moments: Sequence[Moment]) -> list[Moment]:
+    """Return where what is wanted happened; a call that was only tried did not."""
+    return [moment for moment in _found(event, moments) if moment.made]
+
+
+def _possible(event: Event, moments: Sequence[Moment]) -> list[Moment]:
+    """Return where what is not wanted, or only on a condition, may have happened."""
+    return [moment for moment in moments if event.may_happen_in(moment)]
+
+
 def _each(rule: Rule, each: Event, moments: Sequence[Moment]) -> Checked:
-    heads = _found(each, moments)
+    heads = _possible(each, moments)
     if not heads:
         return Checked(0, [], f"no {each.phrase}")
     wanted = [
-        *((event, _found(event, moments)[::-1], _is_before, "before") for event in rule.only_after),  # nearest first
-        *((event, _found(event, moments), _is_after, "after") for event in rule.followed_by),
+        *((event, _made(event, moments)[::-1], _is_before, "before") for event in rule.only_after),  # nearest first
+        *((event, _made(event, moments), _is_after, "after") for event in rule.followed_by),
     ]
     breaks = [
         Break(f"{head.line}: no {event.phrase} {side} it{event.reach}", head)
@@ -69,23 +91,30 @@ def _each(rule: Rule, each: Event, moments: Sequence[Moment]) -> Checked:
 
 
 def _never(never: Event, after: Event | None, moments: Sequence[Moment]) -> Checked:
-    heads = _found(never, moments)
+    heads = _possible(never, moments)
     if after is None:
+        if idle := _idle(never, moments):
+            return Checked(0, [], idle)
         return Checked(1, [Break(f"{head.line}: this must never happen", head) for head in heads])
     found = _found(after, moments)
     if not found:
         return Checked(0, [], f"no {after.phrase}")
+    place = {id(moment): number for number, moment in enumerate(moments)}
+
+    def began_before(one: Moment, head: Moment) -> bool:  # also in the same message: who did both knew the first
+        return place[id(one)] < place[id(head)]
+
     breaks = [
         Break(f"{head.line}: this must never come after a {after.phrase}{after.reach}", head)
         for head in heads
-        if _any(after, found, _is_before, head)
+        if _any(after, found, began_before, head)
     ]
     return Checked(1, breaks)
 
 
 def _too_many(most: int, event: Event, moments: Sequence[Moment]) -> Iterator[Break]:
     counted = defaultdict[tuple[str | None, ...], list[Moment]](list)
-    for moment in _found(event, moments):
+    for moment in _possible(event, moments):
         counted[_values(event, moment)].append(moment)
         group = counted[_values(event, moment)]
         near = [one for one in group if event.within_turns is None or one.turns_from(moment) <= event.within_turns]
@@ -96,8 +125,8 @@ def _too_many(most: int, event: Event, moments: Sequence[Moment]) -> Iterator[Br
 
 def _values(event: Event, moment: Moment) -> tuple[str | None, ...]:
     """Return the values by which events are counted apart; an argument that is not there is a value of its own."""
-    args = moment.args or {}
-    return tuple(identity(args[name]) if name in args else None for name in event.same or ())
+    found = (moment.argument(name) for name in event.same or ())
+    return tuple(None if one is None else identity(one[0]) for one in found)
 
 
 def _any(event: Event, found: Sequence[Moment], lies: Callable[[Moment, Moment], bool], head: Moment) -> bool:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from math import inf, isfinite
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Self, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema, model_validator
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.expressions import expression
 from vivavoce.metrics.exact.arguments import show
 from vivavoce.metrics.exact.matchers import typed_equal
-from vivavoce.metrics.ledger import fails
+from vivavoce.metrics.ledger import Outcome, ended
 from vivavoce.metrics.rules.moments import Moment, Speaker
 from vivavoce.metrics.rules.sameness import alike, mentions
+from vivavoce.written import Written
 
 _WORDS: Mapping[str, Speaker] = {"user_says": "user", "assistant_says": "assistant", "tool_says": "tool"}
 _CONDITIONS = ("regex", "above", "below")
@@ -87,21 +88,22 @@ Pairs = Annotated[dict[Name, Name], Field(min_length=1), BeforeValidator(_pairs)
 Regex = Annotated[str, BeforeValidator(_expression)]
 
 
-class Event(BaseModel):
+class Event(Written):
     """Something that happens in a conversation: a call of a tool, or a message of the user, the assistant or a tool.
 
     `call` is the name of a tool or a list of names, in which `*` stands for any letters. `where` says what arguments
-    of the call are: a value, or `regex` (the whole text), `above` and `below`. `outcome` is that of its result. The
-    words of a message are what an expression finds anywhere in them. `same` names arguments with the value that they
-    have in the call that the rule is about, `{order_id: order}` where they are called otherwise; a message has the
-    same when it mentions the value. `within_turns` is the largest distance in turns, 0 for the same turn.
+    of the call are, or a value inside of one (`order.id`): a value, or `regex` (the whole text), `above` and `below`.
+    `outcome` is that of its result. The words of a message are what an expression finds anywhere in them. `same` names
+    arguments with the value that they have in the call that the rule is about, `{order_id: order}` where they are
+    called otherwise; a message has the same when it mentions the value. `within_turns` is the largest distance in
+    turns, 0 for the same turn.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     call: Tools | None = None
     where: Annotated[dict[Name, Any], BeforeValidator(_conditions)] = Field(default_factory=dict[str, Any])
-    outcome: Literal["succeeded", "failed"] | None = None
+    outcome: Outcome | None = None
     user_says: Regex | None = None
     assistant_says: Regex | None = None
     tool_says: Regex | None = None
@@ -120,6 +122,15 @@ class Event(BaseModel):
             raise ValueError("a message has no arguments; same needs the names of those in the call of the rule")
         return self
 
+    def may_happen_in(self, moment: Moment) -> bool:
+        """Say whether a moment is one of these or may be: a call with arguments that are no JSON object fits any.
+
+        Raises:
+            GraderFault: an expression takes too long on it.
+        """
+        unread = moment.call is not None and moment.args is None
+        return self.model_copy(update={"where": {}}).happens_in(moment) if unread else self.happens_in(moment)
+
     def happens_in(self, moment: Moment) -> bool:
         """Say whether a moment is one of these, whatever other moments there are.
 
@@ -132,8 +143,8 @@ class Event(BaseModel):
             )
         if moment.call is None or not any(fnmatchcase(moment.call.name, name) for name in self.call):
             return False
-        return self._ended_so(moment) and all(
-            moment.args is not None and name in moment.args and _meets(moment.args[name], wanted)
+        return ended(moment.result, self.outcome) and all(
+            (found := moment.argument(name)) is not None and _meets(found[0], wanted)
             for name, wanted in self.where.items()
         )
 
@@ -143,17 +154,14 @@ class Event(BaseModel):
             return False
         return all(self._is_same(moment, head, name, other) for name, other in (self.same or {}).items())
 
-    def _ended_so(self, moment: Moment) -> bool:
-        if self.outcome is None:
-            return True
-        return moment.result is not None and fails(moment.result) == (self.outcome == "failed")
-
     def _is_same(self, moment: Moment, head: Moment, name: str, other: str) -> bool:
-        if head.args is None or other not in head.args:
+        wanted = head.argument(other)
+        if wanted is None:
             return False
         if moment.call is None:
-            return mentions(moment.text, head.args[other])
-        return moment.args is not None and name in moment.args and alike(moment.args[name], head.args[other])
+            return mentions(moment.text, wanted[0])
+        found = moment.argument(name)
+        return found is not None and alike(found[0], wanted[0])
 
     @property
     def speaker(self) -> Speaker:

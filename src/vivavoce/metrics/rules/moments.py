@@ -6,10 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from pydantic import JsonValue
+
 from vivavoce.messages import AIMessage, AnyMessage, SystemMessage, ToolCall, ToolMessage
 from vivavoce.metrics.exact.arguments import Arguments, show
+from vivavoce.metrics.exact.paths import at_path
 from vivavoce.metrics.exact.refusal import declined
 from vivavoce.metrics.transcript import named, quoted
+from vivavoce.records.answered import was_made
 from vivavoce.records.failure import shorten
 from vivavoce.records.trajectory import tool_results
 
@@ -23,7 +27,7 @@ class Moment:
     """A call or the words of a message; `turn` counts from 0, None for what precedes the first user message.
 
     `message` and `end` are indexes of messages from 0: a call lasts from the message that makes it to that with its
-    result. `args` are None where they are not a JSON object.
+    result. `args` are None where they are not a JSON object. `made` is False for a call that was only tried.
     """
 
     turn: int | None
@@ -35,6 +39,7 @@ class Moment:
     reference: str = ""
     args: Arguments | None = None
     result: str | None = None
+    made: bool = True
 
     def before(self, other: Moment) -> bool:
         """Say whether this was over when the other began."""
@@ -43,6 +48,10 @@ class Moment:
     def turns_from(self, other: Moment) -> int:
         """Return how many turns lie between the two, 0 in the same turn."""
         return abs(_number(self.turn) - _number(other.turn))
+
+    def argument(self, path: str) -> tuple[JsonValue] | None:
+        """Return an argument of the call, alone in a tuple, or a value inside of one; None where it is not there."""
+        return None if self.args is None else at_path(dict(self.args), path)
 
     @property
     def line(self) -> str:
@@ -77,7 +86,16 @@ def _called(made: Moment, result: ToolMessage | None) -> Moment:
     except (ValueError, RecursionError):  # a model may have written invalid JSON, or nested it too deeply
         args = None
     text = None if result is None else result.text
-    return Moment(made.turn, made.message, made.end, call=made.call, reference=made.reference, args=args, result=text)
+    return Moment(
+        made.turn,
+        made.message,
+        made.end,
+        call=made.call,
+        reference=made.reference,
+        args=args,
+        result=text,
+        made=was_made(result),
+    )
 
 
 def _words(message: AnyMessage) -> str:

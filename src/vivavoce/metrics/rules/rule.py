@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from fnmatch import fnmatchcase
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from vivavoce.errors import UsageError, did_you_mean
 from vivavoce.metrics.rules.event import Event
+from vivavoce.written import Written
 
 _GOES_WITH: Mapping[str, tuple[str, ...]] = {
     "each": ("only_after", "followed_by"),
@@ -19,7 +21,7 @@ _GOES_WITH: Mapping[str, tuple[str, ...]] = {
 """How rules begin, and what may stand beside each beginning."""
 
 
-class Rule(BaseModel):
+class Rule(Written):
     """What must hold of the events of a conversation.
 
     - `each` event comes `only_after` one of every event listed, and is `followed_by` one of every event listed.
@@ -86,6 +88,14 @@ class Rule(BaseModel):
             *((name, None, event) for name, event in single.items() if isinstance(event, Event)),
             *((name, index, event) for name, events in listed.items() for index, event in enumerate(events)),
         ]
+
+    def unknown_calls(self, known: Collection[str]) -> Iterator[tuple[tuple[str | int, ...], str]]:
+        """Yield the path and the name of each tool that is none of those known; nothing where none is known."""
+        for field, index, event in self.events if known else ():
+            at = (field,) if index is None else (field, index)
+            for tool in event.call or ():
+                if not any(fnmatchcase(name, tool) for name in known):
+                    yield (*at, "call"), tool
 
 
 def read_rule(fields: Mapping[str, Any]) -> Rule:

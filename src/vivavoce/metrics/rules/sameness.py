@@ -7,6 +7,8 @@ import re
 
 from pydantic import JsonValue
 
+_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
 
 def identity(value: JsonValue) -> str:
     """Return what two values have in common that mean the same thing."""
@@ -20,9 +22,18 @@ def alike(a: JsonValue, b: JsonValue) -> bool:
 
 
 def mentions(text: str, value: JsonValue) -> bool:
-    """Say whether a text has a value in it as whole words, in any case; only texts and numbers can be mentioned."""
+    """Say whether a text has a value in it as whole words, in any case; only texts and numbers can be mentioned.
+
+    A number is no part of a longer one: 24 is in 24.00, and not in 24.90 or 24,000.
+    """
     written = as_written(value)
-    return bool(written) and re.search(rf"(?<!\w){re.escape(written)}(?!\w)", text, re.IGNORECASE) is not None
+    if not written:
+        return False
+    whole = re.escape(written)
+    if _NUMBER.fullmatch(written):
+        zeros = "0*" if "." in written else r"(?:\.0+)?"
+        whole = rf"(?<!\d[.,]){whole}{zeros}(?![.,]\d)"
+    return re.search(rf"(?<!\w){whole}(?!\w)", text, re.IGNORECASE) is not None
 
 
 def as_written(value: JsonValue) -> str | None:

@@ -55,7 +55,7 @@ def find(connection: Connection, table: Table, time: Column[float], name: str, *
     ids = [row.id for row in fitting or connection.execute(newest.limit(OFFERED)).all()]
     if fitting:
         raise UsageError(f"'{name}' matches several {table.name}: {', '.join(ids)}")
-    raise NotFound(word, name, known=ids, hint="" if ids else f": there {_are(0, word)}")
+    raise NotFound(word, name, known=[*ids, "latest"], hint="" if ids else f": there {_are(0, word)}")
 
 
 def no_conversation(

@@ -1,0 +1,172 @@
+"""Assertions about the tools that the assistant calls."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PlainValidator
+
+from vivavoce.grading.assertions import Assertion, listed
+from vivavoce.grading.scene import Held, Scene, held_unless
+from vivavoce.messages import ToolCall, ToolMessage
+from vivavoce.metrics.exact.arguments import ArgumentRule, show
+from vivavoce.metrics.exact.call_pairs import Calls as PairedCalls
+from vivavoce.metrics.exact.tool_calls import TrajectoryMode, match_trajectory
+from vivavoce.metrics.ledger import Outcome, ended
+from vivavoce.metrics.rules.sameness import alike
+from vivavoce.records.answered import was_made
+from vivavoce.records.failure import shorten
+
+
+def _call(value: Any) -> Any:
+    """Return a call that is only named as one with any arguments."""
+    if not isinstance(value, str | Mapping | BaseModel):
+        raise ValueError(f"must be the name of a tool, or {{name: …, arguments: {{…}}}}; got {value!r:.60}")
+    return {"name": value} if isinstance(value, str) else cast("Any", value)
+
+
+def _plain_name(name: str) -> str:
+    if "*" in name:
+        raise ValueError(f"'{name}' is the name of no tool; names with * are for rules: {{metric: rule, config: …}}")
+    return name
+
+
+class WantedCall(BaseModel):
+    """A tool call: the name of the tool, and those of its arguments that matter."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Annotated[str, Field(min_length=1), AfterValidator(_plain_name)]
+    arguments: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+
+    @property
+    def call(self) -> ToolCall:
+        """It as a call."""
+        return ToolCall(name=self.name, args=self.arguments)
+
+    @property
+    def wording(self) -> str:
+        """It in words."""
+        return self.name + (f"({show(self.arguments)})" if self.arguments else "")
+
+
+Call = Annotated[WantedCall, BeforeValidator(_call, json_schema_input_type=str | WantedCall)]
+CallList = Annotated[list[Call], BeforeValidator(listed, json_schema_input_type=Call | list[Call])]
+_SUBSET = ArgumentRule(others="subset")
+
+
+def _rule(written: Any) -> ArgumentRule:
+    return ArgumentRule.read(written, others="subset")
+
+
+ArgumentsOfCall = Annotated[ArgumentRule, PlainValidator(_rule)]
+
+
+def _subset() -> ArgumentRule:
+    return _SUBSET  # a default that is given as such would be copied deeply for each assertion
+
+
+class Calls(Assertion):
+    """Tools are called: these and perhaps others, or as `mode` says; only the arguments given here count.
+
+    A call that was refused or could not be made is none. With `outcome`, only calls with that outcome count.
+    """
+
+    calls: CallList
+    mode: TrajectoryMode = "superset"
+    arguments: ArgumentsOfCall = Field(default_factory=_subset)
+    outcome: Outcome | None = None
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        if not self.calls:
+            return "calls no tool"
+        how = f" that {self.outcome}" if self.outcome else ""
+        how += "" if self.mode == "superset" else f" ({self.mode})"
+        return f"calls {', '.join(one.wording for one in self.calls)}{how}"
+
+    def held(self, scene: Scene) -> Held:
+        """Match the calls."""
+        found = self._reasons([call for call, result in scene.outcomes if self._counts(result)])
+        if self.mode != "superset" and self.outcome is None:  # what was only tried is more than was wanted
+            found = self._reasons(scene.calls) or (found if self.mode != "subset" else ())
+        elif found:
+            found = [*found, *self._left_out(scene)]
+        return held_unless("; ".join(found) or self.holds_idly(scene))
+
+    def kept(self, scene: Scene) -> str:
+        """Say that the calls were made, or which may be one of them: it was only tried, or its arguments are broken."""
+        if (kept := super().kept(scene)) or self.mode != "superset" or self.outcome is not None:
+            return kept
+        wanted = [one.call for one in self.calls]
+        paired = {expected for expected, _ in PairedCalls(scene.calls, wanted, self.arguments).pairs(whole=True)}
+        missing = Counter(one.name for place, one in enumerate(self.calls) if place not in paired)
+        doubtful = [call for call in scene.calls if call.name in missing and _broken(call)]
+        if missing - Counter(call.name for call in doubtful):
+            return ""
+        tried = ", ".join(map(_shown, doubtful)) or "it was only tried"
+        return f"{self.wording}, which must not be: {tried}"
+
+    def _reasons(self, made: Sequence[ToolCall]) -> Sequence[str]:
+        wanted = [one.call for one in self.calls]
+        return match_trajectory(made, wanted, mode=self.mode, arguments=self.arguments).reasons
+
+    def _counts(self, result: ToolMessage | None) -> bool:
+        return was_made(result) and ended(None if result is None else result.text, self.outcome)
+
+    def _left_out(self, scene: Scene) -> Iterator[str]:
+        """Yield for each call of a wanted tool that does not count why it does not."""
+        names = {one.name for one in self.calls}
+        for call, result in scene.outcomes:
+            if call.name in names and not self._counts(result):
+                said = "it has no result" if result is None else f"its result is {result.text[:100]!r}"
+                yield f"{_shown(call)} does not count: {said}"
+
+
+class NoCall(Assertion):
+    """None of these tools is called, with the arguments given here if there are any; true stands for any tool."""
+
+    no_call: Annotated[CallList, Field(min_length=1)] | Literal[True]
+    arguments: ArgumentsOfCall = Field(default_factory=_subset)
+
+    @property
+    def wording(self) -> str:
+        """What it demands, in words."""
+        if self.no_call is True:
+            return "calls no tool"
+        return f"does not call {', '.join(one.wording for one in self.no_call)}"
+
+    def held(self, scene: Scene) -> Held:
+        """Look for a call of one of them."""
+        made = scene.calls if self.no_call is True else [call for call in scene.calls if self._forbids(call)]
+        return held_unless(f"calls {', '.join(map(_shown, made))}" if made else self.holds_idly(scene))
+
+    def _forbids(self, call: ToolCall) -> bool:
+        return any(self._is(call, one) for one in cast("list[WantedCall]", self.no_call))
+
+    def _is(self, call: ToolCall, forbidden: WantedCall) -> bool:
+        """Say whether a call may be a forbidden one, as one with arguments that are no JSON object may be."""
+        if call.name != forbidden.name:
+            return False
+        if _broken(call) or not match_trajectory([call], [forbidden.call], arguments=self.arguments).reasons:
+            return True
+        wanted = forbidden.arguments
+        if not wanted or self.arguments != _SUBSET:
+            return False
+        return all(name in call.args and alike(call.args[name], wanted[name]) for name in wanted)
+
+
+def _broken(call: ToolCall) -> bool:
+    """Say whether the arguments of a call are no JSON object."""
+    try:
+        _ = call.args
+    except (ValueError, RecursionError):
+        return True
+    return False
+
+
+def _shown(call: ToolCall) -> str:
+    return f"{call.name}({shorten(call.function.arguments, 100) or ''})"
