@@ -4,7 +4,7 @@
 there and the scores of its metrics of tool calls.
 """
 
-# pyright: basic
+# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 import asyncio
