@@ -143,7 +143,7 @@ class PenelopeAgent:
         **about: Unpack[About],
     ) -> TestResult:
         """Async version of `execute_test`; connections of the models stay open for the next one."""
-        files = _files(about.get("files", ()))
+        files = _files(about.get("files") or ())
         context = self.context(instructions, goal, **about)
         channel = open_channel(as_target(target), limit=1, budget=Budget(), timeout=self.call_timeout, retries=2)
         return await self.hold(
@@ -184,6 +184,7 @@ class PenelopeAgent:
             UsageError: the goal is empty, or another argument cannot be used.
         """
         check_names(About, about)
+        about = cast("About", {name: value for name, value in about.items() if value is not None})
         other = about.get("test_instructions")
         if instructions is not None and other is not None and instructions != other:
             raise UsageError("instructions and test_instructions are the same thing, and differ")
