@@ -78,5 +78,5 @@ def test_restrictions_of_other_rows_stay_those_of_the_tester(tmp_path: Path) -> 
 
 
 def test_a_test_with_nothing_to_ask_is_an_error_with_its_line(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="2.*needs 'input'"):
+    with pytest.raises(UsageError, match=r"2.*needs 'input'"):
         read(tmp_path / "t.jsonl", f"{json.dumps(SINGLE)}\n{json.dumps({'topic': 'T', 'test_type': 'Multi-Turn'})}\n")

@@ -121,5 +121,5 @@ def test_what_is_not_understood_is_named(what: object, said: str, tmp_path: Path
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="none.yaml: cannot be read: No such file"):
+    with pytest.raises(UsageError, match=r"none\.yaml: cannot be read: No such file"):
         EndpointTarget("bot", endpoints=tmp_path / "none.yaml")
