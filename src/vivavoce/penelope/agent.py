@@ -58,10 +58,14 @@ from vivavoce.settings import settings
 from vivavoce.signatures import shows_options
 from vivavoce.targets.channel import TargetChannel, open_channel
 from vivavoce.targets.function import FunctionTarget
+from vivavoce.targets.langchain import LangChainTarget, Runnable
 from vivavoce.targets.target import Opening, Target
 from vivavoce.user_code import source_of
 
 log = logging.getLogger("vivavoce")
+
+TargetLike = Target | Callable[..., Any] | Runnable
+"""A target, or what is made one: a function, or a runnable of LangChain."""
 
 MAX_TURNS = 20
 """Turns of a test that sets no limit itself."""
@@ -111,7 +115,7 @@ class PenelopeAgent:
     @shows_options
     def execute_test(
         self,
-        target: Target | Callable[..., Any],
+        target: TargetLike,
         instructions: str | None = None,
         goal: str = "",
         **about: Unpack[About],
@@ -137,7 +141,7 @@ class PenelopeAgent:
     @shows_options
     async def aexecute_test(
         self,
-        target: Target | Callable[..., Any],
+        target: TargetLike,
         instructions: str | None = None,
         goal: str = "",
         **about: Unpack[About],
@@ -241,14 +245,16 @@ def read_agent_options(options: AgentOptions) -> AgentOptions:
     return cast("AgentOptions", renamed)
 
 
-def as_target(thing: Target | Callable[..., Any]) -> Target:
-    """Return a target; a function is made one.
+def as_target(thing: TargetLike) -> Target:
+    """Return a target; a function is made one, and a runnable of LangChain.
 
     Raises:
         UsageError: it is neither a target nor a function.
     """
     if callable(getattr(thing, "open", None)) and isinstance(getattr(thing, "name", None), str):
         return cast("Target", thing)
+    if isinstance(thing, Runnable) and not callable(thing):
+        return LangChainTarget(thing)
     return FunctionTarget(cast("Callable[..., Any]", thing))
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import UsageError
+from vivavoce.message_objects import role_of
 from vivavoce.messages import Message
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.row import read_sample
@@ -41,7 +42,11 @@ def as_rows(conversations: GivenRow | Iterable[Message] | GivenRows) -> GivenRow
 
 def _is_message(item: object) -> bool:
     """Return whether an item of a list is a message and no row."""
-    return isinstance(item, Message) or (isinstance(item, Mapping) and "role" in item and not _OF_ROWS & item.keys())
+    return (
+        isinstance(item, Message)
+        or role_of(item) is not None
+        or (isinstance(item, Mapping) and "role" in item and not _OF_ROWS & item.keys())
+    )
 
 
 def given_samples(
