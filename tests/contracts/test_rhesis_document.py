@@ -251,6 +251,22 @@ openai_messages = [msg.model_dump(exclude_none=True) for turn in tested.history
                    for msg in [turn.assistant_message, turn.tool_message]]
 print([message["role"] for message in openai_messages[:2]])
 """
+STORED = """
+from vivavoce.metrics import evaluate_test_result
+from vivavoce.run.kept_tests import keep_tests
+
+keep_tests(tested, name="test-123")
+comprehensive_eval = evaluate_test_result(
+    test_result_id="test-123",
+    metrics=[
+        GoalAchievementJudge(model),
+        ContextRetentionMetric(model),
+        CoherenceMetric(model),
+        SafetyMetric(model),
+    ]
+)
+print(sorted(comprehensive_eval), comprehensive_eval.get_metric("goal_achievement").passed)
+"""
 BLOCKS = {
     "default metric": (DEFAULT_METRIC, "Goal achieved: True\n"),
     "custom metric": (CUSTOM_METRIC, "True\n"),
@@ -277,6 +293,7 @@ BLOCKS = {
     "analysis": (ANALYSIS, f"True\n['30'] ['{REPLY}']\n"),
     "results": (RESULTS, "True error False\nfully_achieved\n"),
     "optional": (OPTIONAL, "categorical goal_achievement ['fully_achieved']\n20\n"),
+    "stored": (STORED, "['coherence', 'context_retention', 'goal_achievement', 'safety'] True\n"),
     "messages": (MESSAGES, "assistant send_message_to_target\n['assistant', 'tool']\n"),
 }
 IMPORTS = """
