@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import BaseModel
+
 from vivavoce import EvaluationDataset, MultiTurnSample, SingleTurnSample, evaluate
 from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
 from vivavoce.models.model import Request
@@ -65,3 +67,21 @@ def test_each_row_is_judged_by_its_own_rubrics_also_a_single_turn() -> None:
     result = evaluate(EvaluationDataset(rows), {"metric": "rubrics_score", "threshold": 4}, model=ScriptedModel(judged))
     scores = [outcome.scores["rubrics_score"] for outcome in result.outcomes()]
     assert [(score.raw, score.value, score.passed) for score in scores] == [(5.0, 1.0, True), (5.0, 0.5, True)]
+
+
+def test_samples_of_ragas_itself_are_read_by_their_shape() -> None:
+    class Said(BaseModel):
+        content: str
+        type: str
+        tool_calls: list[dict[str, Any]] | None = None
+
+    class TheirSample(BaseModel):
+        user_input: list[Said]
+        reference_tool_calls: list[dict[str, Any]] | None = None
+        reference: str | None = None
+
+    call = {"name": "Weather", "args": {"place": "NYC"}}
+    talk = [Said(content="Weather?", type="human"), Said(content="", type="ai", tool_calls=[call])]
+    theirs: Any = [TheirSample(user_input=talk, reference_tool_calls=[call])]
+    for given in (theirs, theirs[0]):
+        assert evaluate(given, "tool_call_f1").summary.grader("tool_call_f1").mean == 1.0

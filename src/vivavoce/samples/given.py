@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from pydantic import BaseModel
+
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import UsageError
 from vivavoce.message_objects import role_of
@@ -30,7 +32,7 @@ def as_rows(conversations: GivenRow | Iterable[Message] | GivenRows) -> GivenRow
     Raises:
         UsageError: the first row of a sequence is not a conversation.
     """
-    if isinstance(conversations, _KINDS):
+    if isinstance(conversations, _KINDS) or _of_ragas(conversations) is not None:
         return [cast("GivenRow", conversations)]
     if not isinstance(conversations, Sequence) or not conversations:
         return cast("GivenRows", conversations)
@@ -38,6 +40,11 @@ def as_rows(conversations: GivenRow | Iterable[Message] | GivenRows) -> GivenRow
     rows = [{"messages": list(items)}] if all(map(_is_message, items)) else cast("Sequence[GivenRow]", conversations)
     _sample_of(rows[0], 0)
     return rows
+
+
+def _of_ragas(row: object) -> BaseModel | None:
+    """Return a sample of Ragas, None for anything else."""
+    return row if isinstance(row, BaseModel) and hasattr(row, "user_input") else None
 
 
 def _is_message(item: object) -> bool:
@@ -125,6 +132,8 @@ def _fields(row: GivenRow, position: int) -> Mapping[str, Any]:
         return {"id": row.conversation_id, "messages": row.messages}
     if isinstance(row, MultiTurnSample | SingleTurnSample):
         return row.to_dict()
+    if (theirs := _of_ragas(row)) is not None:
+        return theirs.model_dump(exclude_none=True)
     rule = "a row is a dict with 'messages', a sample or a ConversationHistory"
     raise UsageError(f"row {position}: {rule}; got {type(row).__name__}")
 
