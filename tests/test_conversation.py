@@ -81,3 +81,20 @@ def test_a_history_reads_as_lines() -> None:
     call = AIMessage(content="Wait.", tool_calls=[ToolCall(name="f", args={"a": 1})])
     assert ConversationHistory.from_dict_list(ROWS).pretty_repr() == "Human: Hi\nAI: Hello"
     assert pretty([call, ToolMessage(content="2")]) == 'AI: Wait.\n  → f({"a": 1})\nTool: 2'
+
+
+def test_plain_dicts_have_a_role_and_a_content_and_metadata_on_request() -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    rows = [
+        {"role": "user", "content": "Hi", "metadata": {"lang": "en"}, "timestamp": "2026-01-01T00:00:00Z"},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": None},
+    ]
+    history = ConversationHistory.from_dict_list(rows)
+    assert history.to_dict_list() == [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "content": "", "tool_call_id": "c1"},
+    ]
+    whole = history.to_dict_list(include_metadata=True)[0]
+    assert (whole["metadata"], whole["timestamp"]) == ({"lang": "en"}, "2026-01-01T00:00:00Z")

@@ -24,9 +24,13 @@ class ConversationHistory(BaseModel):
         """The messages, under the name that older interfaces use; exchanges are in `split_turns`."""
         return self.messages
 
-    def to_dict_list(self) -> list[dict[str, Any]]:
-        """Return the messages as plain dicts."""
-        return [message.to_dict() for message in self.messages]
+    def to_dict_list(self, *, include_metadata: bool = False) -> list[dict[str, Any]]:
+        """Return the messages as plain dicts, each with a role and a content; one that is null is the empty text.
+
+        Calls of tools stay; `include_metadata` keeps timestamps, metadata and what was retrieved, too.
+        """
+        dicts = [message.to_dict() if include_metadata else message.to_wire() for message in self.messages]
+        return [{**one, "role": one["role"], "content": one.get("content") or ""} for one in dicts]
 
     @classmethod
     def from_dict_list(cls, turns: Iterable[Mapping[str, Any] | Message]) -> ConversationHistory:

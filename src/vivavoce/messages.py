@@ -27,6 +27,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, to_json
 
+from vivavoce import message_objects
 from vivavoce.unchecked import unchecked
 
 
@@ -268,7 +269,8 @@ _RAGAS_ROLES = {"human": "user", "ai": "assistant"}
 
 
 def _with_role(row: Any) -> Any:
-    """Read `type: human` as `role: user`."""
+    """Read `type: human` as `role: user`, and a message object of another library as the dict that it would be."""
+    row = message_objects.as_row(row) or row
     if not isinstance(row, Mapping) or "role" in row or "type" not in row:
         return cast("Any", row)
     fields = dict(cast("Mapping[str, Any]", row))

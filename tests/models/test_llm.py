@@ -78,3 +78,18 @@ def test_every_public_name_is_there_and_importing_them_costs_nothing() -> None:
     code = "import sys, vivavoce.models; print([m for m in ('pydantic', 'aiohttp', 'pydantic_ai') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_without_a_name_it_is_the_model_of_its_provider_that_was_chosen(
+    server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VIVAVOCE_JUDGE", "ollama:llama3.1")
+    with pytest.raises(
+        UsageError, match=r"OpenAILLM needs the name of a model: OpenAILLM\('MODEL'\), or set VIVAVOCE_JU"
+    ):
+        OpenAILLM()
+    monkeypatch.setenv("VIVAVOCE_TESTER", "openai:small")
+    assert OpenAILLM().get_model_name() == f"{server.base_url}#small"
+    monkeypatch.setenv("VIVAVOCE_JUDGE", "openai:large")
+    assert OpenAILLM(temperature=0.5).get_model_name() == f"{server.base_url}#large"
+    assert OpenAILLM("own").get_model_name() == f"{server.base_url}#own"

@@ -259,3 +259,35 @@ def test_a_condition_of_the_same_name_takes_the_place_of_a_built_in_one() -> Non
 def test_a_condition_that_breaks_is_named() -> None:
     with pytest.raises(TestingFault, match="the condition broken raised ZeroDivisionError: oops"):
         stop(fresh(), Broken())
+
+
+class EnoughSaidCondition(StoppingCondition):
+    def should_stop(self, state: TestState) -> bool:
+        return len(state.turns) >= 2
+
+
+class Talkative(StoppingCondition):
+    def should_stop(self, state: TestState) -> bool:
+        return (False, "not yet")  # type: ignore[return-value]  # pyright: ignore[reportReturnType]
+
+
+class Idle(StoppingCondition):
+    pass
+
+
+def test_a_condition_may_say_yes_or_no_and_is_called_as_its_class() -> None:
+    assert stop(state(("Hi", "Hello")), EnoughSaidCondition()) is None
+    found = stop(state(("Hi", "Hello"), ("And?", "Well.")), EnoughSaidCondition())
+    assert found == Stop("enough_said", TestStatus.FAILURE, "the condition enough_said holds")
+
+
+@pytest.mark.parametrize(
+    ("condition", "said"),
+    [
+        (Talkative(), r"talkative raised TypeError: should_stop returned a tuple, not a bool; to give a reason"),
+        (Idle(), r"idle raised TypeError: Idle needs a method check\(state\), or should_stop\(state\)"),
+    ],
+)
+def test_a_condition_that_says_neither_is_named(condition: StoppingCondition, said: str) -> None:
+    with pytest.raises(TestingFault, match=said):
+        stop(fresh(), condition)

@@ -176,7 +176,7 @@ def test_the_notebook_view_escapes_and_shortens() -> None:
             [{"user_input": "a"}, {"user_inptu": "b"}],
             "sample 1: unknown column 'user_inptu'; did you mean 'user_input'",
         ),
-        ([{"user_input": "a"}, {"question": "b"}], "sample 1: unknown column 'question'; known: "),
+        ([{"user_input": "a"}, {"zebra": "b"}], "sample 1: unknown column 'zebra'; known: "),
         ([{"user_input": "a"}, {"user_input": 5}], "sample 1: user_input: should be a valid string, got 5"),
         ([{"user_input": [{"content": "a"}]}], "sample 0: message 0: needs a role"),
         ([{"user_input": [{"role": "user", "content": ""}]}], r"sample 0: user_input: message 0 \(user\) is empty"),

@@ -1,4 +1,4 @@
-"""Parquet files, pandas, polars and Arrow, through extras; nothing here is imported before it is used."""
+"""Parquet files, pandas, polars, Arrow and Hugging Face datasets, through extras; imported only when they are used."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the rows of a Parquet file as plain JSON types.
 
     Dates and times become ISO text, decimals their digits, and a number that is not one (NaN) None: Parquet writers use
-    it for a missing cell.
+    it for a missing cell. Within a cell, what is null is left out: Arrow gives all objects of a column the same keys.
 
     Raises:
         MissingExtra: pyarrow is not installed.
@@ -37,7 +37,7 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
     try:
         with parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
-                yield from map(_plain_row, batch.to_pylist())
+                yield from map(_arrow_row, batch.to_pylist())
     except (arrow.ArrowException, OSError) as error:
         raise ValueError(f"cannot be read as Parquet: {str(error).splitlines()[0]}") from error
 
@@ -76,6 +76,37 @@ def frame_rows(frame: DataFrame) -> Iterator[dict[str, Any]]:
     for cells in frame.itertuples(index=False, name=None):
         values = (None if pandas.api.types.is_scalar(cell) and pandas.isna(cell) else cell for cell in cells)
         yield _plain_row(dict(zip(columns, values, strict=True)))
+
+
+def hf_dataset(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return rows as a `datasets.Dataset`, whose objects and lists are Arrow's own.
+
+    Raises:
+        MissingExtra: datasets is not installed.
+        ValueError: a column holds values of several types, which Arrow does not mix.
+    """
+    datasets, arrow = (
+        _load("datasets", "a Hugging Face dataset", "hf"),
+        _load("pyarrow", "a Hugging Face dataset", "hf"),
+    )
+    try:
+        return datasets.Dataset.from_dict({column: [row.get(column) for row in rows] for column in columns})
+    except arrow.ArrowException as error:
+        raise ValueError(f"Arrow does not mix types within a column: {str(error).splitlines()[0]}") from error
+
+
+def hf_rows(dataset: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the rows of one split of a Hugging Face dataset, or of one that streams, as `parquet_rows` does.
+
+    Raises:
+        ValueError: it is no such thing, or a column holds what JSON cannot.
+    """
+    for row in dataset:
+        if not isinstance(row, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(
+                f"one split of a dataset is needed, such as dataset['train']; got {type(dataset).__name__}"
+            )
+        yield _arrow_row(row)
 
 
 def pandas_table(columns: Columns, types: Mapping[str, str]) -> DataFrame:
@@ -123,6 +154,21 @@ def _load(module: str, what: str, extra: str = "frames") -> Any:
 
 def _plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {column: _plain(value, column) for column, value in row.items()}
+
+
+def _arrow_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {column: _without_nulls(value) for column, value in _plain_row(row).items()}
+
+
+def _without_nulls(value: Any) -> Any:
+    match value:
+        case dict():
+            items = cast("dict[str, Any]", value).items()
+            return {key: _without_nulls(inner) for key, inner in items if inner is not None}
+        case list():
+            return [_without_nulls(inner) for inner in cast("list[Any]", value)]
+        case _:
+            return value
 
 
 def _plain(value: Any, column: str) -> Any:

@@ -46,8 +46,7 @@ class MetricScore:
     answer: bool = False
 
     def __post_init__(self) -> None:
-        config = self.metric.config
-        if config.score_type == "numeric" and config.maximum is None and config.threshold is None:
+        if self.metric.needs_threshold:
             name = self.metric.name
             rule = f"{name} has no highest score and needs a threshold, which decides what passes"
             raise UsageError(f"{rule}: {{metric: {name}, threshold: …}}")

@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from vivavoce.metrics.result import MetricResult as MetricResult
     from vivavoce.metrics.stored import evaluate_test_result as evaluate_test_result
     from vivavoce.metrics.streaming import StreamingEvaluator as StreamingEvaluator
+    from vivavoce.metrics.types import GoalAchievementResponse as GoalAchievementResponse
     from vivavoce.metrics.types import MultiTurnEvaluationInput as MultiTurnEvaluationInput
 
 _EXPORTS = {
@@ -109,6 +110,7 @@ _EXPORTS = {
     "FunctionMetric": "custom",
     "ContractMetric": "judged.contract",
     "GoalAchievementJudge": "judged.goal",
+    "GoalAchievementResponse": "types",
     "GuidelinesMetric": "judged.guidelines",
     "JointJudge": "joint",
     "JudgedMetric": "judging",
@@ -183,6 +185,7 @@ __all__ = [
     "FirstFailureMetric",
     "FunctionMetric",
     "GoalAchievementJudge",
+    "GoalAchievementResponse",
     "GuidelinesMetric",
     "JointJudge",
     "JudgedMetric",

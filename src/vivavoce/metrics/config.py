@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
 from vivavoce.errors import GraderFault
 from vivavoce.records.failure import shorten
@@ -15,6 +16,9 @@ ScoreType = Literal["numeric", "categorical", "binary"]
 Direction = Literal["higher_is_better", "lower_is_better"]
 Scope = Literal["conversation", "window", "turn"]
 """What one judgement is about: the whole conversation, some turns in a row, or one turn."""
+
+
+_TEXTS = ("class_name", "name", "description", "metric_type")
 
 
 class ConversationType(StrEnum):
@@ -47,6 +51,15 @@ class MetricConfig(BaseModel):
     threshold: float | None = None
     categories: tuple[str, ...] = ()
     passing_categories: tuple[str, ...] = ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, data: Any) -> Any:
+        """Take a text that is None as not given."""
+        if not isinstance(data, Mapping):
+            return data
+        fields = cast("Mapping[str, Any]", data)
+        return {name: value for name, value in fields.items() if value is not None or name not in _TEXTS}
 
     def scored(
         self, raw: Raw, passed: bool | None = None, value: float | None = None

@@ -97,7 +97,7 @@ class JudgedMetric(StepwiseMetric):
     """Why the metric is skipped where the conversation holds nothing that it judges."""
 
     def __init__(self, config: MetricConfig, model: ModelLike | None = None, **options: Unpack[JudgingOptions]) -> None:
-        options = read_options(JudgingOptions, options)
+        options = read_options(JudgingOptions, _chosen(options))
         super().__init__(_renamed(config, options), model)
         self._default = DefaultJudge()
         self._fingerprints: dict[str | None, str] = {}
@@ -412,6 +412,11 @@ def _words(requests: Sequence[Request]) -> str:
 def _renamed(config: MetricConfig, options: JudgingOptions) -> MetricConfig:
     told = {name: options.get(name) for name in ("name", "threshold") if name in options}
     return config.model_copy(update=told) if told else config
+
+
+def _chosen(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options without those that are None and so as not given; None for a threshold says that there is none."""
+    return {name: value for name, value in options.items() if value is not None or name == "threshold"}
 
 
 def _complaint(error: ValidationError) -> str:

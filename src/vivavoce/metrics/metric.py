@@ -71,6 +71,12 @@ class BaseMultiTurnMetric(ABC):
         text = f"{source_of(type(self))}\0{self.config.model_dump_json()}\0{judge}"
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
+    @property
+    def needs_threshold(self) -> bool:
+        """Whether only a threshold can say which of its scores pass, as they have no highest one and it has none."""
+        config = self.config
+        return config.score_type == "numeric" and config.maximum is None and config.threshold is None
+
     @abstractmethod
     def evaluate_conversation(self, evaluation_input: MultiTurnEvaluationInput) -> MetricResult:
         """Measure a conversation."""

@@ -31,8 +31,8 @@ def evaluate_test_result(
     """Measure a stored conversation with several metrics; nothing in the store changes.
 
     `test_result_id` is `RUN/SAMPLE`, or of several trials `RUN/SAMPLE#2` for the second; without a number it is the
-    first. The run may be `latest`. What the sample knows, such as its goal, is what the metrics are given. `model`
-    judges for the metrics given by name.
+    first. Of a run of one conversation `RUN` is enough, and the run may be `latest`. What the sample knows, such as its
+    goal, is what the metrics are given. `model` judges for the metrics given by name.
 
     Raises:
         UsageError: there is no such run, sample or trial; or a metric is unknown.
@@ -49,7 +49,8 @@ def stored_input(store: Store, test_result_id: str) -> MultiTurnEvaluationInput:
     Raises:
         UsageError: there is no such run, sample or trial.
     """
-    name, sample = split_conversation(test_result_id)
+    only = "/" not in test_result_id and _only_conversation(store, test_result_id)
+    name, sample = only or split_conversation(test_result_id)
     run = store.run(name)
     sample, trial = store.named_conversation(run.id, sample)
     attempts = list(store.attempts(run.id, sample_id=sample))
@@ -60,6 +61,15 @@ def stored_input(store: Store, test_result_id: str) -> MultiTurnEvaluationInput:
         if attempt.key.trial == (trial or 0) or (trial is None and len(attempts) == 1):
             return _input(attempt)
     raise no_conversation(run.id, sample, None, trial, (attempt.key for attempt in attempts))
+
+
+def _only_conversation(store: Store, name: str) -> tuple[str, str] | None:
+    """Return the run of a name and its sample, where there is such a run and it has one conversation."""
+    try:
+        keys = store.done(store.run(name).id)
+    except NotFound:
+        return None
+    return (name, next(iter(keys)).sample_id) if len(keys) == 1 else None
 
 
 def _input(attempt: Attempt) -> MultiTurnEvaluationInput:

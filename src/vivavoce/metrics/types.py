@@ -5,19 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler
+from pydantic_core import CoreSchema
 from typing_extensions import TypedDict
 
 from vivavoce.conversation import ConversationHistory
-from vivavoce.messages import AnyMessage, read_message
+from vivavoce.messages import AnyMessage, Message, read_message
 from vivavoce.records.test import Test
 from vivavoce.samples.sample import Sample
 
-__all__ = ["ConversationHistory", "ConversationTurn", "MultiTurnEvaluationInput"]
+__all__ = ["ConversationHistory", "ConversationTurn", "GoalAchievementResponse", "MultiTurnEvaluationInput"]
 
 
-class ConversationTurn:
-    """Makes the message of a role."""
+class _AnyRole(type):
+    """Makes every message an instance of `ConversationTurn`."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, Message)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, Message)
+
+
+class ConversationTurn(metaclass=_AnyRole):
+    """A message of any role: makes the one of a role, and is a type of fields and arguments."""
 
     def __new__(
         cls, role: str, content: str | None = "", metadata: dict[str, Any] | None = None, **more: Any
@@ -29,6 +40,22 @@ class ConversationTurn:
         """
         extra = {} if metadata is None else {"metadata": metadata}
         return read_message({"role": role, "content": content, **extra, **more})
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Validate a field of this type as a message, or what is read as one."""
+        del source
+        return handler.generate_schema(AnyMessage)
+
+
+class GoalAchievementResponse(BaseModel):
+    """How far a conversation reached its goal, as a judge of your own may be asked to answer it."""
+
+    achievement_level: str
+    confidence: float = Field(ge=0, le=1)
+    reasoning: str
+    evidence: list[str]
+    missing_criteria: list[str] = Field(default_factory=list[str])
 
 
 class Expected(TypedDict, total=False):

@@ -28,15 +28,17 @@ class BaseLLM(ABC):
 class _NamedLLM(BaseLLM):
     """A model of one provider; `settings` such as `temperature` are sent with every request.
 
+    Without a name it is the model that VIVAVOCE_JUDGE names, or else VIVAVOCE_TESTER, if that is of this provider.
+
     Raises:
-        UsageError: its key is missing, or a setting is not known.
+        UsageError: its name or its key is missing, or a setting is not known.
         MissingExtra: the provider needs `vivavoce[providers]`.
     """
 
     provider: ClassVar[str]
 
-    def __init__(self, model: str, *, api_key: str | None = None, **settings: Any) -> None:
-        self._full_name = f"{self.provider}:{model}"
+    def __init__(self, model: str | None = None, *, api_key: str | None = None, **settings: Any) -> None:
+        self._full_name = self._named() if model is None else f"{self.provider}:{model}"
         self._api_key = api_key
         self.settings = settings
         self._model = self._open()
@@ -76,6 +78,14 @@ class _NamedLLM(BaseLLM):
         finally:
             await model.close()
         return reply.text if reply.parsed is None else reply.parsed
+
+    def _named(self) -> str:
+        chosen = settings()
+        names = [name for name in (chosen.judge, chosen.tester) if name and name.startswith(f"{self.provider}:")]
+        if names:
+            return names[0]
+        kind, example = type(self).__name__, f"{self.provider}:MODEL"
+        raise UsageError(f"{kind} needs the name of a model: {kind}('MODEL'), or set VIVAVOCE_JUDGE to {example}")
 
     def _open(self) -> Model:
         return open_model(self._full_name, api_key=self._api_key, settings=self.settings)

@@ -58,10 +58,14 @@ from vivavoce.settings import settings
 from vivavoce.signatures import shows_options
 from vivavoce.targets.channel import TargetChannel, open_channel
 from vivavoce.targets.function import FunctionTarget
+from vivavoce.targets.langchain import LangChainTarget, Runnable
 from vivavoce.targets.target import Opening, Target
 from vivavoce.user_code import source_of
 
 log = logging.getLogger("vivavoce")
+
+TargetLike = Target | Callable[..., Any] | Runnable
+"""A target, or what is made one: a function, or a runnable of LangChain."""
 
 MAX_TURNS = 20
 """Turns of a test that sets no limit itself."""
@@ -111,7 +115,7 @@ class PenelopeAgent:
     @shows_options
     def execute_test(
         self,
-        target: Target | Callable[..., Any],
+        target: TargetLike,
         instructions: str | None = None,
         goal: str = "",
         **about: Unpack[About],
@@ -137,13 +141,13 @@ class PenelopeAgent:
     @shows_options
     async def aexecute_test(
         self,
-        target: Target | Callable[..., Any],
+        target: TargetLike,
         instructions: str | None = None,
         goal: str = "",
         **about: Unpack[About],
     ) -> TestResult:
         """Async version of `execute_test`; connections of the models stay open for the next one."""
-        files = _files(about.get("files", ()))
+        files = _files(about.get("files") or ())
         context = self.context(instructions, goal, **about)
         channel = open_channel(as_target(target), limit=1, budget=Budget(), timeout=self.call_timeout, retries=2)
         return await self.hold(
@@ -184,6 +188,7 @@ class PenelopeAgent:
             UsageError: the goal is empty, or another argument cannot be used.
         """
         check_names(About, about)
+        about = cast("About", {name: value for name, value in about.items() if value is not None})
         other = about.get("test_instructions")
         if instructions is not None and other is not None and instructions != other:
             raise UsageError("instructions and test_instructions are the same thing, and differ")
@@ -240,14 +245,16 @@ def read_agent_options(options: AgentOptions) -> AgentOptions:
     return cast("AgentOptions", renamed)
 
 
-def as_target(thing: Target | Callable[..., Any]) -> Target:
-    """Return a target; a function is made one.
+def as_target(thing: TargetLike) -> Target:
+    """Return a target; a function is made one, and a runnable of LangChain.
 
     Raises:
         UsageError: it is neither a target nor a function.
     """
     if callable(getattr(thing, "open", None)) and isinstance(getattr(thing, "name", None), str):
         return cast("Target", thing)
+    if isinstance(thing, Runnable) and not callable(thing):
+        return LangChainTarget(thing)
     return FunctionTarget(cast("Callable[..., Any]", thing))
 
 

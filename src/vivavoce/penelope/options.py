@@ -80,7 +80,7 @@ class AgentOptions(TypedDict, total=False):
 
 
 class About(TypedDict, total=False):
-    """The options of a test besides its goal; see `TestContext`."""
+    """The options of a test besides its goal; see `TestContext`. One that is None is as not given."""
 
     scenario: str | None
     """The situation that the user is in."""

@@ -31,6 +31,7 @@ class TestResult(Tabular, TestOutcome[TestContext, Turn, MetricResult, TurnMetri
     TABLES: ClassVar = ("turns", "metrics")
     TABLES_FROM: ClassVar = "vivavoce.report.metric_tables:tested_table"
 
+    context: TestContext = Field(default_factory=lambda: TestContext(goal=""))
     discarded: list[TestResult] = Field(default_factory=lambda: list[TestResult]())
     state: dict[str, Any] | None = Field(default=None, exclude=True)
 

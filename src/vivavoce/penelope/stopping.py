@@ -7,14 +7,14 @@ themselves. The goal stands before every limit, so that one that is met in the l
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from vivavoce.errors import Blame, TestingFault
 from vivavoce.penelope.context import GoalProgress, TestState
+from vivavoce.penelope.words import spelled_small
 from vivavoce.records.failure import shorten
 from vivavoce.records.test import TestStatus
 
@@ -29,14 +29,34 @@ class Stop:
     blame: Blame | None = None
 
 
-class StoppingCondition(ABC):
-    """One reason for which a test may stop; a user-defined one implements `check`."""
+class StoppingCondition:
+    """One reason for which a test may stop; a user-defined one implements `check`, or `should_stop` alone.
 
-    name: ClassVar[str]
+    One that has no `name` is called as its class.
+    """
 
-    @abstractmethod
+    name: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Name a condition."""
+        super().__init_subclass__(**more)
+        if not cls.name:
+            cls.name = spelled_small(cls.__name__.removesuffix("Condition"))
+
     def check(self, state: TestState) -> Stop | None:
-        """Return why the test stops now, None when it goes on."""
+        """Return why the test stops now, None when it goes on; where only `should_stop` says so, the test has failed.
+
+        Raises:
+            TypeError: the condition defines neither of them, or `should_stop` returned something else than a bool.
+        """
+        if type(self).should_stop is StoppingCondition.should_stop:
+            raise TypeError(f"{type(self).__name__} needs a method check(state), or should_stop(state)")
+        stops = self.should_stop(state)
+        if not isinstance(stops, bool):  # pyright: ignore[reportUnnecessaryIsInstance]  # code of others
+            raise TypeError(
+                f"should_stop returned a {type(stops).__name__}, not a bool; to give a reason, define check"
+            )
+        return self._stop(TestStatus.FAILURE, f"the condition {self.name} holds") if stops else None
 
     def should_stop(self, state: TestState) -> bool:
         """Say whether the test stops now."""

@@ -1,4 +1,4 @@
-"""`Words`: texts in which values are looked up as whole words."""
+"""Words: texts in which values are looked up as whole words, and names of classes as words."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from collections.abc import Iterable
 from vivavoce.metrics.evidence import plain
 
 _LETTER = r"[^\W_\u0e00-\u109f\u1780-\u17ff\u2e80-\ua4cf]"  # of scripts that set words apart
+
+
+def spelled_small(name: str) -> str:
+    """Return the name of a class in the words of it: `PriceCheck` is `price_check`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 class Words:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from vivavoce.grading.grader import Grader
 from vivavoce.grading.rewards import Composer, CustomReward
 from vivavoce.records.run import Attempt, AttemptKey, Outcome
 from vivavoce.records.score import Score, failed
+from vivavoce.records.trajectory import Trajectory
 from vivavoce.run.drivers import Driver, OnTurn, replay
 from vivavoce.samples.sample import Sample
 from vivavoce.unchecked import unchecked
@@ -16,19 +18,20 @@ from vivavoce.unchecked import unchecked
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """An attempt to be made, at its place in the plan; `driver` is None for a recorded conversation."""
+    """An attempt to be made, at its place in the plan; without a `driver` `recorded` says what was recorded of it."""
 
     key: AttemptKey
     sample: Sample
     driver: Driver | None = None
     position: int = 0
+    recorded: Callable[[Sample], Trajectory] = replay
 
 
 async def hold(task: Task, on_turn: OnTurn) -> Attempt:
     """Hold the conversation of a task, or replay it."""
     started = time.time()
     driver, sample = task.driver, task.sample
-    trajectory = replay(sample) if driver is None else await driver.hold(sample, on_turn, task.key.trial)
+    trajectory = task.recorded(sample) if driver is None else await driver.hold(sample, on_turn, task.key.trial)
     fields = {
         "key": task.key,
         "scenario": sample.scenario_hash,

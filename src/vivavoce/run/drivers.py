@@ -159,15 +159,20 @@ class PenelopeDriver:
             if not cancelled:
                 raise
             result = cancelled[0]
-        return Trajectory.model_construct(
-            opening=result.opening,
-            turns=[turn.exchange for turn in result.history],
-            session_id=result.metadata.get("session_id"),
-            state=result.state,
-            test=dump_test(result),
-            failure=_failure(result),
-            seconds=time.perf_counter() - begun,
-        )
+        return trajectory_of(result, time.perf_counter() - begun)
+
+
+def trajectory_of(result: TestResult, seconds: float | None) -> Trajectory:
+    """Return the conversation that a tester led, with what it left; a test that could not be held is a failure."""
+    return Trajectory.model_construct(
+        opening=result.opening,
+        turns=[turn.exchange for turn in result.history],
+        session_id=result.metadata.get("session_id"),
+        state=result.state,
+        test=dump_test(result),
+        failure=_failure(result),
+        seconds=seconds,
+    )
 
 
 def _failure(result: TestResult) -> Failure | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from vivavoce.records.trajectory import Trajectory
 from vivavoce.run.scoring import Scoring
 from vivavoce.run.tester import Tester
 from vivavoce.samples.sample import Sample
@@ -68,7 +69,8 @@ class Description:
 class Experiment:
     """What is examined: the samples, the targets, who leads, how it is graded, and the limits of a target's replies.
 
-    Without a `driver` the samples are recorded conversations, which need no `targets` and have one trial each.
+    Without a `driver` the samples are recorded conversations, which need no `targets` and have one trial each; what was
+    recorded of a sample are its messages, unless `recorded` says what it was.
     `limits` are those of every target but the ones that have limits of their own, by name, in `own_limits`.
     `set_up` is called once before the first conversation. How far a run of it may go (calls, cost, errors) is said by
     its `RunOptions`.
@@ -83,6 +85,7 @@ class Experiment:
     targets: tuple[Target, ...] = ()
     own_limits: Mapping[str, Limits] = field(default_factory=dict[str, Limits])
     trials: int = 1
+    recorded: Callable[[Sample], Trajectory] | None = None
     set_up: Callable[[], Awaitable[None]] | None = None
     notes: tuple[str, ...] = ()
 

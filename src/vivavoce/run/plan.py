@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from vivavoce.records.run import AttemptKey
+from vivavoce.records.trajectory import Trajectory
 from vivavoce.run.attempt import Task
-from vivavoce.run.drivers import Driver
+from vivavoce.run.drivers import Driver, replay
 from vivavoce.run.experiment import Experiment
 from vivavoce.samples.sample import Sample
 
@@ -20,7 +21,7 @@ Drivers = Mapping[str, Driver | None]
 
 def tasks_of(experiment: Experiment, drivers: Drivers, done: set[AttemptKey]) -> Iterator[Task] | AsyncIterator[Task]:
     """Return the attempts that are not done, each created when it is needed and with its place among all attempts."""
-    plan = _Plan(drivers, experiment.trials, done)
+    plan = _Plan(drivers, experiment.trials, done, experiment.recorded or replay)
     samples = experiment.samples.read()
     if isinstance(samples, AsyncIterable):
         return _awaited(samples, plan)
@@ -40,6 +41,7 @@ class _Plan:
     drivers: Drivers
     trials: int
     done: set[AttemptKey]
+    recorded: Callable[[Sample], Trajectory]
     position: int = 0
 
     def tasks(self, sample: Sample) -> Iterator[Task]:
@@ -49,4 +51,4 @@ class _Plan:
                 key, position = AttemptKey(sample.id, target, trial), self.position
                 self.position += 1
                 if key not in self.done:
-                    yield Task(key, sample, driver, position)
+                    yield Task(key, sample, driver, position, self.recorded)

@@ -14,13 +14,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, overload
 
-from vivavoce.errors import Problem, UsageError
-from vivavoce.files.frames import arrow_table, frame_of, frame_rows, polars_table, write_parquet
+from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.files.frames import (
+    arrow_table,
+    frame_of,
+    frame_rows,
+    hf_dataset,
+    hf_rows,
+    polars_table,
+    write_parquet,
+)
 from vivavoce.samples.cells import json_cell
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.evaluation_row import EvaluationSample, check_kind, filled_row, read_file, read_list, table_row
+from vivavoce.samples.ragas_row import ragas_row
 from vivavoce.samples.table import ArrowTable
 
 if TYPE_CHECKING:
@@ -29,6 +38,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FilePath = str | os.PathLike[str]
+
+Dialect = Literal["openai", "ragas"]
+"""How messages are written: in the shape of OpenAI's wire, or so that Ragas, from 0.2 on, reads them."""
 
 _ROWS_SHOWN = 10
 _CHARACTERS_SHOWN = 200
@@ -93,18 +105,19 @@ class EvaluationDataset:
         """Read dicts; one is a conversation when its `user_input` is a list."""
         return cls(read_list(rows), name)
 
-    def to_list(self) -> list[dict[str, Any]]:
-        """Return the samples as dicts of plain JSON types, each with the fields it holds."""
-        return [filled_row(sample) for sample in self.samples]
+    def to_list(self, dialect: Dialect = "openai") -> list[dict[str, Any]]:
+        """Return the samples as dicts of plain JSON types, each with the fields it holds, in a `Dialect`."""
+        return self._each(_row_of(dialect))
 
     @classmethod
     def from_jsonl(cls, path: FilePath, name: str | None = None) -> EvaluationDataset:
         """Read a JSONL file."""
         return cls(read_file(Path(path), "jsonl"), name)
 
-    def to_jsonl(self, path: FilePath) -> None:
-        """Write a JSONL file, one sample a line; an old file stays until the new one is whole."""
-        lines = self._each(lambda sample: json_cell(filled_row(sample)))
+    def to_jsonl(self, path: FilePath, dialect: Dialect = "openai") -> None:
+        """Write a JSONL file, one sample a line, in a `Dialect`; an old file stays until the new one is whole."""
+        row_of = _row_of(dialect)
+        lines = self._each(lambda sample: json_cell(row_of(sample)))
         with _whole(path) as new, new.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{line}\n" for line in lines)
 
@@ -142,6 +155,25 @@ class EvaluationDataset:
         """Return a frame (needs the extra `[frames]`): a column for each feature, None where a sample has none."""
         return frame_of(self.features(), self.to_list())
 
+    @classmethod
+    def from_hf_dataset(cls, dataset: Iterable[Mapping[str, Any]], name: str | None = None) -> EvaluationDataset:
+        """Read one split of a Hugging Face dataset; what is null within a cell is left out."""
+        try:
+            return cls(read_list(hf_rows(dataset)), name)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+
+    def to_hf_dataset(self) -> Any:
+        """Return a `datasets.Dataset` (needs the extra `[hf]`); arguments of tool calls are JSON text in it.
+
+        Raises:
+            UsageError: a column would hold values of several types, which Parquet files made here can.
+        """
+        try:
+            return hf_dataset(self._columns(), self.to_list())
+        except ValueError as error:
+            raise UsageError(f"{error}; to_parquet writes such samples, too") from error
+
     def to_polars(self) -> PolarsFrame:
         """Return a polars frame (needs the extra `[polars]`) with the cells that a Parquet file has."""
         columns = self._cells()
@@ -178,6 +210,13 @@ class EvaluationDataset:
             except ValueError as error:
                 raise UsageError(f"sample {index}: {error}") from error
         return results
+
+
+def _row_of(dialect: str) -> Callable[[EvaluationSample], dict[str, Any]]:
+    row_of = {"openai": filled_row, "ragas": ragas_row}.get(dialect)
+    if row_of is None:
+        raise UsageError(f"no dialect '{dialect}'{did_you_mean(dialect, get_args(Dialect))}")
+    return row_of
 
 
 def _html_cells(sample: EvaluationSample, columns: list[str]) -> str:

@@ -37,6 +37,11 @@ class _Sample(BaseModel):
         """Return the names of the fields that hold something."""
         return [name for name in type(self).model_fields if getattr(self, name) is not None]
 
+    def to_string(self) -> str:
+        """Return the fields that hold something as text, each below its name, laid out as Ragas does."""
+        fields = self.to_dict()
+        return "".join(f"\n{name}:\n\t{fields[name]}\n" for name in self.get_features())
+
     def pretty_repr(self) -> str:
         """Return the sample as readable text."""
         rows = ((name, getattr(self, name)) for name in self.get_features())

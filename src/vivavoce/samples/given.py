@@ -7,8 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from pydantic import BaseModel
+
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import UsageError
+from vivavoce.message_objects import role_of
 from vivavoce.messages import Message
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.row import read_sample
@@ -29,7 +32,7 @@ def as_rows(conversations: GivenRow | Iterable[Message] | GivenRows) -> GivenRow
     Raises:
         UsageError: the first row of a sequence is not a conversation.
     """
-    if isinstance(conversations, _KINDS):
+    if isinstance(conversations, _KINDS) or _of_ragas(conversations) is not None:
         return [cast("GivenRow", conversations)]
     if not isinstance(conversations, Sequence) or not conversations:
         return cast("GivenRows", conversations)
@@ -39,9 +42,18 @@ def as_rows(conversations: GivenRow | Iterable[Message] | GivenRows) -> GivenRow
     return rows
 
 
+def _of_ragas(row: object) -> BaseModel | None:
+    """Return a sample of Ragas, None for anything else."""
+    return row if isinstance(row, BaseModel) and hasattr(row, "user_input") else None
+
+
 def _is_message(item: object) -> bool:
     """Return whether an item of a list is a message and no row."""
-    return isinstance(item, Message) or (isinstance(item, Mapping) and "role" in item and not _OF_ROWS & item.keys())
+    return (
+        isinstance(item, Message)
+        or role_of(item) is not None
+        or (isinstance(item, Mapping) and "role" in item and not _OF_ROWS & item.keys())
+    )
 
 
 def given_samples(
@@ -120,6 +132,8 @@ def _fields(row: GivenRow, position: int) -> Mapping[str, Any]:
         return {"id": row.conversation_id, "messages": row.messages}
     if isinstance(row, MultiTurnSample | SingleTurnSample):
         return row.to_dict()
+    if (theirs := _of_ragas(row)) is not None:
+        return theirs.model_dump(exclude_none=True)
     rule = "a row is a dict with 'messages', a sample or a ConversationHistory"
     raise UsageError(f"row {position}: {rule}; got {type(row).__name__}")
 

@@ -6,6 +6,7 @@ Our own fields are read as they are. Beside them:
 |---|---|
 | letta-evals | `prompt` → `input`; `sample_id` before `id`; `rubric_path` → `rubric`; `agent_args` … in `metadata` |
 | Ragas | `user_input` → `input`, or `messages` when it is a list; `reference` → `ground_truth` |
+| Rhesis | a test of a test set: see `samples.rhesis_row` |
 | recorded conversations | `messages`, in the OpenAI shape or with flat tool calls; `goal`, `labels` |
 
 Where a row holds two of the names for one field, the one that wins is first in `_NAMES`, and the other value is kept in
@@ -28,6 +29,7 @@ from vivavoce.files.strict_json import BrokenJson, parse
 from vivavoce.messages import describe
 from vivavoce.samples.cells import read_text
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
+from vivavoce.samples.rhesis_row import as_row, is_test
 from vivavoce.samples.sample import Sample
 
 _NAMES: dict[str, tuple[str, ...]] = {
@@ -126,6 +128,8 @@ def _values(
     """Return what the constructor of `Sample` takes."""
     if "role" in row and "content" in row and not fields:
         raise ValueError('a row is a whole conversation, {"messages": […]}, and this one is a single message')
+    if not fields and is_test(row):
+        row = as_row(row, cells=cells)
     remaining = _from_cells(row, fields) if cells else dict(row)
     values = _mapped(remaining, fields)
     metadata = _metadata(values.pop("metadata", None) or remaining.pop("metadata", None))

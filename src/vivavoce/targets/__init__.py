@@ -9,6 +9,7 @@ from vivavoce.plugins import lazy
 if TYPE_CHECKING:
     from vivavoce.targets.function import FunctionTarget
     from vivavoce.targets.http import HttpTarget
+    from vivavoce.targets.langchain import LangChainTarget
     from vivavoce.targets.letta import LettaTarget
     from vivavoce.targets.letta_code import LettaCodeTarget
     from vivavoce.targets.openai import OpenAITarget
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "FunctionTarget": "function",
     "HttpTarget": "http",
+    "LangChainTarget": "langchain",
     "LettaCodeTarget": "letta_code",
     "LettaTarget": "letta",
     "OpenAITarget": "openai",
@@ -29,6 +31,7 @@ _EXPORTS = {
 __all__ = [
     "FunctionTarget",
     "HttpTarget",
+    "LangChainTarget",
     "LettaCodeTarget",
     "LettaTarget",
     "OpenAITarget",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from vivavoce.errors import TargetFault
+from vivavoce.message_objects import role_of
 from vivavoce.messages import AIMessage, AnyMessage, Message, ToolMessage, read_messages, said_by_assistant
 from vivavoce.records.failure import shorten
 from vivavoce.targets.target import Reply
@@ -28,7 +29,7 @@ def read_reply(returned: object, source: str) -> Reply:
         raise _malformed(f"{source} returned a Reply whose messages are not all of assistant and tools", returned)
     if isinstance(returned, str):
         return Reply([said_by_assistant(returned)])
-    if isinstance(returned, Message | dict):
+    if isinstance(returned, Message | dict) or role_of(returned) is not None:
         return Reply(_read_list([cast("Message", returned)], source))
     if not isinstance(returned, list | tuple):
         kind = "nothing (None)" if returned is None else f"something of type {type(returned).__name__}"

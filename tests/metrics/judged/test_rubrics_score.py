@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from vivavoce.errors import UsageError
+from vivavoce.messages import HumanMessage
 from vivavoce.metrics.judged.rubrics_score import RubricsScore
+from vivavoce.samples.sample import Sample
 from vivavoce.testing import ScriptedModel
 
 CONVERSATION = [
@@ -50,8 +52,7 @@ def test_levels_may_have_gaps() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "give rubrics"),
-        ({"rubrics": RUBRICS, "rubric": RUBRICS}, "give rubrics"),
+        ({"rubrics": RUBRICS, "rubric": RUBRICS}, "give one of them"),
         ({"rubrics": {"accuracy": "Correct."}}, "got 'accuracy'"),
         ({"rubrics": {"score1_description": "Rude."}}, "at least two"),
         ({"rubrics": {"score1_description": "Rude.", "score2_description": " "}}, "empty"),
@@ -61,3 +62,57 @@ def test_levels_may_have_gaps() -> None:
 def test_rubrics_that_are_none_are_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         RubricsScore(**given)
+
+
+def of_row(rubrics: object) -> Sample:
+    return Sample(id="a", messages=[HumanMessage(content="Hi")], metadata={"rubrics": rubrics})
+
+
+def test_without_rubrics_of_its_own_those_of_the_row_count() -> None:
+    model = ScriptedModel([reply(3), reply(2)])
+    metric = RubricsScore(model, threshold=2)
+    first = metric.evaluate(CONVERSATION, sample=of_row(RUBRICS))
+    assert (first.score, first.value, first.passed) == (3.0, 1.0, True)
+    assert "3: Polite, and warm.\n" in model.requests[0].messages[1].text
+    wider = {"score0_description": "Rude.", "score2_description": "So so.", "score8_description": "Kind."}
+    second = metric.evaluate(CONVERSATION, sample=of_row(wider))
+    assert (second.score, second.value, second.passed) == (2.0, 0.25, True)
+    assert first.fingerprint == second.fingerprint == metric.fingerprint
+
+
+def test_rubrics_of_its_own_come_before_those_of_the_row() -> None:
+    result = RubricsScore(ScriptedModel([reply(3)]), rubrics=RUBRICS).evaluate(
+        CONVERSATION, sample=of_row({"score1_description": "x", "score9_description": "y"})
+    )
+    assert (result.score, result.value) == (3.0, 1.0)
+
+
+@pytest.mark.parametrize("rubrics", [None, {}, "a text"])
+def test_without_any_rubrics_it_is_skipped(rubrics: object) -> None:
+    model = ScriptedModel([])
+    result = RubricsScore(model).evaluate(CONVERSATION, sample=of_row(rubrics))
+    assert (result.state, result.reason) == (
+        "skipped",
+        "needs rubrics: give rubrics=, or a mapping of them in the row",
+    )
+    assert not model.requests
+
+
+@pytest.mark.parametrize(
+    ("rubrics", "said"),
+    [
+        ({"accuracy": "Correct"}, "got 'accuracy'"),
+        ({"score1_description": 1, "score2_description": "b"}, "score1_description is a int, not a text"),
+    ],
+)
+def test_rubrics_of_a_row_that_are_no_levels_are_an_error_of_that_row(rubrics: object, said: str) -> None:
+    result = RubricsScore(ScriptedModel([])).evaluate(CONVERSATION, sample=of_row(rubrics))
+    assert result.state == "error"
+    assert result.failure is not None
+    assert said in result.failure.message
+    assert "this row cannot be judged by its rubrics" in result.failure.message
+
+
+def test_a_score_outside_the_levels_of_the_row_is_an_error() -> None:
+    result = RubricsScore(ScriptedModel([reply(4)])).evaluate(CONVERSATION, sample=of_row(RUBRICS))
+    assert result.state == "error"

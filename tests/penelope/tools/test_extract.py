@@ -78,3 +78,16 @@ def test_what_a_model_extracts_is_verified() -> None:
         "policy: 60-day returns (not verified: it does not stand in the answer)",
         "window: 30-day",
     ]
+
+
+def relevant(text: str, target: str) -> list[str]:
+    found: list[str] = ExtractTool().execute(text, target).output["relevant_content"]
+    return found
+
+
+def test_where_no_word_of_the_target_occurs_what_it_means_decides() -> None:
+    text = "We offer 30-day returns. Shipping is free. It costs $12."
+    assert relevant(text, "refund timeframe and conditions") == ["We offer 30-day returns."]
+    assert relevant(text, "the price") == ["It costs $12."]
+    assert relevant(text, "warranty") == []
+    assert relevant(text, "when is shipping") == ["Shipping is free."]

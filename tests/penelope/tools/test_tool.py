@@ -106,3 +106,37 @@ def test_what_is_too_long_is_cut_and_says_so() -> None:
     assert cut_findings(["x" * 9_000] * 1_000) == ["x" * 9_000, "x" * 9_000, end]
     error = cut_result(ToolResult(success=False, error="x" * 5_000_000)).error or ""
     assert error == "x" * OUTPUT_LIMIT + end
+
+
+class PriceHTTPCheckTool(Tool):
+    """Compare a price with the list."""
+
+    def execute(self, price: float, currency: str = "EUR") -> dict[str, float]:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        return {currency: price}
+
+
+class Undescribed(Tool):
+    def execute(self, text: str) -> ToolResult:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        return ToolResult(success=True, output=text)
+
+
+class Unnamed(Tool):
+    """Take anything."""
+
+    def execute(self, **arguments: object) -> ToolResult:
+        return ToolResult(success=True, output=arguments)
+
+
+async def test_a_tool_that_says_nothing_of_itself_is_described_by_its_class() -> None:
+    made = as_tool(PriceHTTPCheckTool())
+    assert (made.name, made.documentation) == ("price_http_check", "Compare a price with the list.")
+    assert made.parameters["required"] == ["price"]
+    assert list(made.parameters["properties"]) == ["price", "currency"]
+    assert await made.aexecute(price=2.5) == ToolResult(success=True, output={"EUR": 2.5})
+
+
+def test_a_tool_that_nothing_describes_is_refused() -> None:
+    with pytest.raises(UsageError, match="the tool undescribed needs a docstring or a description"):
+        as_tool(Undescribed())
+    with pytest.raises(UsageError, match=r"the tool unnamed takes '\*\*arguments: object'; give each"):
+        as_tool(Unnamed())

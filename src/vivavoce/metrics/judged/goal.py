@@ -84,7 +84,7 @@ class GoalAchievementJudge(FoundedMetric):
         *,
         categories: Sequence[str] | None = None,
         passing_categories: str | Sequence[str] | None = None,
-        description: str = "Did the conversation reach its goal?",
+        description: str | None = None,
         **options: Unpack[JudgingOptions],
     ) -> None:
         self.categories = list(categories or LEVELS)
@@ -94,7 +94,7 @@ class GoalAchievementJudge(FoundedMetric):
         config = MetricConfig(
             class_name=type(self).__name__,
             name="goal_achievement",
-            description=description,
+            description=description or "Did the conversation reach its goal?",
             score_type="categorical",
             categories=tuple(self.categories),
             passing_categories=tuple(self.passing_categories),

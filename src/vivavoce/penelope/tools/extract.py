@@ -72,8 +72,10 @@ class ExtractTool(AnalysisTool):
     """Picks dates, quantities, money, numbers, addresses and the sentences about a target out of a reply.
 
     By rules, the output lists texts as they stand in the reply; dates also as ISO 8601, with both readings where the
-    order of day and month is open. `numbers` are plain ones and those of quantities, never digits of a date, a time, a
-    sum of money, an address or a phone number. `region` is the country in whose plan phone numbers are looked up.
+    order of day and month is open. `relevant_content` are the sentences with most words of the target; where none has
+    any, those with a time, a sum or a contact, if the target means one. `numbers` are plain ones and those of
+    quantities, never digits of a date, a time, a sum of money, an address or a phone number. `region` is the country in
+    whose plan phone numbers are looked up.
 
     With a model, each entity and value is `verified` to stand in the reply, or marked as not.
 
@@ -140,7 +142,7 @@ _KEYS: Mapping[Kind, str] = {
 def _extracted(text: str, target: str, region: str | None) -> Output:
     spans = find_spans(text, region)
     listed = {key: _texts(spans, kind) for kind, key in _KEYS.items()}
-    listed["relevant_content"] = _relevant(text, target)
+    listed["relevant_content"] = _relevant(text, target) or _of_kinds(text, target, spans)
     findings = [_finding(key, values) for key, values in listed.items() if values]
     output: Output = {key: values[:LISTED] for key, values in listed.items()}
     output["findings"] = findings or ["Extraction: nothing found"]
@@ -178,6 +180,25 @@ def _relevant(text: str, target: str) -> list[str]:
     scored = [(len(target_stems & stems(sentence).keys()), i, sentence) for i, sentence in enumerate(sentences(text))]
     best = sorted((entry for entry in scored if entry[0]), key=lambda entry: (-entry[0], entry[1]))[: LISTED // 3]
     return [excerpt(sentence) for _, _, sentence in sorted(best, key=lambda entry: entry[1])]
+
+
+_MEANT: Mapping[str, tuple[Kind, ...]] = {
+    **dict.fromkeys(
+        stems("time timeframe period duration deadline date day days weeks months years long soon"),
+        ("date", "time", "quantity"),
+    ),
+    **dict.fromkeys(stems("price cost fee amount sum charge money"), ("money",)),
+    **dict.fromkeys(stems("contact email mail phone address link website"), ("email", "phone", "url")),
+}
+"""By the stem of a word of a target, the kinds of things that it means."""
+
+
+def _of_kinds(text: str, target: str, spans: list[Span]) -> list[str]:
+    """Return the sentences that hold a thing of a kind that a target means, in their order."""
+    kinds = {kind for word in stems(target) for kind in _MEANT.get(word, ())}
+    things = {span.text for span in spans if span.kind in kinds}
+    found = (sentence for sentence in sentences(text) if any(thing in sentence for thing in things))
+    return [excerpt(sentence) for sentence in found][: LISTED // 3]
 
 
 def _finding(key: str, values: list[str]) -> str:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from vivavoce.errors import UsageError
 from vivavoce.pacing.waiting import call
 from vivavoce.penelope.context import TestState
+from vivavoce.penelope.words import spelled_small
 from vivavoce.records.failure import shorten
 
 FINDING_LIMIT = 300
@@ -35,8 +36,9 @@ class ToolResult(BaseModel):
 class Tool(ABC):
     """Something the tester may do. The tester's model reads its name, `documentation` and the schema of its arguments.
 
-    A user-defined tool describes itself in these attributes and acts in `execute`, or in its async twin. Its exceptions
-    become error results, with which the model goes on.
+    A user-defined tool acts in `execute`, or in its async twin, and describes itself in these attributes. Those that it
+    does not set are read from the class: its name without `Tool`, its docstring, and the arguments of `execute`. Its
+    exceptions become error results, with which the model goes on.
     """
 
     name: str
@@ -49,11 +51,11 @@ class Tool(ABC):
 
     @abstractmethod
     def execute(self, **arguments: Any) -> ToolResult:
-        """Carry out a call."""
+        """Carry out a call; what is returned besides a `ToolResult` becomes the output of one."""
 
     async def aexecute(self, **arguments: Any) -> ToolResult:
         """Carry out a call without blocking the event loop."""
-        return await call(self.execute, **arguments)
+        return _result(await call(self.execute, **arguments))
 
     def begin(self, state: TestState) -> Tool:
         """Return the tool for one test; one that reads the test's state returns a copy that has it."""
@@ -149,13 +151,29 @@ def as_tool(thing: Tool | Callable[..., Any]) -> Tool:
     """Return a tool; a function is made one.
 
     Raises:
-        UsageError: it is neither a tool nor a function.
+        UsageError: it is neither a tool nor a function, or nothing describes it.
     """
     if isinstance(thing, Tool):
-        return thing
+        return _described(thing)
     if callable(thing) and not isinstance(thing, type):
         return FunctionTool(thing)
     raise UsageError(f"a tool is a Tool or a function with a docstring, got {thing!r}")
+
+
+def _described(own: Tool) -> Tool:
+    """Return a tool; where it does not describe itself, its class does."""
+    kind = type(own)
+    if not hasattr(own, "name"):
+        own.name = spelled_small(kind.__name__.removesuffix("Tool"))
+    if not hasattr(own, "description"):
+        if not kind.__doc__:
+            raise UsageError(
+                f"the tool {own.name} needs a docstring or a description, which tells the tester what it does"
+            )
+        own.description = inspect.getdoc(kind) or ""
+    if not hasattr(own, "parameters"):
+        own.parameters = _schema(own.execute, own.name)
+    return own
 
 
 def _result(returned: Any) -> ToolResult:

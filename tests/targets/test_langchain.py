@@ -1,0 +1,152 @@
+"""Runnables and graphs as targets, shaped as the real ones are (langchain-core 1.7, langgraph 1.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from exams import agent
+from stage import judge, player
+from vivavoce.errors import TargetFault, UsageError
+from vivavoce.messages import AnyMessage, HumanMessage
+from vivavoce.records.usage import Usage
+from vivavoce.targets import LangChainTarget
+from vivavoce.targets.target import Opening, Reply
+
+
+def said(kind: str, content: object, **more: Any) -> Any:
+    return SimpleNamespace(type=kind, content=content, **more)
+
+
+class Runnable:
+    """Notes what it is given, and answers with what a function makes of it."""
+
+    def __init__(self, answer: Callable[[Any], Any], schema: Any = None) -> None:
+        self.answer = answer
+        self.given: list[Any] = []
+        self.configs: list[Any] = []
+        self._schema = schema or {"type": "array"}
+
+    def get_input_jsonschema(self) -> Any:
+        return self._schema
+
+    def invoke(self, given: Any, config: Any = None) -> Any:
+        self.given.append(given)
+        self.configs.append(config)
+        return self.answer(given)
+
+
+class Graph(Runnable):
+    checkpointer: object = None
+
+
+class AsyncRunnable(Runnable):
+    async def ainvoke(self, given: Any, config: Any = None) -> Any:
+        return self.invoke(given, config)
+
+
+def takes(**kinds: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {key: {"type": kind} for key, kind in kinds.items()},
+        "required": list(kinds),
+    }
+
+
+async def asked(target: LangChainTarget, *lines: str) -> list[Reply]:
+    session = await target.open(Opening("c-1", "s"))
+    messages: list[AnyMessage] = []
+    replies: list[Reply] = []
+    for line in lines:
+        messages.append(HumanMessage(content=line))
+        replies.append(await session.send(messages))
+        messages += replies[-1].messages
+    assert await session.state() is None
+    await session.close()
+    await target.close()
+    return replies
+
+
+WIRE = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "A"}, {"role": "user", "content": "b"}]
+
+
+@pytest.mark.parametrize("kind", [Runnable, AsyncRunnable])
+async def test_a_chat_model_gets_the_conversation(kind: type[Runnable]) -> None:
+    model = kind(lambda given: said("ai", given[-1]["content"].upper()))
+    target = LangChainTarget(model, "model")
+    replies = await asked(target, "a", "b")
+    assert [reply.messages[0].text for reply in replies] == ["A", "B"]
+    assert model.given == [WIRE[:1], WIRE]
+    assert model.configs[0] == {"configurable": {"thread_id": "c-1", "session_id": "c-1"}}
+    assert (target.name, target.stateless) == ("model", True)
+
+
+@pytest.mark.parametrize(
+    ("schema", "second", "stateless"),
+    [
+        (takes(question="string"), {"question": "b"}, False),
+        (takes(input="string", history="array"), {"input": "b", "history": WIRE[:2]}, True),
+        (takes(messages="array"), {"messages": WIRE}, True),
+    ],
+)
+async def test_a_chain_gets_what_its_inputs_ask_for(schema: Any, second: Any, stateless: bool) -> None:
+    chain = AsyncRunnable(lambda given: {"output": "A"}, schema)
+    target = LangChainTarget(chain)
+    await asked(target, "a", "b")
+    assert chain.given[1] == second
+    assert (target.stateless, target.name) == (stateless, "AsyncRunnable")
+
+
+async def test_a_graph_gives_its_new_messages_with_what_they_used() -> None:
+    def run(state: Any) -> Any:
+        calls: list[Any] = [{"name": "f", "args": {}, "id": "c1"}]
+        new = [
+            said("ai", "", tool_calls=calls, usage_metadata={"input_tokens": 3, "output_tokens": 2}),
+            said("tool", "1", tool_call_id="c1"),
+            said("ai", "Done.", usage_metadata={"input_tokens": 5, "output_tokens": 1}),
+        ]
+        return {"messages": [said("human", one["content"]) for one in state["messages"]] + new}
+
+    graph = Graph(run)
+    graph.checkpointer = None
+    target = LangChainTarget(graph)
+    (reply,) = await asked(target, "a")
+    assert [message.role for message in reply.messages] == ["assistant", "tool", "assistant"]
+    assert reply.usage == Usage(input_tokens=8, output_tokens=3, calls=2)
+    assert target.stateless
+
+
+async def test_a_graph_that_remembers_gets_the_new_message_alone() -> None:
+    graph = Graph(lambda state: {"messages": state["messages"] + [said("ai", "A")]})
+    graph.checkpointer = object()
+    target = LangChainTarget(graph)
+    await asked(target, "a", "b")
+    assert graph.given == [{"messages": WIRE[:1]}, {"messages": WIRE[2:]}]
+    assert not target.stateless
+
+
+async def test_what_it_raises_and_what_is_no_message_are_faults_of_the_target() -> None:
+    with pytest.raises(TargetFault, match="Runnable raised ZeroDivisionError") as raised:
+        await asked(LangChainTarget(Runnable(lambda given: 1 / 0)), "a")
+    assert raised.value.kind == "crash"
+    with pytest.raises(TargetFault, match="Runnable returned something of type int") as raised:
+        await asked(LangChainTarget(Runnable(lambda given: {"answer": 5})), "a")
+    assert raised.value.kind == "format"
+
+
+def test_inputs_that_are_not_understood_are_named() -> None:
+    with pytest.raises(UsageError, match="Runnable takes input, language; say with input_key which"):
+        LangChainTarget(Runnable(str, takes(input="string", language="string")))
+    assert (
+        LangChainTarget(Runnable(str, takes(input="string", language="string")), input_key="input").text_key == "input"
+    )
+    with pytest.raises(UsageError, match="a runnable with invoke is needed, got a str"):
+        LangChainTarget("x")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def test_the_tester_takes_a_runnable_as_it_is() -> None:
+    result = agent(player(), judge(True)).execute_test(AsyncRunnable(lambda given: said("ai", "Yes.")), goal="Learn")
+    assert [message.text for message in result.conversation.messages] == ["question 1", "Yes."]
