@@ -14,6 +14,8 @@ NATIVE = "vivavoce"
 _MODULES = {
     NATIVE: "native",
     "openai": "openai_chat",
+    "otel": "otel",
+    "openinference": "phoenix",
     "anthropic": "anthropic",
     "sharegpt": "sharegpt",
     "deepeval": "deepeval",
