@@ -107,7 +107,7 @@ def _lines(steps: Sequence[Step], loss: Loss) -> list[Line]:
         system, given = _without_system(step)
         _stamp(step, given)
         prints = [print_of(message) for message in given]
-        made = step.made
+        made = step.made[len(prints) :] if _repeats(step.made, prints) else step.made
         for line in sorted(lines, key=lambda one: one.end or 0, reverse=True):
             if (known := line.known(prints, given)) is not None:
                 loss.repeated("messages of the history", known)
@@ -128,6 +128,11 @@ def _lines(steps: Sequence[Step], loss: Loss) -> list[Line]:
             loss.aside("another system prompt, later on")
         line.end = step.end or step.start or line.end
     return lines
+
+
+def _repeats(made: Sequence[Message], given: Sequence[int]) -> bool:
+    """Return whether what came out begins with all that went in."""
+    return 0 < len(given) < len(made) and [print_of(one) for one in made[: len(given)]] == list(given)
 
 
 def _calls(steps: Sequence[Step], loss: Loss) -> list[Step]:

@@ -1,13 +1,13 @@
-"""Lists of messages within other records: which format they have, and what they say in ours.
+"""What tools have recorded of the input and the output of a step: which format it has, and what it says in ours.
 
-Tools that record what went into a model and what came out keep it as the program had it, so it may have any format.
+They keep it as the program had it: lists of messages in any format, what a provider answered, an object with a text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from vivavoce.exchange.calls import tool_call
 from vivavoce.exchange.conversations import Message, set_aside, text_of
@@ -15,14 +15,63 @@ from vivavoce.exchange.format import Row
 from vivavoce.exchange.formats import NATIVE, all_formats
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.native import is_native
-from vivavoce.exchange.parts import as_text, is_message, read_message
+from vivavoce.exchange.parts import as_text, is_message, parsed, read_message
 from vivavoce.exchange.records import Place, Record
 from vivavoce.exchange.shapes import fields_in
 
 _NOWHERE = Place(Path(), 0)
 _KEYS = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "timestamp", "metadata", "refusal"))
 _TRACES = frozenset(("otel", "openinference", "langfuse", "langsmith"))
+Side = Literal["input", "output"]
+
+_TEXTS = {
+    "input": ("input", "question", "query", "user_input", "prompt", "message", "text", "content"),
+    "output": ("output", "answer", "response", "result", "message", "text", "content"),
+}
+"""Under which keys objects have what was said, the best ones first."""
+
 _SPEAKERS = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool", "bot": "assistant"}
+
+
+def said_in(value: Any, side: Side, loss: Loss) -> list[Message]:
+    """Return what the input of a step asks, or its output answers; nothing, where it is no message and no text."""
+    inner = parsed(value)
+    while isinstance(inner, list) and len(cast("list[Any]", inner)) == 1 and isinstance(inner[0], list):
+        inner = cast("list[Any]", inner)[0]
+    if isinstance(inner, str):
+        return [_text_message(inner, side)] if inner else []
+    if (messages := messages_in(inner, loss)) is not None:
+        return messages
+    fields = fields_in(inner)
+    for answers in (_first(fields.get("choices")), _first(fields.get("generations"))):
+        if answers is not None:
+            inner = answers.get("message") or answers.get("text")
+            return said_in(inner, side, loss) if isinstance(inner, dict | str) else []
+    return _in_members(fields, side, loss)
+
+
+def _in_members(fields: Row, side: Side, loss: Loss) -> list[Message]:
+    for key in ("messages", *_TEXTS[side]):
+        held: Any = fields.get(key)
+        if isinstance(held, str) and held:
+            return [_text_message(held, side)]
+        if isinstance(held, list | dict) and held and (messages := said_in(cast("Any", held), side, loss)):
+            return messages
+    args: Any = fields.get("args")
+    values = cast("list[Any]", args) if isinstance(args, list) else []
+    texts = [text for text in (*values, *fields_in(fields.get("kwargs", fields)).values()) if isinstance(text, str)]
+    return [_text_message(texts[0], side)] if len(texts) == 1 and texts[0] else []
+
+
+def _first(value: Any) -> Row | None:
+    """Return the first object of a list, which may be in another list."""
+    while isinstance(value, list) and value:
+        value = cast("list[Any]", value)[0]
+    return fields_in(value) or None
+
+
+def _text_message(text: str, side: Side) -> Message:
+    return {"role": "user" if side == "input" else "assistant", "content": text}
 
 
 def messages_in(value: Any, loss: Loss) -> list[Message] | None:
@@ -31,7 +80,9 @@ def messages_in(value: Any, loss: Loss) -> list[Message] | None:
     if items and all(map(is_message, items)):
         return [one for index, item in enumerate(items) for one in read_message(item, index, loss)]
     if items and is_native({"messages": items}):
-        return [_clean(item, index, loss) for index, item in enumerate(items)]
+        system: Any = fields_in(value).get("system")
+        told: list[Message] = [{"role": "system", "content": system}] if isinstance(system, str) and system else []
+        return told + [_clean(item, index, loss) for index, item in enumerate(items)]
     for holder in (value, {"messages": value}):
         if (messages := _in_a_format(Record(_NOWHERE, holder), loss)) is not None:
             return messages

@@ -16,6 +16,8 @@ _MODULES = {
     "openai": "openai_chat",
     "otel": "otel",
     "openinference": "phoenix",
+    "langfuse": "langfuse",
+    "langsmith": "langsmith",
     "anthropic": "anthropic",
     "sharegpt": "sharegpt",
     "deepeval": "deepeval",

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from vivavoce.exchange.calls import tool_call
 from vivavoce.exchange.conversations import Message, set_aside
-from vivavoce.exchange.dialects import messages_in
+from vivavoce.exchange.dialects import said_in
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.parts import as_text, parsed
@@ -44,8 +44,8 @@ def step_of(span: Row, loss: Loss) -> Step:
     step.given = _messages(llm.get("input_messages"), loss)
     step.made = _messages(llm.get("output_messages"), loss)
     if not step.has_messages and kind in ("model", "agent"):
-        step.given = _of_value(known, "input", loss)
-        step.made = _of_value(known, "output", loss)
+        step.given = said_in(known.get("input.value"), "input", loss)
+        step.made = said_in(known.get("output.value"), "output", loss)
     step.agent = known.get("agent.name") if isinstance(known.get("agent.name"), str) else None
     if kind == "tool":
         _read_tool(step, span, known)
@@ -140,33 +140,6 @@ def _call(item: Row) -> Row:
     named = fields_in(call.get("function"))
     identity = call.get("id")
     return tool_call(None if identity is None else str(identity), str(named.get("name")), named.get("arguments"))
-
-
-def _of_value(known: Row, side: str, loss: Loss) -> list[Message]:
-    """Return the messages that a span has as its whole input or output."""
-    value = known.get(f"{side}.value")
-    if value is None or value == "":
-        return []
-    inner = parsed(value)
-    if not isinstance(inner, str):
-        return messages_in(inner, loss) or _words_of(inner, side)
-    return [{"role": "user" if side == "input" else "assistant", "content": inner}]
-
-
-_WORDS = {
-    "input": ("input", "question", "query", "user_input", "prompt", "message", "text"),
-    "output": ("output", "answer", "response", "result", "message", "text", "content"),
-}
-
-
-def _words_of(value: Any, side: str) -> list[Message]:
-    """Return a message of the text that an object has under a key that says so, or that is its only one."""
-    fields = fields_in(value)
-    texts = {key: one for key, one in fields.items() if isinstance(one, str) and one}
-    key = next((key for key in _WORDS[side] if key in texts), None) or (
-        next(iter(texts), None) if len(fields) == 1 else None
-    )
-    return [] if key is None else [{"role": "user" if side == "input" else "assistant", "content": texts[key]}]
 
 
 def _read_tool(step: Step, span: Row, known: Row) -> None:

@@ -13,7 +13,7 @@ from vivavoce.exchange.parts import parsed
 from vivavoce.exchange.records import Place, Record
 from vivavoce.exchange.shapes import fields_in
 from vivavoce.exchange.spans import members
-from vivavoce.exchange.steps import Step, ancestors
+from vivavoce.exchange.steps import Step, hand_down
 from vivavoce.exchange.traced import conversations
 
 OURS = "vivavoce.row"
@@ -35,8 +35,7 @@ def _steps(of_group: list[Member], loss: Loss) -> list[Step]:
             openinference.is_open_inference(span["attributes"]) and "gen_ai.input.messages" not in span["attributes"]
         )
         steps.append((openinference if is_open else gen_ai).step_of(span, loss))
-    _find_agents(steps)
-    _hand_down_passages(steps)
+    hand_down(steps)
     return steps
 
 
@@ -56,24 +55,6 @@ def _with_logs(found: list[Row]) -> list[Row]:
                 alone.append(log)
                 spans[key] = log
     return [span for span in found if not span.get("is_log") or any(span is log for log in alone)]
-
-
-def _find_agents(steps: list[Step]) -> None:
-    """Say of each step which agent it is a part of."""
-    by_id = {step.id: step for step in steps}
-    for step in steps:
-        if step.agent is None:
-            step.agent = next((one.agent for one in ancestors(step, by_id) if one.agent is not None), None)
-
-
-def _hand_down_passages(steps: list[Step]) -> None:
-    """Give what was looked up to the model call after it, in the same trace."""
-    found: dict[str, list[str]] = {}
-    for step in steps:
-        if step.kind == "retrieval":
-            found.setdefault(step.trace, []).extend(step.passages)
-        elif step.kind == "model" and step.made and step.trace in found:
-            step.passages = list(dict.fromkeys(found.pop(step.trace)))
 
 
 def _beside(of_group: list[Member], loss: Loss) -> Row:

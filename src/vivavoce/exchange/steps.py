@@ -67,6 +67,22 @@ def ancestors(step: Step, by_id: dict[str, Step]) -> Iterable[Step]:
         above = by_id[above].parent
 
 
+def hand_down(steps: Iterable[Step]) -> None:
+    """Say of each step which agent it is a part of, and give a model's call the passages looked up before it."""
+    traces: dict[str, dict[str, Step]] = {}
+    for step in steps:
+        traces.setdefault(step.trace, {})[step.id] = step
+    for by_id in traces.values():
+        passages: list[str] = []
+        for step in by_id.values():
+            if step.agent is None:
+                step.agent = next((one.agent for one in ancestors(step, by_id) if one.agent is not None), None)
+            if step.kind == "retrieval":
+                passages += step.passages
+            elif step.kind == "model" and step.made and passages:
+                step.passages, passages = list(dict.fromkeys(passages)), []
+
+
 def print_of(message: Message) -> int:
     """Return a number that messages share which say the same, whatever ids, blanks and notes they have."""
     calls = cast("list[dict[str, Any]]", message.get("tool_calls") or ())
