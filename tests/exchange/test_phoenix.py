@@ -128,7 +128,7 @@ def test_otlp_of_openinference_is_read(spans: list[ReadableSpan], tmp_path: Path
 
 def test_exports_of_phoenix_are_read(spans: list[ReadableSpan], tmp_path: Path) -> None:
     objects = [as_object(span) for span in spans]
-    cells = pandas.DataFrame([as_cells(span) for span in objects])
+    cells: Any = pandas.DataFrame([as_cells(span) for span in objects])
     page, lines, table, texts = (tmp_path / name for name in ("page.json", "s.jsonl", "s.parquet", "s.csv"))
     page.write_text(json.dumps({"data": objects, "next_cursor": None}))
     lines.write_text("\n".join(map(json.dumps, objects)))

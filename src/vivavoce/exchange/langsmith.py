@@ -18,7 +18,7 @@ from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.parts import as_text, parsed
 from vivavoce.exchange.passages import passages_in
 from vivavoce.exchange.records import Place, Record
-from vivavoce.exchange.shapes import fields_in, filled, text_in
+from vivavoce.exchange.shapes import fields_in, filled, objects_in, text_in
 from vivavoce.exchange.steps import Kind, Step, hand_down
 from vivavoce.exchange.times import seconds
 from vivavoce.exchange.traced import conversations
@@ -45,16 +45,25 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
 
 def _members(records: Iterable[Record], loss: Loss) -> Iterator[Member]:
     for record in records:
-        run = record.fields or {}
-        identity, trace = text_in(run.get("id")), text_in(run.get("trace_id"))
-        if identity is None or "run_type" not in run:
-            loss.broken("a record is no run of LangSmith")
-            continue
-        known = _metadata(run)
-        thread = next((text for key in _THREADS if (text := text_in(known.get(key))) is not None), None)
-        thread = thread or text_in(run.get("thread_id"))
-        parent, time = text_in(run.get("parent_run_id")), seconds(run.get("start_time"))
-        yield Member(record.place, run, trace or _root(run) or identity, thread, identity, parent, time)
+        waiting = [record.fields or {}]
+        while waiting:
+            run = waiting.pop(0)
+            waiting += objects_in(run.get("child_runs"))
+            if text_in(run.get("id")) is None or "run_type" not in run:
+                loss.broken("a record is no run of LangSmith")
+            else:
+                yield _member(record.place, {key: value for key, value in run.items() if key != "child_runs"})
+
+
+def _member(place: Place, run: Row) -> Member:
+    identity = text_in(run.get("id")) or ""
+    known = _metadata(run)
+    thread = next((text for key in _THREADS if (text := text_in(known.get(key))) is not None), None)
+    thread = thread or text_in(run.get("thread_id"))
+    trace = text_in(run.get("trace_id")) or _root(run) or identity
+    return Member(
+        place, run, trace, thread, identity, text_in(run.get("parent_run_id")), seconds(run.get("start_time"))
+    )
 
 
 def _root(run: Row) -> str | None:
