@@ -51,7 +51,7 @@ def _fits(record: Record) -> bool:
 
 
 def _is_observation(row: Row) -> bool:
-    return "traceId" in row and "startTime" in row and row.get("type") in _KINDS
+    return "traceId" in row and "startTime" in row and text_in(row.get("type")) in _KINDS
 
 
 def _is_trace(row: Row) -> bool:
@@ -66,7 +66,7 @@ def _is_session(row: Row) -> bool:
 
 def _is_score(row: Row) -> bool:
     of = "traceId" in row or "sessionId" in row
-    return of and "name" in row and row.get("dataType") in _SCORES
+    return of and "name" in row and text_in(row.get("dataType")) in _SCORES
 
 
 def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
@@ -139,14 +139,16 @@ def _score(place: Place, row: Row, session: str | None) -> Member:
 
 
 def _steps(of_group: list[Member], loss: Loss) -> list[Step]:
-    steps = [_of_observation(member, loss) for member in of_group if "observation" in member.value]
+    steps: list[Step] = []
     for member in of_group:
-        if "trace" in member.value:
+        if "observation" in member.value:
+            steps.append(_of_observation(member, loss))
+        elif "trace" in member.value:
             trace = cast("Row", member.value["trace"])
             whole = Step(member.trace, _WHOLE, None, "agent", member.time)
             whole.given = said_in(trace.get("input"), "input", loss)
             whole.made = said_in(trace.get("output"), "output", loss)
-            steps.insert(0, whole)
+            steps.append(whole)
     hand_down(steps)
     return steps
 

@@ -36,7 +36,7 @@ _THREADS = ("session_id", "thread_id", "conversation_id")
 
 def _fits(record: Record) -> bool:
     row = record.fields or {}
-    return row.get("run_type") in _KINDS and "inputs" in row and ("trace_id" in row or "dotted_order" in row)
+    return text_in(row.get("run_type")) in _KINDS and "inputs" in row and ("trace_id" in row or "dotted_order" in row)
 
 
 def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:

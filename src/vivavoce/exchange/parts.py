@@ -24,7 +24,7 @@ _ROLES = {
     **dict.fromkeys(("human",), "user"),
     **dict.fromkeys(("function",), "tool"),
 }
-_OWN = frozenset(("tool_call", "tool_call_response", "reasoning", "blob", "uri", "compaction", "server_tool_call"))
+_OWN = ("tool_call", "tool_call_response", "reasoning", "blob", "uri", "compaction", "server_tool_call")
 
 
 def is_message(item: Any) -> bool:
