@@ -6,12 +6,13 @@ They keep it as the program had it: lists of messages in any format, what a prov
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from vivavoce.exchange.calls import tool_call
 from vivavoce.exchange.conversations import Message, set_aside, text_of
-from vivavoce.exchange.format import Row
+from vivavoce.exchange.format import Fits, Reader, Row
 from vivavoce.exchange.formats import NATIVE, all_formats
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.native import is_native
@@ -40,14 +41,13 @@ def said_in(value: Any, side: Side, loss: Loss) -> list[Message]:
         inner = cast("list[Any]", inner)[0]
     if isinstance(inner, str):
         return [_text_message(inner, side)] if inner else []
-    if (messages := messages_in(inner, loss)) is not None:
-        return messages
     fields = fields_in(inner)
     for answers in (_first(fields.get("choices")), _first(fields.get("generations"))):
         if answers is not None:
-            inner = answers.get("message") or answers.get("text")
-            return said_in(inner, side, loss) if isinstance(inner, dict | str) else []
-    return _in_members(fields, side, loss)
+            answer: Any = answers.get("message") or answers.get("text")
+            return said_in(answer, side, loss) if isinstance(answer, dict | str) else []
+    messages = messages_in(inner, loss)
+    return _in_members(fields, side, loss) if messages is None else messages
 
 
 def _in_members(fields: Row, side: Side, loss: Loss) -> list[Message]:
@@ -103,13 +103,18 @@ def _items(value: Any) -> list[Any]:
 
 
 def _in_a_format(record: Record, loss: Loss) -> list[Message] | None:
-    for format_ in all_formats():
-        if format_.name in _TRACES or format_.name == NATIVE or format_.read is None:
-            continue
-        if format_.fits(record):
-            rows = [row for _, row in format_.read([record], loss)]
+    for fits, read in _dialects():
+        if fits(record):
+            rows = [row for _, row in read([record], loss)]
             return cast("list[Message]", rows[0]["messages"]) if rows else None
     return None
+
+
+@cache
+def _dialects() -> list[tuple[Fits, Reader]]:
+    """Return how the formats of messages are known and read."""
+    others = (one for one in all_formats() if one.name not in _TRACES and one.name != NATIVE)
+    return [(one.fits, one.read) for one in others if one.read is not None]
 
 
 def _says_who(item: Any) -> bool:
