@@ -441,3 +441,37 @@ def test_what_we_write_is_otlp() -> None:
     assert parsed.start_time_unix_nano == 1795341600 * 10**9
     assert {one.key: one.value.string_value for one in parsed.attributes}["gen_ai.conversation.id"] == "1"
     assert parsed.events[0].name == "gen_ai.evaluation.result"
+
+
+def test_a_history_in_other_words_goes_on_where_the_user_did() -> None:
+    talk = {"gen_ai.conversation.id": "talk"}
+    thought = said("assistant", "<think>Sent?</think>It was sent.")
+    first = span("a", 0, chat([ASKED], [thought], **talk))
+    second = span("b", 9, chat([ASKED, ANSWERED, said("user", "Ok.")], [said("assistant", "Bye.")], **talk), trace="t2")
+    [row], _ = read_values(FORMAT, [export(first, second)])
+    assert [text for _, text in plain(row)] == ["Where is 1042?", thought["parts"][0]["content"], "Ok.", "Bye."]
+
+
+def test_a_guard_that_is_asked_the_same_does_not_answer() -> None:
+    guard = {"gen_ai.system_instructions": [{"type": "text", "content": "Is this safe?"}]}
+    spans = [
+        span("a", 0, chat([ASKED], [ANSWERED])),
+        span("b", 0, chat([ASKED], [said("assistant", "safe")], **guard)),
+        span("c", 4, chat([ASKED, ANSWERED, said("user", "Ok.")], [said("assistant", "Bye.")])),
+    ]
+    [row], _ = read_values(FORMAT, [export(*spans)])
+    assert [text for _, text in plain(row)] == ["Where is 1042?", "It was sent.", "Ok.", "Bye."]
+    assert len(row["metadata"]["beside"]) == 1
+
+
+def test_the_first_of_several_answers_is_taken() -> None:
+    made = [{**said("assistant", text), "finish_reason": "stop"} for text in ("One.", "Two.")]
+    [row], loss = read_values(FORMAT, [export(span("a", 0, chat([ASKED], made)))])
+    assert [text for _, text in plain(row)] == ["Where is 1042?", "One."]
+    assert [entry.what for entry in loss.entries()] == ["answers that a model made beside the first"]
+
+
+def test_an_attribute_cannot_replace_the_messages() -> None:
+    ours = {"messages": 5, "id": 7, "tags": 3, "metadata": "x", "goal": "sent"}
+    [row], _ = read_values(FORMAT, [export(span("a", 0, chat([ASKED], [ANSWERED], **{"vivavoce.row": ours})))])
+    assert (row["id"], row["goal"], len(row["messages"])) == ("t1", "sent", 2)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, cast
 
 from vivavoce.exchange.conversations import Message, set_aside, taken_back, text_of
@@ -48,9 +48,20 @@ class Line:
             ends.append(self.prints[said])  # histories without calls and results are given as well
         for end in ends:
             for at in range(len(prints) - 1, -1, -1):
-                if prints[at] == end and messages[at]["role"] in ("assistant", "tool", "user"):
+                if prints[at] == end:
                     return at + 1
-        return None
+        return self._known_by_the_user(prints, messages)
+
+    def _known_by_the_user(self, prints: Sequence[int], messages: Sequence[Message]) -> int | None:
+        """Return where what is new begins, if the last answer was given in other words than it was made.
+
+        Thoughts, for one, are left out of a history. Then the user's last words tell, when others follow them.
+        """
+        asked = next((at for at in range(len(self.messages) - 1, -1, -1) if self.messages[at]["role"] == "user"), None)
+        if asked is None:
+            return None
+        users = [at for at, message in enumerate(messages) if message["role"] == "user"]
+        return next((after for at, after in reversed([*pairwise(users)]) if prints[at] == self.prints[asked]), None)
 
     def begins_with(self, prints: Sequence[int]) -> bool:
         """Return whether this line begins with the messages of a call, and the user said nothing after them."""
@@ -114,7 +125,7 @@ def _lines(steps: Sequence[Step], loss: Loss) -> list[Line]:
                 line.add(given[known:])
                 line.add(made)
                 break
-            if prints and line.begins_with(prints):
+            if prints and (line.agent, line.system) == (step.agent, system) and line.begins_with(prints):
                 _again(line, len(prints), made, loss)
                 break
             if _goes_on(line, step, given, system):
@@ -151,8 +162,9 @@ def _calls(steps: Sequence[Step], loss: Loss) -> list[Step]:
 
 
 def _without_system(step: Step) -> tuple[str | None, list[Message]]:
-    told = [text_of(one.get("content")) for one in step.given if one["role"] in ("system", "developer")]
-    given = [one for one in step.given if one["role"] not in ("system", "developer")]
+    first = next((at for at, one in enumerate(step.given) if one["role"] not in ("system", "developer")), None)
+    told, given = step.given[:first], [] if first is None else step.given[first:]
+    told = [text_of(one.get("content")) for one in told]
     texts = [text for text in (step.system, *told) if text]
     return "\n\n".join(dict.fromkeys(texts)) or None, given
 

@@ -18,7 +18,7 @@ from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.native import is_native
 from vivavoce.exchange.parts import as_text, is_message, parsed, read_message
 from vivavoce.exchange.records import Place, Record
-from vivavoce.exchange.shapes import fields_in
+from vivavoce.exchange.shapes import fields_in, objects_in
 
 _NOWHERE = Place(Path(), 0)
 _KEYS = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "timestamp", "metadata", "refusal"))
@@ -44,6 +44,8 @@ def said_in(value: Any, side: Side, loss: Loss) -> list[Message]:
     fields = fields_in(inner)
     for answers in (_first(fields.get("choices")), _first(fields.get("generations"))):
         if answers is not None:
+            if more := objects_in(fields.get("choices"))[1:]:
+                loss.dropped("answers that a model made beside the first", count=len(more))
             answer: Any = answers.get("message") or answers.get("text")
             return said_in(answer, side, loss) if isinstance(answer, dict | str) else []
     messages = messages_in(inner, loss)

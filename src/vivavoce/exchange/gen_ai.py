@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, cast
 
 from vivavoce.exchange.calls import tool_call
-from vivavoce.exchange.conversations import Message
+from vivavoce.exchange.conversations import Message, taken_back
 from vivavoce.exchange.dialects import messages_in
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.parts import as_text, parsed, read_message
+from vivavoce.exchange.parts import NAME, as_text, parsed, read_message
 from vivavoce.exchange.shapes import objects_in
 from vivavoce.exchange.steps import Kind, Step
 
@@ -50,7 +50,7 @@ def step_of(span: Row, loss: Loss) -> Step:
     step = Step(span["trace"], span["id"], span["parent"], kind, span["start"], span["end"])
     step.agent = _text(known.get("gen_ai.agent.name")) or None
     step.given = _messages(span, "input", loss)
-    step.made = _messages(span, "output", loss)
+    step.made = _first_choice(_messages(span, "output", loss), loss)
     step.system = _system(span)
     step.continues = known.get("gen_ai.request.previous_response.id") is not None
     if kind == "other" and step.has_messages:
@@ -110,6 +110,15 @@ def _messages(span: Row, side: Side, loss: Loss) -> list[Message]:
             return _read(event["attributes"].get(_OLD[side]), loss)
     old = known.get(_OLD[side])
     return _read(old, loss) if old is not None else []
+
+
+def _first_choice(made: list[Message], loss: Loss) -> list[Message]:
+    """Return the first of the answers that a model made at once; each of them says how it ended."""
+    ends = [taken_back(message, NAME).get("finish_reason") for message in made]
+    if len(made) < 2 or not all(ends):
+        return made
+    loss.dropped("answers that a model made beside the first", count=len(made) - 1)
+    return made[:1]
 
 
 def _read(value: Any, loss: Loss) -> list[Message]:

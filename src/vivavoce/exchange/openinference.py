@@ -77,12 +77,14 @@ def nested(known: Row) -> Row:
 
 
 _DEEPEST = 32
+_LONGEST_NUMBER = 10
 
 
 def _listed(value: Any) -> list[Row]:
     """Return the members of an object whose keys are numbers, in their order."""
     members = fields_in(value)
-    return objects_in([members[key] for key in sorted(filter(str.isdecimal, members), key=int)])
+    numbers = sorted((key for key in members if key.isdecimal() and len(key) < _LONGEST_NUMBER), key=int)
+    return objects_in([members[key] for key in numbers])
 
 
 def _messages(value: Any, loss: Loss) -> list[Message]:

@@ -19,6 +19,8 @@ from vivavoce.exchange.traced import conversations
 OURS = "vivavoce.row"
 """The attribute in which our writer keeps the fields of a row that the conventions have no name for."""
 
+_FIELDS = ROW_FIELDS - {"id", "messages", "labels"}
+_SHAPES = {"tags": list, "metadata": dict}
 _USERS = ("user.id", "enduser.id", "langfuse.user.id", "traceloop.association.properties.user_id")
 
 
@@ -65,7 +67,9 @@ def _beside(of_group: list[Member], loss: Loss) -> Row:
     for member in of_group:
         known = cast("Row", member.value["attributes"])
         ours = fields_in(parsed(known.get(OURS)))
-        row |= {key: value for key, value in ours.items() if key in ROW_FIELDS}
+        row |= {
+            key: value for key, value in ours.items() if key in _FIELDS and isinstance(value, _SHAPES.get(key, object))
+        }
         for name, score, others in (*gen_ai.scores_of(member.value), *openinference.scores_of(known)):
             labels[name] = score
             if others:

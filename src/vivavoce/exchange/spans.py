@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 import base64
 import binascii
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
@@ -21,7 +23,15 @@ from vivavoce.exchange.shapes import fields_in, objects_in
 from vivavoce.exchange.times import seconds
 from vivavoce.files.strict_json import BrokenJson, parse
 
-LISTS = (("resourceSpans",), ("resourceLogs",), ("resource_spans",), ("batches",), ("data",), ("spans",))
+LISTS = (
+    ("resourceSpans",),
+    ("trace", "resourceSpans"),
+    ("resourceLogs",),
+    ("resource_spans",),
+    ("batches",),
+    ("data",),
+    ("spans",),
+)
 """Where in a document spans may be."""
 
 _SESSIONS = (
@@ -31,6 +41,7 @@ _SESSIONS = (
     "langsmith.trace.session_id",
     *(f"traceloop.association.properties.{key}" for key in ("session_id", "conversation_id", "thread_id", "chat_id")),
 )
+_INTEGER = re.compile(r"-?\d{1,20}")
 _HEX = frozenset("0123456789abcdefABCDEF")
 _TABLE = "attributes."
 _WHOLE = frozenset(
@@ -261,7 +272,7 @@ def _value(value: Any) -> Any:
             case "stringValue" | "string_value" | "boolValue" | "bool_value" | "bytesValue" | "bytes_value":
                 return inner
             case "intValue" | "int_value":
-                return int(inner) if isinstance(inner, str) and inner.lstrip("-").isdecimal() else inner
+                return int(inner) if isinstance(inner, str) and _INTEGER.fullmatch(inner) else inner
             case "doubleValue" | "double_value":
                 return inner if isinstance(inner, int | float) else None
             case "arrayValue" | "array_value":
@@ -287,8 +298,8 @@ def _parsed(value: Any) -> Any:
     except BrokenJson:
         pass
     try:
-        return ast.literal_eval(value)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return parse(json.dumps(ast.literal_eval(value)))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return value
 
 
