@@ -49,6 +49,7 @@ def spans(tmp_path: Path) -> list[ReadableSpan]:
         instrumentation.using_session("talk"),
         instrumentation.using_user("ada"),
         instrumentation.using_tags(["parcels"]),
+        instrumentation.using_metadata({"shop": "rome"}),
         tracer.start_as_current_span("desk", openinference_span_kind="agent") as agent,
     ):
         agent.set_input("Where is 1042?")
@@ -71,6 +72,7 @@ def as_object(span: ReadableSpan) -> Json:
     written = json.loads(span.to_json())
     context = {key: value.removeprefix("0x") for key, value in written["context"].items() if key != "trace_state"}
     known = written["attributes"]
+    known |= {f"metadata.{key}": value for key, value in json.loads(known.pop("metadata", "{}")).items()}
     return {
         "name": written["name"],
         "context": context,
@@ -113,6 +115,7 @@ def check(row: Json, loss: Loss) -> None:
     assert call == {"id": "c1", "type": "function", "function": {"name": "find", "arguments": '{"n": 1042}'}}
     assert row["messages"][3]["retrieval_context"] == [PASSAGE]
     assert (row["id"], row["tags"], row["metadata"]["user"]) == ("talk", ["parcels"], "ada")
+    assert row["metadata"]["shop"] == "rome"
     assert loss.is_lossless, list(loss.lines())
 
 
@@ -140,6 +143,12 @@ def test_exports_of_phoenix_are_read(spans: list[ReadableSpan], tmp_path: Path) 
         loss = Loss()
         [(_, row)] = read(file, phoenix.FORMAT, loss)
         check(row, loss)
+
+
+def test_messages_that_are_no_list_are_told() -> None:
+    cells = {"context.trace_id": "t", "context.span_id": "a", "span_kind": "LLM", "attributes.output.value": "Hi."}
+    _, loss = read_values(phoenix.FORMAT, [{**cells, "attributes.llm.input_messages": "array([...])"}])
+    assert [entry.what for entry in loss.entries()] == ["messages of an unknown shape"]
 
 
 def test_without_model_calls_the_input_and_the_output_of_the_whole_are_what_was_said() -> None:

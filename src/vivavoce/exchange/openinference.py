@@ -88,6 +88,8 @@ def _listed(value: Any) -> list[Row]:
 
 
 def _messages(value: Any, loss: Loss) -> list[Message]:
+    if value is not None and not isinstance(value, dict):
+        loss.dropped("messages of an unknown shape")
     return [_message(item, index, loss) for index, item in enumerate(_listed(value))]
 
 

@@ -78,6 +78,7 @@ def _beside(of_group: list[Member], loss: Loss) -> Row:
         if user is not None:
             metadata.setdefault("user", str(user))
         metadata |= fields_in(parsed(known.get("metadata")))
+        metadata |= {key.removeprefix("metadata."): known[key] for key in known if key.startswith("metadata.")}
         tags = parsed(known.get("tag.tags"))
         if isinstance(tags, list):
             row["tags"] = sorted(
