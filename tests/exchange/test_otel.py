@@ -350,6 +350,7 @@ def test_what_is_read_is_written_as_it_was(messages: list[Json]) -> None:
     again = {one["key"]: one["value"]["stringValue"] for one in spans_in(written)[0]["attributes"]}
     assert json.loads(again["gen_ai.input.messages"]) == messages[:-1]
     assert json.loads(again["gen_ai.output.messages"]) == messages[-1:]
+    assert loss.is_lossless, list(loss.lines())
 
 
 def spans_in(document: Json) -> list[Json]:

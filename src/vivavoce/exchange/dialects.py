@@ -107,7 +107,9 @@ def _items(value: Any) -> list[Any]:
 def _in_a_format(record: Record, loss: Loss) -> list[Message] | None:
     for fits, read in _dialects():
         if fits(record):
+            line, conversation = loss.line, loss.conversation
             rows = [row for _, row in read([record], loss)]
+            loss.line, loss.conversation = line, conversation  # which the reader took for its own
             return cast("list[Message]", rows[0]["messages"]) if rows else None
     return None
 

@@ -1,7 +1,7 @@
 """OpenTelemetry's traces and logs as OTLP in JSON, as collectors and exporters write them into files.
 
-A conversation is written as one span: the last call of the model, which was given everything before. What the
-conventions have no name for is in an attribute of our own.
+A conversation is written as one span: the last call of the model, which was given everything before. It begins with the
+first message that has a time and ends with the last. What the conventions have no name for is in an attribute of ours.
 Source: the OTLP specification; semantic-conventions-genai.
 """
 
@@ -41,9 +41,10 @@ def _span(identity: str, row: Row, loss: Loss) -> Row:
     messages = cast("list[Message]", row.get("messages") or [])
     made = 0 if not messages or messages[-1]["role"] != "assistant" else 1
     told = 1 if messages and messages[0]["role"] == "system" and isinstance(messages[0].get("content"), str) else 0
-    written = [_written(message, index, loss) for index, message in enumerate(messages)]
     step = taken_back(messages[-1], STEP) if made else {}
     times = [time for message in messages if (time := seconds(message.get("timestamp"))) is not None]
+    told_times = (min(times, default=0), max(times, default=0))
+    written = [_written(message, index, told_times, loss) for index, message in enumerate(messages)]
     attributes: Row = {
         "gen_ai.operation.name": "chat",
         "gen_ai.conversation.id": identity,
@@ -59,13 +60,13 @@ def _span(identity: str, row: Row, loss: Loss) -> Row:
     trace, span = blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest(), ""
     if _is_hex(step.get("trace"), 32) and _is_hex(step.get("id"), 16):
         trace, span = str(step["trace"]), str(step["id"])
-    end = _nanoseconds(max(times, default=0))
+    start, end = map(_nanoseconds, told_times)
     return {
         "traceId": trace,
         "spanId": span or trace[:16],
         "name": f"chat {step['model']}" if step.get("model") else "chat",
         "kind": 3,
-        "startTimeUnixNano": _nanoseconds(min(times, default=0)),
+        "startTimeUnixNano": start,
         "endTimeUnixNano": end,
         "attributes": [{"key": key, "value": _value(value)} for key, value in attributes.items() if value is not None],
         "events": [_score(name, label, row, end) for name, label in cast("Row", row.get("labels") or {}).items()],
@@ -73,10 +74,12 @@ def _span(identity: str, row: Row, loss: Loss) -> Row:
     }
 
 
-def _written(message: Message, index: int, loss: Loss) -> Row:
-    for key in ("timestamp", "retrieval_context"):
-        if message.get(key) is not None:
-            loss.dropped(f"'{key}' of a message", index)
+def _written(message: Message, index: int, told_times: tuple[float, float], loss: Loss) -> Row:
+    """Return a message in parts; its time is told where the span begins or ends with it."""
+    if message.get("timestamp") is not None and seconds(message["timestamp"]) not in told_times:
+        loss.dropped("'timestamp' of a message", index)
+    if message.get("retrieval_context") is not None:
+        loss.dropped("'retrieval_context' of a message", index)
     return write_message(message, index, loss)
 
 
