@@ -14,6 +14,7 @@ NATIVE = "vivavoce"
 _MODULES = {
     NATIVE: "native",
     "openai": "openai_chat",
+    "langchain": "langchain",
     "anthropic": "anthropic",
     "sharegpt": "sharegpt",
     "deepeval": "deepeval",
