@@ -15,9 +15,14 @@ from vivavoce.exchange.objects import LossWarning, conversation_of, plain
 from vivavoce.samples.given import as_rows, given_samples
 from vivavoce.samples.sample import Sample
 
-ASKED = HumanMessage("And in Rome?")
-CALLING = AIMessage("", tool_calls=[{"name": "weather", "args": {"city": "Rome"}, "id": "c1"}])
-CHAT: list[BaseMessage] = [ASKED, CALLING, ToolMessage("rain", tool_call_id="c1"), AIMessage("It rains.")]
+ASKED = HumanMessage(content="And in Rome?")
+CALLING = AIMessage(content="", tool_calls=[{"name": "weather", "args": {"city": "Rome"}, "id": "c1"}])
+CHAT: list[BaseMessage] = [
+    ASKED,
+    CALLING,
+    ToolMessage(content="rain", tool_call_id="c1"),
+    AIMessage(content="It rains."),
+]
 ROLES = ["user", "assistant", "tool", "assistant"]
 
 
@@ -82,9 +87,9 @@ def test_what_is_left_out_is_said() -> None:
 
 def test_what_cannot_be_read_is_an_error_with_the_row() -> None:
     with pytest.raises(UsageError, match=r"row 1: an object of the class object cannot be read"):
-        samples([{"messages": CHAT}, {"messages": [ToolMessage("x", tool_call_id="c", artifact=object())]}])
+        samples([{"messages": CHAT}, {"messages": [ToolMessage(content="x", tool_call_id="c", artifact=object())]}])
     with pytest.raises(UsageError, match="row 0: not to be read as LangChain messages: message 1: the content is"):
-        samples([[ASKED, SystemMessage("x").model_dump() | {"content": 5}]])
+        samples([[ASKED, SystemMessage(content="x").model_dump() | {"content": 5}]])
     endless: list[Any] = []
     endless.append(endless)
     with pytest.raises(UsageError, match="more than 64 levels"):

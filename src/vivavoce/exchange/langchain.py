@@ -11,7 +11,17 @@ from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple, TypeGuard, cast
 
 from vivavoce.exchange.calls import arguments_of, name_of, tool_call
-from vivavoce.exchange.conversations import Items, Message, Messages, Unreadable, set_aside, taken_back, text_of
+from vivavoce.exchange.conversations import (
+    Items,
+    Message,
+    Messages,
+    Unreadable,
+    difference,
+    restored,
+    set_aside,
+    taken_back,
+    text_of,
+)
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
 
@@ -87,7 +97,7 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
             loss.dropped("remove: the order to delete a message", index)
             continue
         message = _message(found, index, loss)
-        kept = _kept(_fields(message, {}, found.spelling), found.fields)
+        kept = difference(_fields(message, found.spelling), found.fields)
         if found.spelling != "data":
             kept["spelling"] = found.spelling
         if found.spelling == "dumpd" and item["id"] != _class_path(_TYPES[message["role"]]):
@@ -97,16 +107,6 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
         set_aside(message, NAME, kept)
         messages.append(message)
     return messages
-
-
-def _kept(written: Row, fields: Row) -> Row:
-    """Return what the writer would not find in our message: other values, and keys that are not there."""
-    kept: Row = {}
-    if other := {key: value for key, value in fields.items() if key not in written or written[key] != value}:
-        kept["fields"] = other
-    if absent := [key for key in written if key not in fields]:
-        kept["absent"] = absent
-    return kept
 
 
 def _message(found: _Spelled, index: int, loss: Loss) -> Message:
@@ -216,7 +216,7 @@ def _image(url: str) -> Row:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def _fields(message: Message, kept: Row, spelling: str) -> Row:
+def _fields(message: Message, spelling: str) -> Row:
     """Return the fields of a message, with the defaults that LangChain writes in this spelling."""
     role = message["role"]
     content: object = message.get("content")
@@ -234,9 +234,6 @@ def _fields(message: Message, kept: Row, spelling: str) -> Row:
         fields.update(tool_call_id=message.get("tool_call_id"), status="success")
         if spelling != "dumpd":
             fields["artifact"] = None
-    fields.update(kept.get("fields") or {})
-    for key in kept.get("absent") or ():
-        fields.pop(key, None)
     return fields
 
 
@@ -263,7 +260,7 @@ def _written(message: Message, index: int, loss: Loss) -> Row:
     for key in ("timestamp", "retrieval_context"):
         if message.get(key) is not None:
             loss.dropped(f"'{key}' of a message", index)
-    fields = _fields(message, kept, spelling)
+    fields = restored(_fields(message, spelling), kept)
     type_ = kept.get("type", _TYPES[message["role"]])
     match spelling:
         case "flat":

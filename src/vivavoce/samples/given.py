@@ -147,7 +147,7 @@ def _fields(row: GivenRow, position: int) -> Mapping[str, Any]:
         found = conversation_of(row) if isinstance(row, list | tuple) or is_live(row) else None
     if found is not None:
         return found
-    rule = "a row is a dict with 'messages', a sample, a ConversationHistory or the messages of a known format"
+    rule = "a row is a dict with 'messages', a sample or a ConversationHistory"
     raise UsageError(f"row {position}: {rule}; got {type(row).__name__}")
 
 
