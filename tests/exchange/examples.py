@@ -58,6 +58,13 @@ _DUMPD = [
     {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", name], "kwargs": message["data"]}
     for name, message in zip(("HumanMessage", "AIMessage", "ToolMessage", "AIMessage"), _LANGCHAIN, strict=True)
 ]
+_ITEMS: list[dict[str, Any]] = [
+    {"role": "user", "content": "And in Rome?"},
+    {"type": "reasoning", "id": "rs_1", "summary": []},
+    {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city": "Rome"}'},
+    {"type": "function_call_output", "call_id": "c1", "output": "rain"},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "It rains."}]},
+]
 _ANTHROPIC = [
     {"role": "user", "content": "And in Rome?"},
     {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Rome"}}]},
@@ -72,6 +79,10 @@ EXAMPLES = (
     Example("langchain", "messages_to_dict", [_LANGCHAIN, {"messages": _LANGCHAIN}]),
     Example("langchain", "dumpd, a message a line", _DUMPD),
     Example("langchain", "model_dump", _document({"thread": 1, "messages": _LANGCHAIN_FLAT}), ".json"),
+    Example("openai-responses", "lists of items", [_ITEMS, _ITEMS[:1]]),
+    Example("openai-responses", "requests", [{"model": "m", "input": _ITEMS, "instructions": "Be kind."}]),
+    Example("openai-responses", "a response", _document({"id": "r", "object": "response", "output": _ITEMS}), ".json"),
+    Example("openai-responses", "an item a line", [*_ITEMS]),
     Example("anthropic", "requests", [{"system": "Be kind.", "messages": _ANTHROPIC}]),
     Example("anthropic", "a message a line", [*_ANTHROPIC]),
     Example("sharegpt", "rows", [{"conversations": _SHAREGPT, "system": "Be kind."}]),

@@ -138,8 +138,9 @@ def difference(written: Row, original: Mapping[str, Any]) -> Row:
 
 def restored(written: Row, kept: Mapping[str, Any]) -> Row:
     """Return what was read: what would be written, changed by what `difference` returned."""
-    absent = kept.get("absent") or ()
-    return {key: value for key, value in {**written, **(kept.get("fields") or {})}.items() if key not in absent}
+    absent = cast("list[str]", kept.get("absent") or [])
+    whole: Row = {**written, **cast("Row", kept.get("fields") or {})}
+    return {key: value for key, value in whole.items() if key not in absent}
 
 
 def text_of(content: Any) -> str:

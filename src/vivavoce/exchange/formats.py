@@ -15,6 +15,7 @@ _MODULES = {
     NATIVE: "native",
     "openai": "openai_chat",
     "langchain": "langchain",
+    "openai-responses": "openai_responses",
     "anthropic": "anthropic",
     "sharegpt": "sharegpt",
     "deepeval": "deepeval",

@@ -21,8 +21,18 @@ def is_native(value: Any) -> bool:
     row = cast("Mapping[str, Any]", value)
     messages = row.get("messages")
     if messages is None:
-        return not _ASKED.isdisjoint(row)
+        return any(_is_asked(row.get(key)) for key in _ASKED)
     return isinstance(messages, list) and all(map(is_native_message, cast("list[Any]", messages)))
+
+
+def _is_asked(value: Any) -> bool:
+    """Return whether a value is what a row may ask: a text, or texts and messages of a user one after the other."""
+    if not isinstance(value, list):
+        return isinstance(value, str) or is_native_message(value)
+    return all(
+        not isinstance(one, Mapping) or (cast("Row", one).get("role") == "user" and is_native_message(one))
+        for one in cast("list[Any]", value)
+    )
 
 
 def is_native_message(value: Any) -> bool:
