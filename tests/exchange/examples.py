@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,6 +67,23 @@ _ITEMS: list[dict[str, Any]] = [
     {"type": "function_call_output", "call_id": "c1", "output": "rain"},
     {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "It rains."}]},
 ]
+
+
+def _database(*statements: str, rows: list[tuple[Any, ...]]) -> bytes:
+    """Return an SQLite file that these statements make; the last one inserts the rows."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        for statement in statements[:-1]:
+            database.execute(statement)
+        database.executemany(statements[-1], rows)
+        database.commit()
+        return database.serialize()
+
+
+_SESSIONS = _database(
+    "CREATE TABLE agent_messages (id INTEGER PRIMARY KEY, session_id, message_data, created_at)",
+    "INSERT INTO agent_messages (session_id, message_data) VALUES (?, ?)",
+    rows=[("a", json.dumps(item)) for item in _ITEMS],
+)
 _ANTHROPIC = [
     {"role": "user", "content": "And in Rome?"},
     {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "weather", "input": {"city": "Rome"}}]},
@@ -83,6 +102,7 @@ EXAMPLES = (
     Example("openai-responses", "requests", [{"model": "m", "input": _ITEMS, "instructions": "Be kind."}]),
     Example("openai-responses", "a response", _document({"id": "r", "object": "response", "output": _ITEMS}), ".json"),
     Example("openai-responses", "an item a line", [*_ITEMS]),
+    Example("openai-agents", "an SQLite file", _SESSIONS, ".db"),
     Example("anthropic", "requests", [{"system": "Be kind.", "messages": _ANTHROPIC}]),
     Example("anthropic", "a message a line", [*_ANTHROPIC]),
     Example("sharegpt", "rows", [{"conversations": _SHAREGPT, "system": "Be kind."}]),

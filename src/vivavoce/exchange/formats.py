@@ -16,6 +16,7 @@ _MODULES = {
     "openai": "openai_chat",
     "langchain": "langchain",
     "openai-responses": "openai_responses",
+    "openai-agents": "openai_agents",
     "anthropic": "anthropic",
     "sharegpt": "sharegpt",
     "deepeval": "deepeval",
