@@ -90,6 +90,18 @@ _ANTHROPIC = [
     {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "rain"}]},
     {"role": "assistant", "content": "It rains."},
 ]
+_VERCEL: list[Any] = [
+    {"id": "m1", "role": "user", "parts": [{"type": "text", "text": "And in Rome?"}]},
+    {
+        "id": "m2",
+        "role": "assistant",
+        "parts": [
+            {"type": "step-start"},
+            {"type": "tool-weather", "toolCallId": "c1", "state": "output-available", "input": {}, "output": "rain"},
+            {"type": "text", "text": "It rains.", "state": "done"},
+        ],
+    },
+]
 _SHAREGPT = [{"from": "human", "value": "And in Rome?"}, {"from": "gpt", "value": "It rains."}]
 
 EXAMPLES = (
@@ -105,5 +117,7 @@ EXAMPLES = (
     Example("openai-agents", "an SQLite file", _SESSIONS, ".db"),
     Example("anthropic", "requests", [{"system": "Be kind.", "messages": _ANTHROPIC}]),
     Example("anthropic", "a message a line", [*_ANTHROPIC]),
+    Example("vercel", "chats", [{"id": "chat", "messages": _VERCEL}, _VERCEL]),
+    Example("vercel", "a message a line", _VERCEL),
     Example("sharegpt", "rows", [{"conversations": _SHAREGPT, "system": "Be kind."}]),
 )

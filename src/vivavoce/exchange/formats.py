@@ -18,6 +18,7 @@ _MODULES = {
     "openai-responses": "openai_responses",
     "openai-agents": "openai_agents",
     "anthropic": "anthropic",
+    "vercel": "vercel",
     "sharegpt": "sharegpt",
     "deepeval": "deepeval",
     "promptfoo": "promptfoo",
