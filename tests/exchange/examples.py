@@ -102,6 +102,12 @@ _VERCEL: list[Any] = [
         ],
     },
 ]
+_GEMINI: list[Any] = [
+    {"role": "user", "parts": [{"text": "And in Rome?"}]},
+    {"role": "model", "parts": [{"functionCall": {"name": "weather", "args": {"city": "Rome"}}}]},
+    {"role": "user", "parts": [{"functionResponse": {"name": "weather", "response": {"result": "rain"}}}]},
+    {"role": "model", "parts": [{"text": "It rains."}]},
+]
 _SHAREGPT = [{"from": "human", "value": "And in Rome?"}, {"from": "gpt", "value": "It rains."}]
 
 EXAMPLES = (
@@ -119,5 +125,7 @@ EXAMPLES = (
     Example("anthropic", "a message a line", [*_ANTHROPIC]),
     Example("vercel", "chats", [{"id": "chat", "messages": _VERCEL}, _VERCEL]),
     Example("vercel", "a message a line", _VERCEL),
+    Example("gemini", "requests", [{"contents": _GEMINI, "system_instruction": "Be kind."}, _GEMINI]),
+    Example("gemini", "a content a line", _GEMINI),
     Example("sharegpt", "rows", [{"conversations": _SHAREGPT, "system": "Be kind."}]),
 )

@@ -19,6 +19,7 @@ _MODULES = {
     "openai-agents": "openai_agents",
     "anthropic": "anthropic",
     "vercel": "vercel",
+    "gemini": "gemini",
     "sharegpt": "sharegpt",
     "deepeval": "deepeval",
     "promptfoo": "promptfoo",
