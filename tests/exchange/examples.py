@@ -108,6 +108,10 @@ _GEMINI: list[Any] = [
     {"role": "user", "parts": [{"functionResponse": {"name": "weather", "response": {"result": "rain"}}}]},
     {"role": "model", "parts": [{"text": "It rains."}]},
 ]
+_EVENTS: list[Any] = [
+    {"author": author, "invocationId": "i", "timestamp": 1795395597.5, "content": content, "actions": {}}
+    for author, content in zip(("user", "agent", "agent", "agent"), _GEMINI, strict=True)
+]
 _SHAREGPT = [{"from": "human", "value": "And in Rome?"}, {"from": "gpt", "value": "It rains."}]
 
 EXAMPLES = (
@@ -127,5 +131,7 @@ EXAMPLES = (
     Example("vercel", "a message a line", _VERCEL),
     Example("gemini", "requests", [{"contents": _GEMINI, "system_instruction": "Be kind."}, _GEMINI]),
     Example("gemini", "a content a line", _GEMINI),
+    Example("google-adk", "a session", _document({"id": "s", "appName": "a", "events": _EVENTS}), ".json"),
+    Example("google-adk", "an event a line", [*_EVENTS]),
     Example("sharegpt", "rows", [{"conversations": _SHAREGPT, "system": "Be kind."}]),
 )

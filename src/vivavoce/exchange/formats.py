@@ -20,6 +20,7 @@ _MODULES = {
     "anthropic": "anthropic",
     "vercel": "vercel",
     "gemini": "gemini",
+    "google-adk": "google_adk",
     "sharegpt": "sharegpt",
     "deepeval": "deepeval",
     "promptfoo": "promptfoo",

@@ -102,7 +102,7 @@ class Pairing:
 
 
 def read_content(item: Any, index: int, pairing: Pairing, loss: Loss) -> list[Message]:
-    """Return the messages of a content: the results in it, and what was said.
+    """Return the messages of a content: the results in it, and what was said; what ours cannot hold is set aside.
 
     Raises:
         Unreadable: it is no content.
@@ -110,7 +110,14 @@ def read_content(item: Any, index: int, pairing: Pairing, loss: Loss) -> list[Me
     parts = parts_of(item)
     if parts is None:
         raise Unreadable(f"content {index}: needs a role, user or model, and parts without a type")
-    role = _ROLES.get(cast("Row", item).get("role") or "user", "user")
+    read = _messages(cast("Row", item), parts, index, pairing, loss)
+    kept = _kept(cast("Row", item), read)
+    set_aside(read[0], NAME, {**kept, **({"of": len(read)} if read[0]["role"] == "tool" else {})})
+    return read
+
+
+def _messages(item: Row, parts: list[Row], index: int, pairing: Pairing, loss: Loss) -> list[Message]:
+    role = _ROLES.get(item.get("role") or "user", "user")
     messages: list[Message] = []
     said: list[Row] = []
     for part in parts:
@@ -181,10 +188,7 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
     messages = [_instruction(key, told) for key in _SYSTEM if (told := beside.pop(key, None)) is not None]
     pairing = Pairing(loss)
     for index, item in enumerate(items):
-        read = read_content(item, index, pairing, loss)
-        kept = _kept(cast("Row", item), read)
-        set_aside(read[0], NAME, {**kept, **({"of": len(read)} if read[0]["role"] == "tool" else {})})
-        messages += read
+        messages += read_content(item, index, pairing, loss)
     return messages
 
 
