@@ -112,6 +112,12 @@ _EVENTS: list[Any] = [
     {"author": author, "invocationId": "i", "timestamp": 1795395597.5, "content": content, "actions": {}}
     for author, content in zip(("user", "agent", "agent", "agent"), _GEMINI, strict=True)
 ]
+_PYDANTIC: list[Any] = [
+    {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "And in Rome?"}]},
+    {"kind": "response", "parts": [{"part_kind": "tool-call", "tool_name": "w", "args": {}, "tool_call_id": "c1"}]},
+    {"kind": "request", "parts": [{"part_kind": "tool-return", "tool_name": "w", "content": 1, "tool_call_id": "c1"}]},
+    {"kind": "response", "parts": [{"part_kind": "text", "content": "It rains."}]},
+]
 _SHAREGPT = [{"from": "human", "value": "And in Rome?"}, {"from": "gpt", "value": "It rains."}]
 
 EXAMPLES = (
@@ -133,5 +139,7 @@ EXAMPLES = (
     Example("gemini", "a content a line", _GEMINI),
     Example("google-adk", "a session", _document({"id": "s", "appName": "a", "events": _EVENTS}), ".json"),
     Example("google-adk", "an event a line", [*_EVENTS]),
+    Example("pydantic-ai", "histories", [_PYDANTIC, {"messages": _PYDANTIC}]),
+    Example("pydantic-ai", "a history", _document(_PYDANTIC), ".json"),
     Example("sharegpt", "rows", [{"conversations": _SHAREGPT, "system": "Be kind."}]),
 )

@@ -21,6 +21,7 @@ _MODULES = {
     "vercel": "vercel",
     "gemini": "gemini",
     "google-adk": "google_adk",
+    "pydantic-ai": "pydantic_ai",
     "sharegpt": "sharegpt",
     "deepeval": "deepeval",
     "promptfoo": "promptfoo",
