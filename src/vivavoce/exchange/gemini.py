@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, cast
 
 from vivavoce.exchange.calls import arguments_of, name_of, tool_call
@@ -49,7 +50,12 @@ def parts_of(item: Any) -> list[Row] | None:
         return None
     held = cast("Row", item)
     parts, role = held.get("parts"), held.get("role")
-    if not isinstance(parts, list) or not (role is None or role in _ROLES) or "messageId" in held or "kind" in held:
+    if (
+        not isinstance(parts, list)
+        or not (role is None or role in tuple(_ROLES))
+        or "messageId" in held
+        or "kind" in held
+    ):
         return None
     listed = cast("list[Any]", parts)
     return cast("list[Row]", listed) if all(map(_is_part, listed)) else None
@@ -66,11 +72,15 @@ def _is_certain(item: Any) -> bool:
     return any(part.get(key) is not None for part in parts_of(item) or () for key in _HOLDS)
 
 
+def either(fields: Mapping[str, Any], name: str) -> Any:
+    """Return the value of a key in the spelling of the API, or else in that of Python."""
+    found = fields.get(name)
+    return fields.get(_to_snake(name)) if found is None else found
+
+
 def held(part: Row, name: str) -> Row | None:
     """Return an object of a part, in either spelling."""
-    value: Any = part.get(name)
-    if value is None:
-        value = part.get(_to_snake(name))
+    value = either(part, name)
     return cast("Row", value) if isinstance(value, dict) else None
 
 
@@ -314,6 +324,7 @@ def _inner(value: Row) -> Row:
     return {_to_snake(key): one for key, one in value.items()}
 
 
+@cache
 def _to_snake(key: str) -> str:
     return re.sub("([A-Z])", r"_\1", key).lower()
 

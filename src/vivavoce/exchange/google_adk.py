@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from vivavoce.exchange.conversations import Items, Message, Messages, Unreadable, set_aside
 from vivavoce.exchange.format import Row
-from vivavoce.exchange.gemini import Pairing, parts_of, read_content
+from vivavoce.exchange.gemini import Pairing, either, parts_of, read_content
 from vivavoce.exchange.loss import Loss
 
 NAME = "google-adk"
@@ -28,12 +28,6 @@ def _is_event(item: Any) -> bool:
         return False
     event = cast("Row", item)
     return isinstance(event.get("author"), str) and ("invocationId" in event or "invocation_id" in event)
-
-
-def _get(held: Row, name: str) -> Any:
-    """Return the value of a key in the spelling of JSON, or else in that of Python."""
-    found = held.get(name)
-    return found if found is not None else held.get("".join(f"_{c.lower()}" if c.isupper() else c for c in name))
 
 
 def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
@@ -72,9 +66,9 @@ def _valid(items: Items, loss: Loss) -> Iterator[tuple[int, Row]]:
             loss.repeated("pieces of answers that come whole")
             continue
         actions: Any = event.get("actions")
-        since = _get(cast("Row", actions), "rewindBeforeInvocationId") if isinstance(actions, dict) else None
+        since = either(cast("Row", actions), "rewindBeforeInvocationId") if isinstance(actions, dict) else None
         if since is not None:
-            first = next((at for at, (_, one) in enumerate(kept) if _get(one, "invocationId") == since), len(kept))
+            first = next((at for at, (_, one) in enumerate(kept) if either(one, "invocationId") == since), len(kept))
             loss.dropped("events that were taken back", index, len(kept) - first + 1)
             del kept[first:]
         else:
@@ -87,12 +81,13 @@ def _content(event: Row) -> Row | None:
     content: Any = event.get("content")
     if isinstance(content, dict) and cast("Row", content).get("parts"):
         held = cast("Row", content)
-        if parts_of(held) is None:
+        parts = parts_of(held)
+        if parts is None:
             return held
-        answers = any(_get(part, "functionResponse") is not None for part in parts_of(held) or ())
+        answers = any(either(part, "functionResponse") is not None for part in parts)
         return {**held, "role": "user" if event["author"] == _USER or answers else "model"}
     for key, role in _TRANSCRIPTS:
-        spoken: Any = _get(event, key)
+        spoken: Any = either(event, key)
         if isinstance(spoken, dict) and cast("Row", spoken).get("finished") and cast("Row", spoken).get("text"):
             return {"role": role, "parts": [{"text": str(cast("Row", spoken)["text"])}]}
     return None

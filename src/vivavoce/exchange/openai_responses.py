@@ -28,7 +28,7 @@ from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
 
 NAME = "openai-responses"
-_ROLES = frozenset(("user", "assistant", "system", "developer"))
+_ROLES = ("user", "assistant", "system", "developer")
 _BESIDE = frozenset(
     (
         *("reasoning", "file_search_call", "web_search_call", "image_generation_call", "code_interpreter_call"),

@@ -144,6 +144,8 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
         parts = _parts(item)
         if parts is None:
             raise Unreadable(f"message {index}: needs a kind, request or response, and parts with a part_kind")
+        if any(not isinstance(part.get("tool_call_id", ""), str) for part in parts):
+            raise Unreadable(f"message {index}: 'tool_call_id' is a text")
         messages += reader.read(cast("Row", item), parts, index)
         if isinstance(name := item.get("conversation_id"), str):
             names.add(name)
@@ -189,7 +191,7 @@ def _layout(said: list[Message], parts: list[Row]) -> list[Row]:
     layout: list[Row] = []
     at = -1
     calls: list[Row] = []
-    texts = [part for part in parts if part["part_kind"] == "text"]
+    spoken = _place_of_only_text(said, parts)
     for part in parts:
         kind = part["part_kind"]
         if kind in _CALLS:
@@ -200,12 +202,20 @@ def _layout(said: list[Message], parts: list[Row]) -> list[Row]:
         elif kind in _RETURNS or kind in _SYSTEM or kind == "user-prompt":
             at = next(place for place in range(at + 1, len(said)) if said[place]["role"] != "assistant")
             layout.append({"at": at, "part": difference(_own_part(said[at]), part)})
-        elif kind == "text" and len(texts) == 1:
-            place = next(place for place, message in enumerate(said) if message["content"] == part["content"])
-            layout.append({"at": place, "text": difference(_text_part(said[place]), part)})
+        elif kind == "text" and spoken is not None:
+            layout.append({"at": spoken, "text": difference(_text_part(said[spoken]), part)})
         else:
             layout.append({"whole": part})
     return layout
+
+
+def _place_of_only_text(said: list[Message], parts: list[Row]) -> int | None:
+    texts = [part.get("content") for part in parts if part["part_kind"] == "text"]
+    if len(texts) != 1 or not isinstance(texts[0], str):
+        return None
+    return next(
+        at for at, message in enumerate(said) if message["role"] == "assistant" and message["content"] == texts[0]
+    )
 
 
 def _next_with_calls(said: list[Message], at: int, calls: list[Row]) -> tuple[int, list[Row]]:

@@ -28,7 +28,7 @@ from vivavoce.exchange.loss import Loss
 from vivavoce.files.strict_json import BrokenJson, parse
 
 NAME = "vercel"
-_ROLES = frozenset(("system", "user", "assistant"))
+_ROLES = ("system", "user", "assistant")
 _OWN = frozenset(("step-start", "dynamic-tool", "tool-invocation", "source-url", "source-document"))
 _STEP: Row = {"type": "step-start"}
 
