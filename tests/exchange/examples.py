@@ -120,6 +120,24 @@ _PYDANTIC: list[Any] = [
 ]
 _SHAREGPT = [{"from": "human", "value": "And in Rome?"}, {"from": "gpt", "value": "It rains."}]
 
+_CASES = [
+    {
+        "turns": [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello."}],
+        "scenario": "a greeting",
+    },
+    {"input": "Hi.", "actual_output": "Hello.", "expected_output": "Hello."},
+]
+_PROMPTFOO: dict[str, Any] = {
+    "testCase": {"metadata": {}},
+    "testIdx": 0,
+    "promptIdx": 0,
+    "provider": {"id": "p", "label": "p"},
+    "prompt": {"raw": "Hi."},
+    "response": {"output": "Hello."},
+    "success": True,
+    "score": 1,
+}
+
 EXAMPLES = (
     Example("vivavoce", "rows", [{"id": "a", "messages": _NATIVE}, {"id": "b", "input": "Hi.", "goal": "a greeting"}]),
     Example("vivavoce", "a list of rows", _document([{"id": "a", "messages": _NATIVE}]), ".json"),
@@ -142,4 +160,7 @@ EXAMPLES = (
     Example("pydantic-ai", "histories", [_PYDANTIC, {"messages": _PYDANTIC}]),
     Example("pydantic-ai", "a history", _document(_PYDANTIC), ".json"),
     Example("sharegpt", "rows", [{"conversations": _SHAREGPT, "system": "Be kind."}]),
+    Example("deepeval", "test cases", _document(_CASES), ".json"),
+    Example("promptfoo", "a result a line", [_PROMPTFOO]),
+    Example("promptfoo", "results", _document({"results": {"version": 3, "results": [_PROMPTFOO]}}), ".json"),
 )

@@ -15,6 +15,7 @@ from vivavoce.exchange.calls import check_calls
 from vivavoce.exchange.formats import format_named
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.records import Place, Record
+from vivavoce.exchange.writing import texts
 from vivavoce.messages import read_messages
 
 WRONG: tuple[Any, ...] = (
@@ -97,7 +98,7 @@ def crashes(format_: Any, values: list[Any]) -> str | None:
                 check_calls(row["messages"], loss)
                 read_messages(row["messages"])
         if format_.write is not None:
-            list(format_.write(rows, loss))
+            list(texts(rows, format_, loss))
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return None
