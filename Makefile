@@ -13,7 +13,7 @@ demo: .venv/ready  ## test and compare two versions of a small support bot, offl
 test: programs .venv/ready  ## checks and, beside them, all tests but the long ones
 	@bash tools/test.sh
 
-live: programs .venv-letta/ready .venv/ready  ## the long tests: processes killed again and again, and Letta Code
+live: programs .venv-letta/ready .venv-adk/ready .venv/ready  ## the long tests: processes killed again and again, and Letta Code
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m live
 
 check: .venv/ready  ## style, types and floors
@@ -39,3 +39,6 @@ programs:  ## install the programs that the tests run (a browser, curl), or name
 
 .venv-letta/ready:
 	@bash tools/setup.sh .venv-letta 'letta>=0.34'
+
+.venv-adk/ready:
+	@bash tools/setup.sh .venv-adk 'google-adk>=2.13'

@@ -11,6 +11,9 @@ import pandas
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.load import dumpd
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
 from langsmith import schemas
 from langsmith.run_trees import RunTree
 
@@ -179,3 +182,36 @@ def test_what_is_no_run_is_told(record: Any) -> None:
     rows, loss = read_values(FORMAT, [record])
     assert rows == []
     assert [entry.what for entry in loss.entries()] == ["a record is no run of LangSmith"]
+
+
+def test_langchains_own_messages_are_read() -> None:
+    call = {"name": "find", "args": {"n": 1042}, "id": "c1"}
+    asked, called = HumanMessage("Where is 1042?"), AIMessage("", tool_calls=[call])
+    got, answered = ToolMessage("sent", tool_call_id="c1"), AIMessage("It was sent.")
+    first = LLMResult(generations=[[ChatGeneration(message=called)]])
+    second = LLMResult(generations=[[ChatGeneration(message=answered)]])
+    root = begun(name="agent", run_type="chain", inputs={"input": "Where is 1042?"})
+    model = root.create_child(name="gpt", run_type="llm", inputs={"messages": [[dumpd(asked)]]})
+    model.end(outputs=dumpd_result(first))
+    tool = root.create_child(name="find", run_type="tool", inputs={"input": "{'n': 1042}"})
+    tool.end(outputs={"output": dumpd(got)})
+    again = root.create_child(
+        name="gpt", run_type="llm", inputs={"messages": [[dumpd(asked), dumpd(called), dumpd(got)]]}
+    )
+    again.end(outputs=dumpd_result(second))
+    root.end(outputs={"output": "It was sent."})
+    for last in (again, None):
+        runs = [as_run(run) for run in (root, model, tool, last) if run is not None]
+        [row], loss = read_values(FORMAT, runs)
+        said = [message["content"] for message in row["messages"]]
+        assert said == ["Where is 1042?", None, "sent", "It was sent."][: len(runs)]
+        assert loss.is_lossless, list(loss.lines())
+
+
+def dumpd_result(result: LLMResult) -> Json:
+    """Return what a model made as LangChain's tracer writes it."""
+    written = json.loads(result.model_dump_json())
+    for generations_, messages in zip(written["generations"], result.generations, strict=True):
+        for generation, made in zip(generations_, messages, strict=True):
+            generation["message"] = dumpd(made.message)  # type: ignore[union-attr]
+    return written
