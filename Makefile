@@ -13,7 +13,7 @@ demo: .venv/ready  ## test and compare two versions of a small support bot, offl
 test: programs .venv/ready  ## checks and, beside them, all tests but the long ones
 	@bash tools/test.sh
 
-live: programs .venv-letta/ready .venv-ragas/ready .venv/ready  ## the long tests: processes killed, Letta Code, Ragas
+live: programs .venv-letta/ready .venv-ragas/ready .venv-adk/ready .venv/ready  ## the long tests: processes killed, and packages of others
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m live
 
 check: .venv/ready  ## style, types and floors
@@ -42,3 +42,6 @@ programs:  ## install the programs that the tests run (a browser, curl), or name
 
 .venv-ragas/ready:  # langchain-community 0.4.2 lacks a module that ragas 0.4.3 imports
 	@bash tools/setup.sh .venv-ragas ragas==0.4.3 langchain-community==0.4.1
+
+.venv-adk/ready:
+	@bash tools/setup.sh .venv-adk 'google-adk>=2.13'

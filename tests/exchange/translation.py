@@ -9,6 +9,7 @@ from typing import Any
 
 from vivavoce.exchange.calls import check_calls
 from vivavoce.exchange.format import Format, Row
+from vivavoce.exchange.formats import all_formats
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.records import Place, Record
 from vivavoce.messages import read_messages
@@ -41,4 +42,7 @@ def back_and_forth(format_: Format, values: Iterable[Any]) -> list[Any]:
 def _records(values: Iterable[Any], loss: Loss) -> Iterator[Record]:
     for line, value in enumerate(values, 1):
         loss.line = line
-        yield Record(Place(NOWHERE, line), value)
+        record = Record(Place(NOWHERE, line), value)
+        for format_ in all_formats():
+            assert format_.fits(record) in (True, False)
+        yield record

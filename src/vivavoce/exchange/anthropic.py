@@ -16,8 +16,8 @@ from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
 
 NAME = "anthropic"
-_OWN_BLOCKS = frozenset(("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document"))
-_ROLES = frozenset(("user", "assistant", "system"))
+_OWN_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document")
+_ROLES = ("user", "assistant", "system")
 
 
 def _blocks(item: Any) -> list[Row]:
@@ -71,7 +71,7 @@ def _assistant(message: Row, index: int, loss: Loss) -> list[Message]:
                 words.append(str(block.get("text")))
                 plain = plain and block.keys() <= {"type", "text"} and not calls
             case "tool_use":
-                calls.append(tool_call(block.get("id"), str(block.get("name")), block.get("input")))
+                calls.append(tool_call(_id(block, "id", index), str(block.get("name")), block.get("input")))
                 plain = plain and block.keys() <= {"type", "id", "name", "input"}
             case kind:
                 plain = False
@@ -107,7 +107,7 @@ def _said(message: Row, index: int, loss: Loss) -> list[Message]:
 
 def _result(block: Row, index: int, loss: Loss) -> Message:
     content = block.get("content")
-    message: Message = {"role": "tool", "content": text_of(content), "tool_call_id": block.get("tool_use_id")}
+    message: Message = {"role": "tool", "content": text_of(content), "tool_call_id": _id(block, "tool_use_id", index)}
     kept = {key: value for key, value in block.items() if key not in ("type", "tool_use_id", "content")}
     if content is None or isinstance(content, list):
         kept["content"] = cast("Any", content)
@@ -116,6 +116,13 @@ def _result(block: Row, index: int, loss: Loss) -> Message:
             loss.aside("parts of a result that are no text", index, len(others))
     set_aside(message, NAME, kept)
     return message
+
+
+def _id(block: Row, key: str, index: int) -> str | None:
+    found = block.get(key)
+    if found is None or isinstance(found, str):
+        return found
+    raise Unreadable(f"message {index}: '{key}' is a text, not {type(found).__name__}")
 
 
 def _part(block: Row) -> Row | None:

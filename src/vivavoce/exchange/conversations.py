@@ -80,7 +80,7 @@ class Messages:
             yield from self._row(began, said, {}, loss)
 
     def _row(self, place: Place, items: Items, beside: Row, loss: Loss) -> Iterator[tuple[Place, Row]]:
-        key = next((key for key in self.keys if key in beside), None)
+        key = next((key for key in self.keys if isinstance(beside.get(key), list)), None)
         rest = {name: value for name, value in beside.items() if name != key}
         loss.line, loss.conversation = place.line, _id(rest)
         try:
@@ -124,6 +124,23 @@ def taken_back(message: Mapping[str, Any], format_name: str) -> Row:
     """Return what `set_aside` kept for this format."""
     metadata: object = message.get("metadata")
     return dict(cast("Row", metadata).get(format_name) or {}) if isinstance(metadata, dict) else {}
+
+
+def difference(written: Row, original: Mapping[str, Any]) -> Row:
+    """Return what the writer of a format must know beside our message, to write what was read instead of `written`."""
+    kept: Row = {}
+    if other := {key: value for key, value in original.items() if key not in written or written[key] != value}:
+        kept["fields"] = other
+    if absent := [key for key in written if key not in original]:
+        kept["absent"] = absent
+    return kept
+
+
+def restored(written: Row, kept: Mapping[str, Any]) -> Row:
+    """Return what was read: what would be written, changed by what `difference` returned."""
+    absent = cast("list[str]", kept.get("absent") or [])
+    whole: Row = {**written, **cast("Row", kept.get("fields") or {})}
+    return {key: value for key, value in whole.items() if key not in absent}
 
 
 def text_of(content: Any) -> str:

@@ -9,9 +9,9 @@ from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.records import Place, Record
 
-_ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
+_ROLES = ("system", "developer", "user", "assistant", "tool")
 _ASKED = frozenset(("input", "prompt", "user_input", "goal"))
-_PARTS = frozenset(("text", "image_url", "input_audio", "file", "refusal"))
+_PARTS = ("text", "image_url", "input_audio", "file", "refusal")
 
 
 def is_native(value: Any) -> bool:
@@ -21,11 +21,22 @@ def is_native(value: Any) -> bool:
     row = cast("Mapping[str, Any]", value)
     messages = row.get("messages")
     if messages is None:
-        return not _ASKED.isdisjoint(row)
-    return isinstance(messages, list) and all(map(_is_message, cast("list[Any]", messages)))
+        return any(_is_asked(row.get(key)) for key in _ASKED)
+    return isinstance(messages, list) and all(map(is_native_message, cast("list[Any]", messages)))
 
 
-def _is_message(value: Any) -> bool:
+def _is_asked(value: Any) -> bool:
+    """Return whether a value is what a row may ask: a text, or texts and messages of a user one after the other."""
+    if not isinstance(value, list):
+        return isinstance(value, str) or is_native_message(value)
+    return all(
+        not isinstance(one, Mapping) or (cast("Row", one).get("role") == "user" and is_native_message(one))
+        for one in cast("list[Any]", value)
+    )
+
+
+def is_native_message(value: Any) -> bool:
+    """Return whether a value is a message of ours, in plain data."""
     if not isinstance(value, Mapping):
         return False
     message = cast("Mapping[str, Any]", value)

@@ -39,7 +39,7 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
     for index, item in enumerate(items):
         said = cast("Row", item) if isinstance(item, dict) else {}
         speaker, value = said.get("from"), said.get("value")
-        if speaker not in _ROLES or not isinstance(value, str):
+        if not isinstance(speaker, str) or speaker not in _ROLES or not isinstance(value, str):
             raise Unreadable(f"message {index}: needs 'from' ({', '.join(_ROLES)}) and the text 'value'")
         message: Message = {"role": _ROLES[speaker], "content": value}
         if speaker == "function_call":

@@ -1,0 +1,294 @@
+"""One conversation made of the steps of its traces.
+
+A model is given the whole history with every call, so most messages occur in many steps; each is kept once. A call that
+goes on from where another ended belongs to the same line of talk. The line that answers the user is the conversation;
+what stands beside it (a title made up, an agent asked by another) is kept apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, pairwise
+from typing import Any, cast
+
+from vivavoce.exchange.conversations import Message, set_aside, taken_back, text_of
+from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.steps import Step, ancestors, print_of, same_call
+from vivavoce.exchange.times import iso
+
+STEP = "step"
+"""The key in the metadata of a message that says which step made it: its trace, its id, its agent and its model."""
+
+
+@dataclass(slots=True)
+class Line:
+    """Messages that follow from each other; `first_given` of them went into the first call."""
+
+    messages: list[Message] = field(default_factory=list[Message])
+    prints: list[int] = field(default_factory=list[int])
+    system: str | None = None
+    agent: str | None = None
+    end: float | None = None
+    first_given: int = 0
+
+    def add(self, messages: Iterable[Message]) -> None:
+        """Add messages at the end."""
+        for message in messages:
+            self.messages.append(message)
+            self.prints.append(print_of(message))
+
+    def known(self, prints: Sequence[int], messages: Sequence[Message]) -> int | None:
+        """Return how many of the messages that went into a call lead up to the end of this line, None if none do."""
+        if not self.prints:
+            return None
+        ends = [self.prints[-1]]
+        said = next((at for at in range(len(self.messages) - 1, -1, -1) if _has_words(self.messages[at])), None)
+        if said is not None and self.messages[said]["role"] == "assistant":
+            ends.append(self.prints[said])  # histories without calls and results are given as well
+        for end in ends:
+            for at in range(len(prints) - 1, -1, -1):
+                if prints[at] == end:
+                    return at + 1
+        return self._known_by_the_user(prints, messages)
+
+    def _known_by_the_user(self, prints: Sequence[int], messages: Sequence[Message]) -> int | None:
+        """Return where what is new begins, if the last answer was given in other words than it was made.
+
+        Thoughts, for one, are left out of a history. Then the user's last words tell, when others follow them.
+        """
+        asked = next((at for at in range(len(self.messages) - 1, -1, -1) if self.messages[at]["role"] == "user"), None)
+        if asked is None:
+            return None
+        users = [at for at, message in enumerate(messages) if message["role"] == "user"]
+        return next((after for at, after in reversed([*pairwise(users)]) if prints[at] == self.prints[asked]), None)
+
+    def begins_with(self, prints: Sequence[int]) -> bool:
+        """Return whether this line begins with the messages of a call, and the user said nothing after them."""
+        after = self.messages[len(prints) :]
+        return self.prints[: len(prints)] == list(prints) and all(one["role"] != "user" for one in after)
+
+
+@dataclass(slots=True)
+class Assembled:
+    """A conversation, and the lines of talk beside it."""
+
+    messages: list[Message]
+    beside: list[list[Message]]
+
+
+def assembled(steps: Sequence[Step], loss: Loss) -> Assembled:
+    """Return the conversation of steps that are sorted by their times."""
+    whole, beside = Line(), list[list[Message]]()
+    traces: dict[str, list[Step]] = {}
+    for step in steps:
+        traces.setdefault(step.trace, []).append(step)
+    for of_trace in traces.values():
+        lines = _lines(of_trace, loss)
+        main = _main(lines, of_trace)
+        if main is None:
+            continue
+        others = [line for line in lines if line is not main]
+        _answer_calls(main, of_trace, loss)
+        beside += [line.messages for line in others]
+        _append(whole, main, loss)
+    if beside:
+        loss.aside("model calls beside the conversation", count=len(beside))
+    messages = [*([{"role": "system", "content": whole.system}] if whole.system else []), *whole.messages]
+    _name_speakers(messages)
+    return Assembled(messages, beside)
+
+
+def _append(whole: Line, main: Line, loss: Loss) -> None:
+    """Go on with the conversation of the traces before."""
+    known = whole.known(main.prints[: main.first_given], main.messages) or 0
+    if known:
+        loss.repeated("messages of the history", known)
+    if not whole.messages:
+        whole.system = main.system
+    elif main.system != whole.system and main.system is not None:
+        loss.aside("another system prompt, later on")
+    whole.messages += main.messages[known:]
+    whole.prints += main.prints[known:]
+
+
+def _lines(steps: Sequence[Step], loss: Loss) -> list[Line]:
+    lines: list[Line] = []
+    for step in _calls(steps, loss):
+        system, given = _without_system(step)
+        _stamp(step, given)
+        prints = [print_of(message) for message in given]
+        made = step.made[len(prints) :] if _repeats(step.made, prints) else step.made
+        for line in sorted(lines, key=lambda one: one.end or 0, reverse=True):
+            if (known := line.known(prints, given)) is not None:
+                loss.repeated("messages of the history", known)
+                line.add(given[known:])
+                line.add(made)
+                break
+            if prints and (line.agent, line.system) == (step.agent, system) and line.begins_with(prints):
+                _again(line, len(prints), made, loss)
+                break
+            if _goes_on(line, step, given, system):
+                line.add([*given, *made])
+                break
+        else:
+            line = Line(system=system, agent=step.agent, first_given=len(given))
+            line.add([*given, *made])
+            lines.append(line)
+        if system is not None and line.system is not None and system != line.system:
+            loss.aside("another system prompt, later on")
+        line.end = step.end or step.start or line.end
+    return lines
+
+
+def _repeats(made: Sequence[Message], given: Sequence[int]) -> bool:
+    """Return whether what came out begins with all that went in."""
+    return 0 < len(given) < len(made) and [print_of(one) for one in made[: len(given)]] == list(given)
+
+
+def _calls(steps: Sequence[Step], loss: Loss) -> list[Step]:
+    """Return the steps whose messages count: the innermost calls of models, or without any, the outermost steps."""
+    by_id = {step.id: step for step in steps}
+    talking = [step for step in steps if step.has_messages and step.kind in ("model", "agent")]
+    models = [step for step in talking if step.kind == "model"]
+    if models:
+        above = {one.id for step in models for one in ancestors(step, by_id)}
+        calls = [step for step in models if step.id not in above]
+    else:
+        calls = [step for step in talking if not any(one.has_messages for one in ancestors(step, by_id))]
+    if len(talking) > len(calls):
+        loss.repeated("messages of an agent that its model calls have", len(talking) - len(calls))
+    return calls
+
+
+def _without_system(step: Step) -> tuple[str | None, list[Message]]:
+    first = next((at for at, one in enumerate(step.given) if one["role"] not in ("system", "developer")), None)
+    told, given = step.given[:first], [] if first is None else step.given[first:]
+    told = [text_of(one.get("content")) for one in told]
+    texts = [text for text in (step.system, *told) if text]
+    return "\n\n".join(dict.fromkeys(texts)) or None, given
+
+
+def _stamp(step: Step, given: list[Message]) -> None:
+    """Say when what is new was said, and of what the model made, by which step."""
+    came, went = iso(step.start), iso(step.end or step.start)
+    for message in reversed(given):
+        if message["role"] != "user":
+            break
+        if came is not None:
+            message.setdefault("timestamp", came)
+    for message in step.made:
+        if went is not None:
+            message.setdefault("timestamp", went)
+        if step.passages and message["role"] == "assistant":
+            message["retrieval_context"] = list(step.passages)
+        about = {"trace": step.trace, "id": step.id, "agent": step.agent, **step.about}
+        set_aside(message, STEP, {key: value for key, value in about.items() if value is not None})
+
+
+def _again(line: Line, known: int, made: list[Message], loss: Loss) -> None:
+    """A call with the same history: the same again, or another answer in the place of the first."""
+    loss.repeated("messages of the history", known)
+    again = [print_of(message) for message in made]
+    if line.prints[known : known + len(again)] == again:
+        loss.repeated("answers", len(again))
+        return
+    if made:
+        if len(line.messages) > known:
+            loss.dropped("answers that were made once more", len(line.messages) - known)
+        del line.messages[known:], line.prints[known:]
+        line.add(made)
+
+
+def _goes_on(line: Line, step: Step, given: list[Message], system: str | None) -> bool:
+    """Return whether a call that was given no history goes on with a line."""
+    if given and given[0]["role"] == "tool":
+        return bool(line.messages) and bool(line.messages[-1].get("tool_calls"))
+    if line.end is not None and step.start is not None and step.start < line.end:
+        return False
+    same = (line.agent, line.system) == (step.agent, system)
+    return step.continues or (same and step.agent is not None and system is not None)
+
+
+def _main(lines: list[Line], steps: Sequence[Step]) -> Line | None:
+    """Return the line that answers the user: with the answer of the whole trace, or else with most said by users."""
+    by_id = {step.id: step for step in steps}
+    outer = [step for step in steps if step.made and not any(one.made for one in ancestors(step, by_id))]
+    answers = {print_of(step.made[-1]) for step in outer if step.kind != "model"}
+
+    def weight(line: Line) -> tuple[bool, int, int, float]:
+        asked = sum(message["role"] == "user" for message in line.messages)
+        return bool(answers.intersection(line.prints)), asked, len(line.messages), line.end or 0
+
+    return max(lines, key=weight, default=None)
+
+
+def _answer_calls(line: Line, steps: Sequence[Step], loss: Loss) -> None:
+    """Put in what tools returned and no model was given, or that they were called at all."""
+    runs = [step for step in steps if step.kind == "tool" and step.call is not None and step.result is not None]
+    if not runs:
+        return
+    if not any(message.get("tool_calls") for message in line.messages):
+        _put_in_calls(line, runs, loss)
+        return
+    messages: list[Message] = []
+    given = line.first_given
+    for at, message in enumerate(line.messages):
+        messages.append(message)
+        calls = cast("list[dict[str, Any]]", message.get("tool_calls") or ())
+        answered = {one.get("tool_call_id") for one in _results_after(line.messages, at)}
+        for call in calls:
+            if call.get("id") in answered:
+                continue
+            if (run := _run_of(call, runs)) is not None:
+                runs.remove(run)
+                messages.append(_result(call.get("id"), run))
+                line.first_given += at < given
+    line.messages = messages
+    line.prints = [print_of(message) for message in messages]
+
+
+def _results_after(messages: list[Message], at: int) -> list[Message]:
+    for is_result, group in groupby(messages[at + 1 :], key=lambda message: message["role"] == "tool"):
+        return list(group) if is_result else []
+    return []
+
+
+def _run_of(call: dict[str, Any], runs: list[Step]) -> Step | None:
+    with_id = (run for run in runs if run.call and run.call.get("id") and run.call.get("id") == call.get("id"))
+    with_arguments = (run for run in runs if run.call and not run.call.get("id") and same_call(run.call, call))
+    return next(with_id, None) or next(with_arguments, None)
+
+
+def _put_in_calls(line: Line, runs: list[Step], loss: Loss) -> None:
+    """Put runs of tools that no message tells of before the last answer."""
+    last = next((at for at in range(len(line.messages) - 1, -1, -1) if line.messages[at]["role"] == "assistant"), None)
+    at = len(line.messages) if last is None else last
+    put_in: list[Message] = []
+    for number, run in enumerate(runs):
+        loss.guessed("where in the conversation a tool was called", at + 2 * number)
+        assert run.call is not None
+        call = run.call if run.call.get("id") else {"id": f"run_{run.id}", **run.call}
+        put_in += [{"role": "assistant", "content": None, "tool_calls": [call]}, _result(call["id"], run)]
+    line.messages[at:at] = put_in
+    line.prints[at:at] = [print_of(message) for message in put_in]
+
+
+def _result(called: str | None, run: Step) -> Message:
+    message: Message = {"role": "tool", "content": run.result, "tool_call_id": called}
+    if (when := iso(run.end)) is not None:
+        message["timestamp"] = when
+    return message
+
+
+def _has_words(message: Message) -> bool:
+    return message["role"] in ("user", "assistant") and bool(text_of(message.get("content")))
+
+
+def _name_speakers(messages: list[Message]) -> None:
+    """Say which agent speaks, where there are several."""
+    said = [(message, taken_back(message, STEP).get("agent")) for message in messages]
+    if len({agent for _, agent in said if agent is not None}) > 1:
+        for message, agent in said:
+            if agent is not None:
+                message.setdefault("name", agent)

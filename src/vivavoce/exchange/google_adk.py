@@ -1,0 +1,122 @@
+"""Events of Google's Agent Development Kit, and sessions that hold them: contents of Gemini with an author and a time.
+
+Who speaks is told by the author; agents are named. Pieces of an answer that comes whole later are left out, and so is
+what was taken back. Calls and what came of them are read as in Gemini's contents.
+Source: the classes `Event` and `Session` of google-adk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from vivavoce.exchange.conversations import Items, Message, Messages, Unreadable, set_aside
+from vivavoce.exchange.format import Row
+from vivavoce.exchange.gemini import Pairing, either, parts_of, read_content
+from vivavoce.exchange.loss import Loss
+
+NAME = "google-adk"
+_USER = "user"
+_NAMES = {"appName": "app_name", "userId": "user_id", "lastUpdateTime": "last_update_time", "state": "session_state"}
+_TRANSCRIPTS = (("inputTranscription", "user"), ("outputTranscription", "model"))
+_LATEST = 253_402_300_799
+
+
+def _is_event(item: Any) -> bool:
+    if not isinstance(item, Mapping):
+        return False
+    event = cast("Row", item)
+    return isinstance(event.get("author"), str) and ("invocationId" in event or "invocation_id" in event)
+
+
+def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
+    for key, ours in _NAMES.items():
+        if key in beside and (value := beside.pop(key)) not in (None, {}):
+            beside[ours] = value
+    messages: list[Message] = []
+    pairing = Pairing(loss)
+    waiting: list[Row] = []
+    for index, event in _valid(items, loss):
+        content = _content(event)
+        if content is None:
+            loss.aside("events without content", index)
+            waiting.append(_more(event))
+            continue
+        read = read_content(content, index, pairing, loss)
+        _tell_who_and_when(read, event)
+        if waiting:
+            set_aside(read[0], NAME, {"before": waiting})
+            waiting = []
+        set_aside(read[0], NAME, _more(event))
+        messages += read
+    if waiting and messages:
+        set_aside(messages[-1], NAME, {"after": waiting})
+    return messages
+
+
+def _valid(items: Items, loss: Loss) -> Iterator[tuple[int, Row]]:
+    """Yield the events that count: whole ones that were not taken back."""
+    kept: list[tuple[int, Row]] = []
+    for index, item in enumerate(items):
+        if not _is_event(item):
+            raise Unreadable(f"event {index}: needs an author and the id of an invocation")
+        event = cast("Row", item)
+        if event.get("partial"):
+            loss.repeated("pieces of answers that come whole")
+            continue
+        actions: Any = event.get("actions")
+        since = either(cast("Row", actions), "rewindBeforeInvocationId") if isinstance(actions, dict) else None
+        if since is not None:
+            first = next((at for at, (_, one) in enumerate(kept) if either(one, "invocationId") == since), len(kept))
+            loss.dropped("events that were taken back", index, len(kept) - first + 1)
+            del kept[first:]
+        else:
+            kept.append((index, event))
+    return iter(kept)
+
+
+def _content(event: Row) -> Row | None:
+    """Return the content of an event, with the role of its author; of speech, what was understood at last."""
+    content: Any = event.get("content")
+    if isinstance(content, dict) and cast("Row", content).get("parts"):
+        held = cast("Row", content)
+        parts = parts_of(held)
+        if parts is None:
+            return held
+        answers = any(either(part, "functionResponse") is not None for part in parts)
+        return {**held, "role": "user" if event["author"] == _USER or answers else "model"}
+    for key, role in _TRANSCRIPTS:
+        spoken: Any = either(event, key)
+        if isinstance(spoken, dict) and cast("Row", spoken).get("finished") and cast("Row", spoken).get("text"):
+            return {"role": role, "parts": [{"text": str(cast("Row", spoken)["text"])}]}
+    return None
+
+
+def _tell_who_and_when(read: list[Message], event: Row) -> None:
+    time = _time(event.get("timestamp"))
+    for message in read:
+        if time is not None:
+            message["timestamp"] = time
+        if message["role"] == "user" and event["author"] != _USER:
+            message["role"] = "assistant"
+        if message["role"] == "assistant" and event["author"] != _USER:
+            message["name"] = event["author"]
+
+
+def _time(seconds: Any) -> str | None:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return None
+    return datetime.fromtimestamp(seconds, UTC).isoformat() if 0 < seconds < _LATEST else None
+
+
+def _more(event: Row) -> Row:
+    """Return what an event has beside its content, without what is empty."""
+    named = {key: value for key, value in event.items() if key not in ("content", "author") and value not in (None, {})}
+    actions: Any = named.get("actions")
+    if isinstance(actions, dict):
+        named["actions"] = {key: value for key, value in cast("Row", actions).items() if value not in (None, {})}
+    return {key: value for key, value in named.items() if value != {}}
+
+
+FORMAT = Messages(NAME, "Google ADK events and sessions", ("events",), _is_event, _is_event, _read).format()

@@ -1,0 +1,322 @@
+"""Spans and log records of OpenTelemetry as files have them, in one shape, grouped into conversations.
+
+Read are: OTLP as JSON (objects with `resourceSpans` or `resourceLogs`, or the members of such lists), the spans that
+OpenTelemetry's own SDK prints, and those that Phoenix exports, as JSON or as the columns of a table.
+Source: the OTLP specification and its protocol buffers; `ReadableSpan.to_json` of the SDK; Phoenix's REST reference.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from vivavoce.exchange.format import Row
+from vivavoce.exchange.grouping import Member
+from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.records import Place, Record
+from vivavoce.exchange.shapes import fields_in, objects_in
+from vivavoce.exchange.times import seconds
+from vivavoce.files.strict_json import BrokenJson, parse
+
+LISTS = (
+    ("resourceSpans",),
+    ("trace", "resourceSpans"),
+    ("resourceLogs",),
+    ("resource_spans",),
+    ("batches",),
+    ("data",),
+    ("spans",),
+)
+"""Where in a document spans may be."""
+
+_SESSIONS = (
+    "gen_ai.conversation.id",
+    "session.id",
+    "langfuse.session.id",
+    "langsmith.trace.session_id",
+    *(f"traceloop.association.properties.{key}" for key in ("session_id", "conversation_id", "thread_id", "chat_id")),
+)
+_INTEGER = re.compile(r"-?\d{1,20}")
+_HEX = frozenset("0123456789abcdefABCDEF")
+_TABLE = "attributes."
+_WHOLE = frozenset(
+    (
+        *("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions", "gen_ai.tool.definitions"),
+        *("gen_ai.tool.call.arguments", "gen_ai.tool.call.result", "metadata"),
+    )
+)
+"""Attributes whose values are objects; in others' names, what is nested is a part of the name."""
+_TEXTS = (".value", ".content", ".arguments", "_parameters")
+"""How the names of attributes end that hold JSON as a text."""
+
+
+def is_otlp(value: Any) -> bool:
+    """Return whether a record is OTLP, or a span that OpenTelemetry's SDK printed."""
+    if not isinstance(value, Mapping):
+        return False
+    fields = cast("Row", value)
+    resources = _first(fields, "resourceSpans", "resourceLogs", "resource_spans", "resource_logs", "batches")
+    if isinstance(resources, list):
+        return all(isinstance(one, Mapping) for one in cast("list[Any]", resources))
+    if isinstance(_first(fields, "scopeSpans", "scopeLogs", "scope_spans", "instrumentationLibrarySpans"), list):
+        return True
+    context: object = fields.get("context")
+    return isinstance(context, Mapping) and str(cast("Row", context).get("trace_id")).startswith("0x")
+
+
+def is_phoenix(value: Any) -> bool:
+    """Return whether a record is a span as Phoenix exports it."""
+    if not isinstance(value, Mapping):
+        return False
+    fields = cast("Row", value)
+    context: object = fields.get("context")
+    if isinstance(context, Mapping):
+        return "trace_id" in context and "span_kind" in fields
+    return "context.trace_id" in fields and ("span_kind" in fields or any(key.startswith(_TABLE) for key in fields))
+
+
+def members(records: Iterable[Record], loss: Loss) -> Iterator[Member]:
+    """Yield the spans and log records of a file, each with the trace and the conversation that it belongs to."""
+    for record in records:
+        fields = record.fields
+        spans = None if fields is None else _spans(fields)
+        if spans is None:
+            loss.broken("a record is no span and no export of spans")
+            continue
+        for span in spans:
+            if not span["trace"]:
+                loss.broken("a span without the id of its trace")
+                continue
+            yield _member(record.place, span)
+
+
+def _member(place: Place, span: Row) -> Member:
+    attributes = span["attributes"]
+    conversation = next((attributes[key] for key in _SESSIONS if attributes.get(key) not in (None, "")), None)
+    identity = None if span.get("is_log") else span["id"] or None
+    return Member(
+        place,
+        span,
+        span["trace"],
+        None if conversation is None else str(conversation),
+        identity,
+        span["id"] if span.get("is_log") else span["parent"],
+        span["start"],
+    )
+
+
+def _spans(fields: Row) -> Iterable[Row] | None:
+    """Return the spans of a record in our shape, None if it is no record of spans."""
+    if isinstance(
+        resources := _first(fields, "resourceSpans", "resourceLogs", "resource_spans", "resource_logs", "batches"), list
+    ):
+        return (span for resource in objects_in(resources) for span in _of_resource(resource))
+    if any(key in fields for key in _SCOPES):
+        return _of_resource(fields)
+    if any(key in fields for key in ("traceId", "trace_id")) and isinstance(fields.get("attributes"), list | Mapping):
+        return (_otlp_span(fields),)
+    if isinstance(context := fields.get("context"), Mapping):
+        return (_plain_span(fields, cast("Row", context)),)
+    if "context.trace_id" in fields:
+        return (_row_of_a_table(fields),)
+    return None
+
+
+_SCOPES = ("scopeSpans", "scopeLogs", "scope_spans", "scope_logs", "instrumentationLibrarySpans")
+
+
+def _of_resource(resource: Row) -> Iterator[Row]:
+    for scope in objects_in(_first(resource, *_SCOPES)):
+        for span in objects_in(scope.get("spans")):
+            yield _otlp_span(span)
+        for log in objects_in(_first(scope, "logRecords", "log_records")):
+            yield _otlp_log(log)
+
+
+def _otlp_span(span: Row) -> Row:
+    wrong = fields_in(span.get("status"))
+    return {
+        "trace": _id(_first(span, "traceId", "trace_id")),
+        "id": _id(_first(span, "spanId", "span_id")),
+        "parent": _id(_first(span, "parentSpanId", "parent_span_id", "parent_id")) or None,
+        "name": _text(span.get("name")),
+        "start": seconds(_first(span, "startTimeUnixNano", "start_time_unix_nano", "start_time")),
+        "end": seconds(_first(span, "endTimeUnixNano", "end_time_unix_nano", "end_time")),
+        "attributes": _attributes(span.get("attributes")),
+        "events": [_otlp_event(event) for event in objects_in(span.get("events"))],
+        "error": _text(wrong.get("message")) or "error" if wrong.get("code") in (2, "STATUS_CODE_ERROR") else None,
+    }
+
+
+def _otlp_event(event: Row) -> Row:
+    time = _first(event, "timeUnixNano", "time_unix_nano", "timestamp")
+    return {
+        "name": _text(event.get("name")),
+        "time": seconds(time),
+        "attributes": _attributes(event.get("attributes")),
+    }
+
+
+def _otlp_log(log: Row) -> Row:
+    """Return a log record as a span that is one event; its id is that of the span it belongs to."""
+    attributes = _attributes(log.get("attributes"))
+    name = _text(_first(log, "eventName", "event_name")) or _text(attributes.get("event.name"))
+    time = seconds(_first(log, "timeUnixNano", "time_unix_nano")) or seconds(
+        _first(log, "observedTimeUnixNano", "observed_time_unix_nano")
+    )
+    event = {"name": name, "time": time, "attributes": attributes, "body": _value(log.get("body"))}
+    return {
+        "trace": _id(_first(log, "traceId", "trace_id")) or _text(attributes.get("gen_ai.conversation.id")),
+        "id": _id(_first(log, "spanId", "span_id")),
+        "parent": None,
+        "name": name,
+        "start": time,
+        "end": None,
+        "attributes": attributes,
+        "events": [event],
+        "error": None,
+        "is_log": True,
+    }
+
+
+def _plain_span(span: Row, context: Row) -> Row:
+    status = fields_in(span.get("status")) or {
+        "status_code": span.get("status_code"),
+        "description": span.get("status_message"),
+    }
+    attributes = flat(span.get("attributes"))
+    if span.get("span_kind") is not None:
+        attributes.setdefault("openinference.span.kind", span["span_kind"])
+    return {
+        "trace": _id(context.get("trace_id")),
+        "id": _id(context.get("span_id")),
+        "parent": _id(span.get("parent_id")) or None,
+        "name": _text(span.get("name")),
+        "start": seconds(span.get("start_time")),
+        "end": seconds(span.get("end_time")),
+        "attributes": attributes,
+        "events": [
+            {
+                "name": _text(event.get("name")),
+                "time": seconds(event.get("timestamp")),
+                "attributes": flat(event.get("attributes")),
+            }
+            for event in objects_in(_parsed(span.get("events")))
+        ],
+        "error": _text(status.get("description")) or "error" if status.get("status_code") == "ERROR" else None,
+    }
+
+
+def _row_of_a_table(row: Row) -> Row:
+    attributes = {
+        key[len(_TABLE) :]: value if key.endswith(_TEXTS) else _parsed(value)
+        for key, value in row.items()
+        if key.startswith(_TABLE)
+    }
+    context = {"trace_id": row.get("context.trace_id"), "span_id": row.get("context.span_id")}
+    if context["span_id"] is None:
+        context["span_id"] = _first(row, "span_id", "__index_level_0__")
+    return _plain_span({**row, "attributes": {k: v for k, v in attributes.items() if v is not None}}, context)
+
+
+def flat(value: Any) -> Row:
+    """Return attributes by their whole names, of which parts may be nested objects or lists of such."""
+    found: Row = {}
+    value = _parsed(value)
+    waiting: list[tuple[str, Any]] = list(_members("", value))
+    while waiting:
+        name, inner = waiting.pop()
+        below = list(_members(f"{name}.", inner)) if _is_nested(name, inner) else []
+        if below:
+            waiting += below
+        elif inner is not None:
+            found[name] = inner
+    return found
+
+
+def _is_nested(name: str, value: Any) -> bool:
+    """Return whether a value is a part of the name of attributes, and no value that an attribute has."""
+    if isinstance(value, Mapping):
+        return name not in _WHOLE
+    items = cast("list[Any]", value) if isinstance(value, list) and name not in _WHOLE else []
+    return bool(items) and all(isinstance(one, Mapping) for one in items)
+
+
+def _members(before: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, inner in cast("Row", value).items():
+            yield f"{before}{key}", inner
+    elif isinstance(value, list):
+        for number, inner in enumerate(cast("list[Any]", value)):
+            yield f"{before}{number}", inner
+
+
+def _attributes(value: Any) -> Row:
+    if isinstance(value, Mapping):
+        return flat(value)
+    pairs = ((one.get("key"), one.get("value")) for one in objects_in(value))
+    return {str(key): _value(inner) for key, inner in pairs if key is not None}
+
+
+def _value(value: Any) -> Any:
+    """Return the plain value of one in OTLP's shape, which says its type."""
+    if not isinstance(value, Mapping):
+        return value
+    for kind, inner in cast("Row", value).items():
+        match kind:
+            case "stringValue" | "string_value" | "boolValue" | "bool_value" | "bytesValue" | "bytes_value":
+                return inner
+            case "intValue" | "int_value":
+                return int(inner) if isinstance(inner, str) and _INTEGER.fullmatch(inner) else inner
+            case "doubleValue" | "double_value":
+                return inner if isinstance(inner, int | float) else None
+            case "arrayValue" | "array_value":
+                return [_value(one) for one in objects_in(_values_of(inner))]
+            case "kvlistValue" | "kvlist_value":
+                pairs = ((one.get("key"), one.get("value")) for one in objects_in(_values_of(inner)))
+                return {str(key): _value(one) for key, one in pairs}
+            case _:
+                continue
+    return None
+
+
+def _values_of(value: Any) -> Any:
+    return fields_in(value).get("values")
+
+
+def _parsed(value: Any) -> Any:
+    """Return what a text of JSON holds, or of Python as pandas writes it into CSV; another value as it is."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+        return value
+    try:
+        return parse(value)
+    except BrokenJson:
+        pass
+    try:
+        return parse(json.dumps(ast.literal_eval(value)))
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return value
+
+
+def _id(value: Any) -> str:
+    """Return an id as hexadecimal digits; JSON of protocol buffers has the same bytes in base64."""
+    text = _text(value).removeprefix("0x")
+    if text.endswith("=") and not _HEX.issuperset(text):
+        try:
+            return base64.b64decode(text, validate=True).hex()
+        except (binascii.Error, ValueError):
+            return text
+    return text
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else str(value)
+
+
+def _first(fields: Mapping[str, Any], *keys: str) -> Any:
+    return next((fields[key] for key in keys if fields.get(key) is not None), None)
