@@ -23,6 +23,10 @@ SOURCE = "source"
 """The key in the metadata of a row that says what it was made of: a format, an id there, and a hash of the content."""
 
 
+_Name = tuple[str, str]
+"""The id of a conversation and its trial."""
+
+
 class LossError(UsageError):
     """A conversion that may lose nothing would lose something; nothing was written."""
 
@@ -127,10 +131,10 @@ class _Kept:
         if format_of(path) != "jsonl":
             raise UsageError(Problem("is there already; rows are added to JSONL only", path))
         self._path = path
-        self.ids: set[str] = set()
+        self.ids: set[_Name] = set()
         self.sources: dict[tuple[str, str], str] = {}
         for _, row in read_rows(path):
-            self.ids.add(str(row.get("id")))
+            self.ids.add((str(row.get("id")), str(row.get("trial") or 0)))
             metadata: object = row.get("metadata")
             made_of: object = cast("Row", metadata).get(SOURCE) if isinstance(metadata, dict) else None
             if isinstance(made_of, dict):
@@ -151,31 +155,34 @@ class _Kept:
 def _with_source(rows: Iterable[Row], done: Conversion, kept: _Kept | None) -> Iterator[Row]:
     """Yield rows that say what they were made of, each with an id of its own; what is in the file already is left out.
 
-    A conversation without an id is named by its content, so that it has the same id each time.
+    A conversation without an id is named by its content, so that it has the same id each time. Trials of one id keep
+    it.
     """
-    used: set[str] = set(kept.ids) if kept else set()
-    seen: dict[str, int] = {}
+    used: set[_Name] = set(kept.ids) if kept else set()
+    seen: dict[_Name, int] = {}
     for row in rows:
         content = _hash(row)
+        trial = str(row.get("trial") or 0)
         given = str(row["id"]) if row.get("id") is not None else content[:12]
-        seen[given] = seen.get(given, 0) + 1
-        in_source = given if seen[given] == 1 else f"{given}-{seen[given]}"
+        seen[given, trial] = seen.get((given, trial), 0) + 1
+        unlike = given if seen[given, trial] == 1 else f"{given}-{seen[given, trial]}"
+        in_source = unlike if trial == "0" else f"{unlike}#{trial}"
         known = None if kept is None else kept.sources.get((done.source.name, in_source))
         if known is not None:
             done.known += 1
             done.changed += known != content
             continue
-        identity = _free(in_source, used)
-        used.add(identity)
+        identity = _free(unlike, trial, used)
+        used.add((identity, trial))
         made_of = {"format": done.source.name, "id": in_source, "hash": content}
         metadata = cast("Row", row.get("metadata") or {})
         others = {key: value for key, value in row.items() if key != "id"}
         yield {"id": identity, **others, "metadata": {**metadata, SOURCE: made_of}}
 
 
-def _free(identity: str, used: set[str]) -> str:
+def _free(identity: str, trial: str, used: set[_Name]) -> str:
     number, free = 1, identity
-    while free in used:
+    while (free, trial) in used:
         number += 1
         free = f"{identity}-{number}"
     return free

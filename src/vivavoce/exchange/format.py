@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from vivavoce.errors import Problem
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.records import Place, Record
 
@@ -36,7 +37,7 @@ Writer = Callable[[Iterable[Row], Loss], Iterator[Any]]
 
 Fits = Callable[[Record], bool]
 
-Records = Callable[[Path], Iterator[Record]]
+Records = Callable[[Path], Iterator[Record | Problem]]
 
 
 @dataclass(frozen=True, slots=True)
