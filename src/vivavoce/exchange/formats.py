@@ -23,6 +23,7 @@ _MODULES = {
     "anthropic-tuning": "anthropic_tuning",
     "gemini-tuning": "gemini_tuning:TUNING",
     "gemini-preference": "gemini_tuning:PREFERENCE",
+    "atif": "atif",
     "tau": "tau",
 }
 """The module of each format, in which it is called `FORMAT` unless the name follows; in the order of their use."""
