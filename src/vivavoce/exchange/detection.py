@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
 
@@ -26,7 +27,7 @@ def detect(path: Path) -> Format:
     """
     if (known := _by_first_bytes(path)) is not None:
         return known
-    first = _first_records(path, ())
+    first = _first(scan_records(path))
     if first and all(is_native(record.value) for record in first):
         return format_named(NATIVE)
     formats = [one for one in all_formats() if one.name != NATIVE and one.read is not None]
@@ -45,10 +46,13 @@ def _by_first_bytes(path: Path) -> Format | None:
 
 
 def _fits(format_: Format, path: Path, first: list[Record]) -> bool:
-    looked_at = _first_records(path, format_.lists) if format_.lists and path.suffix.lower() == ".json" else first
+    looked_at = _first_of(format_, path) if format_.lists and path.suffix.lower() == ".json" else first
     return any(format_.fits(record) for record in looked_at)
 
 
-def _first_records(path: Path, lists: tuple[tuple[str, ...], ...]) -> list[Record]:
-    scanned = islice(scan_records(path, lists), LOOKED_AT)
-    return [record for record in scanned if isinstance(record, Record)]
+def _first_of(format_: Format, path: Path) -> list[Record]:
+    return _first(format_.records(path) if format_.records else scan_records(path, format_.lists))
+
+
+def _first(scanned: Iterable[Record | Problem]) -> list[Record]:
+    return [record for record in islice(scanned, LOOKED_AT) if isinstance(record, Record)]

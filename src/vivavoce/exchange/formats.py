@@ -24,6 +24,7 @@ _MODULES = {
     "gemini-tuning": "gemini_tuning:TUNING",
     "gemini-preference": "gemini_tuning:PREFERENCE",
     "atif": "atif",
+    "inspect": "inspect_log",
     "tau": "tau",
 }
 """The module of each format, in which it is called `FORMAT` unless the name follows; in the order of their use."""
