@@ -24,6 +24,8 @@ _MODULES = {
     "gemini-tuning": "gemini_tuning:TUNING",
     "gemini-preference": "gemini_tuning:PREFERENCE",
     "atif": "atif",
+    "letta": "letta",
+    "autogen": "autogen",
     "inspect": "inspect_log",
     "tau": "tau",
 }

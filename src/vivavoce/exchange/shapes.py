@@ -18,16 +18,19 @@ def fields_in(value: Any) -> Fields:
     return cast("Fields", value) if isinstance(value, dict) else {}
 
 
+def items_in(value: Any) -> list[Any]:
+    """Return a list, or an empty one where there is none."""
+    return cast("list[Any]", value) if isinstance(value, list) else []
+
+
 def objects_in(value: Any) -> list[Fields]:
     """Return the objects of a list; what is none is left out."""
-    items = cast("list[Any]", value) if isinstance(value, list) else []
-    return [cast("Fields", item) for item in items if isinstance(item, dict)]
+    return [cast("Fields", item) for item in items_in(value) if isinstance(item, dict)]
 
 
 def texts_in(value: Any) -> list[str]:
     """Return the texts of a list that say something; what is none is left out."""
-    items = cast("list[Any]", value) if isinstance(value, list) else []
-    return [item for item in items if isinstance(item, str) and item.strip()]
+    return [item for item in items_in(value) if isinstance(item, str) and item.strip()]
 
 
 def text_in(value: Any) -> str | None:
