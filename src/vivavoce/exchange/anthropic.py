@@ -17,7 +17,7 @@ from vivavoce.exchange.loss import Loss
 
 NAME = "anthropic"
 _OWN_BLOCKS = frozenset(("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document"))
-_ROLES = frozenset(("user", "assistant", "system"))
+_ROLES = ("user", "assistant", "system")
 
 
 def _blocks(item: Any) -> list[Row]:

@@ -27,6 +27,9 @@ _MODULES = {
     "letta": "letta",
     "autogen": "autogen",
     "inspect": "inspect_log",
+    "crewai": "crewai",
+    "livekit": "livekit",
+    "pipecat": "pipecat",
     "tau": "tau",
 }
 """The module of each format, in which it is called `FORMAT` unless the name follows; in the order of their use."""

@@ -9,7 +9,7 @@ from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.records import Place, Record
 
-_ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
+_ROLES = ("system", "developer", "user", "assistant", "tool")
 _ASKED = frozenset(("input", "prompt", "user_input", "goal"))
 _PARTS = frozenset(("text", "image_url", "input_audio", "file", "refusal"))
 
