@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TextIO, cast
 
 from vivavoce.errors import Problem, UsageError
+from vivavoce.exchange.detection import format_with
 from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.formats import NATIVE
 from vivavoce.exchange.labelled import decided_by
 from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.reading import files_in, format_of_files, read
+from vivavoce.exchange.reading import files_in, read
 from vivavoce.exchange.writing import texts
 from vivavoce.files.rows import format_of, read_rows
 from vivavoce.files.whole_file import whole_file
@@ -58,6 +59,7 @@ class How:
         label: the dotted path of the label that says which conversations are good, for files of tuning.
         good_from: from which number a label says so.
         progress: called with the number of conversations so far.
+        fields: by what a message has, the column that holds it, of a table with a message in each row.
     """
 
     source: Format | None = None
@@ -65,6 +67,7 @@ class How:
     label: str | None = None
     good_from: float | None = None
     progress: Callable[[int], None] | None = None
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How = How()) -> Conversion:
@@ -78,7 +81,7 @@ def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How =
         UsageError: a file cannot be read or written, or a format only the other way.
     """
     files = files_in(source)
-    done = Conversion(how.source or format_of_files(files), to, loss)
+    done = Conversion(_source(files, how), to, loss)
     rows = _counted(read(files, done.source, loss), done, how.progress)
     if how.label is not None:
         rows = decided_by(rows, how.label, how.good_from, loss)
@@ -101,6 +104,18 @@ def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How =
             refuse_loss(loss, how.strict)
         out.writelines(written)
     return done
+
+
+def _source(files: Sequence[Path], how: How) -> Format:
+    found, others = format_with(files[0], how.source, how.fields)
+    if others:
+        names = (
+            f"it has: {', '.join(found.columns)}"
+            if found.columns
+            else "only a table with a message in each row has any"
+        )
+        raise UsageError(f"{next(iter(others))}: {found.title} has no such column; {names}")
+    return found
 
 
 def refuse_loss(loss: Loss, strict: bool) -> None:

@@ -10,6 +10,7 @@ from vivavoce.exchange.format import Format
 from vivavoce.plugins import lazy
 
 NATIVE = "vivavoce"
+TABLE = "turns"
 
 _MODULES = {
     NATIVE: "native",
@@ -31,6 +32,7 @@ _MODULES = {
     "livekit": "livekit",
     "pipecat": "pipecat",
     "tau": "tau",
+    TABLE: "turns",
 }
 """The module of each format, in which it is called `FORMAT` unless the name follows; in the order of their use."""
 

@@ -35,14 +35,14 @@ class Record:
 
 
 def scan_records(path: Path, lists: Collection[tuple[str, ...]] = ()) -> Iterator[Record | Problem]:
-    """Yield each record of a JSONL, JSON, CSV or Parquet file, and a `Problem` in place of a broken one.
+    """Yield each record of a JSONL, JSON, CSV, Parquet or Arrow file, and a `Problem` in place of a broken one.
 
     `lists` are the places within a JSON document where there may be a list of records; a document without any is a
     record.
 
     Raises:
         UsageError: the file cannot be opened, or its suffix is of no format that we read.
-        MissingExtra: Parquet without pyarrow.
+        MissingExtra: Parquet or Arrow without pyarrow.
     """
     match format_of(path):
         case "jsonl":
@@ -51,7 +51,7 @@ def scan_records(path: Path, lists: Collection[tuple[str, ...]] = ()) -> Iterato
         case "json":
             with open_file(path) as file:
                 yield from scan_document(JsonDocument(file), path, lists)
-        case "csv" | "parquet":
+        case "csv" | "parquet" | "arrow":
             yield from (_record(path, line, row) for line, row in scan_rows(path))
 
 

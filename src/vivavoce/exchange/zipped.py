@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import zlib
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
-from vivavoce.errors import MissingExtra, Problem
+from vivavoce.errors import Problem
+from vivavoce.files.frames import unpack_zstandard
 from vivavoce.files.rows import open_file
 from vivavoce.files.strict_json import BrokenJson, broken, check_depth, decode_lenient_from
 
@@ -68,7 +67,7 @@ def _unpacked(archive: ZipFile, file: BinaryIO, info: ZipInfo) -> bytes:
     except NotImplementedError:
         if info.compress_type != _ZSTANDARD or info.flag_bits & 1:
             raise
-    data = _of_zstandard(_packed(file, info), info.file_size)
+    data = unpack_zstandard(_packed(file, info), info.file_size)
     if len(data) != info.file_size or zlib.crc32(data) != info.CRC:
         raise BadZipFile("it is damaged")
     return data
@@ -80,15 +79,6 @@ def _packed(file: BinaryIO, info: ZipInfo) -> bytes:
     header = file.read(_HEADER)
     file.seek(int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little"), 1)
     return file.read(info.compress_size)
-
-
-def _of_zstandard(data: bytes, size: int) -> bytes:
-    try:
-        arrow: Any = importlib.import_module("pyarrow")
-    except ModuleNotFoundError as error:
-        raise MissingExtra("reading archives that are compressed with Zstandard", "frames") from error
-    with arrow.input_stream(BytesIO(data), compression="zstd") as stream:
-        return stream.read(size + 1)
 
 
 def _value(text: str) -> Any:
