@@ -1,5 +1,6 @@
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED  # commands are tested as they run elsewhere, and start twice as fast
+PEERS := autogen crewai datasets inspect livekit pipecat
 .PHONY: help setup demo test live check bench format docs programs screenshots
 
 help:  ## say what can be made
@@ -13,7 +14,7 @@ demo: .venv/ready  ## test and compare two versions of a small support bot, offl
 test: programs .venv/ready  ## checks and, beside them, all tests but the long ones
 	@bash tools/test.sh
 
-live: programs .venv-letta/ready .venv/ready  ## the long tests: processes killed again and again, and Letta Code
+live: programs .venv-letta/ready $(PEERS:%=.venv-peers/%/ready) .venv/ready  ## the long tests: processes killed again and again, and Letta Code
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m live
 
 check: .venv/ready  ## style, types and floors
@@ -39,3 +40,12 @@ programs:  ## install the programs that the tests run (a browser, curl), or name
 
 .venv-letta/ready:
 	@bash tools/setup.sh .venv-letta 'letta>=0.34'
+
+.venv-peers/autogen/ready: PACKAGES = autogen-agentchat
+.venv-peers/crewai/ready: PACKAGES = crewai
+.venv-peers/datasets/ready: PACKAGES = datasets
+.venv-peers/inspect/ready: PACKAGES = inspect-ai
+.venv-peers/livekit/ready: PACKAGES = livekit-agents
+.venv-peers/pipecat/ready: PACKAGES = pipecat-ai
+.venv-peers/%/ready:
+	@bash tools/setup.sh .venv-peers/$* $(PACKAGES)

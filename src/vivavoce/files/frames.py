@@ -135,7 +135,7 @@ def polars_table(columns: Columns, types: Mapping[str, str]) -> Any:
 
 
 def unpack_zstandard(data: bytes, size: int) -> bytes:
-    """Return what was compressed with Zstandard, which Python itself can from 3.14 on; one byte more than `size` ends it.
+    """Return what was compressed with Zstandard, at most one byte more than `size`; Python can this from 3.14 on.
 
     Raises:
         MissingExtra: pyarrow is not installed.
