@@ -15,6 +15,7 @@ TABLE = "turns"
 _MODULES = {
     NATIVE: "native",
     "openai": "openai_chat",
+    "langchain": "langchain",
     "anthropic": "anthropic",
     "sharegpt": "sharegpt",
     "deepeval": "deepeval",

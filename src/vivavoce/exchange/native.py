@@ -22,10 +22,11 @@ def is_native(value: Any) -> bool:
     messages = row.get("messages")
     if messages is None:
         return not _ASKED.isdisjoint(row)
-    return isinstance(messages, list) and all(map(_is_message, cast("list[Any]", messages)))
+    return isinstance(messages, list) and all(map(is_native_message, cast("list[Any]", messages)))
 
 
-def _is_message(value: Any) -> bool:
+def is_native_message(value: Any) -> bool:
+    """Return whether a value is a message of ours, in plain data."""
     if not isinstance(value, Mapping):
         return False
     message = cast("Mapping[str, Any]", value)

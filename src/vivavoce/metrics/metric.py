@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import BudgetExhausted, Fault, GraderFault
-from vivavoce.messages import Message, describe, read_messages
+from vivavoce.exchange.objects import Live, read_conversation
+from vivavoce.messages import Message, describe
 from vivavoce.metrics.config import ConversationType, MetricConfig
 from vivavoce.metrics.manner import Manner
 from vivavoce.metrics.reading import Reading
@@ -27,7 +28,7 @@ from vivavoce.records.usage import usage_of
 from vivavoce.signatures import shows_options
 from vivavoce.user_code import source_of
 
-Conversation = ConversationHistory | Iterable[Mapping[str, Any] | Message]
+Conversation = ConversationHistory | Iterable[Mapping[str, Any] | Message | Live]
 
 
 class BaseMultiTurnMetric(ABC):
@@ -217,7 +218,7 @@ def evaluation_input(conversation: Conversation, **known: Any) -> MultiTurnEvalu
     if isinstance(conversation, ConversationHistory):
         history = conversation
     else:  # these messages have just been validated
-        history = ConversationHistory.model_construct(messages=read_messages(conversation), conversation_id=None)
+        history = ConversationHistory.model_construct(messages=read_conversation(conversation), conversation_id=None)
     try:
         return MultiTurnEvaluationInput(conversation_history=history, **known)
     except ValidationError as error:

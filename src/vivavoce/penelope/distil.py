@@ -10,7 +10,8 @@ from typing import cast
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import Fault, ModelFault, SuiteFault, UsageError, VivavoceError
-from vivavoce.messages import AnyMessage, HumanMessage, read_messages
+from vivavoce.exchange.objects import read_conversation
+from vivavoce.messages import AnyMessage, HumanMessage
 from vivavoce.metrics.exact.personal_patterns import Kind, find_personal_data
 from vivavoce.metrics.metric import Conversation
 from vivavoce.metrics.prompts import Wording
@@ -130,7 +131,7 @@ def _messages(source: Recorded) -> Sequence[AnyMessage]:
         SuiteFault: they are malformed, or the user has none.
     """
     try:
-        recorded = source.messages if isinstance(source, Sample | ConversationHistory) else read_messages(source)
+        recorded = source.messages if isinstance(source, Sample | ConversationHistory) else read_conversation(source)
     except ValueError as error:
         raise SuiteFault(f"this conversation cannot be read: {error}", kind="format") from error
     if not any(isinstance(message, HumanMessage) for message in recorded or ()):

@@ -9,13 +9,26 @@ from typing import Any, cast
 
 from vivavoce.conversation import ConversationHistory
 from vivavoce.errors import UsageError
+from vivavoce.exchange.native import is_native_message
+from vivavoce.exchange.objects import Live, are_messages, conversation_of, is_live
 from vivavoce.messages import Message
 from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 from vivavoce.samples.row import read_sample
 from vivavoce.samples.sample import Sample
 
-GivenRow = Mapping[str, Any] | Sample | MultiTurnSample | SingleTurnSample | ConversationHistory
-"""A recorded conversation with what is known about it; a single question with its response is one too."""
+GivenRow = (
+    Mapping[str, Any]
+    | Sample
+    | MultiTurnSample
+    | SingleTurnSample
+    | ConversationHistory
+    | Live
+    | Sequence[Message | Live]
+)
+"""A recorded conversation with what is known about it; a single question with its response is one too.
+
+It may be of any format that `viva list formats` has, as plain data or as objects of the package that made it.
+"""
 
 GivenRows = Iterable[GivenRow] | AsyncIterable[GivenRow]
 
@@ -29,18 +42,28 @@ def as_rows(conversations: GivenRow | Iterable[Message] | GivenRows) -> GivenRow
     Raises:
         UsageError: the first row of a sequence is not a conversation.
     """
-    if isinstance(conversations, _KINDS):
+    if isinstance(conversations, _KINDS) or is_live(conversations):
         return [cast("GivenRow", conversations)]
     if not isinstance(conversations, Sequence) or not conversations:
         return cast("GivenRows", conversations)
     items = cast("Sequence[object]", conversations)
-    rows = [{"messages": list(items)}] if all(map(_is_message, items)) else cast("Sequence[GivenRow]", conversations)
+    rows = [{"messages": list(items)}] if _are_messages(items) else cast("Sequence[GivenRow]", conversations)
     _sample_of(rows[0], 0)
     return rows
 
 
+def _are_messages(items: Sequence[object]) -> bool:
+    """Return whether the items of a list are the messages of one conversation, and no rows."""
+    if all(map(_is_message, items)):
+        return True
+    first = items[0]
+    if isinstance(first, Mapping):
+        return not _OF_ROWS & cast("Mapping[str, Any]", first).keys() and are_messages(items)
+    return is_live(first) and not isinstance(first, _KINDS) and are_messages(items)
+
+
 def _is_message(item: object) -> bool:
-    """Return whether an item of a list is a message and no row."""
+    """Return whether an item of a list is a message of ours and no row."""
     return isinstance(item, Message) or (isinstance(item, Mapping) and "role" in item and not _OF_ROWS & item.keys())
 
 
@@ -114,14 +137,26 @@ def _sample_of(row: GivenRow, position: int) -> Sample:
 
 def _fields(row: GivenRow, position: int) -> Mapping[str, Any]:
     """Return a row as the fields of a sample; rows from a caller's program may have any type."""
-    if isinstance(row, Mapping):
-        return row
     if isinstance(row, ConversationHistory):
         return {"id": row.conversation_id, "messages": row.messages}
     if isinstance(row, MultiTurnSample | SingleTurnSample):
         return row.to_dict()
-    rule = "a row is a dict with 'messages', a sample or a ConversationHistory"
+    with _at_row(position):
+        if isinstance(row, Mapping):
+            return row if _is_ours(row) else conversation_of(row) or row
+        found = conversation_of(row) if isinstance(row, list | tuple) or is_live(row) else None
+    if found is not None:
+        return found
+    rule = "a row is a dict with 'messages', a sample, a ConversationHistory or the messages of a known format"
     raise UsageError(f"row {position}: {rule}; got {type(row).__name__}")
+
+
+def _is_ours(row: Mapping[str, Any]) -> bool:
+    """Return whether a row needs no translation; what is no list of messages is not looked into."""
+    messages: object = row.get("messages")
+    if not isinstance(messages, list | tuple):
+        return not _OF_ROWS.isdisjoint(row)
+    return all(isinstance(one, Message) or is_native_message(one) for one in cast("Sequence[object]", messages))
 
 
 def _validated(row: Mapping[str, Any], position: int) -> Sample:

@@ -1,0 +1,280 @@
+"""LangChain's messages: as `messages_to_dict` writes them, as `dumpd` does, and flat, as `model_dump` does.
+
+The three spellings have the same fields. Calls have their arguments as an object; blocks of a provider that repeat the
+calls (`tool_use`) are kept beside. Messages are written as they were read, those of others as `messages_to_dict` does.
+Source: the message classes of langchain-core, and what its `messages_to_dict`, `dumpd` and `model_dump` return.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple, TypeGuard, cast
+
+from vivavoce.exchange.calls import arguments_of, name_of, tool_call
+from vivavoce.exchange.conversations import Items, Message, Messages, Unreadable, set_aside, taken_back, text_of
+from vivavoce.exchange.format import Row
+from vivavoce.exchange.loss import Loss
+
+NAME = "langchain"
+_ROLES = {
+    **dict.fromkeys(("human", "HumanMessageChunk"), "user"),
+    **dict.fromkeys(("ai", "AIMessageChunk"), "assistant"),
+    **dict.fromkeys(("system", "SystemMessageChunk"), "system"),
+    **dict.fromkeys(("tool", "ToolMessageChunk", "function", "FunctionMessageChunk"), "tool"),
+}
+_TYPES = {"user": "human", "assistant": "ai", "system": "system", "developer": "system", "tool": "tool"}
+_CLASSES = {"human": "HumanMessage", "ai": "AIMessage", "system": "SystemMessage", "tool": "ToolMessage"}
+_NAMES = {  # of classes that `dumpd` names without their type
+    **{written: type_ for type_, written in _CLASSES.items()},
+    "ChatMessage": "chat",
+    "FunctionMessage": "function",
+    "RemoveMessage": "remove",
+}
+_OTHERS = frozenset(("chat", "ChatMessageChunk", "remove"))
+_CHAT_ROLES = {"human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "system": "system"}
+_OWN = frozenset(("additional_kwargs", "response_metadata", "invalid_tool_calls"))
+_TOLD_ASIDE = ("usage_metadata", "response_metadata", "additional_kwargs", "artifact", "invalid_tool_calls", "status")
+_KNOWN = frozenset(
+    (
+        *("type", "content", "name", "id", "role", "example", "tool_calls", "tool_call_id", "tool_call_chunks"),
+        *("chunk_position", *_TOLD_ASIDE),
+    )
+)
+
+
+class _Spelled(NamedTuple):
+    """A message without its wrapping."""
+
+    spelling: Literal["data", "dumpd", "flat"]
+    type: str
+    fields: Row
+
+
+def _unwrapped(item: Any) -> _Spelled | None:
+    """Return a message without its wrapping; None if it is no message."""
+    if not isinstance(item, Mapping):
+        return None
+    held = cast("Row", item)
+    if held.get("lc") == 1 and isinstance(kwargs := held.get("kwargs"), dict) and isinstance(held.get("id"), list):
+        path = cast("list[Any]", held["id"])
+        spelled = cast("Row", kwargs).get("type") or _NAMES.get(str(path[-1]) if path else "")
+        return _Spelled("dumpd", spelled, cast("Row", kwargs)) if _is_type(spelled) else None
+    type_ = held.get("type")
+    if not _is_type(type_):
+        return None
+    if isinstance(data := held.get("data"), dict):
+        return _Spelled("data", type_, cast("Row", data))
+    is_flat = type_ in _OTHERS or ("content" in held and "role" not in held)
+    return _Spelled("flat", type_, held) if is_flat else None
+
+
+def _is_type(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and (value in _ROLES or value in _OTHERS)
+
+
+def _is_certain(item: Any) -> bool:
+    found = _unwrapped(item)
+    return found is not None and (found.spelling != "flat" or not _OWN.isdisjoint(found.fields))
+
+
+def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
+    messages: list[Message] = []
+    for index, item in enumerate(items):
+        found = _unwrapped(item)
+        if found is None:
+            raise Unreadable(f"message {index}: needs a type, {', '.join(_CLASSES)}, and content")
+        if found.type == "remove":
+            loss.dropped("remove: the order to delete a message", index)
+            continue
+        message = _message(found, index, loss)
+        kept = _kept(_fields(message, {}, found.spelling), found.fields)
+        if found.spelling != "data":
+            kept["spelling"] = found.spelling
+        if found.spelling == "dumpd" and item["id"] != _class_path(_TYPES[message["role"]]):
+            kept["class"] = item["id"]
+        if found.spelling == "data" and item["type"] != _TYPES[message["role"]]:
+            kept["type"] = item["type"]
+        set_aside(message, NAME, kept)
+        messages.append(message)
+    return messages
+
+
+def _kept(written: Row, fields: Row) -> Row:
+    """Return what the writer would not find in our message: other values, and keys that are not there."""
+    kept: Row = {}
+    if other := {key: value for key, value in fields.items() if key not in written or written[key] != value}:
+        kept["fields"] = other
+    if absent := [key for key in written if key not in fields]:
+        kept["absent"] = absent
+    return kept
+
+
+def _message(found: _Spelled, index: int, loss: Loss) -> Message:
+    fields = found.fields
+    role, name = _ROLES.get(found.type), fields.get("name")
+    if role is None:
+        spoken = fields.get("role")
+        role, name = _role_of_chat(spoken, index, loss), name or spoken
+    for key in fields:
+        if key not in _KNOWN:
+            loss.unknown(key, index)
+        elif key in _TOLD_ASIDE and fields[key] and fields[key] != "success":
+            loss.aside(key, index)
+    message: Message = {"role": role, "content": _content(fields.get("content"), role, index, loss)}
+    if isinstance(name, str):
+        message["name"] = name
+    if role == "assistant":
+        if calls := _calls(fields, index, loss):
+            message["tool_calls"] = calls
+            message["content"] = message["content"] or None
+    elif role == "tool":
+        called = fields.get("tool_call_id")
+        message["tool_call_id"] = called if isinstance(called, str) else None
+    return message
+
+
+def _role_of_chat(spoken: Any, index: int, loss: Loss) -> str:
+    if isinstance(spoken, str) and spoken in _CHAT_ROLES:
+        return _CHAT_ROLES[spoken]
+    loss.guessed(f"that '{spoken}' speaks for the assistant", index)
+    return "assistant"
+
+
+def _calls(fields: Row, index: int, loss: Loss) -> list[Row]:
+    """Return the calls; of old messages those that a provider wrote, as OpenAI's beside or as Anthropic's blocks."""
+    listed = _objects(fields.get("tool_calls"))
+    calls = [call for call in listed if isinstance(call.get("name"), str)]
+    if len(calls) < len(listed):
+        loss.dropped("a call without a name", index, len(listed) - len(calls))
+    if calls:
+        return [tool_call(_text_or_none(call.get("id")), str(call["name"]), call.get("args")) for call in calls]
+    beside: Any = fields.get("additional_kwargs")
+    wire = _objects(cast("Row", beside).get("tool_calls")) if isinstance(beside, dict) else []
+    if wire:
+        return [tool_call(_text_or_none(call.get("id")), name_of(call), _wire_arguments(call)) for call in wire]
+    blocks = [block for block in _objects(fields.get("content")) if block.get("type") == "tool_use"]
+    return [tool_call(_text_or_none(one.get("id")), str(one.get("name")), one.get("input")) for one in blocks]
+
+
+def _wire_arguments(call: Row) -> Any:
+    function: Any = call.get("function")
+    return cast("Row", function).get("arguments") if isinstance(function, dict) else call.get("arguments")
+
+
+def _objects(value: Any) -> list[Row]:
+    return (
+        [cast("Row", one) for one in cast("list[Any]", value) if isinstance(one, dict)]
+        if isinstance(value, list)
+        else []
+    )
+
+
+def _text_or_none(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _content(content: Any, role: str, index: int, loss: Loss) -> Any:
+    if isinstance(content, str) or content is None:
+        return content
+    if not isinstance(content, list):
+        raise Unreadable(f"message {index}: the content is a text or a list of blocks, not {type(content).__name__}")
+    parts: list[Row] = []
+    for block in cast("list[Any]", content):
+        part = _part(block)
+        if part is not None:
+            parts.append(part)
+        elif not isinstance(block, dict) or cast("Row", block).get("type") not in ("tool_use", "tool_call"):
+            loss.aside(f"block {cast('Row', block).get('type')}" if isinstance(block, dict) else "block", index)
+    if all(part["type"] == "text" for part in parts) and (role != "user" or parts != content):
+        return text_of(parts)
+    return parts
+
+
+def _part(block: Any) -> Row | None:
+    """Return a block as a part of ours, None if ours has no such part."""
+    if isinstance(block, str):
+        return {"type": "text", "text": block}
+    if not isinstance(block, dict):
+        return None
+    held = cast("Row", block)
+    match held:
+        case {"type": "text", "text": str()}:
+            return held
+        case {"type": "image_url", "image_url": {"url": str()}}:
+            return held
+        case {"type": "image_url", "image_url": str(url)} | {"type": "image", "url": str(url)}:
+            return _image(url)
+        case {"type": "image", "base64": str(data)} | {"type": "image", "data": str(data)}:
+            return _image(f"data:{held.get('mime_type') or 'image/png'};base64,{data}")
+        case {"type": "image", "source": {"type": "base64", "data": str(data), "media_type": kind}}:
+            return _image(f"data:{kind};base64,{data}")
+        case _:
+            return None
+
+
+def _image(url: str) -> Row:
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _fields(message: Message, kept: Row, spelling: str) -> Row:
+    """Return the fields of a message, with the defaults that LangChain writes in this spelling."""
+    role = message["role"]
+    content: object = message.get("content")
+    fields: Row = {"content": "" if content is None else content, "type": _TYPES[role]}
+    if spelling != "dumpd":
+        fields.update(additional_kwargs={}, response_metadata={}, name=None, id=None)
+    if message.get("name") is not None:
+        fields["name"] = message["name"]
+    if role == "assistant":
+        fields["tool_calls"] = [_written_call(call) for call in message.get("tool_calls") or ()]
+        fields["invalid_tool_calls"] = []
+        if spelling != "dumpd":
+            fields["usage_metadata"] = None
+    elif role == "tool":
+        fields.update(tool_call_id=message.get("tool_call_id"), status="success")
+        if spelling != "dumpd":
+            fields["artifact"] = None
+    fields.update(kept.get("fields") or {})
+    for key in kept.get("absent") or ():
+        fields.pop(key, None)
+    return fields
+
+
+def _written_call(call: Row) -> Row:
+    arguments = arguments_of(call)
+    args: Any = cast("Any", arguments) if isinstance(arguments, dict) else {}
+    return {"name": name_of(call), "args": args, "id": call.get("id"), "type": "tool_call"}
+
+
+def _class_path(type_: str) -> list[str]:
+    return ["langchain", "schema", "messages", _CLASSES.get(type_, type_)]
+
+
+def _write(messages: list[Message], loss: Loss) -> Row:
+    return {"messages": [_written(message, index, loss) for index, message in enumerate(messages)]}
+
+
+def _written(message: Message, index: int, loss: Loss) -> Row:
+    kept = taken_back(message, NAME)
+    spelling = kept.get("spelling", "data")
+    for call in cast("list[Row]", message.get("tool_calls") or []):
+        if not isinstance(arguments_of(call), dict):
+            loss.dropped("arguments of a call that are no JSON object", index)
+    for key in ("timestamp", "retrieval_context"):
+        if message.get(key) is not None:
+            loss.dropped(f"'{key}' of a message", index)
+    fields = _fields(message, kept, spelling)
+    type_ = kept.get("type", _TYPES[message["role"]])
+    match spelling:
+        case "flat":
+            return fields
+        case "dumpd":
+            path = kept.get("class") or _class_path(type_)
+            return {"lc": 1, "type": "constructor", "id": path, "kwargs": fields}
+        case _:
+            return {"type": type_, "data": fields}
+
+
+FORMAT = Messages(
+    NAME, "LangChain messages", ("messages",), _is_certain, lambda item: _unwrapped(item) is not None, _read, _write
+).format()
