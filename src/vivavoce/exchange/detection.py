@@ -28,7 +28,7 @@ def detect(path: Path) -> Format:
     if (known := _by_first_bytes(path)) is not None:
         return known
     first = _first(scan_records(path))
-    if first and all(is_native(record.value) for record in first):
+    if first and all(is_native(one.value) and "messages" in (one.fields or {}) for one in first):
         return format_named(NATIVE)
     formats = [one for one in all_formats() if one.name != NATIVE and one.read is not None]
     fitting = [one for one in formats if _fits(one, path, first)]

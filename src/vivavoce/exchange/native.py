@@ -11,7 +11,7 @@ from vivavoce.exchange.records import Place, Record
 
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 _ASKED = frozenset(("input", "prompt", "user_input", "goal"))
-_PARTS = frozenset(("text", "image_url", "input_audio", "file", "refusal"))
+_PARTS = ("text", "image_url", "input_audio", "file", "refusal")
 
 
 def is_native(value: Any) -> bool:

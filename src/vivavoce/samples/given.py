@@ -42,6 +42,9 @@ def as_rows(conversations: GivenRow | Iterable[Message] | GivenRows) -> GivenRow
     Raises:
         UsageError: the first row of a sequence is not a conversation.
     """
+    _refuse_several(conversations)
+    if _is_dataset(conversations):
+        return cast("GivenRows", conversations)
     if isinstance(conversations, _KINDS) or is_live(conversations):
         return [cast("GivenRow", conversations)]
     if not isinstance(conversations, Sequence) or not conversations:
@@ -50,6 +53,18 @@ def as_rows(conversations: GivenRow | Iterable[Message] | GivenRows) -> GivenRow
     rows = [{"messages": list(items)}] if _are_messages(items) else cast("Sequence[GivenRow]", conversations)
     _sample_of(rows[0], 0)
     return rows
+
+
+def _is_dataset(value: object) -> bool:
+    """Return whether a value is a data set of Hugging Face, whose items are its rows."""
+    return isinstance(value, Iterable) and hasattr(value, "column_names") and hasattr(value, "features")
+
+
+def _refuse_several(value: object) -> None:
+    if isinstance(value, Mapping) and any(map(_is_dataset, cast("Mapping[str, object]", value).values())):
+        raise UsageError(
+            f"several data sets were given; give one of them: {', '.join(cast('Mapping[str, object]', value))}"
+        )
 
 
 def _are_messages(items: Sequence[object]) -> bool:
