@@ -16,7 +16,7 @@ from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
 
 NAME = "anthropic"
-_OWN_BLOCKS = frozenset(("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document"))
+_OWN_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use", "document")
 _ROLES = ("user", "assistant", "system")
 
 
