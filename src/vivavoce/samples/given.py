@@ -57,7 +57,7 @@ def as_rows(conversations: GivenRow | Iterable[Message] | GivenRows) -> GivenRow
 
 def _is_dataset(value: object) -> bool:
     """Return whether a value is a data set of Hugging Face, whose items are its rows."""
-    return isinstance(value, Iterable) and hasattr(value, "column_names") and hasattr(value, "features")
+    return all(hasattr(value, name) for name in ("__iter__", "column_names", "features"))
 
 
 def _refuse_several(value: object) -> None:

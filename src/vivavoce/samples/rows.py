@@ -13,7 +13,7 @@ from typing import Any, cast
 from vivavoce.errors import Problem, UsageError
 from vivavoce.exchange.detection import format_with
 from vivavoce.exchange.format import Format
-from vivavoce.exchange.formats import NATIVE, format_named
+from vivavoce.exchange.formats import NATIVE, TABLE, format_named
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.reading import scan
 from vivavoce.files.rows import format_of, scan_rows
@@ -142,6 +142,9 @@ def _read_as(file: Path | None, name: str | None, fields: Mapping[str, str]) -> 
     """Return the format of a file, None where its rows are ours, and the fields that its rows have elsewhere."""
     if file is None:
         return None, fields
+    if fields:
+        columns = format_named(TABLE).columns
+        check_fields({field: place for field, place in fields.items() if field not in columns})
     found, others = format_with(file, None if name is None else format_named(name), fields)
     return (None if found.name == NATIVE else found), others
 
