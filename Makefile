@@ -1,5 +1,6 @@
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED  # commands are tested as they run elsewhere, and start twice as fast
+PEERS := autogen crewai datasets inspect livekit pipecat
 .PHONY: help setup demo test live check bench format docs programs screenshots
 
 help:  ## say what can be made
@@ -13,7 +14,7 @@ demo: .venv/ready  ## test and compare two versions of a small support bot, offl
 test: programs .venv/ready  ## checks and, beside them, all tests but the long ones
 	@bash tools/test.sh
 
-live: programs .venv-letta/ready .venv-ragas/ready .venv-adk/ready .venv/ready  ## the long tests: processes killed, and packages of others
+live: programs .venv-letta/ready .venv-ragas/ready .venv-adk/ready $(PEERS:%=.venv-peers/%/ready) .venv/ready  ## the long tests: processes killed, and packages of others
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m live
 
 check: .venv/ready  ## style, types and floors
@@ -45,3 +46,12 @@ programs:  ## install the programs that the tests run (a browser, curl), or name
 
 .venv-adk/ready:
 	@bash tools/setup.sh .venv-adk 'google-adk>=2.13'
+
+.venv-peers/autogen/ready: PACKAGES = autogen-agentchat
+.venv-peers/crewai/ready: PACKAGES = crewai
+.venv-peers/datasets/ready: PACKAGES = datasets
+.venv-peers/inspect/ready: PACKAGES = inspect-ai
+.venv-peers/livekit/ready: PACKAGES = livekit-agents
+.venv-peers/pipecat/ready: PACKAGES = pipecat-ai
+.venv-peers/%/ready:
+	@bash tools/setup.sh .venv-peers/$* $(PACKAGES)

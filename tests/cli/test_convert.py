@@ -127,3 +127,16 @@ def test_a_suite_names_the_format_of_its_dataset(viva: Viva, log: Path, tmp_path
     valid = viva("validate", "suite.yaml")
     assert valid.returncode == 0, valid.stderr
     assert "note: log.jsonl is read as Anthropic Messages" in valid.stdout
+
+
+def test_columns_of_a_table_are_named(viva: Viva, tmp_path: Path) -> None:
+    (tmp_path / "talk.csv").write_text("case,who,words\n1,user,Hi.\n1,bot,Hello.\n")
+    columns = ("--field", "content=words", "--field", "role=who", "--field", "id=case")
+    done = viva("convert", "talk.csv", "rows.jsonl", *columns)
+    assert done.returncode == 0
+    [row] = rows_of(tmp_path / "rows.jsonl")
+    assert (row["id"], row["messages"]) == ("1", PLAIN)
+    judged = viva("judge", "talk.csv", "--metrics", "refusal", *columns, "--dry-run")
+    assert judged.returncode == 0, judged.stderr
+    wrong = viva("convert", "talk.csv", "-", "--field", "content")
+    assert (wrong.returncode, "write it as" in wrong.stderr) == (2, True)

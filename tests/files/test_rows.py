@@ -32,7 +32,7 @@ def test_the_suffix_tells_the_format_in_any_case(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["data.txt", "data"])
 def test_an_unknown_suffix_is_an_error_that_lists_the_known(name: str) -> None:
-    with pytest.raises(UsageError, match=r"\.jsonl, \.ndjson, \.json, \.csv, \.parquet; got"):
+    with pytest.raises(UsageError, match=r"\.jsonl, \.ndjson, \.json, \.csv, \.parquet, \.arrow; got"):
         format_of(name)
 
 

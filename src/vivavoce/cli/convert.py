@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from vivavoce.cli.options import named_paths
 from vivavoce.cli.output import existing, files, notes
 from vivavoce.errors import UsageError
 from vivavoce.exchange.conversion import Conversion, How, convert, refuse_loss
@@ -33,6 +34,14 @@ def command(
     to: Annotated[
         str, typer.Option("--to", metavar="FORMAT", help="The format of OUT (see viva list formats), or suite.")
     ] = NATIVE,
+    field: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PART=COLUMN",
+            help="The column of a table, with a message in each row, that holds the content, role or id, such as "
+            "id=session; repeat for more.",
+        ),
+    ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Write nothing if anything would be lost.")] = False,
     label: Annotated[
         str | None,
@@ -66,7 +75,7 @@ def command(
         else:
             target, known = format_named(to), format_named(from_) if from_ else None
             with _counter() as progress:
-                options = How(known, strict, label, good_from, progress)
+                options = How(known, strict, label, good_from, progress, named_paths(field or []))
                 done = convert(source, files() if out == "-" else Path(out), target, loss, options)
             lines = list(_lines(done, out))
     finally:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from vivavoce.cli.forecast import forecast_line
-from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption
+from vivavoce.cli.options import CostOption, MaxErrorsOption, NoCacheOption, ReplayOption, named_paths
 from vivavoce.cli.output import StoreOption, existing, notes, out, store_of
 from vivavoce.cli.progress import RunProgress, execute
 from vivavoce.cli.runner import report_run
@@ -105,7 +105,7 @@ def command(
         named,
         judge,
         scope=scope,
-        fields=_fields(field or []),
+        fields=named_paths(field or []),
         format=from_,
         max_concurrent=max_concurrent,
     )
@@ -154,13 +154,3 @@ def _import(path: Path, store: Store, judge: str) -> None:
     cost = "" if report.usage.cost is None else f", for {report.usage.cost:.4f} US dollars"
     replaced = f", {report.replaced} replacing another" if report.replaced else ""
     notes().print(f"{count(report.answered, 'answer')} imported, {report.added} of them new{replaced}{cost}")
-
-
-def _fields(options: list[str]) -> dict[str, str]:
-    fields: dict[str, str] = {}
-    for option in options:
-        name, _, path = option.partition("=")
-        if not path:
-            raise UsageError(f"--field {option}: write it as goal=metadata.wish")
-        fields[name] = path
-    return fields

@@ -77,3 +77,18 @@ FailOnBreakOption = Annotated[
     bool,
     typer.Option("--fail-on-break", help="A sample that passed in all trials before and in none now is worse, too."),
 ]
+
+
+def named_paths(options: list[str]) -> dict[str, str]:
+    """Return what `--field goal=metadata.wish` says, by the names of the fields.
+
+    Raises:
+        UsageError: an option names no place.
+    """
+    fields: dict[str, str] = {}
+    for option in options:
+        name, _, path = option.partition("=")
+        if not path:
+            raise UsageError(f"--field {option}: write it as goal=metadata.wish")
+        fields[name] = path
+    return fields

@@ -143,6 +143,28 @@ def restored(written: Row, kept: Mapping[str, Any]) -> Row:
     return {key: value for key, value in whole.items() if key not in absent}
 
 
+class Between:
+    """What stands between messages and is none: it is kept in the metadata of the next one, at the end of the last."""
+
+    def __init__(self, format_name: str) -> None:
+        self._name, self._waiting = format_name, list[Any]()
+
+    def add(self, item: Any) -> None:
+        """Keep an item for the next message."""
+        self._waiting.append(item)
+
+    def give_to(self, message: Message, key: str = "before") -> None:
+        """Put what waits into the metadata of a message."""
+        if self._waiting:
+            set_aside(message, self._name, {key: self._waiting})
+            self._waiting = []
+
+    def end(self, messages: list[Message]) -> None:
+        """Put what still waits into the metadata of the last message, if there is any."""
+        if messages:
+            self.give_to(messages[-1], "after")
+
+
 def text_of(content: Any) -> str:
     """Return the texts of a message's content, joined by line breaks."""
     if isinstance(content, str):

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TextIO, cast
 
 from vivavoce.errors import Problem, UsageError
+from vivavoce.exchange.detection import format_with
 from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.formats import NATIVE
 from vivavoce.exchange.labelled import decided_by
 from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.reading import files_in, format_of_files, read
+from vivavoce.exchange.reading import files_in, read
 from vivavoce.exchange.writing import texts
 from vivavoce.files.rows import format_of, read_rows
 from vivavoce.files.whole_file import whole_file
 
 SOURCE = "source"
 """The key in the metadata of a row that says what it was made of: a format, an id there, and a hash of the content."""
+
+
+_Name = tuple[str, str]
+"""The id of a conversation and its trial."""
 
 
 class LossError(UsageError):
@@ -54,6 +59,7 @@ class How:
         label: the dotted path of the label that says which conversations are good, for files of tuning.
         good_from: from which number a label says so.
         progress: called with the number of conversations so far.
+        fields: by what a message has, the column that holds it, of a table with a message in each row.
     """
 
     source: Format | None = None
@@ -61,6 +67,7 @@ class How:
     label: str | None = None
     good_from: float | None = None
     progress: Callable[[int], None] | None = None
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How = How()) -> Conversion:
@@ -74,7 +81,7 @@ def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How =
         UsageError: a file cannot be read or written, or a format only the other way.
     """
     files = files_in(source)
-    done = Conversion(how.source or format_of_files(files), to, loss)
+    done = Conversion(_source(files, how), to, loss)
     rows = _counted(read(files, done.source, loss), done, how.progress)
     if how.label is not None:
         rows = decided_by(rows, how.label, how.good_from, loss)
@@ -97,6 +104,18 @@ def convert(source: Path, out: Path | TextIO, to: Format, loss: Loss, how: How =
             refuse_loss(loss, how.strict)
         out.writelines(written)
     return done
+
+
+def _source(files: Sequence[Path], how: How) -> Format:
+    found, others = format_with(files[0], how.source, how.fields)
+    if others:
+        names = (
+            f"it has: {', '.join(found.columns)}"
+            if found.columns
+            else "only a table with a message in each row has any"
+        )
+        raise UsageError(f"{next(iter(others))}: {found.title} has no such column; {names}")
+    return found
 
 
 def refuse_loss(loss: Loss, strict: bool) -> None:
@@ -127,10 +146,10 @@ class _Kept:
         if format_of(path) != "jsonl":
             raise UsageError(Problem("is there already; rows are added to JSONL only", path))
         self._path = path
-        self.ids: set[str] = set()
+        self.ids: set[_Name] = set()
         self.sources: dict[tuple[str, str], str] = {}
         for _, row in read_rows(path):
-            self.ids.add(str(row.get("id")))
+            self.ids.add((str(row.get("id")), str(row.get("trial") or 0)))
             metadata: object = row.get("metadata")
             made_of: object = cast("Row", metadata).get(SOURCE) if isinstance(metadata, dict) else None
             if isinstance(made_of, dict):
@@ -151,31 +170,34 @@ class _Kept:
 def _with_source(rows: Iterable[Row], done: Conversion, kept: _Kept | None) -> Iterator[Row]:
     """Yield rows that say what they were made of, each with an id of its own; what is in the file already is left out.
 
-    A conversation without an id is named by its content, so that it has the same id each time.
+    A conversation without an id is named by its content, so that it has the same id each time. Trials of one id keep
+    it.
     """
-    used: set[str] = set(kept.ids) if kept else set()
-    seen: dict[str, int] = {}
+    used: set[_Name] = set(kept.ids) if kept else set()
+    seen: dict[_Name, int] = {}
     for row in rows:
         content = _hash(row)
+        trial = str(row.get("trial") or 0)
         given = str(row["id"]) if row.get("id") is not None else content[:12]
-        seen[given] = seen.get(given, 0) + 1
-        in_source = given if seen[given] == 1 else f"{given}-{seen[given]}"
+        seen[given, trial] = seen.get((given, trial), 0) + 1
+        unlike = given if seen[given, trial] == 1 else f"{given}-{seen[given, trial]}"
+        in_source = unlike if trial == "0" else f"{unlike}#{trial}"
         known = None if kept is None else kept.sources.get((done.source.name, in_source))
         if known is not None:
             done.known += 1
             done.changed += known != content
             continue
-        identity = _free(in_source, used)
-        used.add(identity)
+        identity = _free(unlike, trial, used)
+        used.add((identity, trial))
         made_of = {"format": done.source.name, "id": in_source, "hash": content}
         metadata = cast("Row", row.get("metadata") or {})
         others = {key: value for key, value in row.items() if key != "id"}
         yield {"id": identity, **others, "metadata": {**metadata, SOURCE: made_of}}
 
 
-def _free(identity: str, used: set[str]) -> str:
+def _free(identity: str, trial: str, used: set[_Name]) -> str:
     number, free = 1, identity
-    while free in used:
+    while (free, trial) in used:
         number += 1
         free = f"{identity}-{number}"
     return free

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.exchange.format import Format
-from vivavoce.exchange.formats import NATIVE, all_formats, format_named
+from vivavoce.exchange.formats import NATIVE, TABLE, all_formats, format_named
 from vivavoce.exchange.native import is_native
 from vivavoce.exchange.records import Record, scan_records
 from vivavoce.files.rows import open_file
@@ -26,14 +27,31 @@ def detect(path: Path) -> Format:
     """
     if (known := _by_first_bytes(path)) is not None:
         return known
-    first = _first_records(path, ())
+    first = _first(scan_records(path))
     if first and all(is_native(one.value) and "messages" in (one.fields or {}) for one in first):
         return format_named(NATIVE)
     formats = [one for one in all_formats() if one.name != NATIVE and one.read is not None]
-    found = [one.name for one in formats if _fits(one, path, first)]
+    fitting = [one for one in formats if _fits(one, path, first)]
+    found = [one.name for one in fitting if not one.is_general] or [one.name for one in fitting]
     if len(found) > 1:
         raise UsageError(Problem(f"may be of several formats; say which with --from: {', '.join(found)}", path))
     return format_named(found[0] if found else NATIVE)
+
+
+def format_with(path: Path, known: Format | None, fields: Mapping[str, str]) -> tuple[Format, Mapping[str, str]]:
+    """Return the format of a file that reads the named columns of a table, and the fields that are none of these.
+
+    Where `fields` says which column holds what is said or by whom, the file is a table with a message in each row.
+
+    Raises:
+        UsageError: the file cannot be opened, or it may be of several formats.
+    """
+    if known is None:
+        known = format_named(TABLE) if {"content", "role"} & fields.keys() else detect(path)
+    if known.with_columns is None:
+        return known, fields
+    columns = {field: column for field, column in fields.items() if field in known.columns}
+    return known.with_columns(known, columns), {name: path for name, path in fields.items() if name not in columns}
 
 
 def _by_first_bytes(path: Path) -> Format | None:
@@ -45,10 +63,13 @@ def _by_first_bytes(path: Path) -> Format | None:
 
 
 def _fits(format_: Format, path: Path, first: list[Record]) -> bool:
-    looked_at = _first_records(path, format_.lists) if format_.lists and path.suffix.lower() == ".json" else first
+    looked_at = _first_of(format_, path) if format_.lists and path.suffix.lower() == ".json" else first
     return any(format_.fits(record) for record in looked_at)
 
 
-def _first_records(path: Path, lists: tuple[tuple[str, ...], ...]) -> list[Record]:
-    scanned = islice(scan_records(path, lists), LOOKED_AT)
-    return [record for record in scanned if isinstance(record, Record)]
+def _first_of(format_: Format, path: Path) -> list[Record]:
+    return _first(format_.records(path) if format_.records else scan_records(path, format_.lists))
+
+
+def _first(scanned: Iterable[Record | Problem]) -> list[Record]:
+    return [record for record in islice(scanned, LOOKED_AT) if isinstance(record, Record)]

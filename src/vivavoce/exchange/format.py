@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,9 @@ class Format:
     it says no. `lists` are the places within a JSON document, by keys, where the format keeps its records. Where files
     are no JSON, JSONL, CSV or Parquet, `begins` are their first bytes, and `records` reads them. `document` makes one
     JSON document of the records that the writer yields; without it they are the lines of a JSONL file.
+
+    A format that `is_general` is told only where no other fits. Of a table whose columns the user may name, `columns`
+    are the parts of a message that have one, and `with_columns` returns the format that reads them there.
     """
 
     name: str
@@ -60,3 +63,6 @@ class Format:
     begins: bytes | None = None
     records: Records | None = None
     document: Callable[[Iterator[Any]], Any] | None = None
+    is_general: bool = False
+    columns: tuple[str, ...] = ()
+    with_columns: Callable[[Format, Mapping[str, str]], Format] | None = None

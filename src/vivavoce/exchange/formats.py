@@ -10,6 +10,7 @@ from vivavoce.exchange.format import Format
 from vivavoce.plugins import lazy
 
 NATIVE = "vivavoce"
+TABLE = "turns"
 
 _MODULES = {
     NATIVE: "native",
@@ -34,6 +35,15 @@ _MODULES = {
     "anthropic-tuning": "anthropic_tuning",
     "gemini-tuning": "gemini_tuning:TUNING",
     "gemini-preference": "gemini_tuning:PREFERENCE",
+    "atif": "atif",
+    "letta": "letta",
+    "autogen": "autogen",
+    "inspect": "inspect_log",
+    "crewai": "crewai",
+    "livekit": "livekit",
+    "pipecat": "pipecat",
+    "tau": "tau",
+    TABLE: "turns",
 }
 """The module of each format, in which it is called `FORMAT` unless the name follows; in the order of their use."""
 

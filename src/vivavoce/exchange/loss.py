@@ -26,6 +26,9 @@ LOSSES: frozenset[Kind] = frozenset(("broken", "dropped", "guessed"))
 PLACES_SHOWN = 3
 """Places that are kept of each entry."""
 
+NO_MESSAGES = "a conversation without messages"
+"""What is broken where nothing was said."""
+
 assert tuple(KINDS) == get_args(Kind)
 
 

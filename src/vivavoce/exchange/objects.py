@@ -102,7 +102,8 @@ def are_messages(values: Sequence[object]) -> bool:
 
 
 def _formats_of(record: Any) -> list[Format]:
-    return [one for one in all_formats() if one.name != NATIVE and one.read and one.fits(Record(_NOWHERE, record))]
+    known = (one for one in all_formats() if one.name != NATIVE and one.read and not one.is_general)
+    return [one for one in known if one.fits(Record(_NOWHERE, record))]
 
 
 def plain(value: object, depth: int = 0) -> Any:

@@ -17,7 +17,7 @@ from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.promptfoo_files import list_of, mapping_of
 from vivavoce.exchange.records import Place, Record
 
-_ROLES = frozenset(("system", "developer", "user", "assistant", "tool"))
+_ROLES = ("system", "developer", "user", "assistant", "tool")
 _KEPT = ("latencyMs", "cost", "vars", "tokenUsage")
 
 

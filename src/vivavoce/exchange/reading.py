@@ -8,7 +8,6 @@ from typing import Any, cast
 
 from vivavoce.errors import Problem, UsageError
 from vivavoce.exchange.calls import check_calls
-from vivavoce.exchange.detection import detect
 from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.records import Place, Record, scan_records
@@ -59,20 +58,29 @@ def _taken(problems: list[Problem]) -> Iterator[tuple[int, Problem]]:
 def files_in(source: Path) -> list[Path]:
     """Return a file, or the files of a folder in the order of their names.
 
+    Of a data set of Hugging Face that was saved or downloaded, these are the files of its rows.
+
     Raises:
-        UsageError: the folder has no files.
+        UsageError: the folder has no files, or holds several data sets.
     """
     if not source.is_dir():
         return [source]
-    files = sorted(path for path in source.iterdir() if path.is_file() and not path.name.startswith("."))
+    if (source / "dataset_dict.json").is_file():
+        parts = ", ".join(sorted(path.name for path in source.iterdir() if path.is_dir()))
+        raise UsageError(Problem(f"holds several data sets; name the folder of one: {parts}", source))
+    files = _of_rows(source) or _of_rows(source / "data") or _visible(source)
     if not files:
         raise UsageError(Problem("is a folder without files", source))
     return files
 
 
-def format_of_files(files: Sequence[Path]) -> Format:
-    """Return the format of files, told by the first of them."""
-    return detect(files[0])
+def _visible(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+
+
+def _of_rows(folder: Path) -> list[Path]:
+    """Return the Arrow files of a folder, or else its Parquet files."""
+    return sorted(folder.glob("*.arrow")) or sorted(folder.glob("*.parquet"))
 
 
 def _records(files: Sequence[Path], format_: Format, loss: Loss, *, several: bool) -> Iterator[Record]:

@@ -35,22 +35,23 @@ class Record:
 
 
 def scan_records(path: Path, lists: Collection[tuple[str, ...]] = ()) -> Iterator[Record | Problem]:
-    """Yield each record of a JSONL, JSON, CSV or Parquet file, and a `Problem` in place of a broken one.
+    """Yield each record of a JSONL, JSON, CSV, Parquet or Arrow file, and a `Problem` in place of a broken one.
 
     `lists` are the places within a JSON document where there may be a list of records; a document without any is a
     record.
 
     Raises:
         UsageError: the file cannot be opened, or its suffix is of no format that we read.
-        MissingExtra: Parquet without pyarrow.
+        MissingExtra: Parquet or Arrow without pyarrow.
     """
     match format_of(path):
         case "jsonl":
             with open_file(path) as file:
                 yield from (_record(path, line, value) for line, value in scan_lines(file, path))
         case "json":
-            yield from _document(path, lists)
-        case "csv" | "parquet":
+            with open_file(path) as file:
+                yield from scan_document(JsonDocument(file), path, lists)
+        case "csv" | "parquet" | "arrow":
             yield from (_record(path, line, row) for line, row in scan_rows(path))
 
 
@@ -58,12 +59,13 @@ def _record(path: Path, line: int, value: Any | Problem) -> Record | Problem:
     return value if isinstance(value, Problem) else Record(Place(path, line), value)
 
 
-def _document(path: Path, lists: Collection[tuple[str, ...]]) -> Iterator[Record | Problem]:
-    with open_file(path) as file:
-        document = JsonDocument(file)
-        try:
-            for line, item in document.items(*lists):
-                beside = {} if item is document.beside else document.beside
-                yield Record(Place(path, line), item, beside)
-        except BrokenDocument as error:
-            yield Problem(str(error), path, error.line, error.column)
+def scan_document(
+    document: JsonDocument, path: Path, lists: Collection[tuple[str, ...]] = ()
+) -> Iterator[Record | Problem]:
+    """Yield each record of a JSON document, and a `Problem` where it breaks off."""
+    try:
+        for line, item in document.items(*lists):
+            beside = {} if item is document.beside else document.beside
+            yield Record(Place(path, line), item, beside)
+    except BrokenDocument as error:
+        yield Problem(str(error), path, error.line, error.column)

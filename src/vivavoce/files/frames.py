@@ -1,4 +1,4 @@
-"""Parquet files, pandas, polars, Arrow and Hugging Face datasets, through extras; imported only when they are used."""
+"""Parquet and Arrow files, pandas, polars and Hugging Face datasets, through extras; imported when they are used."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, time
 from decimal import Decimal
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 Columns = Mapping[str, Sequence[object]]
 """The cells of each column, None for a missing one."""
+
+_ARROW_FILE = b"ARROW1"
 
 ROWS_AT_ONCE = 1024
 """How many rows are in memory while a Parquet file is read or written."""
@@ -40,6 +43,28 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
                 yield from map(_arrow_row, batch.to_pylist())
     except (arrow.ArrowException, OSError) as error:
         raise ValueError(f"cannot be read as Parquet: {str(error).splitlines()[0]}") from error
+
+
+def arrow_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of an Arrow file as `parquet_rows` does; it is a stream, as Hugging Face saves, or a file.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        ValueError: the file is not Arrow, or a column holds what JSON cannot.
+    """
+    arrow, ipc = _load("pyarrow", "reading Arrow"), _load("pyarrow.ipc", "reading Arrow")
+    try:
+        with arrow.memory_map(str(path)) as source:
+            is_file = source.read(len(_ARROW_FILE)) == _ARROW_FILE
+            source.seek(0)
+            for batch in _file_batches(ipc.open_file(source)) if is_file else ipc.open_stream(source):
+                yield from map(_plain_row, batch.to_pylist())
+    except (arrow.ArrowException, OSError) as error:
+        raise ValueError(f"cannot be read as Arrow: {str(error).splitlines()[0]}") from error
+
+
+def _file_batches(file: Any) -> Iterator[Any]:
+    return (file.get_batch(number) for number in range(file.num_record_batches))
 
 
 def write_parquet(
@@ -138,6 +163,18 @@ def polars_table(columns: Columns, types: Mapping[str, str]) -> Any:
     """
     polars = _load("polars", "a polars frame", "polars")
     return polars.DataFrame(columns, schema={name: getattr(polars, _IN_POLARS[types[name]]) for name in columns})
+
+
+def unpack_zstandard(data: bytes, size: int) -> bytes:
+    """Return what was compressed with Zstandard, at most one byte more than `size`; Python can this from 3.14 on.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        OSError: the data are damaged.
+    """
+    arrow = _load("pyarrow", "reading archives that are compressed with Zstandard")
+    with arrow.input_stream(BytesIO(data), compression="zstd") as stream:
+        return stream.read(size + 1)
 
 
 _IN_PANDAS = {"string": "string", "int32": "Int32", "int64": "Int64", "double": "Float64", "bool": "boolean"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any, BinaryIO
 
 from vivavoce.files.strict_json import BLANK, BrokenJson, broken, check_depth, decode_from
@@ -31,8 +31,8 @@ class JsonDocument:
     `beside` has what was read of the objects around the list so far, without the list.
     """
 
-    def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+    def __init__(self, file: BinaryIO, decode: Callable[[str, int], tuple[Any, int]] = decode_from) -> None:
+        self._file, self._decode = file, decode
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
         self._text = ""
         self._at = 0
@@ -132,7 +132,7 @@ class JsonDocument:
         size = _PIECE
         while True:
             try:
-                value, end = decode_from(self._text, self._at)
+                value, end = self._decode(self._text, self._at)
                 if self._text[end : end + 1] in _AFTER_A_VALUE or not self._more(size):
                     break
             except BrokenJson as error:

@@ -1,4 +1,4 @@
-"""The rows of a file, one at a time: JSONL, JSON, CSV and Parquet, with the line each row begins on."""
+"""The rows of a file, one at a time: JSONL, JSON, CSV, Parquet and Arrow, with the line each row begins on."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.files.frames import parquet_rows
+from vivavoce.files.frames import arrow_rows, parquet_rows
 from vivavoce.files.json_document import BrokenDocument, JsonDocument
 from vivavoce.files.strict_json import BrokenJson, parse
 
 Row = dict[str, Any]
-Format = Literal["jsonl", "json", "csv", "parquet"]
+Format = Literal["jsonl", "json", "csv", "parquet", "arrow"]
 
 _SUFFIXES: dict[str, Format] = {
     ".jsonl": "jsonl",
@@ -23,6 +23,7 @@ _SUFFIXES: dict[str, Format] = {
     ".json": "json",
     ".csv": "csv",
     ".parquet": "parquet",
+    ".arrow": "arrow",
 }
 _LONGEST_CELL = 2**31 - 1
 
@@ -45,12 +46,12 @@ def format_of(path: str | os.PathLike[str]) -> Format:
 def read_rows(path: str | os.PathLike[str], format: Format | None = None) -> Iterator[tuple[int, Row]]:  # noqa: A002
     """Yield each row with its line, in constant memory.
 
-    Lines count from 1; for Parquet they are row numbers. In CSV every cell is text and an empty cell is None.
+    Lines count from 1; for Parquet and Arrow they are row numbers. In CSV every cell is text and an empty cell is None.
     Blank lines are skipped and a byte order mark is tolerated.
 
     Raises:
         UsageError: the file cannot be read, or a row is broken; it names file, line and column.
-        MissingExtra: Parquet without pyarrow.
+        MissingExtra: Parquet or Arrow without pyarrow.
     """
     for line, row in scan_rows(path, format):
         if isinstance(row, Problem):
@@ -68,7 +69,7 @@ def scan_rows(
 
     Raises:
         UsageError: the file cannot be opened.
-        MissingExtra: Parquet without pyarrow.
+        MissingExtra: Parquet or Arrow without pyarrow.
     """
     place = Path(path)
     scan = _SCANNERS[format or format_of(place)]
@@ -145,9 +146,17 @@ def _scan_csv(file: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]
 
 
 def _scan_parquet(_: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]:
+    return _numbered(parquet_rows(path), path)
+
+
+def _scan_arrow(_: BinaryIO, path: Path) -> Iterator[tuple[int, Row | Problem]]:
+    return _numbered(arrow_rows(path), path)
+
+
+def _numbered(rows: Iterator[Row], path: Path) -> Iterator[tuple[int, Row | Problem]]:
     number = 0
     try:
-        for number, row in enumerate(parquet_rows(path), 1):
+        for number, row in enumerate(rows, 1):
             yield number, row
     except ValueError as error:
         yield number + 1, Problem(str(error), path, number + 1 if number else None)
@@ -158,6 +167,7 @@ _SCANNERS: dict[Format, Callable[[BinaryIO, Path], Iterator[tuple[int, Row | Pro
     "json": _scan_json,
     "csv": _scan_csv,
     "parquet": _scan_parquet,
+    "arrow": _scan_arrow,
 }
 
 

@@ -40,6 +40,7 @@ def _float(digits: str) -> float:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant, parse_float=_float)
+_LENIENT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=lambda _: None)
 BLANK = " \t\r\n"
 _DEEPEST = 200
 """How deep values may be nested: what is read must be written again, and pydantic writes down to 255."""
@@ -69,6 +70,18 @@ def decode_from(text: str, at: int) -> tuple[Any, int]:
         RecursionError: it is nested too deeply.
     """
     return _DECODER.raw_decode(text, at)
+
+
+def decode_lenient_from(text: str, at: int) -> tuple[Any, int]:
+    """Return the value that begins at a character, as `decode_from` does; NaN and the infinite become None.
+
+    Python's own writer writes them, and some formats are defined by what it writes.
+
+    Raises:
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deeply.
+    """
+    return _LENIENT.raw_decode(text, at)
 
 
 def check_depth(value: Any) -> None:

@@ -52,7 +52,7 @@ def read_file(path: Path, format: Format | None = None) -> Iterator[EvaluationSa
     Raises:
         UsageError: the file cannot be read, or a row is not a sample or of another kind than the first.
     """
-    table = (format or format_of(path)) in ("csv", "parquet")
+    table = (format or format_of(path)) in ("csv", "parquet", "arrow")
     first = None
     for line, row in read_rows(path, format):
         try:

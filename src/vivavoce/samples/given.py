@@ -45,6 +45,9 @@ def as_rows(conversations: GivenRow | Iterable[Message] | GivenRows) -> GivenRow
     Raises:
         UsageError: the first row of a sequence is not a conversation.
     """
+    _refuse_several(conversations)
+    if _is_dataset(conversations):
+        return cast("GivenRows", conversations)
     if isinstance(conversations, _KINDS) or _of_ragas(conversations) is not None or is_live(conversations):
         return [cast("GivenRow", conversations)]
     if not isinstance(conversations, Sequence) or not conversations:
@@ -58,6 +61,18 @@ def as_rows(conversations: GivenRow | Iterable[Message] | GivenRows) -> GivenRow
 def _of_ragas(row: object) -> BaseModel | None:
     """Return a sample of Ragas, None for anything else."""
     return row if isinstance(row, BaseModel) and hasattr(row, "user_input") else None
+
+
+def _is_dataset(value: object) -> bool:
+    """Return whether a value is a data set of Hugging Face, whose items are its rows."""
+    return all(hasattr(value, name) for name in ("__iter__", "column_names", "features"))
+
+
+def _refuse_several(value: object) -> None:
+    if isinstance(value, Mapping) and any(map(_is_dataset, cast("Mapping[str, object]", value).values())):
+        raise UsageError(
+            f"several data sets were given; give one of them: {', '.join(cast('Mapping[str, object]', value))}"
+        )
 
 
 def _are_messages(items: Sequence[object]) -> bool:
@@ -161,7 +176,7 @@ def _fields(row: GivenRow, position: int) -> Mapping[str, Any]:
         found = conversation_of(row) if isinstance(row, list | tuple) or is_live(row) else None
     if found is not None:
         return found
-    rule = "a row is a dict with 'messages', a sample or a ConversationHistory"
+    rule = "a row is a dict with 'messages', a sample, a ConversationHistory or the messages of a known format"
     raise UsageError(f"row {position}: {rule}; got {type(row).__name__}")
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.exchange.detection import detect
+from vivavoce.exchange.detection import format_with
 from vivavoce.exchange.format import Format
-from vivavoce.exchange.formats import NATIVE, format_named
+from vivavoce.exchange.formats import NATIVE, TABLE, format_named
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.reading import scan
 from vivavoce.files.rows import format_of, scan_rows
@@ -138,12 +138,15 @@ def _notes(source: Source, loss: Loss) -> Iterator[str]:
         yield from loss.lines()
 
 
-def _read_as(file: Path | None, name: str | None) -> Format | None:
-    """Return the format of a file, None where its rows are ours."""
+def _read_as(file: Path | None, name: str | None, fields: Mapping[str, str]) -> tuple[Format | None, Mapping[str, str]]:
+    """Return the format of a file, None where its rows are ours, and the fields that its rows have elsewhere."""
     if file is None:
-        return None
-    found = detect(file) if name is None else format_named(name)
-    return None if found.name == NATIVE else found
+        return None, fields
+    if fields:
+        columns = format_named(TABLE).columns
+        check_fields({field: place for field, place in fields.items() if field not in columns})
+    found, others = format_with(file, None if name is None else format_named(name), fields)
+    return (None if found.name == NATIVE else found), others
 
 
 def _problems(
@@ -172,9 +175,9 @@ def _scan(
     """Yield each chosen sample with its line, and a problem in place of a row that is not a sample."""
     file = _file(source)
     folder = Path(base) if base is not None else file.parent if file else Path()
-    check_fields(fields or {})
-    read_as = _read_as(file, format)
-    cells = file is not None and read_as is None and format_of(file) in ("csv", "parquet")
+    read_as, fields = _read_as(file, format, fields or {})
+    check_fields(fields)
+    cells = file is not None and read_as is None and format_of(file) in ("csv", "parquet", "arrow")
     wanted_tags = None if tags is None else frozenset(tags)
     chosen = 0
     if file is None:

@@ -1,0 +1,237 @@
+"""Tables with a message in each row: columns for what is said, by whom, and in which conversation.
+
+Columns are told by common names, or named by the user (`content=text`, `role=speaker`, `id=session`). Rows of one
+conversation may stand apart, and are sorted by a number or a time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.exchange.calls import tool_call
+from vivavoce.exchange.conversations import Message, set_aside
+from vivavoce.exchange.format import Format, Row
+from vivavoce.exchange.grouping import Group, Member, grouped
+from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.records import Place, Record
+from vivavoce.exchange.shapes import fields_in, filled, number_in, objects_in, text_in, time_in
+from vivavoce.exchange.speakers import roles_of
+from vivavoce.files.strict_json import BrokenJson, parse
+
+NAME = "turns"
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "content": ("content", "text", "message", "utterance", "body", "msg", "transcript", "messagetext", "sentence"),
+    "role": ("role", "speaker", "author", "sender", "from", "participant", "actor", "speakerrole", "authorrole"),
+    "id": (
+        *("conversationid", "sessionid", "dialogid", "dialogueid", "threadid", "chatid", "convid", "callid"),
+        *("ticketid", "conversation", "session", "dialog", "dialogue", "thread"),
+    ),
+    "order": (
+        *("turn", "turnid", "turnindex", "turnidx", "turnnumber", "turnno", "messageindex", "messageidx"),
+        *("utteranceidx", "utteranceindex", "position", "step", "seq", "sequence", "order", "index", "idx"),
+    ),
+    "time": ("timestamp", "time", "createdat", "datetime", "sentat", "date", "ts", "starttime"),
+    "name": ("name", "speakername", "sendername", "authorname", "username", "agent", "speaker", "author", "sender"),
+    "tool_calls": ("toolcalls",),
+    "tool_call_id": ("toolcallid",),
+}
+"""By what a message has, the names of columns that mean it, without case and without what is no letter or digit."""
+COLUMNS = tuple(_NAMES)
+_OF_CONVERSATION = ("goal", "policy", "context", "instructions", "ground_truth", "scenario")
+
+
+def columns_of(names: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+    """Return by what a message has the column that holds it, those that are given first."""
+    found = dict(given)
+    plain = {"".join(filter(str.isalnum, name.lower())): name for name in names}
+    for field, spellings in _NAMES.items():
+        taken = set(found.values())
+        columns = (plain[spelling] for spelling in spellings if spelling in plain and plain[spelling] not in taken)
+        if field not in found and (column := next(columns, None)) is not None:
+            found[field] = column
+    return found
+
+
+def _fits(record: Record) -> bool:
+    fields = record.fields or {}
+    columns = columns_of(fields, {})
+    if not {"content", "role"} <= columns.keys():
+        return False
+    said, role = fields[columns["content"]], fields[columns["role"]]
+    return isinstance(role, str) and isinstance(said, str | None)
+
+
+def _read(records: Iterable[Record], loss: Loss, given: Mapping[str, str]) -> Iterator[tuple[Place, Row]]:
+    table = _Table(given, loss)
+    for group in grouped(table.members(records), loss):
+        place = group.members[0].place
+        loss.line, loss.conversation = place.line, table.id_of(group)
+        yield place, table.row(group)
+
+
+class _Table:
+    """The columns of a table; what is said and by whom is known from the first row on."""
+
+    def __init__(self, given: Mapping[str, str], loss: Loss) -> None:
+        self._given, self._loss = given, loss
+        self._columns: dict[str, str] = {}
+        self._seen: dict[str, None] = {}
+        self._alone: set[Path] = set()
+
+    def members(self, records: Iterable[Record]) -> Iterator[Member]:
+        """Yield each row with its conversation and its time."""
+        for record in records:
+            fields = record.fields
+            if fields is None:
+                self._loss.broken("a row is an object {…}, and this is none")
+                continue
+            self._look_at(fields, record.place)
+            if not any(self._columns[name] in fields for name in ("content", "role")):
+                self._loss.broken(f"this row has neither '{self._columns['content']}' nor '{self._columns['role']}'")
+                continue
+            named = text_in(fields.get(self._columns.get("id", "")))
+            if "id" not in self._columns and record.place.file not in self._alone:
+                self._alone.add(record.place.file)
+                self._loss.guessed("that a file is one conversation: no column names one (say which: id=COLUMN)")
+            if named is None and "id" in self._columns:
+                self._loss.guessed("that rows without a conversation are one")
+            trace = f"file {record.place.file}" if named is None else f"id {named}"
+            yield Member(record.place, fields, trace, time=self._time(fields))
+
+    def _look_at(self, fields: Row, place: Place) -> None:
+        """Find the columns, and again where a row has one that no row had before."""
+        if fields.keys() <= self._seen.keys():
+            return
+        self._columns = self._columns or self._found(fields, place)
+        self._seen |= dict.fromkeys(fields)
+        self._columns = columns_of(self._seen, self._columns)
+
+    def _found(self, fields: Row, place: Place) -> dict[str, str]:
+        for field, column in self._given.items():
+            if column not in fields:
+                near = did_you_mean(column, fields)
+                raise UsageError(Problem(f"{field}={column}: there is no such column{near}", place.file, place.line))
+        columns = columns_of(fields, self._given)
+        for field in ("content", "role"):
+            if field not in columns:
+                rule = f"say it as {field}=COLUMN; there are: {', '.join(fields)}"
+                raise UsageError(Problem(f"no column is known to hold the {field}; {rule}", place.file, place.line))
+        return columns
+
+    def _time(self, fields: Row) -> float | None:
+        order = _number(fields.get(self._columns.get("order", "")))
+        if order is not None:
+            return order
+        time = _moment(fields.get(self._columns.get("time", "")))
+        return None if time is None else _since_1970(time)
+
+    def id_of(self, group: Group) -> str | None:
+        """Return the name of a conversation, None where its rows do not tell it."""
+        kind, _, name = group.members[0].trace.partition(" ")
+        return name if kind == "id" else None
+
+    def row(self, group: Group) -> Row:
+        """Return a conversation; what all its rows say of it is not said of each message."""
+        rows = [cast("Row", member.value) for member in group.members]
+        used = set(self._columns.values())
+        shared = _shared(rows, used)
+        said = [text_in(fields.get(self._columns["role"])) or "" for fields in rows]
+        messages = [
+            self._message(fields, role, speaker, {**fields, **dict.fromkeys((*used, *shared))})
+            for fields, role, speaker in zip(rows, roles_of(said, self._loss), said, strict=True)
+        ]
+        own = {key: value for key, value in shared.items() if key in _OF_CONVERSATION and isinstance(value, str)}
+        metadata = {key: value for key, value in shared.items() if key not in own}
+        return filled({"id": self.id_of(group), "messages": messages, **own, "metadata": metadata})
+
+    def _message(self, fields: Row, role: tuple[str, bool], speaker: str, rest: Row) -> Message:
+        kind, known = role
+        message: Message = {"role": kind, "content": self._content(fields.get(self._columns["content"]))}
+        if (name := text_in(fields.get(self._columns.get("name", ""))) or ("" if known else speaker)) != "":
+            message["name"] = name
+        if calls := objects_in(_json(fields.get(self._columns.get("tool_calls", "")))):
+            message["tool_calls"] = list(map(_call, calls))
+        if answers := text_in(fields.get(self._columns.get("tool_call_id", ""))):
+            message["tool_call_id"] = answers
+        kept = filled(rest)
+        if (time := fields.get(self._columns.get("time", ""))) is not None:
+            found = _moment(time)
+            if found is None:
+                self._loss.aside("times that are none", None)
+                kept["time"] = time
+            else:
+                message["timestamp"] = found
+        set_aside(message, NAME, kept)
+        return message
+
+    def _content(self, said: Any) -> str:
+        if isinstance(said, str):
+            return said
+        if said is None or isinstance(said, int | float):
+            return "" if said is None else str(said)
+        self._loss.guessed("words of a message that is no text, written as JSON")
+        return json.dumps(said, ensure_ascii=False)
+
+
+def _shared(rows: list[Row], used: set[str]) -> Row:
+    """Return the cells that are the same in all rows of a conversation that has several."""
+    first, *others = rows
+    same = {key: value for key, value in first.items() if key not in used and value is not None}
+    for row in others:
+        same = {key: value for key, value in same.items() if row.get(key) == value}
+    return same if others else {key: same[key] for key in _OF_CONVERSATION if key in same}
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    return number_in(value)
+
+
+def _moment(value: Any) -> str | None:
+    """Return a time as ISO text; in a table the seconds since 1970 are a text too."""
+    found = time_in(value)
+    return time_in(_number(value)) if found is None and isinstance(value, str) else found
+
+
+def _since_1970(time: str) -> float:
+    moment = datetime.fromisoformat(time)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _json(value: Any) -> Any:
+    try:
+        return parse(value) if isinstance(value, str) else value
+    except BrokenJson:
+        return None
+
+
+def _call(call: Row) -> Row:
+    function = fields_in(call.get("function")) or call
+    name = text_in(function.get("name")) or ""
+    return tool_call(text_in(call.get("id")), name, function.get("arguments", function.get("args")))
+
+
+def _mapped(format_: Format, given: Mapping[str, str]) -> Format:
+    return replace(format_, read=partial(_read, given=given))
+
+
+FORMAT = Format(
+    NAME,
+    "a table with a message in each row",
+    _fits,
+    partial(_read, given={}),
+    is_general=True,
+    columns=COLUMNS,
+    with_columns=_mapped,
+)

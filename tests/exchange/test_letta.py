@@ -1,0 +1,175 @@
+"""Messages of Letta, from its API and from exported agents, become ours."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from letta_client.types.agents import (
+    ApprovalRequestMessage,
+    ApprovalResponseMessage,
+    ApprovalReturn,
+    AssistantMessage,
+    LettaResponse,
+    ReasoningMessage,
+    ToolCall,
+    ToolCallMessage,
+    UserMessage,
+)
+from letta_client.types.tool_return_message import ToolReturnMessage
+from pydantic import BaseModel
+
+from exchange.hostile import damaged
+from exchange.translation import read_values
+from vivavoce.exchange.detection import detect
+from vivavoce.exchange.letta import FORMAT
+from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.reading import read
+
+CALL = {"name": "find", "arguments": '{"n": 1042}', "tool_call_id": "c"}
+MESSAGES: list[dict[str, Any]] = [
+    {"id": "m1", "date": "2025-10-16T14:30:00Z", "message_type": "user_message", "content": "Where is 1042?"},
+    {"id": "m2", "date": "2025-10-16T14:30:01Z", "message_type": "reasoning_message", "reasoning": "Find it."},
+    {"id": "m2", "date": "2025-10-16T14:30:01Z", "message_type": "assistant_message", "content": "I look."},
+    {"id": "m2", "date": "2025-10-16T14:30:01Z", "message_type": "tool_call_message", "tool_call": CALL},
+    {
+        "id": "m3",
+        "date": "2025-10-16T14:30:02Z",
+        "message_type": "tool_return_message",
+        "tool_return": "sent",
+        "status": "success",
+        "tool_call_id": "c",
+        "stdout": ["found"],
+    },
+    {
+        "id": "m4",
+        "date": "2025-10-16T14:30:03Z",
+        "message_type": "assistant_message",
+        "content": [{"type": "text", "text": "It was sent."}],
+    },
+]
+AGENT: dict[str, Any] = {
+    "id": "agent-0",
+    "name": "shop",
+    "agent_type": "letta_v1_agent",
+    "in_context_message_ids": ["message-0"],
+    "llm_config": {"model": "gpt-5"},
+    "messages": [
+        {"id": "message-0", "agent_id": "agent-0", "role": "system", "content": [{"type": "text", "text": "Be kind."}]},
+        {"id": "message-1", "agent_id": "agent-0", "role": "user", "content": [{"type": "text", "text": "Where?"}]},
+        {
+            "id": "message-2",
+            "agent_id": "agent-0",
+            "role": "assistant",
+            "content": [{"type": "reasoning", "reasoning": "Find it."}],
+            "tool_calls": [{"id": "c", "type": "function", "function": {"name": "find", "arguments": "{}"}}],
+        },
+        {
+            "id": "message-3",
+            "agent_id": "agent-0",
+            "role": "tool",
+            "content": [{"type": "text", "text": "sent"}],
+            "tool_call_id": "c",
+            "created_at": "2025-10-16T14:30:02Z",
+        },
+        {"id": "message-4", "agent_id": "agent-0", "role": "assistant", "content": [{"type": "text", "text": "Sent."}]},
+    ],
+}
+SAID = [
+    *(("user", "Where is 1042?", None), ("assistant", "I look.", ["find"]), ("tool", "sent", None)),
+    ("assistant", "It was sent.", None),
+]
+
+
+def _said(row: dict[str, Any]) -> list[tuple[str, Any, list[str] | None]]:
+    return [
+        (
+            message["role"],
+            message["content"],
+            [call["function"]["name"] for call in message["tool_calls"]] if "tool_calls" in message else None,
+        )
+        for message in row["messages"]
+    ]
+
+
+def test_messages_of_one_step_are_one_message() -> None:
+    [row], loss = read_values(FORMAT, MESSAGES)
+    assert _said(row) == SAID
+    kept = row["messages"][1]["metadata"]["letta"]
+    assert (kept["id"], kept["before"][0]["reasoning"]) == ("m2", "Find it.")
+    assert row["messages"][2]["tool_call_id"] == "c"
+    assert row["messages"][2]["metadata"]["letta"]["stdout"] == ["found"]
+    assert [(entry.kind, entry.what) for entry in loss.entries()] == [("aside", "reasoning_message")]
+
+
+def test_a_list_that_begins_with_the_latest_is_turned_around() -> None:
+    [row], _ = read_values(FORMAT, [{"messages": MESSAGES[::-1]}])
+    assert [(role, calls) for role, _, calls in _said(row)] == [(role, calls) for role, _, calls in SAID]
+
+
+def test_an_exported_agent_is_a_conversation(tmp_path: Path) -> None:
+    path = tmp_path / "agent.json"
+    path.write_text(json.dumps({"agents": [AGENT], "groups": [], "blocks": [], "tools": []}))
+    assert detect(path).name == "letta"
+    loss = Loss()
+    [(_, row)] = read(path, detect(path), loss)
+    assert _said(row) == [
+        *(("system", "Be kind.", None), ("user", "Where?", None), ("assistant", None, ["find"])),
+        *(("tool", "sent", None), ("assistant", "Sent.", None)),
+    ]
+    assert (row["id"], row["metadata"]["name"]) == ("agent-0", "shop")
+    assert [(entry.kind, entry.what) for entry in loss.entries()] == [
+        ("dropped", "settings and memory of an agent"),
+        ("aside", "reasoning"),
+    ]
+
+
+def _written(*messages: BaseModel) -> list[Any]:
+    return [message.model_dump(mode="json") for message in messages]
+
+
+def test_messages_of_the_client_are_read() -> None:
+    at = datetime(2025, 10, 16, 14, 30, tzinfo=UTC)
+    call = ToolCall(name="find", arguments='{"n": 1042}', tool_call_id="c")
+    written = _written(
+        UserMessage(id="1", date=at, content="Where is 1042?", message_type="user_message"),
+        ReasoningMessage(id="2", date=at, reasoning="Find it.", message_type="reasoning_message"),
+        AssistantMessage(id="2", date=at, content="I look.", message_type="assistant_message"),
+        ToolCallMessage(id="2", date=at, tool_call=call, tool_calls=[call], message_type="tool_call_message"),
+        ToolReturnMessage(
+            id="3", date=at, status="success", tool_call_id="c", tool_return="sent", message_type="tool_return_message"
+        ),
+        AssistantMessage(id="4", date=at, content="It was sent.", message_type="assistant_message"),
+    )
+    [row], loss = read_values(FORMAT, [written])
+    assert _said(row) == SAID
+    assert loss.is_lossless
+
+
+def test_a_response_of_the_client_with_a_request_for_approval_is_read() -> None:
+    at = datetime(2025, 10, 16, 14, 30, tzinfo=UTC)
+    call = ToolCall(name="find", arguments="{}", tool_call_id="c")
+    request = ApprovalRequestMessage(id="1", date=at, tool_call=call, message_type="approval_request_message")
+    answer = ApprovalResponseMessage(
+        id="2",
+        date=at,
+        approvals=[ApprovalReturn(approve=True, tool_call_id="c", type="approval")],
+        message_type="approval_response_message",
+    )
+    result = ToolReturnMessage(
+        id="3", date=at, status="error", tool_call_id="c", tool_return="none", message_type="tool_return_message"
+    )
+    stop: Any = {"stop_reason": "end_turn", "message_type": "stop_reason"}
+    response = LettaResponse.model_construct(messages=[request, answer, result], stop_reason=stop, usage={})
+    [row], loss = read_values(FORMAT, [response.model_dump(mode="json")])
+    assert _said(row) == [("assistant", None, ["find"]), ("tool", "none", None)]
+    assert row["messages"][1]["metadata"]["letta"]["status"] == "error"
+    assert [(entry.kind, entry.what) for entry in loss.entries()] == [("aside", "approval_response_message")]
+
+
+@given(damaged(MESSAGES) | damaged(AGENT))
+def test_nothing_makes_the_reader_fail(record: Any) -> None:
+    read_values(FORMAT, [record, {"messages": MESSAGES}])

@@ -1,0 +1,169 @@
+"""Tables with a message in each row become conversations."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from exchange.hostile import damaged
+from exchange.translation import read_values
+from vivavoce.errors import UsageError
+from vivavoce.exchange.conversion import How, convert
+from vivavoce.exchange.detection import detect
+from vivavoce.exchange.formats import NATIVE, format_named
+from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.turns import FORMAT
+from vivavoce.files.rows import read_rows
+from vivavoce.samples.rows import check_samples, read_samples
+
+TABLE = """session,speaker,text,turn,channel
+a,Customer,Where is 1042?,1,web
+b,Customer,Hello,1,phone
+a,Bot,It was sent.,2,web
+b,Bot,Goodbye.,10,phone
+b,Customer,Bye,9,phone
+"""
+ROWS: list[dict[str, Any]] = [
+    {"conversation_id": 7, "role": "user", "content": "Where?", "timestamp": "2026-11-23T00:00:01Z", "score": 1},
+    {
+        "conversation_id": 7,
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "c", "function": {"name": "find", "arguments": "{}"}}],
+        "timestamp": "2026-11-23T00:00:02Z",
+        "score": 2,
+    },
+    {"conversation_id": 7, "role": "tool", "content": "sent", "tool_call_id": "c", "timestamp": "2026-11-23T00:00:03Z"},
+]
+
+
+def _converted(path: Path, **fields: str) -> tuple[list[dict[str, Any]], Loss]:
+    loss, out = Loss(), path.with_suffix(".out.jsonl")
+    convert(path, out, format_named(NATIVE), loss, How(fields=fields))
+    return [row for _, row in read_rows(out)], loss
+
+
+def _said(row: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(message["role"], message["content"]) for message in row["messages"]]
+
+
+def test_rows_of_a_conversation_are_gathered_and_sorted(tmp_path: Path) -> None:
+    path = tmp_path / "talk.csv"
+    path.write_text(TABLE)
+    assert detect(path).name == "turns"
+    [first, second], loss = _converted(path)
+    assert (first["id"], _said(first)) == ("a", [("user", "Where is 1042?"), ("assistant", "It was sent.")])
+    assert _said(second) == [("user", "Hello"), ("user", "Bye"), ("assistant", "Goodbye.")]
+    assert first["metadata"]["channel"] == "web"
+    assert loss.entries() == []
+
+
+def test_calls_results_and_times_are_kept() -> None:
+    [row], loss = read_values(FORMAT, ROWS[::-1])
+    assert (row["id"], [message["role"] for message in row["messages"]]) == ("7", ["user", "assistant", "tool"])
+    assert row["messages"][1]["tool_calls"][0]["function"]["name"] == "find"
+    assert row["messages"][2]["tool_call_id"] == "c"
+    assert row["messages"][0]["timestamp"] == "2026-11-23T00:00:01Z"
+    assert row["messages"][0]["metadata"] == {"turns": {"score": 1}}
+    assert loss.entries() == []
+
+
+def test_columns_of_other_names_are_named_by_the_user(tmp_path: Path) -> None:
+    path = tmp_path / "talk.csv"
+    path.write_text("case,who,words,when\n1,Ann,Hello.,1795394226\n1,shop,Hi.,1795394225\n")
+    [row], loss = _converted(path, content="words", role="who", id="case", time="when")
+    assert [(message["role"], message["name"], message["content"]) for message in row["messages"]] == [
+        *(("user", "shop", "Hi."), ("assistant", "Ann", "Hello.")),
+    ]
+    assert [entry.what for entry in loss.entries()] == ["who is the user: the one who begins"]
+    fields = {"content": "words", "role": "who", "id": "case", "goal": "metadata.wish"}
+    with pytest.raises(UsageError, match=r"has no 'metadata\.wish'"):
+        list(read_samples(path, fields=fields))
+    del fields["goal"]
+    [sample] = read_samples(path, fields=fields)
+    assert (sample.id, sample.turn_count) == ("1", 1)
+    assert check_samples(path, fields=fields).recorded == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"content": "word", "role": "who"}, "there is no such column; did you mean 'words'?"),
+        ({"content": "words"}, "no column is known to hold the role; say it as role=COLUMN; there are: case, who"),
+        (
+            {"content": "words", "role": "who", "goal": "x"},
+            "goal: a table with a message in each row has no such column",
+        ),
+    ],
+)
+def test_a_wrong_column_is_an_error(tmp_path: Path, fields: dict[str, str], said: str) -> None:
+    path = tmp_path / "talk.csv"
+    path.write_text("case,who,words\n1,Ann,Hi\n")
+    with pytest.raises(UsageError) as caught:
+        _converted(path, **fields)
+    assert said in str(caught.value)
+
+
+def test_without_a_conversation_a_file_is_one(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_text(
+            '{"role": "user", "content": "Hi"}\n{"role": "ai", "content": "Yes?"}\n'
+        )
+    loss, out = Loss(), tmp_path / "out" / "rows.jsonl"
+    convert(tmp_path, out, format_named(NATIVE), loss)
+    assert [_said(row) for _, row in read_rows(out)] == [[("user", "Hi"), ("assistant", "Yes?")]] * 2
+    assert not loss.is_lossless
+
+
+def test_a_system_that_answers_is_the_assistant() -> None:
+    rows = [{"dialogue_id": "1", "speaker": speaker, "utterance": "…"} for speaker in ("USER", "SYSTEM", "USER")]
+    [row], _ = read_values(FORMAT, rows)
+    assert [message["role"] for message in row["messages"]] == ["user", "assistant", "user"]
+    told = [{"dialogue_id": "1", "role": role, "text": "…"} for role in ("system", "user", "assistant")]
+    [row], loss = read_values(FORMAT, told)
+    assert [message["role"] for message in row["messages"]] == ["system", "user", "assistant"]
+    assert loss.is_lossless
+
+
+@pytest.mark.parametrize("kind", ["stream", "file"])
+def test_a_folder_that_hugging_face_saved_is_its_rows(tmp_path: Path, kind: str) -> None:
+    arrow: Any = importlib.import_module("pyarrow")
+    ipc: Any = importlib.import_module("pyarrow.ipc")
+    table = arrow.Table.from_pylist(
+        [{"id": str(n), "messages": [{"role": "user", "content": "Hi", "name": None}]} for n in range(3)]
+    )
+    write = ipc.new_stream if kind == "stream" else ipc.new_file
+    for part in range(2):
+        with write(tmp_path / f"data-0000{part}-of-00002.arrow", table.schema) as writer:
+            writer.write_table(table.slice(part * 2, 2))
+    (tmp_path / "state.json").write_text("{}")
+    (tmp_path / "dataset_info.json").write_text("{}")
+    loss, out = Loss(), tmp_path / "out.jsonl"
+    done = convert(tmp_path, out, format_named(NATIVE), loss)
+    assert (done.conversations, [row["id"] for _, row in read_rows(out)]) == (3, ["0", "1", "2"])
+
+
+def test_a_folder_of_several_data_sets_is_none(tmp_path: Path) -> None:
+    (tmp_path / "dataset_dict.json").write_text("{}")
+    (tmp_path / "train").mkdir()
+    with pytest.raises(UsageError, match="name the folder of one: train"):
+        convert(tmp_path, tmp_path / "out.jsonl", format_named(NATIVE), Loss())
+
+
+def test_what_is_no_arrow_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "rows.arrow"
+    path.write_bytes(b"ARROW")
+    with pytest.raises(UsageError, match="cannot be read as Arrow"):
+        list(read_rows(path))
+
+
+@given(damaged(ROWS))
+def test_nothing_makes_the_reader_fail(records: list[Any]) -> None:
+    try:
+        read_values(FORMAT, [*records, *ROWS])
+    except UsageError as error:
+        assert "is known to hold" in str(error)  # noqa: PT017
