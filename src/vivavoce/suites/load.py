@@ -10,10 +10,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.suites.dialects import Era, translate
+from vivavoce.suites.dialects import translate
 from vivavoce.suites.document import Described, read_document
 from vivavoce.suites.mistakes import mistakes_in
 from vivavoce.suites.spec import SuiteSpec
+from vivavoce.suites.translation import Era
 from vivavoce.suites.variables import filled
 
 
