@@ -25,18 +25,20 @@ def read(folder: Path, target: str) -> Suite:
 
 
 def test_names_of_files_of_theirs_are_handles(tmp_path: Path) -> None:
-    suite = read(tmp_path, "{kind: letta_agent, agent_id: a, model_configs: [openai-gpt-4.1, together-kimi-k2]}")
+    names = "openai-gpt-5-mini, together-kimi-k2, openai-gpt-5.2-codex-xhigh"
+    suite = read(tmp_path, f"{{kind: letta_agent, agent_id: a, model_configs: [{names}]}}")
     assert isinstance(suite.spec.target, LettaTargetSpec)
-    assert suite.spec.target.model_handles == ["openai/gpt-4.1", "together/moonshotai/Kimi-K2-Instruct-0905"]
+    kimi = "together/moonshotai/Kimi-K2-Instruct-0905"
+    assert suite.spec.target.model_handles == ["openai/gpt-5-mini", kimi, "openai/gpt-5.2-codex"]
     assert any("the context window and the reasoning effort" in note for note in suite.notes)
     assert not suite.problems
 
 
 def test_a_name_of_a_file_that_is_not_theirs_is_refused(tmp_path: Path) -> None:
-    suite = read(tmp_path, "{kind: letta_agent, agent_id: a, model_configs: [openai-gpt-4.1, openai-gpt-5-mino]}")
+    suite = read(tmp_path, "{kind: letta_agent, agent_id: a, model_configs: [openai-gpt-4.1, together-kimi-k3]}")
     (problem,) = suite.problems
     assert problem.line == 3
-    assert "no known file of letta-evals: 'openai-gpt-5-mino'; did you mean 'openai-gpt-5-mini'?" in problem.message
+    assert "no known file of letta-evals: 'together-kimi-k3'; did you mean 'together-kimi-k2'?" in problem.message
 
 
 def test_a_model_that_is_listed_twice_is_run_once(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from vivavoce.errors import did_you_mean
 from vivavoce.suites.document import KeyPath
-from vivavoce.suites.letta_models import MODEL_CONFIGS
+from vivavoce.suites.letta_models import MODEL_CONFIGS, handle_of
 from vivavoce.suites.translation import Translation, targets_of
 
 KINDS = {"agent": "letta", "letta_agent": "letta"}
@@ -52,7 +52,7 @@ def _model_configs(work: Translation, at: KeyPath, target: dict[str, Any]) -> No
         return
     known: list[Any] = []
     for i, name in enumerate(cast("list[Any]", names)):
-        if (handle := MODEL_CONFIGS.get(str(name))) is None:
+        if (handle := handle_of(str(name))) is None:
             hint = did_you_mean(str(name), MODEL_CONFIGS)
             work.refuse((*at, i), f"names no known file of letta-evals: '{name}'{hint}; list model_handles instead")
         known.append(handle or name)
