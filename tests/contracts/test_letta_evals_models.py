@@ -10,10 +10,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from vivavoce import run_suite
 from vivavoce.report.export import export
+from vivavoce.samples.rows import read_samples
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 
@@ -96,3 +98,39 @@ def test_its_reader_takes_the_folder_of_a_suite_of_its_own(tmp_path: Path) -> No
     suite.write_text(json.dumps(theirs))
     read = asyncio.run(streaming.StreamingReader.to_runner_result(tmp_path / "out"))
     assert [row.reward.score for row in read.runs["bot.reply"].results] == [1.0, 0.5]
+
+
+def test_what_its_writer_wrote_is_read(tmp_path: Path) -> None:
+    call = {"name": "look_up", "arguments": "{}", "tool_call_id": "c1"}
+    turn = [
+        {"message_type": "user_message", "content": "France?"},
+        {"message_type": "tool_call_message", "tool_call": call},
+        {"message_type": "tool_return_message", "tool_call_id": "c1", "status": "success", "tool_return": "Paris"},
+        {"message_type": "assistant_message", "content": "Paris"},
+    ]
+    dated = [{"id": f"message-{i}", "date": "2026-01-02T03:04:05Z", **message} for i, message in enumerate(turn)]
+    spec = models.SuiteSpec(
+        name="s",
+        dataset="d.jsonl",
+        target={"kind": "letta_code", "model_handles": ["a/b"]},
+        graders={"right": {"kind": "tool", "function": "contains"}},
+        reward={"kind": "metric", "metric_key": "right"},
+    )
+    samples = [models.Sample(id=0, input="France?", ground_truth="Paris")]
+    row = models.SampleResult(
+        sample_id=0,
+        agent_id="agent-1",
+        trajectory=[dated],
+        grades={"right": models.GradeResult(score=1.0)},
+        timing=models.Timing(total=1.0, target=1.0),
+    )
+
+    async def write() -> None:
+        writer = streaming.StreamingWriter(tmp_path / "out", spec, samples, ["a/b"])
+        await writer.initialize()
+        await writer.append_result(row, "a/b")
+
+    anyio.run(write)
+    (sample,) = read_samples(tmp_path / "out/a-b.jsonl")
+    assert (sample.id, sample.ground_truth) == ("0", "Paris")
+    assert [message.role for message in sample.messages or ()] == ["user", "assistant", "tool", "assistant"]

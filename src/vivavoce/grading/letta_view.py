@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
+from vivavoce.exchange.letta_messages import letta_turns
 from vivavoce.messages import AnyMessage
 from vivavoce.plugins import lazy
-from vivavoce.records.letta_rows import letta_turns
 
 _CLASSES = {
     "assistant_message": "letta_client.types.agents:AssistantMessage",
@@ -22,7 +22,9 @@ _CLASSES = {
 
 def letta_messages(turns: Sequence[Sequence[AnyMessage]]) -> list[list[Any]]:
     """Return the messages of each turn: objects of the client's classes, or of the same shape if it is missing."""
-    return [[_message(row) for row in turn] for turn in letta_turns(turns)]
+    return [
+        [_message(row) for row in turn] for turn in letta_turns([[one.to_dict() for one in turn] for turn in turns])
+    ]
 
 
 def letta_state(state: Mapping[str, Any] | None) -> Any:

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import UsageError
+from vivavoce.exchange.letta_messages import letta_turns
 from vivavoce.grading.result import metadata_of, turn_grade
-from vivavoce.records.letta_rows import letta_turns
 from vivavoce.records.run import Attempt, Grading, Outcome, Run
 from vivavoce.records.score import Score
 from vivavoce.records.trajectory import Trajectory
@@ -130,8 +130,8 @@ def _move(source: Path, place: Path) -> None:
 
 def _trajectory(talk: Trajectory) -> list[list[dict[str, Any]]]:
     """Return the messages of each turn; what stands before the first user message belongs to the first."""
-    turns = [list(turn.messages) for turn in talk.turns]
-    opening = list(talk.opening)
+    turns = [[message.to_dict() for message in turn.messages] for turn in talk.turns]
+    opening = [message.to_dict() for message in talk.opening]
     return letta_turns([opening + turns[0], *turns[1:]] if turns else [opening] if opening else [])
 
 
