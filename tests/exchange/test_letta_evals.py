@@ -88,7 +88,7 @@ def test_the_first_form_has_the_sample_in_each_row(tmp_path: Path) -> None:
     sample = {"id": 3, "input": "The capital of France?", "ground_truth": "Paris"}
     result = {"sample": sample, "submission": "x", "trajectory": [TURN], "model_name": "gpt", "grade": {"score": 1.0}}
     file = tmp_path / "results.jsonl"
-    header = {"type": "header", "suite": "s", "config": {}}
+    header: dict[str, Any] = {"type": "header", "suite": "s", "config": {}}
     lines: list[dict[str, Any]] = [
         header,
         *({"type": "result", "result": {**result, "model_name": name}} for name in ("gpt", "claude")),

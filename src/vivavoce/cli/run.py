@@ -101,8 +101,7 @@ def command(
         cache=not no_cache,
         replay=replay,
     )
-    against = Against.read(baseline, smallest_effect, fail_on_break)
-    paths = suites or []
+    against, paths = Against.read(baseline, smallest_effect, fail_on_break), suites or []
     limits = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors)
     changes = TargetChanges(model_handle, base_url, api_key)
     _check_named(paths, resume, failed, changes)
@@ -114,15 +113,17 @@ def command(
         load_env_file(env_file)
     if dry_run:
         return _forecast([loaded(path, target, changes) for path in paths], options, store_of(store), table=table)
-    place = ["--store", store] if store else []
-    environment = ["--env-file", str(env_file)] if env_file else []
+    again = _option("--store", store), _option("--env-file", env_file)
     with Store.open(store_of(store)) as opened:
-        runner = Runner(opened, options, target, changes, output, quiet, table, against, place, environment)
+        runner = Runner(opened, options, target, changes, output, quiet, table, against, *again)
         if resume is not None:
-            code = runner.resumed(resume, paths[0] if paths else None, errors=errors).code
-        else:
-            code = watch_suites(runner, paths) if watch else _run(runner, paths, failed)
-    raise typer.Exit(code)
+            raise typer.Exit(runner.resumed(resume, paths[0] if paths else None, errors=errors).code)
+        raise typer.Exit(watch_suites(runner, paths) if watch else _run(runner, paths, failed))
+
+
+def _option(name: str, value: object) -> list[str]:
+    """Return an option as it is written, nothing where it is not given."""
+    return [name, str(value)] if value else []
 
 
 def _forecast(suites: Sequence[Suite], options: RunOptions, store: str, *, table: bool) -> None:
