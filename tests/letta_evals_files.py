@@ -148,9 +148,15 @@ def weighted_quality_ascii(ctx):
 
 
 def suites() -> list[str]:
-    """Return the suites of the history, by their paths in it."""
+    """Return the suites of the history, by their paths in it, also those that are there twice under two releases."""
     found = [path.relative_to(HISTORY).as_posix() for path in HISTORY.rglob("*.yaml") if path.name != "config.yaml"]
     return sorted(found)
+
+
+def distinct_suites() -> list[str]:
+    """Return the suites that its README lists, each text once."""
+    lines = (HISTORY / "README.md").read_text().splitlines()
+    return [line.split()[1] for line in lines if line.startswith("- v")]
 
 
 def complete(name: str, folder: Path) -> Path:
