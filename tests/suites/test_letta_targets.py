@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from vivavoce.errors import UsageError
+from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.target_spec import LettaCodeTargetSpec, LettaTargetSpec
 from vivavoce.targets.letta_code import LettaCodeOptions
@@ -80,6 +82,25 @@ def test_skills_are_a_flag_whose_path_starts_at_the_suite(tmp_path: Path) -> Non
 def test_what_letta_evals_never_sent_is_left_out_and_noted(tmp_path: Path, key: str) -> None:
     suite = read(tmp_path, f"{{kind: letta_code, {key}: [Bash]}}")
     assert any(f"target.{key}: is ignored: the command line has no such option" in note for note in suite.notes)
+
+
+@pytest.mark.parametrize(
+    ("backend", "problems"),
+    [("", []), (", backend: local", ["set-up setup.py:begin takes a client, but only"])],
+)
+def test_a_set_up_may_take_the_client_and_the_model_by_its_first_name(
+    tmp_path: Path, backend: str, problems: list[str]
+) -> None:
+    (tmp_path / "setup.py").write_text("def begin(client, model_name): ...\n")
+    (tmp_path / "d.jsonl").write_text('{"input": "hi", "ground_truth": "hi"}\n')
+    suite = read(tmp_path, f"{{kind: letta_code{backend}}}\nsetup_script: setup.py:begin")
+    found: list[str] = []
+    try:
+        check_suite(suite)
+    except UsageError as error:
+        found = [problem.message for problem in error.problems]
+    assert len(found) == len(problems)
+    assert all(said in message for said, message in zip(problems, found, strict=True))
 
 
 def test_a_sandbox_is_refused_unless_another_target_takes_the_place_of_the_agent(tmp_path: Path) -> None:
