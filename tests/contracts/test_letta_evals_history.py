@@ -5,16 +5,20 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from letta_evals_files import HISTORY, complete, distinct_suites, suites
 from recordings import needs_recordings
+from vivavoce import run_suite
 from vivavoce.errors import UsageError
 from vivavoce.suites.check import check_suite
 from vivavoce.suites.load import load_suite
+from vivavoce.testing import LoopbackServer
 
 pytestmark = needs_recordings
 
@@ -56,3 +60,47 @@ def test_the_docs_count_them_and_list_each_reason() -> None:
     assert f"{valid} of {len(names)} that we keep for tests validate" in page
     assert f"| a Modal `sandbox` | {refused[SANDBOX]} |" in page
     assert f"| `metric_key: accuracy`, and no grader of that name | {refused[NO_GRADER]} |" in page
+
+
+FRUITS = """\
+def reply(messages):
+    said = messages[-1]["content"]
+    fruit = next((word.strip(".!") for word in said.split() if word.strip(".!") in KNOWN), "nothing")
+    arguments = json.dumps({"label": "user_fruit_preferences", "new_str": f"likes {fruit}"})
+    call = {"id": "c", "type": "function", "function": {"name": "memory_insert", "arguments": arguments}}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "done"},
+        {"role": "assistant", "content": "Noted."},
+    ]
+"""
+
+
+def test_the_files_of_a_suite_grade_what_another_target_did(tmp_path: Path) -> None:
+    suite = complete("v0.10.0__custom-tool-grader-and-extractor/suite.yaml", tmp_path)
+    rows = [json.loads(line) for line in (suite.parent / "dataset.jsonl").read_text().splitlines() if line]
+    known = [row["ground_truth"].lower() for row in rows]
+    Path("bot.py").write_text(f"import json\n\nKNOWN = {known!r}\n\n\n{FRUITS}")
+    result = run_suite(suite, target=f"{Path('bot.py').resolve()}:reply")
+    found = result.summary.grader("preference_check")
+    assert (found.scored, found.errors, found.mean) == (len(rows), 0, 1.0)
+
+
+def test_the_reward_of_a_suite_is_composed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    suite = complete("v0.21.0__reward-composition/suite.weighted-average.yaml", tmp_path)
+    Path("bot.py").write_text("def reply(message):\n    return '( o.o )'\n")
+    verdict: dict[str, Any] = {"reasoning": "r", "evidence": [], "score": 0.5, "confidence": 1}
+    with LoopbackServer(lambda _: verdict) as judge:
+        monkeypatch.setenv("OPENAI_BASE_URL", judge.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-judge")
+        result = run_suite(suite, target=f"{Path('bot.py').resolve()}:reply")
+    assert result.summary.grader("reward").mean == pytest.approx(0.7 * 0.5 + 0.3)
+
+
+def test_a_suite_in_a_sandbox_runs_against_another_target(tmp_path: Path) -> None:
+    suite = complete("v0.25.1__letta-code-simple-edit/suite.yaml", tmp_path)
+    text = suite.read_text()
+    suite.write_text("\n".join(line for line in text.splitlines() if "setup_script" not in line))
+    Path("bot.py").write_text("def reply(message):\n    return 'bot.py'\n")
+    result = run_suite(suite, target=f"{Path('bot.py').resolve()}:reply")
+    assert result.summary.grader("bug_fix_check").mean == 1.0
