@@ -131,7 +131,7 @@ def test_truths_that_do_not_fit_the_turns_are_left_out_and_told(tmp_path: Path) 
     [
         (
             {**ROW, "trajectory": [], "error": {"category": "target", "exception_type": "E", "message": "no server"}},
-            "has no conversation: no server; leave it out, or run it again",
+            "has no conversation: no server; viva convert leaves such a result out",
         ),
         ({**ROW, "trajectory": [["hello"]]}, "message 0: an object with message_type is needed"),
         ({**ROW, "trajectory": [[said("dance_message")]]}, "no message of Letta has the type 'dance_message'"),

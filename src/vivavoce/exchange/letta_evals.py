@@ -90,7 +90,7 @@ def _row(result: Row, sample: Row, loss: Loss) -> Row:
     if not isinstance(turns, list) or not any(cast("list[Any]", turns)):
         error: Any = result.get("error")
         reason = cast("Row", error).get("message") if isinstance(error, dict) else error
-        raise Unreadable(f"has no conversation{f': {reason}' if reason else ''}; leave it out, or run it again")
+        raise Unreadable(f"has no conversation{f': {reason}' if reason else ''}; viva convert leaves such a result out")
     messages: list[Message] = []
     asked: Any = sample.get("input")
     inputs = cast("list[Any]", asked) if isinstance(asked, list) else [asked]
