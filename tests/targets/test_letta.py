@@ -368,6 +368,18 @@ async def test_an_import_that_answers_a_page_is_a_fault(server: Server, make: Ma
     assert caught.value.evidence == "<html>Welcome</html>"
 
 
+@pytest.mark.parametrize(("said", "known"), [(["Hi"], "Hi"), (["Hi", "And?"], ["Hi", "And?"]), ([], [])])
+async def test_a_factory_may_know_what_the_user_will_say(make: Make, said: list[str], known: str | list[str]) -> None:
+    seen: list[object] = []
+
+    async def note(client: AsyncLetta, sample: FactorySample) -> str:
+        seen.append(sample.input)
+        return await create(client, FactorySample("s", {"name": "x"}, {}))
+
+    await make(AgentSource(factory=note)).open(Opening("c", "s", said=said))
+    assert seen == [known]
+
+
 async def test_a_factory_makes_an_agent_of_the_sample(server: Server, make: Make) -> None:
     session = await make(model="openai/gpt").open(opening("blue"))
     assert server.agents[session.id] == {"name": "blue", "model": "openai/gpt"}

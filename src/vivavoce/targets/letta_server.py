@@ -27,11 +27,12 @@ LOCAL = "http://localhost:8283"
 
 @dataclass(frozen=True, slots=True)
 class FactorySample:
-    """The part of a sample that an agent factory gets."""
+    """The part of a sample that an agent factory gets; `input` is a text, or a list of them, as in letta-evals."""
 
     id: str
     agent_args: Mapping[str, Any]
     extra_vars: Mapping[str, Any]
+    input: str | list[str] = ""
 
 
 AgentFactory = Callable[["AsyncLetta", FactorySample], Awaitable[object]]
@@ -128,7 +129,9 @@ async def make_agent(factory: AgentFactory, client: AsyncLetta, opening: Opening
         SuiteFault: the factory raised something of its own, or returned no id.
         Exception: what the client raised inside the factory, for `LettaAccess.faults`.
     """
-    sample = FactorySample(opening.sample_id, opening.agent_args, opening.extra_vars)
+    said = list(opening.said)
+    said_once = said[0] if len(said) == 1 else said
+    sample = FactorySample(opening.sample_id, opening.agent_args, opening.extra_vars, said_once)
     try:
         agent_id = await factory(client, sample)
     except Exception as error:
