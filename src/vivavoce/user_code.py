@@ -40,6 +40,13 @@ def files_of(path: Path) -> tuple[Path, ...]:
     return (path, *sorted(files - {path}))
 
 
+def packages_of(files: Sequence[Path]) -> frozenset[str]:
+    """Return the top names of everything that files import."""
+    return frozenset(
+        name.partition(".")[0] for file in files for level, name in _imports(file, file.stat().st_mtime_ns) if not level
+    )
+
+
 def text_of(path: Path) -> str:
     """Return the text of a file and of every file that it imports from its folder."""
     files = files_of(path)

@@ -41,6 +41,8 @@ async def capitals() -> AsyncGenerator[Endpoint]:
         last = body["messages"][-1]
         if last["role"] == "user" and "fail" in _words(last):
             return web.json_response({"error": {"message": "no credit left", "type": "billing"}}, status=402)
+        if not body.get("stream"):
+            return web.json_response(_whole(last))
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         for chunk in _answer(last, endpoint.command):
@@ -81,6 +83,21 @@ def _answer(last: dict[str, Any], command: str) -> list[str]:
     lines += [_choice({}, reason), {"choices": [], "usage": USAGE}]
     head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "capitals"}
     return [*(json.dumps({**head, **line}) for line in lines), "[DONE]"]
+
+
+def _whole(last: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer in one piece: a text."""
+    known = [capital for country, capital in CAPITALS.items() if country in _words(last)]
+    message = {"role": "assistant", "content": f"It is {known[0]}." if known else "done."}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    return {
+        "id": "c",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "capitals",
+        "choices": [choice],
+        "usage": USAGE,
+    }
 
 
 def _choice(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:

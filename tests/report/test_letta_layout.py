@@ -49,7 +49,8 @@ async def test_a_row_holds_the_conversation_turn_by_turn_and_what_it_took(store:
     await write(store, [one], tmp_path / "out")
     (row,) = rows(tmp_path / "out" / "bot.jsonl")
     assert (row["sample_id"], row["model_handle"], row["agent_id"]) == ("one", "bot", "session")
-    assert row["trajectory"][1] == [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Berlin"}]
+    said = [(message["message_type"], message["content"]) for message in row["trajectory"][1]]
+    assert said == [("user_message", "Hi"), ("assistant_message", "Berlin")]
     assert (row["submissions"], row["reward"]) == ({"exact": "Berlin"}, {"score": 0.5, "metadata": {}})
     assert row["usage"] == {
         "prompt_tokens": 6,
@@ -57,7 +58,7 @@ async def test_a_row_holds_the_conversation_turn_by_turn_and_what_it_took(store:
         "cached_input_tokens": 0,
         "reasoning_tokens": 0,
     }
-    assert row["timing"] == {"total": 1.5}
+    assert row["timing"] == {"total": 1.5, "target": 1.5}
     assert "error" not in row
 
 
@@ -65,8 +66,8 @@ def test_what_stands_before_the_first_user_message_belongs_to_the_first_turn() -
     one = outcome(said=["Paris"])
     talk = one.attempt.trajectory.model_copy(update={"opening": [SystemMessage(content="Be kind.")]})
     opened = one.model_copy(update={"attempt": one.attempt.model_copy(update={"trajectory": talk})})
-    roles = [[message["role"] for message in turn] for turn in sample_result(opened)["trajectory"]]
-    assert roles == [["system", "user", "assistant"]]
+    kinds = [[message["message_type"] for message in turn] for turn in sample_result(opened)["trajectory"]]
+    assert kinds == [["system_message", "user_message", "assistant_message"]]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,9 @@ def test_an_error_says_in_which_part_it_happened(one: Outcome, error: dict[str, 
 
 
 def test_an_error_and_a_skip_are_not_a_score_of_zero() -> None:
-    grades = sample_result(outcome(grades={"judge": failed(BROKEN_JUDGE), "exact": skipped("no truth")}))["grades"]
+    row = sample_result(outcome(grades={"judge": failed(BROKEN_JUDGE), "exact": skipped("no truth")}))
+    grades = row["unscored"]
+    assert row["grades"] == {}
     assert (grades["judge"]["score"], grades["judge"]["state"]) == (None, "error")
     assert grades["judge"]["metadata"]["error"] == "judge: no verdict"
     assert (grades["exact"]["score"], grades["exact"]["state"]) == (None, "skipped")

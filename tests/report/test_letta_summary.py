@@ -41,7 +41,7 @@ def test_usage_is_added_up_and_times_are_told_by_mean_and_percentiles() -> None:
     found = summary([outcome("a", said=["x", "y"]), outcome("b")])
     assert (found["usage"]["prompt_tokens"], found["usage"]["completion_tokens"]) == (9, 6)
     assert "cost" not in found["usage"]
-    assert found["timing"] == {"mean_total": 1.5, "p50_total": 1.5, "p95_total": 1.5}
+    assert found["timing"] == {"mean_total": 1.5, "mean_target": 1.5, "p50_total": 1.5, "p95_total": 1.5}
 
 
 def test_the_deviations_are_those_of_the_means_of_the_trials() -> None:
@@ -58,4 +58,13 @@ def test_the_deviations_are_those_of_the_means_of_the_trials() -> None:
 def test_one_trial_has_no_deviation_and_no_conversation_no_means() -> None:
     assert "reward_std" not in summary([outcome()])
     empty = summary([])
-    assert (empty["n_total"], empty["reward"], empty["timing"]["mean_total"]) == (0, None, None)
+    assert (empty["n_total"], empty["reward"], empty["timing"]["mean_total"]) == (0, None, 0.0)
+
+
+def test_a_grader_without_any_score_has_no_mean_in_no_trial() -> None:
+    outcomes = [outcome("a", {"exact": 1.0, "judge": skipped("no judge")}, trial=trial) for trial in (0, 1)]
+    found = summary(outcomes, with_runs=True)
+    assert found["per_metric"] == {"exact": 1.0}
+    assert found["per_metric_states"]["judge"] == {"skipped": 2}
+    assert [run["per_metric"] for run in found["runs"]] == [{"exact": 1.0}, {"exact": 1.0}]
+    assert found["per_metric_std"] == {"exact": 0.0}

@@ -82,14 +82,18 @@ def test_era_d_becomes_ours(tmp_path: Path) -> None:
     ("key", "value", "said"),
     [
         ("sandbox", "{kind: modal}", "sandbox: asks for a Modal sandbox"),
-        ("target", "{kind: letta_agent, agent_id: a, model_configs: [x]}", "target.model_configs: names files inside"),
+        (
+            "target",
+            "{kind: letta_agent, agent_id: a, model_configs: [x]}",
+            "model_configs.0: names no known file",
+        ),
         ("dataset", "https://huggingface.co/datasets/a/b", "dataset: is a URL"),
         (
             "graders",
-            "{right: {kind: letta_judge, prompt: p}}",
-            "'letta_judge' (a Letta agent as judge) is not supported",
+            "{right: {kind: letta_judge, prompt: p, agent_id: a}}",
+            "the model of a judge on a server is not known here",
         ),
-        ("graders", "{right: {kind: model_judge, prompt: p, provider: google}}", "no provider 'google' yet"),
+        ("graders", "{right: {kind: model_judge, prompt: p, provider: acme}}", "no provider 'acme'"),
     ],
 )
 def test_what_cannot_be_done_is_refused_by_name(tmp_path: Path, key: str, value: str, said: str) -> None:
@@ -116,6 +120,15 @@ def test_groups_of_all_matches_are_counted_as_there(tmp_path: Path, config: str,
     assert sum("letta-evals counts groups from 0" in note for note in suite.notes) == notes
 
 
+def test_the_one_grader_of_the_first_suites_is_a_grader(tmp_path: Path) -> None:
+    one = "grader:\n  kind: tool\n  function: contains\ngate:\n  op: gte\n  value: 0.75\n"
+    suite = read(tmp_path, ERA_A[: ERA_A.index("graders:")] + one)
+    assert list(suite.spec.graders) == ["grader"]
+    assert suite.spec.gate is not None
+    assert suite.spec.gate.model_dump()["metric_key"] == "grader"
+    assert any("grader: is graders.grader here" in note for note in suite.notes)
+
+
 def test_an_unknown_key_of_an_older_suite_is_no_less_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="grader: unknown key; did you mean 'graders'"):
         read(tmp_path, era_d().replace("graders:", "grader:"))
@@ -126,8 +139,8 @@ LACKS = {
     "era_a/simple-rubric-grader/suite.two-metrics.yaml": ["no agent file"],
     "era_a/simple-rubric-grader/suite.ascii-only-accuracy.yaml": ["no agent file"],
     "era_a/simple-tool-grader/suite.yaml": ["no agent file"],
-    "era_b/letta-agent-rubric-grader/custom_judge_suite.yaml": ["no agent file", "'letta_judge'"],
-    "era_b/letta-agent-rubric-grader/default_judge_suite.yaml": ["no agent file", "'letta_judge'"],
+    "era_b/letta-agent-rubric-grader/custom_judge_suite.yaml": ["no agent file", "has no agent whose model"],
+    "era_b/letta-agent-rubric-grader/default_judge_suite.yaml": ["no agent file"],
     "era_b/multi-grader-gate/suite.logical-and.yaml": ["no agent file"],
     "era_b/multi-grader-gate/suite.weighted-average.yaml": ["no agent file"],
     "era_b/multiturn-memory-block-extractor/suite.yaml": ["no agent file"],

@@ -71,8 +71,8 @@ async def test_a_run_that_is_graded_again_is_worked_on_and_not_deleted() -> None
 async def test_a_judge_that_is_refused_is_not_replaced_by_another_grader() -> None:
     rows = [{"messages": TALK, "labels": {"reward": 1}, "metadata": {"task": 1, "trial": 0}}]
     first = run_suite(write(REPLAY, rows))
-    refused = {**REPLAY, "graders": {"helpful": {"kind": "letta_judge", "prompt": "p"}}}
-    with pytest.raises(UsageError, match="'letta_judge'"):
+    refused = {**REPLAY, "graders": {"helpful": {"kind": "letta_judge", "prompt": "p", "agent_id": "a"}}}
+    with pytest.raises(UsageError, match="the model of a judge on a server is not known here"):
         await again(first, write(refused, rows))
 
 

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import web
 
+from letta_evals_files import AGENT, SETUP, TOOL
 from vivavoce.errors import RateLimited, SuiteFault, TargetFault, UsageError
 from vivavoce.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage, read_message
+from vivavoce.plugins import load_object
 from vivavoce.records.usage import Usage
 from vivavoce.targets.letta import AgentSource, LettaTarget
 from vivavoce.targets.letta_server import CLOUD, LOCAL, FactorySample, LettaAccess
@@ -82,6 +84,8 @@ class Server:
                 web.patch("/v1/agents/{id}", self._update),
                 web.delete("/v1/agents/{id}", self._delete),
                 web.post("/v1/agents/{id}/messages", self._message),
+                web.get("/v1/tools/", self._tools),
+                web.put("/v1/tools/", self._upsert),
                 web.post("/v1/conversations/", self._converse),
                 web.delete("/v1/conversations/{id}", self._end),
                 web.post("/v1/conversations/{id}/messages", self._message),
@@ -126,6 +130,13 @@ class Server:
         if self.agents.pop(request.match_info["id"], None) is None:
             return web.json_response({"detail": "Not found"}, status=404)
         return web.json_response({"message": "deleted"})
+
+    async def _tools(self, _: web.Request) -> web.Response:
+        return web.json_response([])
+
+    async def _upsert(self, request: web.Request) -> web.Response:
+        self.bodies.append(await request.json())
+        return web.json_response({"id": "tool-1", "name": "made"})
 
     async def _converse(self, request: web.Request) -> web.Response:
         agent_id = request.query["agent_id"]
@@ -357,11 +368,46 @@ async def test_an_import_that_answers_a_page_is_a_fault(server: Server, make: Ma
     assert caught.value.evidence == "<html>Welcome</html>"
 
 
+@pytest.mark.parametrize(("said", "known"), [(["Hi"], "Hi"), (["Hi", "And?"], ["Hi", "And?"]), ([], [])])
+async def test_a_factory_may_know_what_the_user_will_say(make: Make, said: list[str], known: str | list[str]) -> None:
+    seen: list[object] = []
+
+    async def note(client: AsyncLetta, sample: FactorySample) -> str:
+        seen.append(sample.input)
+        return await create(client, FactorySample("s", {"name": "x"}, {}))
+
+    await make(AgentSource(factory=note)).open(Opening("c", "s", said=said))
+    assert seen == [known]
+
+
 async def test_a_factory_makes_an_agent_of_the_sample(server: Server, make: Make) -> None:
     session = await make(model="openai/gpt").open(opening("blue"))
     assert server.agents[session.id] == {"name": "blue", "model": "openai/gpt"}
     await session.close()
     assert session.id in server.agents
+
+
+async def test_a_set_up_adds_a_tool_that_is_a_class_as_with_the_first_client(
+    server: Server, make: Make, tmp_path: Path
+) -> None:
+    (tmp_path / "inventory_tool.py").write_text(TOOL)
+    (tmp_path / "setup.py").write_text(SETUP.format(model=""))
+    await load_object("setup.py:prepare_evaluation", tmp_path)(make().client)
+    (body,) = server.bodies
+    assert body["source_code"].splitlines()[0] == "def manage_inventory(data: str, quantity_change: int) -> str:"
+    assert "self" not in body["source_code"]
+    assert (body["description"], body["tags"]) == ("Update the inventory", ["inventory"])
+    assert set(body["args_json_schema"]["properties"]) == {"data", "quantity_change"}
+
+
+async def test_a_factory_written_for_the_first_client_makes_an_agent(
+    server: Server, make: Make, tmp_path: Path
+) -> None:
+    names = "AsyncLetta, CreateBlock, MessageCreate"
+    (tmp_path / "setup_agent.py").write_text(AGENT.format(names=names, block="CreateBlock"))
+    factory = load_object("setup_agent.py:setup_agent", tmp_path)
+    session = await make(AgentSource(factory=factory)).open(Opening("c", "s", {"facts": ["one"]}))
+    assert server.agents[session.agent_id]["memory_blocks"] == [{"label": "facts", "value": "['one']"}]
 
 
 async def test_cleanup_spares_an_agent_that_the_factory_only_found(server: Server, make: Make) -> None:

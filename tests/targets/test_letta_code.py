@@ -27,7 +27,8 @@ PLAY = """\
 import json, os, sys
 lines = json.load(open(sys.argv[0] + ".json"))
 for asked in sys.stdin:
-    open(sys.argv[0] + ".log", "a").write(json.dumps([json.loads(asked), sys.argv[1:], dict(os.environ)]) + "\\n")
+    env = {**os.environ, "CWD": os.getcwd()}
+    open(sys.argv[0] + ".log", "a").write(json.dumps([json.loads(asked), sys.argv[1:], env]) + "\\n")
     for line in lines.pop(0):
         if line == "exit":
             print("it broke, key sk-secret", file=sys.stderr)
@@ -114,6 +115,34 @@ async def test_a_sample_sets_the_environment_of_its_process(play: Play, script: 
     env = asked(script)[0][2]
     assert (env["CITY"], env["LETTA_API_KEY"]) == ("Paris", "sk-secret")
     assert env["MEMORY_DIR"] == str(script.parent / "memory")
+
+
+async def test_it_works_in_the_folder_of_its_model_and_a_text_may_name_it(play: Play, script: Path) -> None:
+    options = {"working_dir": "out/{model}", "flags": "--skills .skills --import @a/b --toolset none"}
+    async with play([INIT, DONE], **options) as session:
+        await session.send([HumanMessage(content="Fix {pwd}/task.py")])
+    ((line, arguments, env),) = asked(script)
+    folder = script.parent.resolve() / "out/gpt"
+    assert (env["CWD"], line["message"]["content"]) == (str(folder), f"Fix {folder}/task.py")
+    skills, imported = script.parent.resolve() / ".skills", script.parent.resolve() / "@a/b"
+    assert arguments[-6:] == ["--skills", str(skills), "--import", str(imported), "--toolset", "none"]
+
+
+async def test_a_folder_that_cannot_be_made_is_a_mistake_in_the_suite(play: Play, script: Path) -> None:
+    (script.parent / "out").write_text("a file")
+    with pytest.raises(UsageError, match=r"working_dir .*out/gpt cannot be made"):
+        async with play([INIT, DONE], working_dir="out/{model}"):
+            pass
+
+
+async def test_a_set_up_gets_a_client_of_its_server() -> None:
+    target = LettaCodeTarget(access=LettaAccess("http://localhost:1", "sk-secret"))
+    client = target.client
+    assert client is not None
+    assert client is target.client
+    assert str(client.base_url) == "http://localhost:1"
+    await target.close()
+    assert LettaCodeTarget(LettaCodeOptions(backend="local")).client is None
 
 
 async def test_a_turn_that_nobody_asked_for_is_not_the_answer(play: Play) -> None:

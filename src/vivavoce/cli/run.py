@@ -24,10 +24,13 @@ from vivavoce.cli.options import (
 )
 from vivavoce.cli.output import StoreOption, store_of
 from vivavoce.cli.run_options import (
+    ApiKeyOption,
+    BaseUrlOption,
     CallsOption,
     DryRunOption,
     EnvFileOption,
     FailedOption,
+    ModelHandleOption,
     OutputOption,
     ResumeOption,
     SampleOption,
@@ -42,12 +45,17 @@ from vivavoce.run.options import RunOptions
 from vivavoce.store.runs.naming import is_latest
 from vivavoce.store.store import Store
 from vivavoce.suites.check import check_suite
+from vivavoce.suites.load import Suite
+from vivavoce.suites.target_changes import TargetChanges
 
 
 def command(
     suites: SuitesArgument = None,
     *,
     target: TargetOption = None,
+    model_handle: ModelHandleOption = None,
+    base_url: BaseUrlOption = None,
+    api_key: ApiKeyOption = None,
     trials: TrialsOption = None,
     max_samples: Annotated[int | None, typer.Option(min=1, help="Only the first N samples.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="Only samples with this tag; repeat for more.")] = None,
@@ -93,37 +101,36 @@ def command(
         cache=not no_cache,
         replay=replay,
     )
-    against = Against.read(baseline, smallest_effect, fail_on_break)
-    paths = suites or []
+    against, paths = Against.read(baseline, smallest_effect, fail_on_break), suites or []
     limits = RunOptions(max_calls=max_calls, max_cost=max_cost, max_errors=max_errors)
-    _check_named(paths, resume, failed)
+    changes = TargetChanges(model_handle, base_url, api_key)
+    _check_named(paths, resume, failed, changes)
     _check_one_way({"--resume": resume, "--failed": failed, "--watch": watch, "--dry-run": dry_run})
-    _check_resume(resume, errors=errors, fresh=options != limits or target is not None)
+    _check_resume(resume, errors=errors, fresh=options != limits or target is not None or bool(changes))
     _check_output(paths, output)
     _check_against(against, {"--failed": failed, "--watch": watch, "several suites": paths[1:]})
     if env_file is not None:
         load_env_file(env_file)
     if dry_run:
-        return _forecast(paths, target, options, store_of(store), table=table)
-    place = ["--store", store] if store else []
-    environment = ["--env-file", str(env_file)] if env_file else []
+        return _forecast([loaded(path, target, changes) for path in paths], options, store_of(store), table=table)
+    again = _option("--store", store), _option("--env-file", env_file)
     with Store.open(store_of(store)) as opened:
-        runner = Runner(opened, options, target, output, quiet, table, against, place, environment)
+        runner = Runner(opened, options, target, changes, output, quiet, table, against, *again)
         if resume is not None:
-            code = runner.resumed(resume, paths[0] if paths else None, errors=errors).code
-        else:
-            code = watch_suites(runner, paths) if watch else _run(runner, paths, failed)
-    raise typer.Exit(code)
+            raise typer.Exit(runner.resumed(resume, paths[0] if paths else None, errors=errors).code)
+        raise typer.Exit(watch_suites(runner, paths) if watch else _run(runner, paths, failed))
 
 
-def _forecast(
-    paths: Sequence[Path], targets: Sequence[str] | None, options: RunOptions, store: str, *, table: bool
-) -> None:
+def _option(name: str, value: object) -> list[str]:
+    """Return an option as it is written, nothing where it is not given."""
+    return [name, str(value)] if value else []
+
+
+def _forecast(suites: Sequence[Suite], options: RunOptions, store: str, *, table: bool) -> None:
     """Print what a run of each suite would do; there are no scores of which a table could be."""
     if table:
         raise UsageError("--table and --dry-run do not go together: a dry run makes no scores")
-    for path in paths:
-        suite = loaded(path, targets)
+    for suite in suites:
         print_forecast(check_suite(suite, options, keys_needed=True), store, suite.spec.name)
 
 
@@ -136,10 +143,12 @@ def _run(runner: Runner, paths: Sequence[Path], failed: str | None) -> int:
     return runner.suite(paths[0]).code
 
 
-def _check_named(paths: Sequence[Path], resume: str | None, failed: str | None) -> None:
+def _check_named(paths: Sequence[Path], resume: str | None, failed: str | None, changes: TargetChanges) -> None:
     """Refuse a command line that names nothing to run, or more than it can."""
     if not paths and resume is None and failed is None:
         raise UsageError("name a suite to run, or a run to resume: viva run suite.yaml, viva run --resume RUN")
+    if changes and not paths and resume is None:
+        raise UsageError("--model-handle, --base-url and --api-key change a suite; name it, too")
     if paths and resume is not None and not is_latest(resume):
         raise UsageError("name a suite to run or a run to resume, not both")
     if len(paths) > 1 and resume is not None:

@@ -31,6 +31,18 @@ EnvFileOption = Annotated[
     Path | None,
     typer.Option("--env-file", help="Read variables from this file of NAME=value lines; those set already stay."),
 ]
+ModelHandleOption = Annotated[
+    str | None, typer.Option(metavar="MODEL", help="Another model for the suite's targets, on Letta or an endpoint.")
+]
+BaseUrlOption = Annotated[
+    str | None, typer.Option("--base-url", metavar="URL", help="Another address for the suite's targets.")
+]
+ApiKeyOption = Annotated[
+    str | None,
+    typer.Option(
+        "--api-key", metavar="KEY", help="The key of a Letta server; better set LETTA_API_KEY.", show_default=False
+    ),
+]
 OutputOption = Annotated[
     Path | None,
     typer.Option("--output", "-o", help="Also write files in the layout of letta-evals to this folder."),

@@ -29,6 +29,7 @@ from vivavoce.suites.load import Suite, load_suite
 from vivavoce.suites.opening import reopen_run
 from vivavoce.suites.output import check_output, output_of
 from vivavoce.suites.stored import stored_suite
+from vivavoce.suites.target_changes import TargetChanges
 from vivavoce.suites.target_names import read_targets
 
 INTERRUPTED, WRONG = 130, 2
@@ -56,6 +57,7 @@ class Runner:
     store: Store
     options: RunOptions
     targets: Sequence[str] | None = None
+    changes: TargetChanges | None = None
     output: Path | None = None
     quiet: bool = False
     table: bool = False
@@ -65,7 +67,7 @@ class Runner:
 
     def suite(self, path: Path, earlier: Run | None = None) -> Ended:
         """Run a suite; with an earlier run of it, hold only the conversations that have changed since."""
-        suite, progress = loaded(path, self.targets), RunProgress(notes(), self.quiet)
+        suite, progress = loaded(path, self.targets, self.changes), RunProgress(notes(), self.quiet)
         if earlier is None:
             work = suite_run(suite, self.options, store=self.store, listeners=[progress])
         else:
@@ -78,7 +80,7 @@ class Runner:
             run = self.store.run(name)
             suite = suite_of(run)
         else:
-            suite = loaded(path, self.targets)
+            suite = loaded(path, self.targets, self.changes)
             run = self.store.run(name, suite=suite.spec.name)
         progress = RunProgress(notes(), self.quiet)
         work = failed_again(run, suite, self.options, store=self.store, listeners=[progress])
@@ -128,10 +130,10 @@ class Runner:
         return Ended(str(result), code, result.run)
 
 
-def loaded(suite: Path, targets: Sequence[str] | None) -> Suite:
-    """Return a suite, with other targets if some are named."""
+def loaded(suite: Path, targets: Sequence[str] | None, changes: TargetChanges | None = None) -> Suite:
+    """Return a suite, with other targets if some are named, and with changes in them."""
     path = existing(suite)
-    return load_suite(path, read_targets(targets or ()))
+    return load_suite(path, read_targets(targets or ()), changes)
 
 
 def report_run(

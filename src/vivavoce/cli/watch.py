@@ -81,7 +81,7 @@ class _Watched:
     def _run(self) -> int:
         """Run the suite; its files are looked at before, and those that its own code may write also afterwards."""
         self.stamps = {**self.stamps, **_stamps({self.path, *self.stamps})}
-        self.files = files_of_suite(loaded(self.path, self.runner.targets), self.path)
+        self.files = files_of_suite(loaded(self.path, self.runner.targets, self.runner.changes), self.path)
         self.stamps = _stamps(self.files.all)
         ended = self.runner.suite(self.path, self.earlier)
         self.stamps = {**self.stamps, **_stamps(self.files.prompts)}

@@ -30,6 +30,7 @@ _MODULES = {
     "sharegpt": "sharegpt",
     "deepeval": "deepeval",
     "promptfoo": "promptfoo",
+    "letta-evals": "letta_evals",
     "openai-tuning": "openai_tuning:TUNING",
     "openai-preference": "openai_tuning:PREFERENCE",
     "anthropic-tuning": "anthropic_tuning",

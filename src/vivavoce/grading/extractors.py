@@ -16,7 +16,8 @@ from typing import Any, cast
 from vivavoce.errors import GraderFault
 from vivavoce.expressions import expression
 from vivavoce.grading.calling import call_user
-from vivavoce.grading.foreign import check_messages
+from vivavoce.grading.foreign import reads_letta
+from vivavoce.grading.letta_view import letta_messages, letta_state
 from vivavoce.grading.options import Pattern, check_parameters, read_options
 from vivavoce.messages import AnyMessage, ToolMessage
 from vivavoce.metrics.prompts import Wording
@@ -173,11 +174,12 @@ def build_extractor(name: str, config: Mapping[str, Any], base: Path) -> Extract
 
 def _user_extract(found: UserExtractor, config: dict[str, Any]) -> Extract:
     wants_state = bool(check_parameters(found, ("trajectory", "config"), ("agent_state",)))
-    check_messages(found)
+    letta = reads_letta(found)
 
     async def extract(view: View) -> str:
-        turns = [list(turn) for turn in view.turns]
-        function = partial(found, agent_state=view.state) if wants_state else found
+        turns = letta_messages(view.turns) if letta else [list(turn) for turn in view.turns]
+        state = letta_state(view.state) if letta else view.state
+        function = partial(found, agent_state=state) if wants_state else found
         text = await call_user(function, turns, config)
         if not isinstance(text, str):
             raise GraderFault(

@@ -1,7 +1,7 @@
 """Code written for other tools: the results it returns, and the messages it reads.
 
-A result class of another tool is accepted if it has the attributes `score`, `rationale` and `metadata`. An extractor
-that looks for the message classes of another tool would find none, and is refused by name.
+A result class of another tool is accepted if it has the attributes `score`, `rationale` and `metadata`. A function that
+was written for the messages of a Letta server gets such messages.
 """
 
 from __future__ import annotations
@@ -12,10 +12,16 @@ from numbers import Real
 from types import CodeType, ModuleType
 from typing import Any, cast
 
-from vivavoce.errors import GraderFault, UsageError
+from vivavoce.errors import GraderFault
 
+LETTA = "_reads_letta"
+"""The mark of a function that was decorated as one of letta-evals, where that is not installed."""
+_MARKS = ("_is_extractor", "_is_reward_composer")
+"""The marks of its own decorators."""
 _OF_MESSAGES = ("letta_client", "letta_evals.extractors")
 """Packages whose functions and classes read trajectories of Letta's own messages."""
+_FIELDS = frozenset(("message_type", "tool_return"))
+"""Fields that only Letta's messages have."""
 
 
 def from_foreign(value: Any) -> Any:
@@ -43,16 +49,13 @@ def from_foreign(value: Any) -> Any:
     }
 
 
-def check_messages(function: Callable[..., Any]) -> None:
-    """Refuse a user-defined function that looks for the message classes of another tool.
+def reads_letta(function: Callable[..., Any]) -> bool:
+    """Return whether a user's function was written for the messages of a Letta server.
 
-    Raises:
-        UsageError: it does; the message names the class.
+    It is marked by a decorator of letta-evals, or it uses their classes or their fields.
     """
-    name = getattr(function, "__name__", "the function")
-    if found := next(_foreign_names(inspect.unwrap(function), set()), None):
-        rule = "a trajectory holds lists of vivavoce.messages, with .role, .text and .tool_calls; read those"
-        raise UsageError(f"{name} uses {found}, and would find no such messages here; {rule}")
+    marked = any(getattr(function, mark, False) for mark in (LETTA, *_MARKS))
+    return marked or next(_foreign_names(inspect.unwrap(function), set()), None) is not None
 
 
 def _foreign_names(function: Any, seen: set[int]) -> Iterator[str]:
@@ -62,6 +65,8 @@ def _foreign_names(function: Any, seen: set[int]) -> Iterator[str]:
         return
     seen.add(id(code))
     for name in _names(code):
+        if name in _FIELDS:
+            yield name
         used = function.__globals__.get(name)
         origin = used.__name__ if isinstance(used, ModuleType) else str(getattr(used, "__module__", ""))
         if used is None:

@@ -11,8 +11,9 @@ from vivavoce.errors import BudgetExhausted, GraderFault
 from vivavoce.grading.calling import call_user
 from vivavoce.grading.extractors import Extract, View
 from vivavoce.grading.fingerprint import fingerprint
-from vivavoce.grading.foreign import check_messages, from_foreign
+from vivavoce.grading.foreign import from_foreign, reads_letta
 from vivavoce.grading.graders import Case, Truth
+from vivavoce.grading.letta_view import letta_messages
 from vivavoce.grading.options import check_parameters
 from vivavoce.grading.result import GradeResult
 from vivavoce.messages import AnyMessage
@@ -230,13 +231,13 @@ def user_score(function: Callable[..., Any], config: Mapping[str, Any], timeout:
         UsageError: it has a parameter that nobody fills.
     """
     parameters = check_parameters(function, ("sample", "submission"), ("trajectory", "config"))
-    if "trajectory" in parameters:
-        check_messages(function)
+    letta = "trajectory" in parameters and reads_letta(function)
 
     async def score(case: Case) -> Score:
         arguments: dict[str, Any] = {}
         if "trajectory" in parameters:
-            arguments["trajectory"] = [list(turn) for turn in case.view.turns]
+            turns = case.view.turns
+            arguments["trajectory"] = letta_messages(turns) if letta else [list(turn) for turn in turns]
         if "config" in parameters:
             arguments["config"] = dict(config)
         value = await call_user(function, case.sample, case.submission, seconds=timeout, **arguments)

@@ -14,7 +14,9 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.grading.calling import call_user
+from vivavoce.grading.foreign import reads_letta
 from vivavoce.grading.grader import as_grade
+from vivavoce.grading.letta_view import letta_messages, letta_state
 from vivavoce.grading.result import GradeResult
 from vivavoce.messages import AnyMessage
 from vivavoce.plugins import Registry
@@ -128,7 +130,8 @@ class CustomReward:
             name, first = broken[0]
             return Score(name=REWARD, state="error", reason=f"{name}: {first.reason}", failure=first.failure)
         try:
-            found = await call_user(self.function, _context(sample, scores, attempt))
+            context = _context(sample, scores, attempt, letta=reads_letta(self.function))
+            found = await call_user(self.function, context)
             returned = found if isinstance(found, RewardOutput) else as_grade(found, self.function.__name__)
             reward = returned.as_score()
         except Exception as error:
@@ -139,14 +142,15 @@ class CustomReward:
         return reward.model_copy(update=update)
 
 
-def _context(sample: Sample, scores: Mapping[str, Score], attempt: Attempt) -> RewardContext:
+def _context(sample: Sample, scores: Mapping[str, Score], attempt: Attempt, *, letta: bool) -> RewardContext:
     trajectory = attempt.trajectory
+    turns = [list(turn.messages) for turn in trajectory.turns]
     return RewardContext(
         sample=sample,
         grades={name: GradeResult.of(score) for name, score in scores.items()},
-        trajectory=[list(turn.messages) for turn in trajectory.turns],
+        trajectory=letta_messages(turns) if letta else turns,
         model_handle=attempt.key.target,
         agent_id=trajectory.session_id,
-        agent_state=trajectory.state,
+        agent_state=letta_state(trajectory.state) if letta else trajectory.state,
         usage=trajectory.usage,
     )

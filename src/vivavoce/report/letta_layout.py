@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from vivavoce.errors import UsageError
+from vivavoce.exchange.letta_messages import letta_turns
 from vivavoce.grading.result import metadata_of, turn_grade
 from vivavoce.records.run import Attempt, Grading, Outcome, Run
 from vivavoce.records.score import Score
@@ -51,19 +52,24 @@ def write_letta_layout(store: Store, run: Run, grading: Grading, directory: Path
 
 
 def sample_result(outcome: Outcome) -> dict[str, Any]:
-    """Return a conversation with its grades as one line of letta-evals; what is not there is left out."""
-    attempt = outcome.attempt
-    seconds = attempt.trajectory.seconds
+    """Return a conversation with its grades as one line of letta-evals; what is not there is left out.
+
+    In `grades` a score is a number there: results without one are under `unscored`, which letta-evals skips.
+    """
+    attempt, reward = outcome.attempt, outcome.reward
+    seconds = attempt.trajectory.seconds or 0.0
+    scores = outcome.scores if reward is None else {**outcome.scores, "reward": reward}
     data: dict[str, Any] = {
         "sample_id": attempt.key.sample_id,
         "agent_id": attempt.trajectory.session_id,
         "model_handle": attempt.key.target,
         "trajectory": _trajectory(attempt.trajectory),
         "submissions": {name: _submission(score) for name, score in outcome.scores.items()},
-        "grades": {name: _grade(score) for name, score in outcome.scores.items()},
-        "reward": outcome.reward and {"score": outcome.reward.value, "metadata": outcome.reward.extra},
+        "grades": {name: _grade(score) for name, score in outcome.scores.items() if score.value is not None},
+        "unscored": {name: _grade(score) for name, score in scores.items() if score.value is None} or None,
+        "reward": None if reward is None or reward.value is None else {"score": reward.value, "metadata": reward.extra},
         "usage": _usage(attempt),
-        "timing": None if seconds is None else {"total": seconds},
+        "timing": {"total": seconds, "target": seconds},
         "error": error_of(outcome),
     }
     return {name: value for name, value in data.items() if value is not None}
@@ -124,9 +130,9 @@ def _move(source: Path, place: Path) -> None:
 
 def _trajectory(talk: Trajectory) -> list[list[dict[str, Any]]]:
     """Return the messages of each turn; what stands before the first user message belongs to the first."""
-    turns = [[message.model_dump(exclude_unset=True) for message in turn.messages] for turn in talk.turns]
-    opening = [message.model_dump(exclude_unset=True) for message in talk.opening]
-    return [opening + turns[0], *turns[1:]] if turns else [opening] if opening else []
+    turns = [[message.to_dict() for message in turn.messages] for turn in talk.turns]
+    opening = [message.to_dict() for message in talk.opening]
+    return letta_turns([opening + turns[0], *turns[1:]] if turns else [opening] if opening else [])
 
 
 def _submission(score: Score) -> str:
@@ -147,7 +153,7 @@ def _grade(score: Score) -> dict[str, Any]:
         "metadata": metadata,
     }
     if score.turns is not None:
-        data["per_turn_grades"] = [turn_grade(turn) for turn in score.turns]
+        data["per_turn_grades"] = [turn_grade(turn) for turn in score.turns if turn.value is not None]
     return data
 
 

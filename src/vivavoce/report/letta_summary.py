@@ -55,12 +55,18 @@ class _Scores:
     rewards: list[float] = field(default_factory=list[float])
     scores: dict[str, list[float]] = field(default_factory=lambda: defaultdict[str, list[float]](list))
     states: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict[str, Counter[str]](Counter))
+    seconds: list[float] = field(default_factory=list[float])
+    usage: Usage = field(default_factory=Usage)
     total: int = 0
     failed: int = 0
 
     def add(self, outcome: Outcome, failed: bool) -> None:
         self.total += 1
         self.failed += failed
+        talk = outcome.attempt.trajectory
+        self.usage += talk.usage
+        if talk.seconds is not None:
+            self.seconds.append(talk.seconds)
         if outcome.reward is not None and outcome.reward.value is not None:
             self.rewards.append(outcome.reward.value)
         for name, score in outcome.scores.items():
@@ -73,7 +79,19 @@ class _Scores:
             "n_total": self.total,
             "n_attempted": self.total - self.failed,
             "reward": fmean(self.rewards) if self.rewards else None,
-            "per_metric": {name: fmean(scores) for name, scores in self.scores.items()},
+            "per_metric": {name: fmean(scores) for name, scores in self.scores.items() if scores},
+            "usage": usage_data(self.usage),
+            "timing": self._timing(),
+        }
+
+    def _timing(self) -> dict[str, float]:
+        """Return the seconds of the conversations; those that were replayed took none."""
+        seconds = self.seconds or [0.0]
+        return {
+            "mean_total": fmean(seconds),
+            "mean_target": fmean(seconds),
+            "p50_total": percentile(seconds, 50) or 0.0,
+            "p95_total": percentile(seconds, 95) or 0.0,
         }
 
 
@@ -84,8 +102,6 @@ class Model:
     name: str
     number: int
     runs: dict[int, _Scores] = field(default_factory=dict[int, _Scores])
-    seconds: list[float] = field(default_factory=list[float])
-    usage: Usage = field(default_factory=Usage)
     categories: Counter[str] = field(default_factory=Counter[str])
     exceptions: Counter[str] = field(default_factory=Counter[str])
 
@@ -98,10 +114,6 @@ class Model:
         """Count one conversation."""
         error = error_of(outcome)
         self.runs.setdefault(outcome.attempt.key.trial, _Scores()).add(outcome, error is not None)
-        talk = outcome.attempt.trajectory
-        self.usage += talk.usage
-        if talk.seconds is not None:
-            self.seconds.append(talk.seconds)
         if error is not None:
             self.categories[error["category"]] += 1
             self.exceptions[error["exception_type"]] += 1
@@ -118,8 +130,6 @@ class Model:
             "model": self.name,
             **whole.summary(),
             "per_metric_states": {name: dict(states) for name, states in whole.states.items()},
-            "usage": usage_data(self.usage),
-            "timing": self._timing(),
             "errors": {
                 "total_errors": self.categories.total(),
                 "by_category": dict(self.categories),
@@ -132,14 +142,6 @@ class Model:
             data["runs"] = [{"run": trial + 1, **self.runs[trial].summary()} for trial in sorted(self.runs)]
         return data
 
-    def _timing(self) -> dict[str, float | None]:
-        mean = fmean(self.seconds) if self.seconds else None
-        return {
-            "mean_total": mean,
-            "p50_total": percentile(self.seconds, 50),
-            "p95_total": percentile(self.seconds, 95),
-        }
-
 
 def _merged(runs: list[_Scores]) -> _Scores:
     whole = _Scores()
@@ -147,6 +149,8 @@ def _merged(runs: list[_Scores]) -> _Scores:
         whole.total += run.total
         whole.failed += run.failed
         whole.rewards += run.rewards
+        whole.seconds += run.seconds
+        whole.usage += run.usage
         for name, states in run.states.items():
             whole.states[name] += states
             whole.scores[name] += run.scores.get(name, [])

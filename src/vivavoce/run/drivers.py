@@ -199,4 +199,5 @@ def opening_of(sample: Sample) -> Opening:
         sample.state,
         sample.tool_results,
         sample.approvals,
+        [said.text for said in sample.said],
     )

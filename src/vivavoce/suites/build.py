@@ -271,7 +271,8 @@ class Builder:
             rubric = Rubric(text, "replace", where, frozenset(known))
         missing = sorted(rubric.variables - _STANDARD - variables)
         if missing and self.dataset and self.dataset.shared_rubrics:
-            raise UsageError(f"{where} needs the variable '{missing[0]}'{did_you_mean(missing[0], known)}")
+            hint = did_you_mean(missing[0], _STANDARD | variables)
+            raise UsageError(f"{where} needs the variable '{missing[0]}'{hint}")
         return rubric
 
     def _composer(self) -> Composer | None:

@@ -18,7 +18,7 @@ from vivavoce.run.plan import RECORDED
 from vivavoce.store.store import Store
 from vivavoce.suites.build import needs_state
 from vivavoce.suites.check import prepare
-from vivavoce.suites.hooks import check_setup, run_setup
+from vivavoce.suites.hooks import check_setup, run_setup, takes_model
 from vivavoce.suites.judges import JudgeOpener
 from vivavoce.suites.load import Suite
 from vivavoce.suites.plan import plan_of
@@ -102,13 +102,16 @@ def _set_up(suite: Suite, targets: Sequence[Target]) -> Callable[[], Awaitable[N
     function = load_object(reference, suite.base)
     parameters = check_setup(function, reference, has_client=has_client(suite))
     models = {name: model or name for spec in suite.spec.all_targets.values() for name, model in spec.named}
-    clients = [(getattr(target, "client", None), models.get(target.name, target.name)) for target in targets]
-    if "client" in parameters:
+    asks = "client" in parameters
+    clients = [
+        (getattr(target, "client", None) if asks else None, models.get(target.name, target.name)) for target in targets
+    ]
+    if asks:
         clients = [(client, name) for client, name in clients if client is not None]
     clients = clients or [(None, RECORDED)]
 
     async def set_up() -> None:
-        for client, name in clients if "model_handle" in parameters else clients[:1]:
+        for client, name in clients if takes_model(parameters) else clients[:1]:
             await run_setup(function, parameters, client, name)
 
     return set_up

@@ -6,13 +6,15 @@ The decorators mark a function and change nothing; a suite names it as `file.py:
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeVar
 
 from vivavoce.errors import UsageError
 from vivavoce.pacing.waiting import call
 
 F = TypeVar("F", bound=Callable[..., Any])
+_MODEL = ("model_handle", "model_name")
+"""The parameter of a set-up that is the model; letta-evals called it by the second name before 0.12."""
 
 
 def suite_setup(function: F) -> F:
@@ -32,12 +34,17 @@ def check_setup(function: Callable[..., Any], name: str, *, has_client: bool) ->
         UsageError: it has parameters other than `client` and `model_handle`, or needs a client and there is none.
     """
     parameters = list(inspect.signature(function).parameters)
-    unknown = [parameter for parameter in parameters if parameter not in ("client", "model_handle")]
+    unknown = [parameter for parameter in parameters if parameter not in ("client", *_MODEL)]
     if unknown:
         raise UsageError(f"set-up {name} takes '{unknown[0]}'; it can take only client and model_handle")
     if "client" in parameters and not has_client:
-        raise UsageError(f"set-up {name} takes a client, but only a target of kind letta has one")
+        raise UsageError(f"set-up {name} takes a client, but only a target on a Letta server has one")
     return parameters
+
+
+def takes_model(parameters: Collection[str]) -> bool:
+    """Return whether a set-up runs once for each model."""
+    return any(name in parameters for name in _MODEL)
 
 
 async def run_setup(function: Callable[..., Any], parameters: list[str], client: Any, model_handle: str) -> None:
@@ -46,7 +53,7 @@ async def run_setup(function: Callable[..., Any], parameters: list[str], client:
     Raises:
         UsageError: the set-up raised; without it the results would mean nothing.
     """
-    values = {"client": client, "model_handle": model_handle}
+    values = {"client": client, **dict.fromkeys(_MODEL, model_handle)}
     try:
         await call(function, **{name: values[name] for name in parameters})
     except Exception as error:

@@ -10,10 +10,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from vivavoce.errors import Problem, UsageError
-from vivavoce.suites.dialects import Era, translate
+from vivavoce.suites.dialects import translate
 from vivavoce.suites.document import Described, read_document
 from vivavoce.suites.mistakes import mistakes_in
 from vivavoce.suites.spec import SuiteSpec
+from vivavoce.suites.target_changes import TargetChanges
+from vivavoce.suites.translation import Era
 from vivavoce.suites.variables import filled
 
 
@@ -35,8 +37,8 @@ class Suite:
     judge: str | None = None
 
 
-def load_suite(path: Path, targets: Sequence[Mapping[str, Any]] = ()) -> Suite:
-    """Read a suite, with the values of its variables; `targets` replace the suite's own.
+def load_suite(path: Path, targets: Sequence[Mapping[str, Any]] = (), changes: TargetChanges | None = None) -> Suite:
+    """Read a suite, with the values of its variables; `targets` replace the suite's own, `changes` are made in them.
 
     Unsupported requests are collected in `problems`, so that a check can name all of them at once.
 
@@ -45,6 +47,8 @@ def load_suite(path: Path, targets: Sequence[Mapping[str, Any]] = ()) -> Suite:
     """
     work = translate(read_document(path), targets)
     document = work.document
+    if changes is not None:
+        changes.apply(document.data)
     try:
         spec = SuiteSpec.model_validate(filled(document))
     except ValidationError as error:

@@ -162,7 +162,10 @@ class LettaTargetSpec(TargetSpec):
 
 
 class LettaCodeTargetSpec(TargetSpec):
-    """The Letta Code command line, one process and one conversation per sample."""
+    """The Letta Code command line, one process and one conversation per sample.
+
+    It runs in `working_dir`, which is made where it is missing; `{model}` in it is the last part of the model's handle.
+    """
 
     kind: Literal["letta_code"]
     base_url: Address | None = None
@@ -172,6 +175,7 @@ class LettaCodeTargetSpec(TargetSpec):
     flags: str = ""
     permission_mode: str | None = None
     agent_script: str | None = None
+    working_dir: str | None = None
     memory_dir: str | None = None
     project_id: str | None = None
     command: str = "letta"

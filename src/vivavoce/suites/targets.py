@@ -79,7 +79,10 @@ def target_limits(suite: Suite, concurrency: int) -> list[Limits]:
 
 def has_client(suite: Suite) -> bool:
     """Return whether a target of a suite has a client of a Letta server."""
-    return any(isinstance(spec, LettaTargetSpec) for spec in suite.spec.all_targets.values())
+    return any(
+        isinstance(spec, LettaTargetSpec) or (isinstance(spec, LettaCodeTargetSpec) and spec.backend != "local")
+        for spec in suite.spec.all_targets.values()
+    )
 
 
 def at_most(spec: TargetSpec, concurrency: int) -> int:
@@ -181,6 +184,7 @@ def _letta_code(spec: LettaCodeTargetSpec, context: _Context) -> list[Target]:
         flags=spec.flags,
         permission_mode=spec.permission_mode,
         directory=context.suite.base,
+        working_dir=spec.working_dir,
         memory_dir=context.file(spec.memory_dir),
     )
     access = None

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from vivavoce.errors import Fault, SuiteFault, TargetFault, UsageError
 from vivavoce.messages import AnyMessage
@@ -20,8 +20,12 @@ from vivavoce.targets.letta_process import GRACE, LettaProcess
 from vivavoce.targets.letta_server import AgentFactory, LettaAccess, make_agent
 from vivavoce.targets.target import Opening, Reply
 
+if TYPE_CHECKING:
+    from letta_client import AsyncLetta
+
 _OURS = {"-p", "--prompt", "--input-format", "--output-format", "--include-partial-messages", "-m", "--model"}
 _CHOOSES_AGENT = {"--new-agent", "--agent", "-a", "--name", "-n", "--conversation", "--resume", "-r", "--ephemeral"}
+_TAKES_FOLDER = {"--skills", "--import"}
 _NOBODY = "nobody is here to approve; the permission mode of this evaluation decides"
 
 
@@ -30,7 +34,8 @@ class LettaCodeOptions:
     """How the command line runs.
 
     `flags` are further arguments as in a shell. Without a `permission_mode` every tool may run (`--yolo`); with one, a
-    call that would need an approval is denied. Relative paths start at `directory`, where the process runs.
+    call that would need an approval is denied. Relative paths start at `directory`, also those of `--skills` and
+    `--import`; the process runs there, or in `working_dir`, in which `{model}` is the last part of the model's handle.
 
     Raises:
         UsageError: the flags cannot be split, or set what is set here.
@@ -41,6 +46,7 @@ class LettaCodeOptions:
     flags: str = ""
     permission_mode: str | None = None
     directory: Path = Path()
+    working_dir: str | None = None
     memory_dir: Path | None = None
 
     def __post_init__(self) -> None:
@@ -53,7 +59,7 @@ class LettaCodeOptions:
 
     def arguments(self, model: str | None, agent_id: str | None) -> list[str]:
         """Return the arguments of a conversation; messages of the user are never among them."""
-        flags = shlex.split(self.flags)
+        flags = self._flags()
         arguments = ["--input-format", "stream-json", "--output-format", "stream-json"]
         if self.backend is not None:
             arguments += ["--backend", self.backend]
@@ -65,6 +71,23 @@ class LettaCodeOptions:
             arguments += ["--model", model]
         arguments += ["--yolo"] if self.permission_mode is None else ["--permission-mode", self.permission_mode]
         return arguments + flags
+
+    def folder(self, model: str | None) -> Path:
+        """Return the folder in which the process of a model runs."""
+        if self.working_dir is None:
+            return self.directory
+        return self.directory / self.working_dir.replace("{model}", (model or "default").rpartition("/")[2])
+
+    def _flags(self) -> list[str]:
+        """Return the flags, with paths that mean the same wherever the process runs."""
+        flags = shlex.split(self.flags)
+        if self.working_dir is None:
+            return flags
+        before = [None, *flags]
+        return [
+            str((self.directory / flag).resolve()) if name in _TAKES_FOLDER else flag
+            for name, flag in zip(before, flags, strict=False)
+        ]
 
 
 class LettaCodeTarget:
@@ -96,6 +119,14 @@ class LettaCodeTarget:
         self.model = model
         self.access = access
         self.factory = factory
+        self._client: AsyncLetta | None = None
+
+    @property
+    def client(self) -> AsyncLetta | None:
+        """The connection to the server, for a set-up, made when first needed; None where there is no server."""
+        if self._client is None and self.access is not None:
+            self._client = self.access.connect()
+        return self._client
 
     async def open(self, opening: Opening) -> LettaCodeSession:
         """Start the process of a conversation.
@@ -111,11 +142,19 @@ class LettaCodeTarget:
             raise UsageError(f"no command '{self.options.command}'; install it with: pip install letta")
         agent_id = None if self.factory is None else await self._create_agent(self.factory, opening)
         command = [binary, *self.options.arguments(self.model, agent_id)]
-        process = await LettaProcess.start(command, env, self.options.directory)
+        folder = self.options.folder(self.model)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"working_dir {folder} cannot be made: {error.strerror or error}") from error
+        process = await LettaProcess.start(command, env, folder)
         return LettaCodeSession(self, process, binary, env)
 
     async def close(self) -> None:
-        """Do nothing: conversations share nothing."""
+        """Close the connection."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
 
     def redacted(self, fault: Fault) -> Fault:
         """Return a fault without the API key in it."""
@@ -158,6 +197,7 @@ class LettaCodeSession:
         self._process = process
         self._binary = binary
         self._env = env
+        self._folder = target.options.folder(target.model)
         self._turns = 0
         self._ours: set[str] = set()
         self._unasked: Usage | None = None
@@ -166,11 +206,15 @@ class LettaCodeSession:
     async def send(self, messages: Sequence[AnyMessage]) -> Reply:
         """Write the last message and read events up to the result of its turn.
 
+        As in letta-evals, `{pwd}` in a text is the folder in which the process runs.
+
         Raises:
             TargetFault: the agent failed, or the process ended or wrote something unreadable; never retryable, for the
                 agent may have stored the message.
         """
         content = to_letta(messages, self._turns)
+        if isinstance(content, str):
+            content = content.replace("{pwd}", self._folder.resolve().as_posix())
         self._turns += 1
         try:
             return await self._exchange(content)

@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mappi
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from vivavoce.errors import Fault, MissingExtra, RateLimited, SuiteFault, TargetFault
 from vivavoce.records.failure import shorten
+from vivavoce.targets.letta_tools import add_tool
 from vivavoce.targets.target import Opening
 from vivavoce.wire.http import Limits, checked_url, retry_after
 
@@ -25,11 +27,12 @@ LOCAL = "http://localhost:8283"
 
 @dataclass(frozen=True, slots=True)
 class FactorySample:
-    """The part of a sample that an agent factory gets."""
+    """The part of a sample that an agent factory gets; `input` is a text, or a list of them, as in letta-evals."""
 
     id: str
     agent_args: Mapping[str, Any]
     extra_vars: Mapping[str, Any]
+    input: str | list[str] = ""
 
 
 AgentFactory = Callable[["AsyncLetta", FactorySample], Awaitable[object]]
@@ -63,6 +66,8 @@ class LettaAccess:
     def connect(self) -> AsyncLetta:
         """Return a client that never asks twice by itself: a repeated call would store a user's message twice.
 
+        Its `tools.add` takes a tool written as a class, which it lost in 1.5.
+
         Raises:
             MissingExtra: `letta-client` is not installed.
         """
@@ -70,7 +75,7 @@ class LettaAccess:
             import letta_client
         except ImportError as error:
             raise MissingExtra("a Letta server", "letta") from error
-        return letta_client.AsyncLetta(
+        client = letta_client.AsyncLetta(
             base_url=self.base_url,
             api_key=self.api_key,
             project_id=self.project_id,
@@ -78,6 +83,9 @@ class LettaAccess:
             timeout=letta_client.Timeout(None, connect=10.0),
             http_client=letta_client.DefaultAsyncHttpxClient(event_hooks={"response": [_bound, _note_agents]}),
         )
+        if not hasattr(client.tools, "add"):
+            vars(client.tools)["add"] = partial(add_tool, client.tools)
+        return client
 
     @contextmanager
     def faults(self) -> Generator[None]:
@@ -121,7 +129,9 @@ async def make_agent(factory: AgentFactory, client: AsyncLetta, opening: Opening
         SuiteFault: the factory raised something of its own, or returned no id.
         Exception: what the client raised inside the factory, for `LettaAccess.faults`.
     """
-    sample = FactorySample(opening.sample_id, opening.agent_args, opening.extra_vars)
+    said = list(opening.said)
+    said_once = said[0] if len(said) == 1 else said
+    sample = FactorySample(opening.sample_id, opening.agent_args, opening.extra_vars, said_once)
     try:
         agent_id = await factory(client, sample)
     except Exception as error:

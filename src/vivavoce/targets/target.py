@@ -23,7 +23,8 @@ class Opening:
     """The data that a target gets at the beginning of a conversation; `conversation_id` is new for every attempt.
 
     `state` is what the row says about the world that tools change, None where it says nothing; `tool_results` are its
-    answers to calls of tools, and `approvals` what its user says to a tool that asks first.
+    answers to calls of tools, and `approvals` what its user says to a tool that asks first. `said` are the texts that
+    the row has the user say.
     """
 
     conversation_id: str
@@ -33,6 +34,7 @@ class Opening:
     state: Mapping[str, Any] | None = None
     tool_results: Mapping[str, Any] = field(default_factory=dict[str, Any])
     approvals: Any = None
+    said: Sequence[str] = ()
 
 
 class Session(Protocol):
