@@ -77,7 +77,7 @@ def plain(message: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in message.items() if key not in ("metadata", "timestamp")}
 
 
-def history() -> tuple[Any, list[ModelMessage]]:
+async def history() -> tuple[Any, list[ModelMessage]]:
     agent = Agent(TestModel(custom_output_text="It rains."), instructions="Be kind.")
 
     @agent.tool_plain
@@ -85,13 +85,13 @@ def history() -> tuple[Any, list[ModelMessage]]:
         return {"sky": f"rain in {city}"}
 
     assert weather
-    first = agent.run_sync("And in Rome?")
-    result = agent.run_sync("And in Oslo?", message_history=first.all_messages())
+    first = await agent.run("And in Rome?")
+    result = await agent.run("And in Oslo?", message_history=first.all_messages())
     return result, result.all_messages()
 
 
-def test_the_history_of_an_agent_is_read_and_comes_back() -> None:
-    result, messages = history()
+async def test_the_history_of_an_agent_is_read_and_comes_back() -> None:
+    result, messages = await history()
     [row], loss = read_values(FORMAT, [json.loads(result.all_messages_json())])
     call = row["messages"][2]["tool_calls"][0]
     function = {"name": "weather", "arguments": '{"city": "a"}'}
