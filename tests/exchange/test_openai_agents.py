@@ -11,9 +11,10 @@ from agents import SQLiteSession
 from agents.extensions.memory.advanced_sqlite_session import AdvancedSQLiteSession
 
 from vivavoce import UsageError
+from vivavoce.exchange.detection import detect
 from vivavoce.exchange.formats import format_named
 from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.reading import format_of_files, read
+from vivavoce.exchange.reading import read
 
 ASKED: Any = {"role": "user", "content": "And in Rome?"}
 CALL: Any = {"type": "function_call", "call_id": "c1", "name": "weather", "arguments": '{"city": "Rome"}'}
@@ -30,7 +31,7 @@ ANSWER: Any = {
 
 def rows_of(path: Path) -> tuple[list[dict[str, Any]], Loss]:
     loss = Loss()
-    return [row for _, row in read(path, format_of_files([path]), loss)], loss
+    return [row for _, row in read(path, detect(path), loss)], loss
 
 
 async def test_each_session_is_a_conversation(tmp_path: Path) -> None:
