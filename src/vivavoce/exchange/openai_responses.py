@@ -46,7 +46,10 @@ def _type_of(item: Any) -> str | None:
     held = cast("Row", item)
     type_ = held.get("type")
     if type_ in (None, "message"):
-        is_message = held.get("role") in _ROLES and isinstance(held.get("content"), str | list)
+        content: Any = held.get("content")
+        parts = cast("list[Any]", content) if isinstance(content, list) else []
+        is_words = isinstance(content, str | list) and all(isinstance(part, dict) for part in parts)
+        is_message = held.get("role") in _ROLES and is_words
         return "message" if is_message and "tool_calls" not in held else None
     if not isinstance(type_, str):
         return None
