@@ -337,6 +337,18 @@ _TURNS: list[dict[str, Any]] = [
     {"session": "a", "speaker": "bot", "text": "It rains.", "turn": 2},
 ]
 
+_LETTA_EVALS: dict[str, Any] = {
+    "sample_id": 0,
+    "agent_id": "agent-0",
+    "trajectory": [
+        [
+            {"message_type": "user_message", "id": "1", "date": "2026-01-01T00:00:01Z", "content": "And in Rome?"},
+            {"message_type": "assistant_message", "id": "2", "date": "2026-01-01T00:00:02Z", "content": "It rains."},
+        ]
+    ],
+    "grades": {"right": {"score": 1.0, "rationale": "so it is"}},
+}
+
 EXAMPLES = (
     Example("vivavoce", "rows", [{"id": "a", "messages": _NATIVE}, {"id": "b", "input": "Hi.", "goal": "a greeting"}]),
     Example("vivavoce", "a list of rows", _document([{"id": "a", "messages": _NATIVE}]), ".json"),
@@ -378,6 +390,7 @@ EXAMPLES = (
     Example("deepeval", "test cases", _document(_CASES), ".json"),
     Example("promptfoo", "a result a line", [_PROMPTFOO]),
     Example("promptfoo", "results", _document({"results": {"version": 3, "results": [_PROMPTFOO]}}), ".json"),
+    Example("letta-evals", "rows of results", [_LETTA_EVALS]),
     Example("atif", "a trajectory", _document(_ATIF), ".json"),
     Example("atif", "trajectories", [_ATIF, _ATIF]),
     Example("letta", "a list of messages", _document(_LETTA), ".json"),

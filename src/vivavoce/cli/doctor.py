@@ -24,6 +24,7 @@ _STYLES: dict[str, str] = {"ok": "green", "missing": "yellow", "broken": "bold r
 _EXTRAS = {
     "embed": ("tokenizers", "safetensors"),
     "frames": ("pandas", "pyarrow"),
+    "hf": ("datasets",),
     "letta": ("letta_client",),
     "mcp": ("mcp",),
     "polars": ("polars",),

@@ -17,6 +17,7 @@ from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.letta_messages import read_letta
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.records import Place, Record
+from vivavoce.exchange.shapes import fields_in
 
 NAME = "letta-evals"
 _RUN = re.compile(r"run_(\d+)\.jsonl")
@@ -106,9 +107,9 @@ def _row(result: Row, sample: Row, loss: Loss) -> Row:
     elif truth is not None:
         loss.dropped("a list of truths that has not one for each turn")
     row |= {key: sample[key] for key in _OF_SAMPLE if sample.get(key)}
-    grades = cast("Mapping[str, Row]", result.get("grades") or {})
+    grades = fields_in(result.get("grades"))
     kept: Row = {key: result[key] for key in _KEPT if result.get(key) is not None}
-    kept["grades"] = {name: grade.get("score") for name, grade in grades.items()}
+    kept["grades"] = {name: fields_in(grade).get("score") for name, grade in grades.items()}
     return {**row, "metadata": {NAME: kept}}
 
 

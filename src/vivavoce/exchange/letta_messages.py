@@ -11,6 +11,7 @@ from typing import Any, cast
 from vivavoce.exchange.calls import tool_call
 from vivavoce.exchange.conversations import Message, Unreadable, set_aside, text_of
 from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.shapes import time_in
 
 NAME = "letta"
 UNKNOWN = "1970-01-01T00:00:00Z"
@@ -93,8 +94,8 @@ def _take(row: Mapping[str, Any], index: int, messages: list[Message], loss: Los
             raise Unreadable(f"message {index}: no message of Letta has the type '{kind}'")
     if not messages:
         return
-    if row.get("date") not in (None, UNKNOWN):
-        messages[-1].setdefault("timestamp", row["date"])
+    if row.get("date") != UNKNOWN and (time := time_in(row.get("date"))) is not None:
+        messages[-1].setdefault("timestamp", time)
     known = (*_READ, *_READ_OF_RESULTS) if row["message_type"] == "tool_return_message" else _READ
     set_aside(messages[-1], NAME, {key: value for key, value in row.items() if key not in known and value is not None})
 

@@ -92,7 +92,9 @@ class _Table:
             if fields is None:
                 self._loss.broken("a row is an object {…}, and this is none")
                 continue
-            self._look_at(fields, record.place)
+            if (missing := self._look_at(fields, record.place)) is not None:
+                self._loss.broken(missing)
+                continue
             if not any(self._columns[name] in fields for name in ("content", "role")):
                 self._loss.broken(f"this row has neither '{self._columns['content']}' nor '{self._columns['role']}'")
                 continue
@@ -105,25 +107,29 @@ class _Table:
             trace = f"file {record.place.file}" if named is None else f"id {named}"
             yield Member(record.place, fields, trace, time=self._time(fields))
 
-    def _look_at(self, fields: Row, place: Place) -> None:
-        """Find the columns, and again where a row has one that no row had before."""
-        if fields.keys() <= self._seen.keys():
-            return
-        self._columns = self._columns or self._found(fields, place)
+    def _look_at(self, fields: Row, place: Place) -> str | None:
+        """Find the columns, and again where a row has one that no row had before; return what is wrong with a row."""
+        if self._columns and fields.keys() <= self._seen.keys():
+            return None
+        if not self._columns:
+            found = self._found(fields, place)
+            if (missing := next((field for field in ("content", "role") if field not in found), None)) is not None:
+                there = f"; there are: {', '.join(fields)}" if fields else ""
+                rule = f"no column is known to hold the {missing}; say it as {missing}=COLUMN{there}"
+                if self._given:
+                    raise UsageError(Problem(rule, place.file, place.line))
+                return rule
+            self._columns = found
         self._seen |= dict.fromkeys(fields)
         self._columns = columns_of(self._seen, self._columns)
+        return None
 
     def _found(self, fields: Row, place: Place) -> dict[str, str]:
         for field, column in self._given.items():
             if column not in fields:
                 near = did_you_mean(column, fields)
                 raise UsageError(Problem(f"{field}={column}: there is no such column{near}", place.file, place.line))
-        columns = columns_of(fields, self._given)
-        for field in ("content", "role"):
-            if field not in columns:
-                rule = f"say it as {field}=COLUMN; there are: {', '.join(fields)}"
-                raise UsageError(Problem(f"no column is known to hold the {field}; {rule}", place.file, place.line))
-        return columns
+        return columns_of(fields, self._given)
 
     def _time(self, fields: Row) -> float | None:
         order = _number(fields.get(self._columns.get("order", "")))

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Sized,
+)
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -48,7 +58,8 @@ def as_rows(conversations: GivenRow | Iterable[Message] | GivenRows) -> GivenRow
     _refuse_several(conversations)
     if _is_dataset(conversations):
         return cast("GivenRows", conversations)
-    if isinstance(conversations, _KINDS) or _of_ragas(conversations) is not None or is_live(conversations):
+    is_dataset = isinstance(conversations, Sized) and not isinstance(conversations, _KINDS)  # ours, or that of Ragas
+    if isinstance(conversations, _KINDS) or _of_ragas(conversations) or (is_live(conversations) and not is_dataset):
         return [cast("GivenRow", conversations)]
     if not isinstance(conversations, Sequence) or not conversations:
         return cast("GivenRows", conversations)
@@ -176,7 +187,7 @@ def _fields(row: GivenRow, position: int) -> Mapping[str, Any]:
         found = conversation_of(row) if isinstance(row, list | tuple) or is_live(row) else None
     if found is not None:
         return found
-    rule = "a row is a dict with 'messages', a sample, a ConversationHistory or the messages of a known format"
+    rule = "a row is a dict with 'messages', a sample or a ConversationHistory"
     raise UsageError(f"row {position}: {rule}; got {type(row).__name__}")
 
 
@@ -185,7 +196,10 @@ def _is_ours(row: Mapping[str, Any]) -> bool:
     messages: object = row.get("messages")
     if not isinstance(messages, list | tuple):
         return not _OF_ROWS.isdisjoint(row)
-    return all(isinstance(one, Message) or is_native_message(one) for one in cast("Sequence[object]", messages))
+    return all(
+        isinstance(one, Message) or is_native_message(one) or role_of(one) is not None
+        for one in cast("Sequence[object]", messages)
+    )
 
 
 def _validated(row: Mapping[str, Any], position: int) -> Sample:
