@@ -21,12 +21,17 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from pydantic import ValidationError
 
 from vivavoce.errors import UsageError
+from vivavoce.exchange.conversion import convert
+from vivavoce.exchange.formats import NATIVE, format_named
+from vivavoce.exchange.loss import Loss
 from vivavoce.records.run import Outcome
 from vivavoce.records.score import Score, failed, skipped
 from vivavoce.records.usage import Usage
+from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish import langfuse
 from vivavoce.report.publish.tools import publish, write
 from vivavoce.store.store import Store
+from vivavoce.suites.evaluation import aevaluate
 
 from ..cases import BROKEN_JUDGE, keep, outcome
 from .server import Tool, bodies, new_run, recorded_run
@@ -186,7 +191,7 @@ async def test_it_is_sent_in_order_with_the_keys_and_tried_again(
     graded = await new_run(store)
     write(graded, "langfuse", tmp_path)
     slow: list[tuple[int, Any]] = [(429, {}), (500, {}), (200, {})]
-    accepted = [(500, {}), (202, {"message": "Accepted"})]
+    accepted: list[tuple[int, Any]] = [(500, {}), (202, {"message": "Accepted"})]
     with Tool({DATASETS: slow, TRACES: slow, SCORES: accepted}).server() as server:
         monkeypatch.setenv("LANGFUSE_HOST", server.url)
         [told] = publish(graded, "langfuse")
@@ -204,7 +209,10 @@ async def test_it_is_sent_in_order_with_the_keys_and_tried_again(
 @pytest.mark.usefixtures("keys")
 async def test_a_server_that_takes_no_list_of_scores_gets_events(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     graded = await keep(store, [outcome(f"s{at}") for at in range(2100)])
-    answers = {SCORES: [(400, {"message": "expected object"})], INGESTION: [(207, {"successes": [], "errors": []})]}
+    answers: dict[str, list[tuple[int, Any]]] = {
+        SCORES: [(400, {"message": "expected object"})],
+        INGESTION: [(207, {"successes": [], "errors": []})],
+    }
     with Tool(answers).server() as server:
         monkeypatch.setenv("LANGFUSE_BASE_URL", server.url)
         publish(graded, "langfuse")
@@ -255,3 +263,24 @@ async def test_costs_and_failures_of_turns_are_on_their_spans(store: Store) -> N
     assert json.loads(known["langfuse.observation.cost_details"]) == {"total": 0.5}
     assert known["langfuse.observation.level"] == "ERROR"
     assert span["status"] == {"code": 2, "message": "no verdict"}
+
+
+async def test_what_was_exported_from_langfuse_is_scored_there(tmp_path: Path) -> None:
+    messages = [{"role": "user", "content": "Hi."}]
+    observation = {
+        "id": "o1",
+        "traceId": "trace-of-langfuse",
+        "type": "GENERATION",
+        "startTime": "2026-01-01T00:00:00Z",
+        "input": messages,
+        "output": {"role": "assistant", "content": "Hello!"},
+    }
+    (tmp_path / "export.jsonl").write_text(json.dumps(observation) + "\n", "utf-8")
+    convert(tmp_path / "export.jsonl", tmp_path / "rows.jsonl", format_named(NATIVE), Loss())
+    result = await aevaluate(tmp_path / "rows.jsonl", "refusal", store=tmp_path / "vivavoce.db")
+    with Store.open(result.place, create=False) as store:
+        told = write(GradedRun(store, result.run, result.grading), "langfuse", tmp_path / "out")
+    assert told == ["1 dataset, 1 dataset item, 1 score"]
+    [[score]] = lines(tmp_path / "out" / "scores.jsonl")
+    assert score["traceId"] == "trace-of-langfuse"
+    assert "environment" not in score

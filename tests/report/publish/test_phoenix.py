@@ -39,7 +39,7 @@ def lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def annotations(folder: Path, of: str) -> list[dict[str, Any]]:
+def annotated(folder: Path, of: str) -> list[dict[str, Any]]:
     file = folder / f"{of}_annotations.jsonl"
     return [one for body in lines(file) for one in body["data"]] if file.exists() else []
 
@@ -88,8 +88,8 @@ async def test_its_own_client_posts_the_same_dataset_and_annotations(store: Stor
             client.datasets.create_dataset(
                 name=upload["name"], examples=examples, dataset_description=upload["description"]
             )
-        client.traces.log_trace_annotations(trace_annotations=annotations(tmp_path, "trace"))
-        client.spans.log_span_annotations(span_annotations=annotations(tmp_path, "span"))
+        client.traces.log_trace_annotations(trace_annotations=annotated(tmp_path, "trace"))
+        client.spans.log_span_annotations(span_annotations=annotated(tmp_path, "span"))
         client.spans.log_spans(project_identifier="vivavoce", spans=lines(tmp_path / "spans.jsonl")[0]["data"])
         assert next(one.path for one in server.requests if one.method == "POST") == f"{UPLOAD}?sync=true"
         assert bodies(server, f"{UPLOAD}?sync=true") == [upload]
@@ -101,8 +101,8 @@ async def test_its_own_client_posts_the_same_dataset_and_annotations(store: Stor
 async def test_turns_are_annotated_on_their_spans_and_the_whole_on_its_trace(store: Store, tmp_path: Path) -> None:
     write(await new_run(store), "phoenix", tmp_path)
     root, *turns = lines(tmp_path / "spans.jsonl")[0]["data"]
-    assert [one["span_id"] for one in annotations(tmp_path, "span")] == [one["context"]["span_id"] for one in turns]
-    whole, other = annotations(tmp_path, "trace")
+    assert [one["span_id"] for one in annotated(tmp_path, "span")] == [one["context"]["span_id"] for one in turns]
+    whole, other = annotated(tmp_path, "trace")
     assert whole["trace_id"] == root["context"]["trace_id"]
     assert whole["result"] == {"label": "fail", "score": pytest.approx(2 / 3), "explanation": "2/3 turns passed"}
     assert other["result"] == {"label": "fail", "score": 0.25, "explanation": "why"}
@@ -117,20 +117,20 @@ async def test_imported_conversations_are_annotated_where_they_came_from(store: 
     }
     write(await recorded_run(store, rows), "phoenix", tmp_path)
     assert not (tmp_path / "spans.jsonl").exists()
-    assert not annotations(tmp_path, "span")
-    sessions = [(one["session_id"], one["metadata"].get("turn")) for one in annotations(tmp_path, "session")]
+    assert not annotated(tmp_path, "span")
+    sessions = [(one["session_id"], one["metadata"].get("turn")) for one in annotated(tmp_path, "session")]
     assert sessions == [("s-7", None), ("uneven", None), ("uneven", 1), ("uneven", 2), ("uneven", 3)]
-    traces = [(one["trace_id"], one["metadata"].get("turn")) for one in annotations(tmp_path, "trace")]
+    traces = [(one["trace_id"], one["metadata"].get("turn")) for one in annotated(tmp_path, "trace")]
     assert traces == [("t1", None), ("t1", 1), ("t1", 2), ("t1", 3), ("u1", 1), ("u2", 2), ("u3", 3)]
     for of in ("trace", "session"):
-        found = annotations(tmp_path, of)
+        found = annotated(tmp_path, of)
         assert len({(one["name"], one[f"{of}_id"], one["identifier"]) for one in found}) == len(found)
 
 
 async def test_judges_and_labels_are_told(store: Store, tmp_path: Path) -> None:
     judged = Score(value=0.5, raw="poor", passed=False, usage=Usage(calls=1))
     write(await keep(store, [outcome("a", {"judge": judged})]), "phoenix", tmp_path)
-    [one] = annotations(tmp_path, "trace")
+    [one] = annotated(tmp_path, "trace")
     assert one["annotator_kind"] == "LLM"
     assert one["result"] == {"label": "poor", "score": 0.5}
 

@@ -105,11 +105,7 @@ def _annotations(graded: GradedRun, of: str, left_out: Counter[str]) -> Iterator
     """Yield the annotations of spans, of traces or of sessions."""
     for one in conversations(graded, FORMATS):
         for found in published(one, graded.grading, left_out):
-            place = found.place
-            where = (
-                "session" if place.session else "trace" if place.span is None or found.score.turn is None else "span"
-            )
-            if where == of:
+            if _about(found) == of:
                 yield _annotation(found, of, graded.grading.id)
 
 
