@@ -5,10 +5,9 @@ Where it is kept is said by MLflow's own settings, such as `MLFLOW_TRACKING_URI`
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from vivavoce.errors import MissingExtra, UsageError
 from vivavoce.records.run import Run
@@ -48,9 +47,10 @@ def load() -> Any:
         MissingExtra: it is not installed.
     """
     try:
-        return importlib.import_module("mlflow")
+        import mlflow  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise MissingExtra("MLflow", "mlflow") from error
+    return cast("Any", mlflow)
 
 
 def _publish(graded: GradedRun, mlflow: Any) -> list[str]:

@@ -5,10 +5,9 @@ Where it is kept is said by its own settings: `WANDB_API_KEY`, `WANDB_ENTITY`, `
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
-from typing import Any
+from typing import Any, cast
 
 from vivavoce.errors import MissingExtra, UsageError
 from vivavoce.report.graded_run import GradedRun
@@ -59,6 +58,7 @@ def load() -> Any:
         MissingExtra: it is not installed.
     """
     try:
-        return importlib.import_module("wandb")
+        import wandb  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise MissingExtra("Weights & Biases", "wandb") from error
+    return cast("Any", wandb)
