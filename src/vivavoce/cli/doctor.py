@@ -27,11 +27,13 @@ _EXTRAS = {
     "hf": ("datasets",),
     "letta": ("letta_client",),
     "mcp": ("mcp",),
+    "mlflow": ("mlflow",),
     "polars": ("polars",),
     "postgres": ("psycopg",),
     "providers": ("pydantic_ai",),
     "sentiment": ("vaderSentiment",),
     "speed": ("uvloop",),
+    "wandb": ("wandb",),
 }
 _KEYS = {"OPENAI_API_KEY": "judges and targets at OpenAI", "LETTA_API_KEY": "Letta Cloud"}
 

@@ -25,7 +25,9 @@ def command(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The file, or the folder for letta; default: standard output."),
+        typer.Option(
+            "--output", "-o", help="The file, or the folder for letta, langfuse, phoenix; default: standard output."
+        ),
     ] = None,
     grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
     store: StoreOption = None,
@@ -35,13 +37,15 @@ def command(
     json and jsonl contain everything; csv and parquet have one row per score; junit is for CI servers; html is one page
     to share; markdown is for a pull request; github annotates a workflow; recordings answer the same calls of tools in
     another run; conversations are rows of a dataset with the verdicts as labels; letta is a folder in the layout of
-    letta-evals.
+    letta-evals; langfuse and phoenix are folders of what viva publish would send there.
     """
     with Store.open(store_of(store), create=False) as opened:
         found = opened.run(run)
         scores = opened.grading(found.id, grading)
         form = format_of(to, output)
-        export(opened, found, scores, form, output if output is not None else files())
+        lines = export(opened, found, scores, form, output if output is not None else files())
     if output is not None:
         what = f"the run {found.id}" if form == "recordings" else f"the scores {scores.id}"
         notes().print(f"wrote {output}: {form}, {what}", soft_wrap=True)
+    for line in lines:
+        notes().print(line, soft_wrap=True)

@@ -26,7 +26,9 @@ TEXT_FORMATS: Mapping[str, str] = {
     "baseline": "vivavoce.report.baseline:write_baseline",
 }
 """The module that writes each format; only the requested one is loaded."""
-FORMATS = (*TEXT_FORMATS, "parquet", "letta")
+FOLDERS = ("letta", "langfuse", "phoenix")
+"""Formats of several files."""
+FORMATS = (*TEXT_FORMATS, "parquet", *FOLDERS)
 SUFFIXES: Mapping[str, str] = {
     ".json": "json",
     ".jsonl": "jsonl",
@@ -52,10 +54,11 @@ def format_of(named: str | None, out: Path | None) -> str:
     return found
 
 
-def export(store: Store, run: Run, grading: Grading, format: str, out: Path | TextIO) -> None:  # noqa: A002
+def export(store: Store, run: Run, grading: Grading, format: str, out: Path | TextIO) -> list[str]:  # noqa: A002
     """Write a graded run in one of `FORMATS`, conversation by conversation, to a file or to a stream of text.
 
-    A file appears whole or not at all, in UTF-8; its folder is made where it is missing. `letta` writes a folder.
+    A file appears whole or not at all, in UTF-8; its folder is made where it is missing. Those of `FOLDERS` write a
+    folder. What the format says of what was written is returned, in words.
 
     Raises:
         UsageError: there is no such format, or the file cannot be written.
@@ -67,14 +70,17 @@ def export(store: Store, run: Run, grading: Grading, format: str, out: Path | Te
         write = cast("Callable[[GradedRun, TextIO], None]", lazy(TEXT_FORMATS[format]))
         if not isinstance(out, Path):
             write(graded, out)
-            return
+            return []
         with whole_file(out) as path, path.open("w", encoding="utf-8", newline="") as file:
             write(graded, file)
     elif not isinstance(out, Path):
-        what = "parquet is not text; name a file" if format == "parquet" else "letta writes a folder; name one"
+        what = f"{format} writes a folder; name one" if format in FOLDERS else "parquet is not text; name a file"
         raise UsageError(f"{what} with --output")
     elif format == "parquet":
         with whole_file(out) as path:
             lazy("vivavoce.report.parquet_file:write_parquet_file")(graded, path)
-    else:
+    elif format == "letta":
         lazy("vivavoce.report.letta_layout:write_letta_layout")(store, run, grading, out)
+    else:
+        return lazy("vivavoce.report.publish.tools:write")(graded, format, out)
+    return []

@@ -47,6 +47,18 @@ class RunResult(Tabular):
         with closing(Store.open(self.place, create=False)) as store:
             yield from store.outcomes(self.grading.id)
 
+    def publish(self, to: str) -> list[str]:
+        """Send the run with its scores to `langfuse`, `phoenix`, `mlflow` or `wandb`; return what was done, in words.
+
+        Addresses and keys are read from the environment, as the packages of these tools do. The same run may be sent
+        again; nothing becomes double.
+
+        Raises:
+            UsageError: there is no such tool, it cannot be reached, or it refuses something.
+            MissingExtra: its package is not installed.
+        """
+        return cast("list[str]", lazy("vivavoce.report.publish.tools:publish")(self, to))
+
     def __str__(self) -> str:
         means = ", ".join(f"{g.name} {g.mean:.3f}" for g in self.summary.graders if g.mean is not None)
         verdict = self.grading.verdict or "no gate"

@@ -1,0 +1,32 @@
+"""`viva publish`: send a run with its scores to a tool for traces or experiments."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from vivavoce.cli.output import StoreOption, notes, store_of
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.publish.tools import TOOLS, publish
+from vivavoce.store.store import Store
+
+
+def command(
+    run: Annotated[str, typer.Argument(help="A run: its id, the beginning or end of its id, or 'latest'.")] = "latest",
+    *,
+    to: Annotated[str, typer.Option("--to", help=f"One of {', '.join(TOOLS)}.")],
+    grading: Annotated[str | None, typer.Option(help="A set of scores; default: the newest.")] = None,
+    store: StoreOption = None,
+) -> None:
+    """Send a run with its scores to a tool. The same may be sent again; nothing becomes double.
+
+    Address and keys are those of the tool's own packages: LANGFUSE_PUBLIC_KEY, LANGFUSE_SECRET_KEY, LANGFUSE_BASE_URL;
+    PHOENIX_COLLECTOR_ENDPOINT, PHOENIX_API_KEY, PHOENIX_PROJECT_NAME; MLFLOW_TRACKING_URI; WANDB_API_KEY,
+    WANDB_PROJECT, WANDB_MODE. `viva export --format langfuse` or `phoenix` writes what would be sent. Exit codes: 0
+    sent, 2 wrong usage, or the tool cannot be reached or refuses something.
+    """
+    with Store.open(store_of(store), create=False) as opened:
+        found = opened.run(run)
+        for line in publish(GradedRun(opened, found, opened.grading(found.id, grading)), to):
+            notes().print(line, soft_wrap=True)

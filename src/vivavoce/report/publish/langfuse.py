@@ -1,0 +1,219 @@
+"""Langfuse: the samples of a run as a dataset, its conversations as traces, its scores on these or on imported traces.
+
+A conversation whose recording was imported from Langfuse is scored where it came from; any other becomes a trace, with
+a span for each turn, in the environment `vivavoce`.
+Source: the request models of Langfuse's Python package 5.0.4 (`api/scores`, `api/dataset_items`, `api/datasets`) and
+its names of attributes of spans; for servers that take no list of scores, `api/ingestion` of 4.18.0.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from vivavoce.errors import Fault, UsageError
+from vivavoce.records.run import Grading
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.publish.conversation import Conversation, conversations, stable_id
+from vivavoce.report.publish.request import Kind, Request
+from vivavoce.report.publish.scores import Published, published
+from vivavoce.report.publish.sending import Address
+from vivavoce.report.publish.span import Span, spans
+from vivavoce.report.strict_json import strict_json
+from vivavoce.wire.http import checked_url
+
+FORMATS = frozenset(("langfuse", "otel"))
+"""Formats of rows whose traces are in Langfuse."""
+ENVIRONMENT = "vivavoce"
+"""Where Langfuse keeps traces of tests apart from those of users."""
+_REAL_TIME = (("x-langfuse-ingestion-version", "4"),)
+DATASETS = Kind("datasets.jsonl", "/api/public/v2/datasets", "dataset")
+ITEMS = Kind("dataset-items.jsonl", "/api/public/dataset-items", "dataset item")
+TRACES = Kind("traces.jsonl", "/api/public/otel/v1/traces", "trace", _REAL_TIME)
+SCORES = Kind("scores.jsonl", "/api/public/scores", "score")
+OLDER_SCORES = Kind(SCORES.file, "/api/public/ingestion", "score")
+_AT_ONCE = 100
+_LARGEST = 900_000
+"""Bytes of a list of scores; Langfuse takes 1 MiB."""
+
+
+def kinds() -> tuple[Kind, ...]:
+    """Return everything that is posted, in its order."""
+    return (DATASETS, ITEMS, TRACES, SCORES)
+
+
+def requests(graded: GradedRun, left_out: Counter[str]) -> Iterator[Request]:
+    """Yield what is posted, in this order; what Langfuse cannot keep is counted in `left_out`."""
+    suite = graded.run.suite
+    yield Request(DATASETS, {"name": suite, "description": f"samples of the suite {suite}"})
+    seen: set[str] = set()
+    for one in conversations(graded, FORMATS):
+        sample = one.outcome.attempt.key.sample_id
+        if sample not in seen:
+            seen.add(sample)
+            yield Request(ITEMS, _item(suite, sample, one))
+    for one in conversations(graded, FORMATS):
+        if one.is_new:
+            yield Request(TRACES, _trace(suite, one))
+    yield from _batches(_scores(graded, left_out))
+
+
+def _item(suite: str, sample: str, one: Conversation) -> dict[str, Any]:
+    row = {name: value for name, value in one.row.items() if name not in ("id", "ground_truth", "metadata")}
+    if "input" not in row and "messages" not in row:
+        row["messages"] = [message.to_dict() for message in one.outcome.attempt.trajectory.messages]
+    item: dict[str, Any] = {
+        "datasetName": suite,
+        "id": f"vivavoce-{stable_id(suite, sample)}",
+        "input": row,
+        "expectedOutput": one.row.get("ground_truth"),
+        "metadata": {**cast("Mapping[str, Any]", one.row.get("metadata") or {}), "sample": sample},
+        "sourceTraceId": one.sources[0] if one.sources else None,
+    }
+    return {name: value for name, value in item.items() if value is not None}
+
+
+def _scores(graded: GradedRun, left_out: Counter[str]) -> Iterator[dict[str, Any]]:
+    for one in conversations(graded, FORMATS):
+        for found in published(one, graded.grading, left_out):
+            yield _score(found, graded.grading, one.is_new)
+
+
+def _score(found: Published, grading: Grading, is_new: bool) -> dict[str, Any]:
+    """Return a score as Langfuse takes it; the same id and time make it the same score when it is sent again."""
+    kind, value = _value(found)
+    score: dict[str, Any] = {
+        "id": found.id,
+        "traceId": found.place.trace,
+        "observationId": found.place.span,
+        "sessionId": found.place.session,
+        "name": found.name,
+        "value": value,
+        "dataType": kind,
+        "comment": found.score.reason,
+        "metadata": found.about,
+        "environment": ENVIRONMENT if is_new else None,
+        "timestamp": _iso(grading.created_at),
+    }
+    return {name: value for name, value in score.items() if value is not None}
+
+
+def _value(found: Published) -> tuple[str, float | str]:
+    raw, value = found.score.raw, found.score.value
+    if isinstance(raw, bool):
+        return "BOOLEAN", float(raw)
+    if isinstance(raw, str):
+        return "CATEGORICAL", raw
+    return "NUMERIC", value if value is not None else cast("float", raw)
+
+
+def _batches(scores: Iterator[dict[str, Any]]) -> Iterator[Request]:
+    batch: list[dict[str, Any]] = []
+    size = 0
+    for score in scores:
+        length = len(strict_json(score).encode())
+        if batch and (len(batch) == _AT_ONCE or size + length > _LARGEST):
+            yield _scores_request(batch)
+            batch, size = [], 0
+        batch.append(score)
+        size += length + 1
+    if batch:
+        yield _scores_request(batch)
+
+
+def _scores_request(batch: list[dict[str, Any]]) -> Request:
+    events = [
+        {"id": stable_id("event", one["id"]), "type": "score-create", "timestamp": one["timestamp"], "body": one}
+        for one in batch
+    ]
+    return Request(SCORES, batch, len(batch), Request(OLDER_SCORES, {"batch": events}, len(batch)))
+
+
+def _trace(suite: str, one: Conversation) -> dict[str, Any]:
+    """Return a new trace as a request of the OpenTelemetry protocol in JSON."""
+    key = one.outcome.attempt.key
+    shared = {
+        "langfuse.trace.name": f"{suite}: {key.sample_id}",
+        "langfuse.environment": ENVIRONMENT,
+        "langfuse.trace.metadata.run": one.run,
+        "langfuse.trace.metadata.sample": key.sample_id,
+        "langfuse.trace.metadata.target": key.target,
+    }
+    scope = {"scope": {"name": "vivavoce"}, "spans": [_span(span, shared) for span in spans(one)]}
+    return {
+        "resourceSpans": [{"resource": {"attributes": _attributes({"service.name": suite})}, "scopeSpans": [scope]}]
+    }
+
+
+def _span(span: Span, shared: Mapping[str, str]) -> dict[str, Any]:
+    known = {
+        **shared,
+        "langfuse.observation.type": "span" if span.usage is None else "generation",
+        "langfuse.observation.input": strict_json(span.given),
+        "langfuse.observation.output": strict_json(span.made),
+    }
+    if span.usage is not None:
+        used = {"input": span.usage.input_tokens, "output": span.usage.output_tokens}
+        known["langfuse.observation.usage_details"] = json.dumps(used)
+        if span.usage.cost is not None:
+            known["langfuse.observation.cost_details"] = json.dumps({"total": span.usage.cost})
+    if span.failure is not None:
+        known |= {"langfuse.observation.level": "ERROR", "langfuse.observation.status_message": span.failure}
+    return {
+        "traceId": span.trace,
+        "spanId": span.id,
+        **({} if span.parent is None else {"parentSpanId": span.parent}),
+        "name": span.name,
+        "kind": 1,
+        "startTimeUnixNano": str(int(span.start * 1e9)),
+        "endTimeUnixNano": str(int(span.end * 1e9)),
+        "attributes": _attributes(known),
+        "status": {} if span.failure is None else {"code": 2, "message": span.failure},
+    }
+
+
+def _attributes(known: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": {"stringValue": value}} for key, value in known.items()]
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
+
+
+def address() -> Address:
+    """Return where Langfuse is and who asks, as its own packages read it from the environment.
+
+    Raises:
+        UsageError: a key is missing, or the address is none.
+    """
+    public, secret = (os.environ.get(name) for name in ("LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"))
+    if not public or not secret:
+        raise UsageError("Langfuse needs keys: set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY")
+    place = os.environ.get("LANGFUSE_BASE_URL") or os.environ.get("LANGFUSE_HOST") or "https://cloud.langfuse.com"
+    user = b64encode(f"{public}:{secret}".encode()).decode()
+    url = checked_url(place, "LANGFUSE_BASE_URL").rstrip("/")
+    return Address("Langfuse", url, {"Authorization": f"Basic {user}"}, (secret, user), has, refused)
+
+
+def has(request: Request, fault: Fault) -> bool:
+    """Return whether a refusal says that Langfuse has it already; it never does, for the same ids are updated."""
+    del request, fault
+    return False
+
+
+def refused(answer: Any) -> list[str]:
+    """Return why items of a request were refused that was answered with a success."""
+    if not isinstance(answer, dict):
+        return []
+    known = cast("dict[str, Any]", answer)
+    partial = known.get("partialSuccess")
+    if isinstance(partial, dict) and (lost := cast("dict[str, Any]", partial)).get("rejectedSpans"):
+        return [str(lost.get("errorMessage") or "spans were rejected")]
+    errors: Any = known.get("errors")
+    listed = cast("list[Any]", errors) if isinstance(errors, list) else []
+    return [str(cast("dict[str, Any]", one).get("message")) if isinstance(one, dict) else str(one) for one in listed]

@@ -1,0 +1,193 @@
+"""Phoenix: the samples of a run as a dataset, its conversations as traces, its scores as annotations.
+
+A conversation whose recording was imported from Phoenix is annotated where it came from; any other becomes a trace of
+the project `PHOENIX_PROJECT_NAME` (default: `vivavoce`), with a span for each turn.
+Source: the generated types of arize-phoenix-client 3.5.0 (`__generated__/v1`), and for the upload of datasets, which
+has none, what its `datasets.create_dataset` posts.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, cast
+from urllib.parse import quote
+
+from vivavoce.errors import Fault
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.publish.conversation import Conversation, conversations
+from vivavoce.report.publish.request import Kind, Request
+from vivavoce.report.publish.scores import Published, is_judged, published
+from vivavoce.report.publish.sending import Address
+from vivavoce.report.publish.span import Span, spans
+from vivavoce.report.strict_json import strict_json
+from vivavoce.wire.http import checked_url
+
+FORMATS = frozenset(("openinference", "otel"))
+"""Formats of rows whose traces are in Phoenix."""
+_LISTS = ("span", "trace", "session")
+DATASETS = Kind("datasets.jsonl", "/v1/datasets/upload?sync=true", "example")
+PROJECTS = Kind("projects.jsonl", "/v1/projects", "project")
+ANNOTATIONS = {of: Kind(f"{of}_annotations.jsonl", f"/v1/{of}_annotations", f"{of} annotation") for of in _LISTS}
+_AT_ONCE = 100
+_CHOSEN = ("max_samples", "tags", "samples")
+_DUPLICATES, _RECEIVED = (re.compile(rf"total_{what}\W+(\d+)") for what in ("duplicates", "received"))
+
+
+def project() -> str:
+    """Return the project of new traces."""
+    return os.environ.get("PHOENIX_PROJECT") or os.environ.get("PHOENIX_PROJECT_NAME") or "vivavoce"
+
+
+def spans_kind() -> Kind:
+    """Return where new traces are posted."""
+    return Kind("spans.jsonl", f"/v1/projects/{quote(project(), safe='')}/spans", "trace")
+
+
+def kinds() -> tuple[Kind, ...]:
+    """Return everything that is posted, in its order."""
+    return (DATASETS, PROJECTS, spans_kind(), *ANNOTATIONS.values())
+
+
+def requests(graded: GradedRun, left_out: Counter[str]) -> Iterator[Request]:
+    """Yield what is posted, in this order; what Phoenix cannot keep is counted in `left_out`."""
+    yield from _dataset(graded, left_out)
+    if any(one.is_new for one in conversations(graded, FORMATS)):
+        yield Request(PROJECTS, {"name": project()})
+    kind = spans_kind()
+    for one in conversations(graded, FORMATS):
+        if one.is_new:
+            yield Request(kind, {"data": [_span(span, one) for span in spans(one)]})
+    for at, of in enumerate(_LISTS):
+        found = _annotations(graded, of, Counter() if at else left_out)
+        while batch := [one for one, _ in zip(found, range(_AT_ONCE), strict=False)]:
+            yield Request(ANNOTATIONS[of], {"data": batch}, len(batch))
+
+
+def _dataset(graded: GradedRun, left_out: Counter[str]) -> Iterator[Request]:
+    """Yield the dataset, which Phoenix makes equal to what is uploaded: part of one would remove the rest of it."""
+    rows: dict[str, Conversation] = {}
+    for one in conversations(graded, FORMATS):
+        rows.setdefault(one.outcome.attempt.key.sample_id, one)
+    if not rows:
+        return
+    if not graded.ended or graded.run.partial_of or any(graded.run.options.get(name) for name in _CHOSEN):
+        left_out["example of a dataset, of which the run has only a part"] += len(rows)
+        return
+    body = {
+        "action": "update",
+        "name": graded.run.suite,
+        "description": f"samples of the suite {graded.run.suite}",
+        "inputs": [_input(one) for one in rows.values()],
+        "outputs": [_output(one) for one in rows.values()],
+        "metadata": [dict(cast("Mapping[str, Any]", one.row.get("metadata") or {})) for one in rows.values()],
+        "example_ids": list(rows),
+    }
+    yield Request(DATASETS, body, len(rows), Request(DATASETS, {**body, "action": "create"}, len(rows)))
+
+
+def _input(one: Conversation) -> dict[str, Any]:
+    row = {name: value for name, value in one.row.items() if name not in ("id", "ground_truth", "metadata")}
+    if "input" not in row and "messages" not in row:
+        row["messages"] = [message.to_dict() for message in one.outcome.attempt.trajectory.messages]
+    return row
+
+
+def _output(one: Conversation) -> dict[str, Any]:
+    truth = one.row.get("ground_truth")
+    return {} if truth is None else {"ground_truth": truth}
+
+
+def _annotations(graded: GradedRun, of: str, left_out: Counter[str]) -> Iterator[dict[str, Any]]:
+    """Yield the annotations of spans, of traces or of sessions."""
+    for one in conversations(graded, FORMATS):
+        for found in published(one, graded.grading, left_out):
+            if _about(found) == of:
+                yield _annotation(found, of, graded.grading.id)
+
+
+def _about(found: Published) -> str:
+    place = found.place
+    return "session" if place.session is not None else "trace" if place.span is None else "span"
+
+
+def _annotation(found: Published, of: str, grading: str) -> dict[str, Any]:
+    """Return an annotation; one with the same name and identifier about the same is replaced."""
+    score, place = found.score, found.place
+    ids = {"span": place.span, "trace": place.trace, "session": place.session}
+    turn = "" if score.turn is None or of == "span" else f" turn {found.about['turn']}"
+    value = score.raw if score.value is None else score.value
+    result = {
+        "label": score.raw if isinstance(score.raw, str) else {True: "pass", False: "fail", None: None}[score.passed],
+        "score": value if isinstance(value, float) else None,
+        "explanation": score.reason,
+    }
+    return {
+        "name": found.name,
+        "annotator_kind": "LLM" if is_judged(score) else "CODE",
+        f"{of}_id": ids[of],
+        "result": {name: one for name, one in result.items() if one is not None},
+        "metadata": found.about,
+        "identifier": f"{grading}{turn}",
+    }
+
+
+def _span(span: Span, one: Conversation) -> dict[str, Any]:
+    key = one.outcome.attempt.key
+    known: dict[str, Any] = {
+        "openinference.span.kind": "CHAIN" if span.usage is None else "LLM",
+        "input.value": strict_json(span.given),
+        "input.mime_type": "application/json",
+        "output.value": strict_json(span.made),
+        "output.mime_type": "application/json",
+        "metadata": strict_json({"run": one.run, "sample": key.sample_id, "target": key.target}),
+    }
+    if span.usage is not None:
+        known["llm.token_count.prompt"] = span.usage.input_tokens
+        known["llm.token_count.completion"] = span.usage.output_tokens
+    return {
+        "name": span.name,
+        "context": {"trace_id": span.trace, "span_id": span.id},
+        **({} if span.parent is None else {"parent_id": span.parent}),
+        "span_kind": known["openinference.span.kind"],
+        "start_time": _iso(span.start),
+        "end_time": _iso(span.end),
+        "status_code": "OK" if span.failure is None else "ERROR",
+        "status_message": span.failure or "",
+        "attributes": known,
+    }
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
+def address() -> Address:
+    """Return where Phoenix is and who asks, as its own packages read it from the environment.
+
+    Raises:
+        UsageError: the address is none.
+    """
+    names = ("PHOENIX_ENDPOINT", "PHOENIX_COLLECTOR_ENDPOINT", "PHOENIX_BASE_URL")
+    name = next((one for one in names if os.environ.get(one)), names[1])
+    place = checked_url(os.environ.get(name) or "http://localhost:6006", name).rstrip("/").removesuffix("/v1/traces")
+    key = os.environ.get("PHOENIX_API_KEY")
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return Address("Phoenix", place.rstrip("/"), headers, (key,) if key else (), has, refused)
+
+
+def has(request: Request, fault: Fault) -> bool:
+    """Return whether a refusal says that Phoenix has it already: the project, the dataset, or each span of a trace."""
+    if request.kind in (PROJECTS, DATASETS):
+        return fault.status == 409
+    duplicates, received = (found.search(fault.evidence or "") for found in (_DUPLICATES, _RECEIVED))
+    return bool(fault.status == 400 and duplicates and received and duplicates[1] == received[1])
+
+
+def refused(answer: Any) -> list[str]:
+    """Return why items of a request were refused that was answered with a success; Phoenix refuses all or nothing."""
+    del answer
+    return []

@@ -1,0 +1,132 @@
+"""Sending the requests of a run to a tool: some at a time, tried again, the same ones as often as one likes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby, islice
+from typing import Any
+
+from vivavoce.errors import Fault, UsageError
+from vivavoce.pacing.retry import retrying
+from vivavoce.report.publish.request import Kind, Request
+from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import count
+from vivavoce.wire.http import Client, Limits
+
+AT_ONCE = 8
+"""Requests on their way at a time."""
+_OLDER_SERVER = (400, 404, 405, 422)
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a tool is and who asks there.
+
+    Attributes:
+        tool: its name.
+        url: the address without a slash at the end.
+        headers: what goes with every request.
+        secrets: what no message may show.
+        has: whether a refusal of a request says that the tool has it already.
+        refused: why items of a request were refused, told by the answer to it.
+    """
+
+    tool: str
+    url: str
+    headers: Mapping[str, str]
+    secrets: Sequence[str]
+    has: Callable[[Request, Fault], bool]
+    refused: Callable[[Any], list[str]]
+
+
+@dataclass(slots=True)
+class Sent:
+    """What was sent: items by name, how many of them the tool had already, and why it refused some."""
+
+    items: Counter[str] = field(default_factory=Counter[str])
+    known: Counter[str] = field(default_factory=Counter[str])
+    refused: list[str] = field(default_factory=list[str])
+
+
+async def send(requests: Iterable[Request], address: Address) -> Sent:
+    """Post requests in their order; those of one kind in no order.
+
+    Raises:
+        UsageError: the tool cannot be reached or refused something; what it took stays there, and the same may be sent
+            again.
+    """
+    sender = _Sender(address)
+    try:
+        for _, group in groupby(requests, key=lambda one: one.kind):
+            while some := list(islice(group, AT_ONCE)):
+                await _all(sender.post, some)
+    except Fault as fault:
+        told = f": {fault.evidence}" if fault.evidence else ""
+        again = "what was sent before stays there; send it again, nothing becomes double"
+        raise UsageError(f"{address.tool}: {fault}{told}", again) from fault
+    finally:
+        await sender.close()
+    if sender.sent.refused:
+        reasons = list(dict.fromkeys(sender.sent.refused))
+        shown = "; ".join(reasons[:_SHOWN]) + (f"; and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else "")
+        raise UsageError(f"{address.tool} refused {count(len(sender.sent.refused), 'item')}: {shown}")
+    return sender.sent
+
+
+async def _all(post: Callable[[Request], Any], requests: Iterable[Request]) -> None:
+    """Post requests at the same time; the first that fails ends the others."""
+    tasks = [asyncio.ensure_future(post(one)) for one in requests]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _Sender:
+    def __init__(self, address: Address) -> None:
+        self.sent = Sent()
+        self._address = address
+        self._client = Client(Limits(concurrency=AT_ONCE, timeout=60.0), address.secrets, Fault)
+        self._older: set[Kind] = set()
+
+    async def post(self, request: Request) -> None:
+        """Post a request, or what an older server takes in its place."""
+        if request.older is not None and request.kind in self._older:
+            request = request.older
+        try:
+            answer = await retrying(partial(self._once, request))
+        except Fault as fault:
+            if self._address.has(request, fault):
+                self.sent.known[request.kind.item] += request.items
+                return
+            if request.older is None or fault.status not in _OLDER_SERVER:
+                raise
+            self._older.add(request.kind)
+            answer = await retrying(partial(self._once, request.older))
+        self.sent.items[request.kind.item] += request.items
+        self.sent.refused += self._address.refused(answer)
+
+    async def _once(self, request: Request) -> Any:
+        headers = {**self._address.headers, **dict(request.kind.headers), "Content-Type": "application/json"}
+        url, body = f"{self._address.url}{request.kind.path}", strict_json(request.body).encode()
+        answer = await self._client.request("POST", url, body, headers, repeatable=True)
+        return answer.json() if answer.body.strip() else None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+
+def in_words(sent: Sent) -> Iterator[str]:
+    """Yield what was sent, in words."""
+    for item, number in sent.items.items():
+        yield count(number, item)
+    for item, number in sent.known.items():
+        yield f"{count(number, item)} there already"

@@ -1,0 +1,64 @@
+"""Weights & Biases: a run as a run of the project with the name of its suite, through the extra `[wandb]`.
+
+Where it is kept is said by its own settings: `WANDB_API_KEY`, `WANDB_ENTITY`, `WANDB_PROJECT`, `WANDB_MODE=offline`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import Any, cast
+
+from vivavoce.errors import MissingExtra, UsageError
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.report.publish.figures import figures, parameters
+from vivavoce.report.publish.samples import COLUMNS, sample_cells
+
+_NOT_IN_A_NAME = re.compile(r"[^\w.-]+")
+_LONGEST = 128
+"""Characters of the name of a project."""
+
+
+def publish(graded: GradedRun) -> list[str]:
+    """Log a run and return what was done, in words; logged again, the same set of scores is the same run there.
+
+    Raises:
+        MissingExtra: wandb is not installed.
+        UsageError: wandb refuses it, or cannot be reached.
+    """
+    wandb = load()
+    project = os.environ.get("WANDB_PROJECT") or _NOT_IN_A_NAME.sub("-", graded.run.suite)[:_LONGEST]
+    numbers = figures(graded.summary())
+    known = {**parameters(graded), "run": graded.run.id, "grading": graded.grading.id}
+    identity = _NOT_IN_A_NAME.sub("-", graded.grading.id)
+    try:
+        with wandb.init(
+            project=project,
+            id=identity,
+            name=graded.run.id,
+            resume="allow",
+            config=known,
+            job_type="evaluation",
+            settings=wandb.Settings(silent=True, console="off"),
+        ) as run:
+            run.summary.update(numbers)
+            if graded.grading.verdict is not None:
+                run.summary["verdict"] = graded.grading.verdict
+            run.log({"samples": wandb.Table(columns=list(COLUMNS), data=[list(one) for one in sample_cells(graded)])})
+            place = run.dir if run.offline else run.url
+    except wandb.Error as error:
+        raise UsageError(f"Weights & Biases: {error}") from error
+    return [f"{len(known)} settings, {len(numbers)} figures and the samples: run {identity} of '{project}', {place}"]
+
+
+def load() -> Any:
+    """Return the package.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    try:
+        import wandb  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise MissingExtra("Weights & Biases", "wandb") from error
+    return cast("Any", wandb)

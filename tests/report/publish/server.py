@@ -1,0 +1,77 @@
+"""Runs to publish, and a server that answers by the address that is asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from vivavoce.report.graded_run import GradedRun
+from vivavoce.store.store import Store
+from vivavoce.testing.loopback import LoopbackServer
+
+from ..cases import EASY_SPEC, capitals, keep, outcome
+
+Answer = tuple[int, Any]
+
+
+@dataclass
+class Tool:
+    """What a tool answers, by path: a status and a body, or several of these, of which the last is repeated."""
+
+    answers: Mapping[str, Sequence[Answer]] = field(default_factory=dict[str, Sequence[Answer]])
+    asked: dict[str, int] = field(default_factory=dict[str, int])
+
+    def answer(self, body: dict[str, Any]) -> Any:
+        del body
+        return self._respond
+
+    async def _respond(self, request: web.Request) -> web.StreamResponse:
+        at = self.asked[request.path] = self.asked.get(request.path, -1) + 1
+        known = self.answers.get(request.path, [(200, {})])
+        status, body = known[min(at, len(known) - 1)]
+        headers = {"Retry-After": "0"} if status == 429 else {}
+        if isinstance(body, str):
+            return web.Response(text=body, status=status, headers=headers)
+        return web.json_response(body, status=status, headers=headers)
+
+    def server(self) -> LoopbackServer:
+        return LoopbackServer(self.answer)
+
+
+def bodies(server: LoopbackServer, path: str) -> list[Any]:
+    return [one.body for one in server.requests if one.path == path and one.method == "POST"]
+
+
+async def new_run(store: Store) -> GradedRun:
+    """Return a run of two conversations that a target held: three turns with scores, and one."""
+    said = ("Paris", "It is Berlin.", "Madrid")
+    return await keep(store, [outcome("a", {"correctness": capitals()}, said=said), outcome("b", {"exact": 0.25})])
+
+
+async def recorded_run(store: Store, rows: Mapping[str, Mapping[str, Any]], grades: Any = None) -> GradedRun:
+    """Return a run over recorded conversations of three turns, whose rows have this metadata by their id."""
+    said = ("Paris", "It is Berlin.", "Madrid")
+    found = [outcome(name, grades or {"correctness": capitals()}, said=said, target="recorded") for name in rows]
+    outcomes = [
+        one.model_copy(
+            update={
+                "attempt": one.attempt.model_copy(
+                    update={
+                        "sample": json.dumps(
+                            {"id": one.attempt.key.sample_id, "metadata": rows[one.attempt.key.sample_id]}
+                        )
+                    }
+                )
+            }
+        )
+        for one in found
+    ]
+    return await keep(store, outcomes, spec={**EASY_SPEC, "driver": "replay"})
+
+
+def by(key: Callable[[dict[str, Any]], Any], items: Sequence[dict[str, Any]]) -> dict[Any, dict[str, Any]]:
+    return {key(one): one for one in items}
