@@ -125,12 +125,13 @@ def test_a_condition_that_calls_a_test_a_success_makes_none_of_it() -> None:
     assert (result.status.name, result.stopped_by, result.goal_achieved) == ("FAILURE", "mine", False)
 
 
-def test_a_condition_without_a_name_breaks_its_test_before_it_begins() -> None:
-    class Nameless(StoppingCondition):
-        def check(self, state: TestState) -> Stop | None:
-            return None
+def test_a_condition_without_a_name_is_called_as_its_class() -> None:
+    class NothingSaid(StoppingCondition):
+        def should_stop(self, state: TestState) -> bool:
+            return True
 
-    broken(held(conditions=[Nameless()]), "no attribute 'name'", 0)
+    result = sound(held(conditions=[NothingSaid()]))
+    assert (result.status.name, result.stopped_by) == ("FAILURE", "nothing_said")
 
 
 async def raising(turn: Turn) -> None:
@@ -191,14 +192,20 @@ CIRCLE["again"] = CIRCLE
 DONE = ToolResult(success=True, output="done")
 
 
+@pytest.mark.parametrize("returned", [None, "done", {"found": [1]}])
+def test_what_a_tool_returns_is_its_output(returned: Any) -> None:
+    result = sound(held(player(call("mine"), say("Hi")), tools=[Own(returned)], max_turns=1))
+    (step,) = result.history[0].steps
+    assert step.tool_result["success"] is True
+    assert step.tool_result.get("output") == returned
+
+
 @pytest.mark.parametrize(
     ("tool", "said"),
     [
         (Own(ValueError("odd")), "ValueError: odd"),
         (Own(SystemExit(1)), "sys.exit(1)"),
         (Own(asyncio.CancelledError()), "cancelled itself"),
-        (Own(None), "mine returned a NoneType and no ToolResult"),
-        (Own("done"), "mine returned a str and no ToolResult"),
         (Own(ToolResult(success=True, output={(1, 2): 3})), "keys must be str"),
         (Own(ToolResult(success=True, output=CIRCLE)), "Circular"),
         (Own(ToolResult(success=True, output=Nameless())), "no words for it"),

@@ -36,7 +36,7 @@ def test_one_conversation_is_a_run_of_one(form: str) -> None:
     [
         ([1], "a row is a dict with 'messages', a sample or a ConversationHistory; got int"),
         ([{"role": "user", "content": "Hi."}, {"id": "a", "input": "Hi."}], "and this one is a single message"),
-        ([talk()], "got list"),
+        ([[1, 2]], "got list"),
     ],
 )
 def test_rows_of_a_wrong_kind_begin_no_run(rows: Any, complaint: str) -> None:
