@@ -197,7 +197,7 @@ def _is_ours(row: Mapping[str, Any]) -> bool:
     if not isinstance(messages, list | tuple):
         return not _OF_ROWS.isdisjoint(row)
     return all(
-        isinstance(one, Message) or is_native_message(one) or role_of(one) is not None
+        isinstance(one, Message) or is_native_message(one) or (role_of(one) is not None and not is_live(one))
         for one in cast("Sequence[object]", messages)
     )
 
