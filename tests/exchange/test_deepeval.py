@@ -124,7 +124,7 @@ def test_a_test_file_becomes_a_suite_and_says_what_has_no_translation(viva: Viva
 def test_what_is_no_suite_is_refused(tmp_path: Path) -> None:
     for name, text in (("a.py", "x = 1"), ("b.yaml", "name: x"), ("c.py", "from deepeval import x\ndef (")):
         (tmp_path / name).write_text(text)
-        with pytest.raises(UsageError, match=r"is no suite|is not Python"):
+        with pytest.raises(UsageError, match=r"is not a suite|is not Python"):
             translate(tmp_path / name, None, Loss())
     with pytest.raises(UsageError, match="did you mean 'deepeval'"):
         translate(tmp_path / "a.py", "deepval", Loss())

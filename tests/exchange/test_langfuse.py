@@ -181,8 +181,8 @@ def test_a_file_without_inputs_and_outputs_says_so() -> None:
     rows, loss = read_values(FORMAT, [{"trace": trace(), "observations": bare}, {"id": 5}, 7])
     assert rows == []
     assert [entry.what for entry in loss.entries()] == [
-        "a record is no object of Langfuse",
-        "a record is no trace, no observation and no score of Langfuse",
+        "a record is neither a trace nor an observation nor a score of Langfuse",
+        "a record is not an object of Langfuse",
         "a trace has no messages: what is said was not recorded",
     ]
 

@@ -135,7 +135,7 @@ def test_truths_that_do_not_fit_the_turns_are_left_out_and_told(tmp_path: Path) 
         ),
         ({**ROW, "trajectory": [["hello"]]}, "message 0: an object with message_type is needed"),
         ({**ROW, "trajectory": [[said("dance_message")]]}, "no message of Letta has the type 'dance_message'"),
-        ({"sample_id": 1}, "no result of letta-evals: sample_id and trajectory are needed"),
+        ({"sample_id": 1}, "not a result of letta-evals: sample_id and trajectory are needed"),
     ],
 )
 def test_a_result_without_a_conversation_is_an_error_with_its_line_and_never_a_score(

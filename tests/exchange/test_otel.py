@@ -255,7 +255,7 @@ def test_what_was_not_recorded_is_told() -> None:
         ("broken", "a trace has no messages: what is said was not recorded", 2),
         ("broken", "a span without the id of its trace", 1),
         ("broken", "a record is no span and no export of spans", 2),
-        ("dropped", "messages that are no JSON; a limit of attributes' lengths cuts them off", 1),
+        ("dropped", "messages that are not JSON; a limit of attributes' lengths cuts them off", 1),
         ("dropped", "a trace without a model call", 1),
     }
 

@@ -95,9 +95,9 @@ def test_a_session_has_its_times_interruptions_and_agents() -> None:
         *(("tool", "find", "sent"), ("tool", "ask", "no"), ("assistant", "writer", "It was")),
     ]
     assert [call["id"] for call in row["messages"][2]["tool_calls"]] == ["c", "d"]
-    assert row["messages"][1]["timestamp"] == "2026-11-23T00:37:05+00:00"
+    assert row["messages"][1]["timestamp"] == "2026-11-23T00:37:05Z"
     last = row["messages"][-1]
-    assert last["timestamp"] == "2026-11-23T00:37:06.500000+00:00"
+    assert last["timestamp"] == "2026-11-23T00:37:06.500000Z"
     assert (last["metadata"]["interrupted"], last["metadata"]["latency"]) == (True, 1.5)
     assert (row["id"], row["metadata"]["duration_ms"]) == ("r", 3000)
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [

@@ -37,8 +37,8 @@ def test_in_a_narrow_window_the_least_important_columns_are_left_out_first() -> 
 
 
 def test_what_is_left_out_is_named() -> None:
-    assert table(50, ROW)[-1] == "not shown, for want of width: started"
-    assert " ".join(table(41, ROW)[-2:]).endswith("not shown, for want of width: started, mean")
+    assert table(50, ROW)[-1] == "not shown, the terminal is too narrow: started"
+    assert " ".join(table(41, ROW)[-2:]).endswith("not shown, the terminal is too narrow: started, mean")
     assert "not shown" not in "".join(table(80, ROW))
 
 

@@ -101,7 +101,7 @@ BASE = {"url": "http://h", "request_mapping": {"q": "{{ input }}"}}
         ({"bot": {}}, "bot: has no url"),
         ({"bot": {**BASE, "connection_type": "WebSocket"}}, "connection_type is WebSocket, and only REST"),
         ({"bot": {**BASE, "reponse_mapping": {"output": "$"}}}, "'reponse_mapping' is not understood; did you mean"),
-        ({"bot": {**BASE, "request_mapping": "{{"}}, "request_mapping is no JSON"),
+        ({"bot": {**BASE, "request_mapping": "{{"}}, "request_mapping is not JSON"),
         (
             {"bot": {**BASE, "request_mapping": {"q": "{{ inputt }}"}}},
             "variable 'inputt' is not understood; did you mean",

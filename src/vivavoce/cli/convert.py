@@ -62,7 +62,7 @@ def command(
 
     Rows of vivavoce are added to a JSONL file that is there already; conversations of the same source are not added
     again. An OUT that ends with .yaml is a suite: IN is then one of promptfoo (promptfooconfig.yaml) or DeepEval (a
-    test file), of which nothing is run. Exit codes: 0 written, 2 wrong usage, or with --strict a loss.
+    test file), whose code is not run. Exit codes: 0 written, 2 wrong usage, or with --strict a loss.
     """
     if not source.exists():
         raise UsageError(f"{source}: there is no such file")

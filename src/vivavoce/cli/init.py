@@ -56,7 +56,7 @@ def _for_suite(suite: Path, template: str) -> list[NewFile]:
     """Return the files that a suite lacks.
 
     Raises:
-        UsageError: it is no suite, or a template is named as well.
+        UsageError: it is not a suite, or a template is named as well.
     """
     if suite.suffix not in (".yaml", ".yml"):
         raise UsageError(f"{suite} is a file; name a folder, or a suite (.yaml)")

@@ -113,7 +113,7 @@ def _result(block: Row, index: int, loss: Loss) -> Message:
         kept["content"] = cast("Any", content)
         others = [part for part in _blocks(block) if part.get("type") != "text"]
         if others:
-            loss.aside("parts of a result that are no text", index, len(others))
+            loss.aside("parts of a result that are not text", index, len(others))
     set_aside(message, NAME, kept)
     return message
 

@@ -276,7 +276,7 @@ def _use(call: Row, place: int, more: Row, index: int, loss: Loss) -> Row:
         identity = f"call_{index}_{place}"
     arguments = arguments_of(call)
     if not isinstance(arguments, dict):
-        loss.guessed("arguments of a call that are no object, written as one", index)
+        loss.guessed("arguments of a call that are not an object, written as one", index)
         arguments = {"arguments": arguments}
     return {
         "tool_call_id": identity,

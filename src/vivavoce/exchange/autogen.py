@@ -74,7 +74,7 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
         elif kind in _RESULTS:
             messages += [_result(result, item) for result in objects_in(item.get("content"))]
         elif not _is_message(item) or kind in _EVENTS:
-            loss.aside(kind or "what is no message", index)
+            loss.aside(kind or "something that is not a message", index)
             between.add(item)
         else:
             messages.append(_message(item, kind, speakers, index, loss))

@@ -22,7 +22,7 @@ def tool_call(identity: str | None, name: str, arguments: Any) -> dict[str, Any]
 
 
 def arguments_of(call: Mapping[str, Any]) -> Any:
-    """Return the arguments of a call as an object; a text that is no JSON stays one."""
+    """Return the arguments of a call as an object; a text that is not JSON stays one."""
     arguments: object = (call.get("function") or call).get("arguments")
     if not isinstance(arguments, str):
         return {} if arguments is None else arguments

@@ -144,7 +144,7 @@ def restored(written: Row, kept: Mapping[str, Any]) -> Row:
 
 
 class Between:
-    """What stands between messages and is none: it is kept in the metadata of the next one, at the end of the last."""
+    """Items between messages: they are kept in the metadata of the next message, at the end in that of the last."""
 
     def __init__(self, format_name: str) -> None:
         self._name, self._waiting = format_name, list[Any]()

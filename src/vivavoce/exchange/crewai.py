@@ -117,7 +117,7 @@ def _message(item: Row, agent: str | None, index: int, loss: Loss) -> Message | 
     if isinstance(content, list):
         message["content"] = [part for part in objects_in(items_in(content)) if _is_text(part)] or None
         if len(message["content"] or ()) < len(items_in(content)):
-            loss.dropped("parts that are no text", index)
+            loss.dropped("parts that are not text", index)
     if role == "assistant":
         message = _by(agent, message)
         if calls := objects_in(item.get("tool_calls")):

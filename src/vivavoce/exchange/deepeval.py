@@ -53,7 +53,7 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
     for record in records:
         loss.line, loss.conversation = record.place.line, None
         if record.fields is None:
-            loss.broken("a test case is an object {…}, and this is none")
+            loss.broken("a test case must be an object {…}")
             continue
         row = row_of_case(record.fields, loss)
         if row is not None:

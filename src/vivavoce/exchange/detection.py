@@ -39,7 +39,7 @@ def detect(path: Path) -> Format:
 
 
 def format_with(path: Path, known: Format | None, fields: Mapping[str, str]) -> tuple[Format, Mapping[str, str]]:
-    """Return the format of a file that reads the named columns of a table, and the fields that are none of these.
+    """Return the format of a file that reads the named columns of a table, and the other fields.
 
     Where `fields` says which column holds what is said or by whom, the file is a table with a message in each row.
 

@@ -35,7 +35,7 @@ _SPEAKERS = {"human": "user", "ai": "assistant", "model": "assistant", "function
 
 
 def said_in(value: Any, side: Side, loss: Loss) -> list[Message]:
-    """Return what the input of a step asks, or its output answers; nothing, where it is no message and no text."""
+    """Return what the input of a step asks, or its output answers; nothing if it is neither message nor text."""
     inner = parsed(value)
     while isinstance(inner, list) and len(cast("list[Any]", inner)) == 1 and isinstance(inner[0], list):
         inner = cast("list[Any]", inner)[0]

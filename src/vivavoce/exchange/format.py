@@ -47,7 +47,7 @@ class Format:
 
     `fits` says of a record whether it is of this format for certain; of what another format could have written as well,
     it says no. `lists` are the places within a JSON document, by keys, where the format keeps its records. Where files
-    are no JSON, JSONL, CSV or Parquet, `begins` are their first bytes, and `records` reads them. `document` makes one
+    are not JSON, JSONL, CSV or Parquet, `begins` are their first bytes, and `records` reads them. `document` makes one
     JSON document of the records that the writer yields; without it they are the lines of a JSONL file.
 
     A format that `is_general` is told only where no other fits. Of a table whose columns the user may name, `columns`

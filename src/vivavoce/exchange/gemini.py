@@ -145,7 +145,7 @@ def _messages(item: Row, parts: list[Row], index: int, pairing: Pairing, loss: L
         texts = [part for part in said if part.get("type") == "text"]
         for part in said:
             if part.get("type", "text") != "text":
-                loss.aside("a part of the model that is no text", index)
+                loss.aside("a part of the model that is not text", index)
         message: Message = {"role": role, "content": text_of(texts) if texts else None}
         messages.append({**message, **({"tool_calls": calls} if calls else {})})
     elif said or not messages:

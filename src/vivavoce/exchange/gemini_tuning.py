@@ -65,7 +65,7 @@ def _contents(messages: list[Message], loss: Loss) -> list[Row]:
 def _parts(message: Message, names: dict[str, str], index: int, loss: Loss) -> Iterator[Row]:
     content: object = message.get("content")
     if isinstance(content, list) and any(part.get("type") != "text" for part in cast("list[Row]", content)):
-        loss.dropped("parts of a message that are no text", index)
+        loss.dropped("parts of a message that are not text", index)
     text = text_of(content)
     if message["role"] == "tool":
         name = str(message.get("name") or names.get(str(message.get("tool_call_id")), "tool"))

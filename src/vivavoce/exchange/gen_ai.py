@@ -124,7 +124,7 @@ def _first_choice(made: list[Message], loss: Loss) -> list[Message]:
 def _read(value: Any, loss: Loss) -> list[Message]:
     items = parsed(value)
     if isinstance(items, str):
-        loss.dropped("messages that are no JSON; a limit of attributes' lengths cuts them off")
+        loss.dropped("messages that are not JSON; a limit of attributes' lengths cuts them off")
         return []
     if isinstance(items, list) and all(_has_parts(item) for item in cast("list[Any]", items)):
         rows = cast("list[Row]", items)

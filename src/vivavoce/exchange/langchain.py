@@ -61,7 +61,7 @@ class _Spelled(NamedTuple):
 
 
 def _unwrapped(item: Any) -> _Spelled | None:
-    """Return a message without its wrapping; None if it is no message."""
+    """Return a message without its wrapping; None if it is not a message."""
     if not isinstance(item, Mapping):
         return None
     held = cast("Row", item)
@@ -256,7 +256,7 @@ def _written(message: Message, index: int, loss: Loss) -> Row:
     spelling = kept.get("spelling", "data")
     for call in cast("list[Row]", message.get("tool_calls") or []):
         if not isinstance(arguments_of(call), dict):
-            loss.dropped("arguments of a call that are no JSON object", index)
+            loss.dropped("arguments of a call that are not a JSON object", index)
     for key in ("timestamp", "retrieval_context"):
         if message.get(key) is not None:
             loss.dropped(f"'{key}' of a message", index)

@@ -76,7 +76,7 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
 def _members(records: Iterable[Record], loss: Loss) -> Iterator[Member]:
     for record in records:
         if record.fields is None:
-            loss.broken("a record is no object of Langfuse")
+            loss.broken("a record is not an object of Langfuse")
         else:
             yield from _of_record(record.place, _camel(record.fields), loss)
 
@@ -101,7 +101,7 @@ def _of_record(place: Place, row: Row, loss: Loss) -> Iterator[Member]:
     elif isinstance(row.get("id"), str) and ("input" in row or "output" in row or "observations" in row):
         yield from _of_trace(place, row, None)
     else:
-        loss.broken("a record is no trace, no observation and no score of Langfuse")
+        loss.broken("a record is neither a trace nor an observation nor a score of Langfuse")
 
 
 def _of_trace(place: Place, trace: Row, session: str | None) -> Iterator[Member]:

@@ -89,7 +89,7 @@ def _add(item: Row, messages: list[Message], between: Between, loss: Loss) -> No
     elif kind is None and _is_stored(item):
         _add_stored(item, messages, between, loss)
     else:
-        loss.aside(kind or "what is no message", index)
+        loss.aside(kind or "something that is not a message", index)
         between.add(item)
 
 

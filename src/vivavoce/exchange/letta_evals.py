@@ -46,7 +46,7 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
         result = _result(record.value)
         if result is None:
             if (record.fields or {}).get("type") not in _NO_RESULTS:
-                loss.broken("no result of letta-evals: sample_id and trajectory are needed")
+                loss.broken("not a result of letta-evals: sample_id and trajectory are needed")
             continue
         folder = record.place.file.parent
         if folder not in folders:

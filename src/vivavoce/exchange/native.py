@@ -52,7 +52,7 @@ def is_native_message(value: Any) -> bool:
 def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
     for record in records:
         if record.fields is None:
-            loss.broken("a row is an object {…}, and this is none")
+            loss.broken("a row must be an object {…}")
         else:
             yield record.place, record.fields
 

@@ -72,7 +72,7 @@ def _session(session: Any, branch: Any, rows: list[tuple[Any, ...]]) -> Row:
 
 
 def _item(data: object) -> object:
-    """Return the item of a row; what is no JSON stays as it is, and is told where it is read."""
+    """Return the item of a row; what is not JSON stays as it is, and is told where it is read."""
     try:
         return cast("object", parse(data)) if isinstance(data, str) else None
     except BrokenJson:

@@ -32,7 +32,7 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
         loss.line, loss.conversation = record.place.line, None
         result = mapping_of(record.value)
         if not _fits(record):
-            loss.broken("no result of promptfoo")
+            loss.broken("not a result of promptfoo")
             continue
         row, conversation = _row(result, loss), mapping_of(mapping_of(result["testCase"]).get("metadata"))
         if row is None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, cast
 
-Fields = dict[str, Any]
+from vivavoce.exchange.times import iso, seconds
 
-_EARLIEST = datetime(1980, 1, 1, tzinfo=UTC)
-"""Before it, a time is a clock that was never set."""
+Fields = dict[str, Any]
 
 
 def fields_in(value: Any) -> Fields:
@@ -48,18 +47,15 @@ def number_in(value: Any) -> float | int | None:
 
 
 def time_in(value: Any) -> str | None:
-    """Return a time as ISO text: it is one already, or seconds (or thousandths and smaller) since 1970.
-
-    A time before 1980 is that of a clock that was not set, and none.
-    """
+    """Return a time as ISO text: as it is written, if it is one already; None for a clock that was never set."""
+    written = iso(seconds(value))
+    if written is None or not isinstance(value, str):
+        return written
     try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else _since_1970(value)
-        if found is None or found.replace(tzinfo=found.tzinfo or UTC) < _EARLIEST:
-            return None
-        written = found.isoformat()
-    except (ValueError, OverflowError, OSError):
-        return None
-    return value if isinstance(value, str) and value.removesuffix("Z") == written.removesuffix("+00:00") else written
+        text = datetime.fromisoformat(value).isoformat()
+    except ValueError:
+        return written  # a number, as a text
+    return value if value.removesuffix("Z") == text.removesuffix("+00:00") else text
 
 
 def without(fields: Mapping[str, Any], keys: Collection[str]) -> Fields:
@@ -70,16 +66,3 @@ def without(fields: Mapping[str, Any], keys: Collection[str]) -> Fields:
 def filled(values: Mapping[str, Any]) -> Fields:
     """Return the members that hold something: a value, and no empty list or object."""
     return {key: value for key, value in values.items() if value is not None and value not in ({}, [])}
-
-
-def _since_1970(value: Any) -> datetime | None:
-    number = number_in(value)
-    if number is None:
-        return None
-    while number > _IN_SECONDS:
-        number /= 1000
-    return datetime.fromtimestamp(number, UTC)
-
-
-_IN_SECONDS = 20_000_000_000
-"""A larger number counts thousandths of a second, or smaller parts."""

@@ -61,7 +61,7 @@ def _with_call(value: str, index: int, loss: Loss) -> tuple[Message, str | None]
     except BrokenJson:
         call = None
     if not isinstance(call, dict) or not isinstance(cast("Row", call).get("name"), str):
-        loss.dropped("that a text is a call: it is no JSON with a name", index)
+        loss.dropped("that a text is a call: it is not JSON with a name", index)
         return {"role": "assistant", "content": value}, None
     called, made_up = cast("Row", call), f"call_{index}"
     loss.guessed("id of a tool call", index)
@@ -80,7 +80,7 @@ def _write(messages: list[Message], loss: Loss) -> Row:
             continue
         content: object = message.get("content")
         if isinstance(content, list) and any(part.get("type") != "text" for part in cast("list[Row]", content)):
-            loss.dropped("parts of a message that are no text", index)
+            loss.dropped("parts of a message that are not text", index)
         text = text_of(message.get("content"))
         calls = cast("list[Row]", message.get("tool_calls") or [])
         if text or not calls:

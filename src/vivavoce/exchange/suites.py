@@ -46,7 +46,7 @@ def translate(path: Path, name: str | None, loss: Loss) -> tuple[SuiteFormat, Su
     Nothing of the file is executed.
 
     Raises:
-        UsageError: the file cannot be read, or is no suite that we know.
+        UsageError: the file cannot be read, or is not a suite that we know.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -60,7 +60,7 @@ def translate(path: Path, name: str | None, loss: Loss) -> tuple[SuiteFormat, Su
         if name == known.name or (name is None and known.fits(path, text)):
             loss.format = known.title
             return known, known.read(path, text, loss)
-    raise UsageError(Problem(f"is no suite of {' or '.join(one.title for one in suite_formats())}", path))
+    raise UsageError(Problem(f"is not a suite of {' or '.join(one.title for one in suite_formats())}", path))
 
 
 def read_yaml(path: Path, text: str) -> Any:

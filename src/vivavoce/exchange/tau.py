@@ -210,7 +210,7 @@ def _message(item: Row, index: int, loss: Loss) -> Message | None:
         return None
     message: Message = {"role": role, "content": content if isinstance(content, str) else None}
     if content is not None and not isinstance(content, str):
-        loss.aside("content that is no text", index)
+        loss.aside("content that is not text", index)
         set_aside(message, NAME, {"content": content})
     if calls := [_call(call) for call in objects_in(item.get("tool_calls"))]:
         message["tool_calls"] = calls

@@ -90,7 +90,7 @@ class _Table:
         for record in records:
             fields = record.fields
             if fields is None:
-                self._loss.broken("a row is an object {…}, and this is none")
+                self._loss.broken("a row must be an object {…}")
                 continue
             if (missing := self._look_at(fields, record.place)) is not None:
                 self._loss.broken(missing)
@@ -170,7 +170,7 @@ class _Table:
         if (time := fields.get(self._columns.get("time", ""))) is not None:
             found = _moment(time)
             if found is None:
-                self._loss.aside("times that are none", None)
+                self._loss.aside("times that cannot be read", None)
                 kept["time"] = time
             else:
                 message["timestamp"] = found
@@ -182,7 +182,7 @@ class _Table:
             return said
         if said is None or isinstance(said, int | float):
             return "" if said is None else str(said)
-        self._loss.guessed("words of a message that is no text, written as JSON")
+        self._loss.guessed("words of a message that is not text, written as JSON")
         return json.dumps(said, ensure_ascii=False)
 
 

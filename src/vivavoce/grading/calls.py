@@ -148,7 +148,7 @@ class NoCall(Assertion):
         return any(self._is(call, one) for one in cast("list[WantedCall]", self.no_call))
 
     def _is(self, call: ToolCall, forbidden: WantedCall) -> bool:
-        """Say whether a call may be a forbidden one, as one with arguments that are no JSON object may be."""
+        """Say whether a call may be a forbidden one, as one with arguments that are not a JSON object may be."""
         if call.name != forbidden.name:
             return False
         if _broken(call) or not match_trajectory([call], [forbidden.call], arguments=self.arguments).reasons:
@@ -160,7 +160,7 @@ class NoCall(Assertion):
 
 
 def _broken(call: ToolCall) -> bool:
-    """Say whether the arguments of a call are no JSON object."""
+    """Say whether the arguments of a call are not a JSON object."""
     try:
         _ = call.args
     except (ValueError, RecursionError):

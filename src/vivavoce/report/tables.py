@@ -52,7 +52,7 @@ class FittingTable:
             yield Segment.line()
         hidden = [column.head for i, column in enumerate(self.columns) if i not in shown and column.head]
         if hidden and self.header:
-            yield Labelled(Text(), Text(f"not shown, for want of width: {', '.join(hidden)}", style="dim"))
+            yield Labelled(Text(), Text(f"not shown, the terminal is too narrow: {', '.join(hidden)}", style="dim"))
 
     def _fitting(self, width: int) -> list[int]:
         shown = list(range(len(self.columns)))

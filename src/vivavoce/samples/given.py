@@ -192,7 +192,7 @@ def _fields(row: GivenRow, position: int) -> Mapping[str, Any]:
 
 
 def _is_ours(row: Mapping[str, Any]) -> bool:
-    """Return whether a row needs no translation; what is no list of messages is not looked into."""
+    """Return whether a row needs no translation; what is not a list of messages is not looked into."""
     messages: object = row.get("messages")
     if not isinstance(messages, list | tuple):
         return not _OF_ROWS.isdisjoint(row)

@@ -147,9 +147,9 @@ def _structure(value: object, key: str) -> dict[str, Any]:
         try:
             value = json.loads(_BARE.sub(lambda match: json.dumps(match[1]), value))
         except ValueError as error:
-            raise ValueError(f"{key} is no JSON: {error}") from error
+            raise ValueError(f"{key} is not JSON: {error}") from error
     if not isinstance(value, Mapping):
-        raise ValueError(f"{key} is no mapping")
+        raise ValueError(f"{key} is not a mapping")
     return dict(cast("Mapping[str, Any]", value))
 
 

@@ -123,7 +123,7 @@ class Event(Written):
         return self
 
     def may_happen_in(self, moment: Moment) -> bool:
-        """Say whether a moment is one of these or may be: a call with arguments that are no JSON object fits any.
+        """Say whether a moment is one of these or may be: a call with arguments that are not a JSON object fits any.
 
         Raises:
             GraderFault: an expression takes too long on it.
