@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import (
     EXTENSION_SUFFIXES,
@@ -228,9 +229,10 @@ def _make_importable(folder: Path) -> None:
     others = [other for other in _folders if other != folder]
     _folders[:] = [folder, *others]
     importlib.invalidate_caches()
+    beside = {str(other) for other in others}
     for name, module in list(sys.modules.items()):
-        file = Path(getattr(module, "__file__", None) or "")
-        if file.parent in others and name == file.stem and (folder / file.name).exists():
+        place, _, file = (getattr(module, "__file__", None) or "").rpartition(os.sep)
+        if place in beside and file == f"{name}.py" and (folder / file).exists():
             del sys.modules[name]
 
 
@@ -240,8 +242,13 @@ def _forget(files: set[Path]) -> None:
     _executed.update((file, file.stat().st_mtime_ns) for file in files)
     if changed:
         for name, module in list(sys.modules.items()):
-            if name != "__main__" and Path(getattr(module, "__file__", None) or "").resolve() in files:
+            if name != "__main__" and _file_of(getattr(module, "__file__", None) or "") in files:
                 del sys.modules[name]
+
+
+@cache
+def _file_of(module: str) -> Path:
+    return Path(module).resolve()
 
 
 def _import_problem(path: Path, error: BaseException) -> Problem:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ci.runner import EXPRESSION, ROOT, Build, Runner, read_yaml, stem
+from forked import program
 from vivavoce.testing import LoopbackServer
 
 ACTION = ROOT / "action.yml"
@@ -67,7 +68,7 @@ COMMENT = {"comment": "true", "token": "secret"}
 
 
 @pytest.fixture
-def runner(tmp_path: Path, quick_viva: Path) -> Runner:
+def runner(tmp_path: Path) -> Runner:
     """A repository with a suite, on a machine with a stand-in for `gh` and for pip."""
     folder, machine = tmp_path / "repository", tmp_path / "machine"
     programs = machine / "bin"
@@ -80,7 +81,7 @@ def runner(tmp_path: Path, quick_viva: Path) -> Runner:
     (programs / "python").write_text('#!/bin/sh\nprintf "%s\\n" "$@" > "$(dirname "$0")/installed"\n')
     for name in ("gh", "python"):
         (programs / name).chmod(0o755)
-    return Runner(ACTION, folder, machine, [quick_viva])
+    return Runner(ACTION, folder, machine, [program("viva").parent])
 
 
 def checkout(runner: Runner) -> None:

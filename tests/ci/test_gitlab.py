@@ -6,17 +6,18 @@ from pathlib import Path
 
 from ci.runner import ROOT, bash, read_yaml, stem
 from ci.test_action import BOT, SPOILT, SUITE
+from forked import program
 
 TEMPLATE = ROOT / "ci" / "gitlab.yml"
 
 
-def test_the_script_checks_runs_and_reports_and_fails_with_the_suite(tmp_path: Path, quick_viva: Path) -> None:
+def test_the_script_checks_runs_and_reports_and_fails_with_the_suite(tmp_path: Path) -> None:
     job = read_yaml(TEMPLATE)[".viva"]
     (tmp_path / "evals").mkdir()
     (tmp_path / "evals" / "shop.viva.yaml").write_text(SUITE.format(name="shop"))
     (tmp_path / "evals" / "bot.py").write_text(SPOILT)
     variables = {**job["variables"], "VIVA_SUITES": "evals/*.viva.yaml", "VIVA_ARGS": "--trials 2"}
-    done = bash("\n".join(job["script"]), tmp_path, quick_viva, **variables)
+    done = bash("\n".join(job["script"]), tmp_path, program("viva").parent, **variables)
     assert done.returncode == 1, done.stdout
     assert "evals/shop.viva.yaml: valid" in done.stdout
     kept = tmp_path / ".viva-ci"
@@ -28,13 +29,13 @@ def test_the_script_checks_runs_and_reports_and_fails_with_the_suite(tmp_path: P
     assert "<failure" in (kept / f"{stem('evals/shop.viva.yaml')}.xml").read_text()
 
 
-def test_a_mistake_in_a_suite_ends_the_job(tmp_path: Path, quick_viva: Path) -> None:
+def test_a_mistake_in_a_suite_ends_the_job(tmp_path: Path) -> None:
     job = read_yaml(TEMPLATE)[".viva"]
-    done = bash("\n".join(job["script"]), tmp_path, quick_viva, **job["variables"])
+    done = bash("\n".join(job["script"]), tmp_path, program("viva").parent, **job["variables"])
     assert (done.returncode, "suite.yaml" in done.stdout, (tmp_path / ".viva-ci").exists()) == (2, True, False)
 
 
-def test_every_suite_has_its_own_files_and_one_that_cannot_run_stops_no_other(tmp_path: Path, quick_viva: Path) -> None:
+def test_every_suite_has_its_own_files_and_one_that_cannot_run_stops_no_other(tmp_path: Path) -> None:
     job = read_yaml(TEMPLATE)[".viva"]
     (tmp_path / "evals").mkdir()
     paths = ["evals-a.yaml", "evals/a.yaml"]
@@ -51,7 +52,7 @@ def test_every_suite_has_its_own_files_and_one_that_cannot_run_stops_no_other(tm
     (kept / "answers").mkdir(parents=True)
     (kept / "answers" / f"{stem('a.yaml')}.jsonl").write_text('{"vivavoce_replies": 1}\n')
     variables = {**job["variables"], "VIVA_SUITES": "a.yaml evals-a.yaml evals/a.yaml"}
-    done = bash("\n".join(job["script"]), tmp_path, quick_viva, **variables)
+    done = bash("\n".join(job["script"]), tmp_path, program("viva").parent, **variables)
     assert (done.returncode, "NO_SUCH_KEY" in done.stdout) == (2, True), done.stdout
     assert {path.name for path in kept.glob("*.html")} == {f"{stem(path)}.html" for path in paths}
 

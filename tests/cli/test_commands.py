@@ -6,13 +6,13 @@ import json
 import re
 import signal
 import subprocess
-import sys
 import time
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from forked import program
 from vivavoce.cli.main import COMMANDS, load_command
 
 from .conftest import Viva
@@ -156,7 +156,7 @@ def test_ctrl_c_keeps_what_is_finished(tmp_path: Path, viva: Viva, times: int) -
         "    if CALLS == 40: Path('going').touch()\n"
         "    await asyncio.sleep(0.05)\n    return 'ok'\n"
     )
-    command = [str(Path(sys.executable).with_name("viva")), "run", "suite.yaml", "-q"]
+    command = [str(program("viva")), "run", "suite.yaml", "-q"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=-1, stderr=-1, text=True) as process:
         while not (tmp_path / "going").exists():
             assert process.poll() is None

@@ -7,7 +7,6 @@ import io
 import json
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from forked import program
 from vivavoce import Store
 from vivavoce.cli.main import main
 from vivavoce.testing import LoopbackServer
@@ -282,7 +282,7 @@ def test_ctrl_c_keeps_what_was_judged_and_the_rest_can_follow(
     (tmp_path / "many.jsonl").write_text("".join(json.dumps(talk(i)) + "\n" for i in range(200)))
     server.delay = 0.02
     options = ["--metrics", "safety", "--judge", model, "--max-concurrent", "4", "-q"]
-    command = [str(Path(sys.executable).with_name("viva")), "judge", "many.jsonl", *options]
+    command = [str(program("viva")), "judge", "many.jsonl", *options]
     with subprocess.Popen(command, cwd=tmp_path, stdout=-1, stderr=-1, text=True) as process:
         while len(server.requests) < 30:
             assert process.poll() is None

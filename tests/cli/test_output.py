@@ -7,10 +7,11 @@ import os
 import pty
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from forked import program
 
 from .conftest import Viva
 
@@ -99,7 +100,7 @@ def test_a_file_is_exact_in_a_pipe_and_safe_on_a_terminal(viva: Viva, tmp_path: 
     viva("run", "suite.yaml")
     viva("export", "--format", form, "--output", "exact.file")
     exact = (tmp_path / "exact.file").read_bytes()
-    command = [str(Path(sys.executable).with_name("viva")), "export", "--format", form]
+    command = [str(program("viva")), "export", "--format", form]
     piped = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=60, check=True).stdout
     assert piped == exact
     assert _obeyed(exact.decode().replace("\r", "")) != []

@@ -7,13 +7,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from forked import program
 from vivavoce.settings import settings
 from vivavoce.store.store import Store
 
@@ -234,7 +234,7 @@ def watching(folder: Path) -> Iterator[Watching]:
     said = folder / "said.txt"
     with said.open("w") as out:
         process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("viva")), "run", "suite.yaml", "--watch"],
+            [str(program("viva")), "run", "suite.yaml", "--watch"],
             cwd=folder,
             stdout=out,
             stderr=subprocess.STDOUT,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forked import program
 from vivavoce.testing import LoopbackServer
 from vivavoce.testing.misbehaviour import Misbehaviour, hang, status
 
@@ -151,7 +151,7 @@ def test_a_model_that_fails_leaves_what_was_written_and_no_empty_file(
 
 def test_ctrl_c_keeps_what_was_written(model: str, server: LoopbackServer, tmp_path: Path) -> None:
     server.answer = lambda body: writer(body) if len(server.requests) == 1 else hang()
-    command = [str(Path(sys.executable).with_name("viva")), *DESCRIBED, "--model", model]
+    command = [str(program("viva")), *DESCRIBED, "--model", model]
     with subprocess.Popen(command, cwd=tmp_path, stdout=-1, stderr=-1, text=True) as process:
         assert process.stdout is not None
         first = process.stdout.readline()

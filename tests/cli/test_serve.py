@@ -6,13 +6,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from forked import program
 from vivavoce.client import Client
 from vivavoce.errors import UsageError
 
@@ -38,7 +38,7 @@ max_concurrent: 1
 @contextmanager
 def serve(folder: Path, *arguments: str, **environment: str) -> Generator[tuple[subprocess.Popen[str], str]]:
     """Run the command until the block ends, and give the process and its address."""
-    command = [str(Path(sys.executable).with_name("viva")), "serve", "--port", "0", *arguments]
+    command = [str(program("viva")), "serve", "--port", "0", *arguments]
     process = subprocess.Popen(
         command, cwd=folder, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment, "COLUMNS": "200"}
     )

@@ -3,7 +3,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,13 +10,13 @@ from urllib.request import urlopen
 
 import pytest
 
+from forked import program
 from vivavoce.records.run import Grading, Run
 from vivavoce.store.store import Store
 
 from .conftest import Viva
 
 RUN = "support-abcdef"
-COMMAND = str(Path(sys.executable).with_name("viva"))
 
 
 @pytest.fixture
@@ -34,7 +33,7 @@ def store(tmp_path: Path) -> Path:
 def viewing(*arguments: str, **environment: str) -> Generator[tuple[subprocess.Popen[str], str]]:
     """Run `viva view`, and give its process and the address that it prints."""
     process = subprocess.Popen(
-        [COMMAND, "view", *arguments], stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}
+        [program("viva"), "view", *arguments], stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}
     )
     try:
         assert process.stdout is not None

@@ -11,7 +11,6 @@ import io
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from forked import program
 from server.live import get, serving
 from vivavoce.errors import UsageError
 from vivavoce.grading.result import metadata_of
@@ -90,7 +90,7 @@ def exported(store: Store) -> Callable[[str], str]:
 
 def viva(*arguments: str) -> str:
     """Return what the real command prints."""
-    command = [str(Path(sys.executable).with_name("viva")), *arguments]
+    command = [program("viva"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
 

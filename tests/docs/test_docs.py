@@ -28,6 +28,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from forked import program
 from vivavoce.cli.main import COMMANDS, load_command
 from vivavoce.grading.extractors import extractors
 from vivavoce.grading.function_grader import FunctionGrader
@@ -128,7 +129,7 @@ Shell = Callable[[list[str], Path], subprocess.CompletedProcess[str]]
 def run() -> Iterator[Shell]:
     """Run a command in a folder; whatever it leaves behind in its process group ends with the test."""
     groups: list[int] = []
-    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+    path = os.pathsep.join([str(program("viva").parent), str(BIN), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "COLUMNS": "160", "PYTHONWARNINGS": "error"}
 
     def started(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
@@ -181,7 +182,7 @@ def test_the_python_of_a_page_runs_and_prints_what_the_page_says(page: Path, tmp
         lines = [*block.text.splitlines(), f"print({BETWEEN!r}, end='', flush=True)"]
         script[block.line - 1 : block.line - 1 + len(lines)] = lines
     (tmp_path / "_page.py").write_text("\n".join(script), encoding="utf-8")
-    done = run([sys.executable, "_page.py"], tmp_path)
+    done = run([str(program("python")), "_page.py"], tmp_path)
     assert done.returncode == 0, f"{page}\n{done.stdout}"
     for block, printed in zip(code, done.stdout.split(BETWEEN), strict=False):
         check_told(page, block, printed, expected(page).get(block))

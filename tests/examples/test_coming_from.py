@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from contracts.test_one_registry import answer
+from forked import program
 from vivavoce import RunResult, run_suite
 from vivavoce.messages import ToolCall
 from vivavoce.testing import LoopbackServer
@@ -63,7 +63,7 @@ def test_a_model_that_forgets_who_he_is_fails_in_that_turn(tmp_path: Path) -> No
 
 def test_the_conversation_of_deepeval_is_judged() -> None:
     with LoopbackServer(answer) as server:
-        command = [sys.executable, str(FOLDER / "deepeval" / "judged.py"), f"{server.base_url}#any"]
+        command = [program("python"), str(FOLDER / "deepeval" / "judged.py"), f"{server.base_url}#any"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "turn_relevancy" in done.stdout

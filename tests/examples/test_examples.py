@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from forked import program
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
-VIVA = str(Path(sys.executable).with_name("viva"))
 SUPPORT = EXAMPLES / "support_bot" / "suite.yaml"
 RELEASE_2 = f"{EXAMPLES / 'support_bot' / 'bot_v2.py'}:reply"
 
@@ -27,7 +28,7 @@ Grade = tuple[str, str, str]
 
 def viva(*arguments: object, exits: int = 0) -> str:
     """Run a command and return what it wrote to standard output."""
-    done = subprocess.run([VIVA, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([program("viva"), *map(str, arguments)], capture_output=True, text=True, timeout=60)
     assert (done.returncode, "Traceback" in done.stderr) == (exits, False), f"{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -93,7 +94,7 @@ def demo(viva: str, store: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_demo_shows_both_releases_and_what_to_do_next(tmp_path: Path) -> None:
-    done = demo(VIVA, tmp_path / "demo.db")
+    done = demo(str(program("viva")), tmp_path / "demo.db")
     assert done.returncode == 0, done.stderr
     told = ["PASS", "FAIL", "show latest question-before-yes", "compare latest~1 latest", "0.250", "init my-suite"]
     told += ["success · target passed", "impossible · target failed", "target: the bot paid EUR 24.90 back"]
@@ -132,7 +133,7 @@ def test_recorded_conversations_are_graded_and_compared_with_what_people_said() 
 @contextmanager
 def started(script: Path, *arguments: str) -> Generator[str]:
     """Start the server of an example and return its address."""
-    command = [sys.executable, str(script), *arguments]
+    command = [program("python"), script, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         try:

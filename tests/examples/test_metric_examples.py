@@ -6,17 +6,16 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forked import program
 from vivavoce.testing import LoopbackServer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-VIVA = str(Path(sys.executable).with_name("viva"))
 
 
 def judge(body: dict[str, Any]) -> dict[str, Any]:
@@ -51,7 +50,7 @@ def run(*command: object, **environment: str) -> subprocess.CompletedProcess[str
 
 
 def python(script: str, *arguments: object) -> str:
-    done = run(sys.executable, EXAMPLES / script, *arguments)
+    done = run(program("python"), EXAMPLES / script, *arguments)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout
@@ -78,16 +77,16 @@ def test_a_file_is_judged_and_the_success_rate_has_its_interval(model: str) -> N
 def test_metrics_of_ones_own_are_named_on_the_command_line(model: str) -> None:
     folder = EXAMPLES / "custom_metric"
     metrics = f"{folder / 'metrics.py'}:greets,{folder / 'metrics.py'}:PromiseMetric,{folder / 'courtesy.yaml'}"
-    done = run(VIVA, "judge", folder / "conversations.jsonl", "--metrics", metrics, "--judge", model)
+    done = run(program("viva"), "judge", folder / "conversations.jsonl", "--metrics", metrics, "--judge", model)
     assert done.returncode == 0, done.stderr
-    exported = json.loads(run(VIVA, "export", "latest", "--format", "json").stdout)
+    exported = json.loads(run(program("viva"), "export", "latest", "--format", "json").stdout)
     found = {one["name"]: (one["scored"], one["mean"]) for one in exported["summary"]["graders"]}
     assert found == {"greets": (3, 0.0), "PromiseMetric": (3, pytest.approx(2 / 3)), "courtesy": (3, 1.0)}
 
 
 def test_a_suite_with_metrics_passes_its_gate(model: str) -> None:
-    done = run(VIVA, "run", EXAMPLES / "metric_suite" / "suite.yaml", VIVAVOCE_JUDGE=model)
+    done = run(program("viva"), "run", EXAMPLES / "metric_suite" / "suite.yaml", VIVAVOCE_JUDGE=model)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     assert "goal" in done.stdout
-    without = run(VIVA, "run", EXAMPLES / "metric_suite" / "suite.yaml")
+    without = run(program("viva"), "run", EXAMPLES / "metric_suite" / "suite.yaml")
     assert (without.returncode, "needs a judge" in without.stderr) == (2, True)

@@ -6,19 +6,18 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forked import program
 from vivavoce.messages import ToolCall
 from vivavoce.testing import LoopbackServer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TESTER = EXAMPLES / "tester"
-VIVA = str(Path(sys.executable).with_name("viva"))
 
 SCRIPTS = {
     "two kinds": ["What does car insurance cost?", "And for my home?"],
@@ -104,7 +103,7 @@ def run(*command: object, **environment: str) -> subprocess.CompletedProcess[str
 
 
 def python(script: str, *arguments: object) -> list[str]:
-    done = run(sys.executable, TESTER / script, *arguments)
+    done = run(program("python"), TESTER / script, *arguments)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout.splitlines()
@@ -151,13 +150,13 @@ def test_a_chatbot_of_ones_own_is_tested_with_a_persona_a_tool_and_rules(name: s
 def test_a_tester_leads_the_conversations_of_a_suite(name: str) -> None:
     suite = TESTER / "suite.yaml"
     assert suite.read_text().startswith("# yaml-language-server: $schema=../suite.schema.json\n")
-    done = run(VIVA, "run", suite, VIVAVOCE_TESTER=name)
+    done = run(program("viva"), "run", suite, VIVAVOCE_TESTER=name)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     scored = {line.split()[0]: line.split()[1] for line in done.stdout.splitlines() if "100.0%" in line}
     assert scored == {"goal": "3", "target": "3"}
-    assert "must not: promise a discount: kept" in run(VIVA, "show", "latest", "no-discount").stdout
+    assert "must not: promise a discount: kept" in run(program("viva"), "show", "latest", "no-discount").stdout
 
 
 def test_a_suite_with_a_tester_that_is_not_named_says_how_to_name_it() -> None:
-    done = run(VIVA, "run", TESTER / "suite.yaml")
+    done = run(program("viva"), "run", TESTER / "suite.yaml")
     assert (done.returncode, "VIVAVOCE_TESTER" in done.stderr) == (2, True)
