@@ -103,7 +103,7 @@ def _watch(call: socket.socket) -> NoReturn:
     for end in (ended, bell):
         end.setblocking(False)
     signal.set_wakeup_fd(bell.fileno())
-    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGCHLD, _go_on)
     size, streams, _, _ = socket.recv_fds(call, 8, 3)
     text = b""
     while len(text) < int.from_bytes(size, "big"):
@@ -114,7 +114,8 @@ def _watch(call: socket.socket) -> NoReturn:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for end in (call, ended, bell):
             end.close()
-        _be(*json.loads(text), streams)
+        name, arguments, folder, environment = json.loads(text)
+        _be(name, arguments, folder, environment, streams)
     for stream in streams:
         os.close(stream)
     while True:
@@ -129,6 +130,10 @@ def _watch(call: socket.socket) -> NoReturn:
                 os.kill(child, number)
             if not numbers:
                 os._exit(0)
+
+
+def _go_on(number: int, _: object) -> None:
+    """Let the signal write to the file that wakes the watcher."""
 
 
 def _be(name: str, arguments: list[str], folder: str, environment: dict[str, str], streams: list[int]) -> NoReturn:
