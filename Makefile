@@ -11,10 +11,10 @@ setup: .venv/ready  ## build .venv with the package and its tools
 demo: .venv/ready  ## test and compare two versions of a small support bot, offline, in less than a minute
 	@VIVA=.venv/bin/viva bash examples/support_bot/demo.sh
 
-test: programs .venv/ready  ## checks and, beside them, all tests but the long ones
+test: programs .venv/ready  ## checks and, beside them, the tests: all that CI runs
 	@bash tools/test.sh
 
-live: programs .venv-letta/ready .venv-ragas/ready .venv-adk/ready .venv-trackers/ready $(PEERS:%=.venv-peers/%/ready) .venv/ready  ## the long tests: processes killed, and packages of others
+live: programs .venv-letta/ready .venv-ragas/ready .venv-adk/ready .venv-trackers/ready $(PEERS:%=.venv-peers/%/ready) .venv/ready  ## tests with packages of others, installed in their newest release
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m live
 
 check: .venv/ready  ## style, types and floors

@@ -15,7 +15,6 @@ import pytest
 
 from vivavoce.store.store import Store
 
-pytestmark = pytest.mark.live
 SUITE = """\
 name: many
 dataset: d.jsonl

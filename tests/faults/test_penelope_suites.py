@@ -186,7 +186,6 @@ def lasting(value: Any) -> Any:
     return [lasting(one) for one in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
-@pytest.mark.live
 def test_kill_9_and_resume_give_the_tests_of_an_undisturbed_run(server: LoopbackServer) -> None:
     write(server, pause=0.05, max_concurrent=2)
     calm = viva("calm.db", "run", "suite.yaml")

@@ -20,7 +20,6 @@ from vivavoce.server.job_record import JobRecord
 from vivavoce.store.store import Store
 from vivavoce.testing import LoopbackServer
 
-pytestmark = pytest.mark.live
 SLOW = """\
 name: slow
 dataset: {{rows: [{rows}]}}

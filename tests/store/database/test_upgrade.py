@@ -359,7 +359,6 @@ async def _put(store: Store, *outcomes: Outcome) -> None:
             await writer.put(one)
 
 
-@pytest.mark.live
 @pytest.mark.parametrize(
     ("version", "at"),
     [
@@ -423,7 +422,6 @@ def test_alembic_is_not_imported_for_a_new_store(tmp_path: Path) -> None:
     assert outputs == ["False\n", "False\n"]
 
 
-@pytest.mark.live
 @pytest.mark.parametrize("version", [None, "0001"])
 def test_processes_that_make_or_change_one_store_at_once_all_succeed(address: str, version: str | None) -> None:
     if version:

@@ -61,7 +61,6 @@ def test_whoever_waits_for_a_claim_never_holds_a_file_that_is_gone(
             pass
 
 
-@pytest.mark.live
 def test_a_claim_ends_with_its_process_however_that_ends(address: str) -> None:
     cases.begun(address).close()
     command = [sys.executable, "-c", HOLD, address, RUN]

@@ -169,7 +169,6 @@ async def test_a_conversation_of_twenty_megabytes_comes_back(store: Store) -> No
     assert read.trajectory.turns[0].messages[0].content == words
 
 
-@pytest.mark.live
 def test_killed_while_writing_every_committed_outcome_is_whole(address: str) -> None:
     begun(address).close()
     with subprocess.Popen([*CHILD, address, "0", "100000"], stdout=subprocess.PIPE, text=True) as child:
@@ -207,7 +206,6 @@ def test_a_full_disk_is_an_error_and_what_was_committed_stays(tmp_path: Path) ->
     assert found == [outcome(number) for number in range(len(found))]
 
 
-@pytest.mark.live
 def test_a_writer_that_is_killed_takes_nothing_of_another_with_it(address: str) -> None:
     begun(address).close()
     with (
