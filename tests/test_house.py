@@ -56,6 +56,15 @@ def test_a_file_is_one_idea_of_at_most_500_lines() -> None:
     assert [name_of(path) for path in SOURCES if path.stem in FORBIDDEN] == []
 
 
+def test_the_repository_holds_nothing_that_it_ignores_and_no_links() -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is not a clone: an archive has no list of tracked files")
+    ignored = ["git", "-C", str(ROOT), "ls-files", "--cached", "--ignored", "--exclude-standard"]
+    assert subprocess.run(ignored, capture_output=True, text=True, check=True).stdout == ""
+    tracked = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-s"], capture_output=True, text=True, check=True)
+    assert [line for line in tracked.stdout.splitlines() if line.startswith("120000")] == []
+
+
 def test_a_function_has_at_most_70_lines_and_9_parameters() -> None:
     too_large = [
         f"{name_of(path)}: {one.name} has {lines(one)} lines and {parameters(one)} parameters"
