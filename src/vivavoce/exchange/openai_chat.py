@@ -32,4 +32,4 @@ def _fits(record: Record) -> bool:
     return False  # what it writes is a row of ours
 
 
-FORMAT = Format("openai", "OpenAI chat completions", _fits, NATIVE.read, _write)
+FORMAT = Format("openai", "OpenAI chat completions", _fits, NATIVE.read, _write, keeps_keys=True)
