@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED  # commands are tested as they run elsewhere, and start twice as fast
-PEERS := autogen crewai datasets inspect livekit pipecat
+PEERS := autogen crewai datasets deepeval inspect livekit pipecat
 .PHONY: help setup demo test live check bench format docs programs screenshots release
 
 help:  ## say what can be made
@@ -56,6 +56,7 @@ programs:  ## install the programs that the tests run (a browser, curl), or name
 .venv-peers/autogen/ready: PACKAGES = autogen-agentchat
 .venv-peers/crewai/ready: PACKAGES = crewai
 .venv-peers/datasets/ready: PACKAGES = datasets
+.venv-peers/deepeval/ready: PACKAGES = deepeval
 .venv-peers/inspect/ready: PACKAGES = inspect-ai
 .venv-peers/livekit/ready: PACKAGES = livekit-agents
 .venv-peers/pipecat/ready: PACKAGES = pipecat-ai

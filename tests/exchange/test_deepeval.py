@@ -26,6 +26,8 @@ CASE: dict[str, Any] = {
     "scenario": "greets",
     "expected_outcome": "is greeted",
     "chatbot_role": "a desk",
+    "context": ["a fact"],
+    "tags": ["names"],
     "additional_metadata": {"k": 1},
 }
 DUMPED: dict[str, Any] = {
@@ -68,6 +70,31 @@ def test_cells_of_its_tables_are_read() -> None:
     assert FORMAT.fits(Record(Place(Path("a.csv"), 2), cells))
     [row], _ = read_values(FORMAT, [{**cells, "additional_metadata": None}])
     assert row["messages"][-1]["content"] == "Hello Ada."
+
+
+def test_contexts_that_are_joined_and_metadata_in_cells_are_read() -> None:
+    case = {"input": "q", "actual_output": "a", "context": "c", "retrieval_context": "x|y"}
+    [row], loss = read_values(FORMAT, [{**case, "additional_metadata": '{"k": 1}'}])
+    assert (row["context"], row["metadata"]) == ({"reference_contexts": ["c"]}, {"k": 1})
+    assert row["messages"][1]["retrieval_context"] == ["x", "y"]
+    assert [entry.kind for entry in loss.entries()] == ["guessed"]
+    [row], loss = read_values(FORMAT, [{**case, "retrieval_context": ["x"], "additional_metadata": "not JSON"}])
+    assert (row["metadata"], loss.entries()) == ({"additional_metadata": "not JSON"}, [])
+
+
+def test_a_persona_is_the_user_and_the_rest_of_it_is_kept() -> None:
+    case = {"scenario": "asks", "expected_outcome": "knows"}
+    [row], loss = read_values_to_play({**case, "persona": {"characteristics": "Ann", "voice": "low"}})
+    assert (row["persona"], row["metadata"]) == ("Ann", {"persona": {"voice": "low"}})
+    assert [entry.kind for entry in loss.entries()] == ["aside"]
+    [row], loss = read_values_to_play({**case, "user_description": "Ann", "persona": {"characteristics": "Ann"}})
+    assert (row["persona"], "metadata" in row, loss.entries()) == ("Ann", False, [])
+
+
+def read_values_to_play(case: dict[str, Any]) -> tuple[list[dict[str, Any]], Loss]:
+    assert FORMAT.read is not None
+    loss = Loss()
+    return [row for _, row in FORMAT.read([Record(Place(Path("made.json"), 1), case)], loss)], loss
 
 
 def test_single_turns_are_questions_or_exchanges() -> None:

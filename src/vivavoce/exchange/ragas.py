@@ -8,7 +8,6 @@ Source: `SingleTurnSample`, `MultiTurnSample` and `EvaluationDataset` of ragas 0
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
@@ -18,6 +17,7 @@ from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.records import Place, Record
 from vivavoce.exchange.shapes import fields_in
+from vivavoce.files.strict_json import BrokenJson, parse
 from vivavoce.messages import read_messages
 
 NAME = "ragas"
@@ -139,8 +139,8 @@ def _listed(column: str, value: Any) -> Any:
     if column not in _LISTS or not isinstance(value, str):
         return value
     try:
-        return json.loads(value)
-    except ValueError as error:
+        return parse(value)
+    except BrokenJson as error:
         raise Unreadable(f"column '{column}' holds JSON, and this cell is none; write JSONL or Parquet") from error
 
 
