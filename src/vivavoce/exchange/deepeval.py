@@ -68,7 +68,7 @@ def row_of_case(given: Mapping[str, Any], loss: Loss) -> Row | None:
     case = _snake(given)
     case |= {key: _contexts(case[key], loss) for key in ("context", "retrieval_context") if key in case}
     row: Row = {ours: case.pop(theirs) for theirs, ours in _FIELDS.items() if theirs in case}
-    loss.conversation = None if "id" not in row else str(row["id"])
+    loss.at(row)
     if shown := {ours: case.pop(theirs) for ours, theirs in _OF_CONTEXT.items() if theirs in case}:
         row["context"] = shown
     if tags := case.pop("tags", None):
@@ -196,7 +196,7 @@ def _call(tool: Mapping[str, Any], identity: str | None) -> dict[str, Any]:
 
 def _write(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
     for row in rows:
-        loss.conversation = None if row.get("id") is None else str(row["id"])
+        loss.at(row)
         context = cast("Row", row.get("context") or {})
         case: Row = {"name": row.get("id"), "turns": list(_turns(cast("list[Message]", row["messages"]), loss))}
         case |= {theirs: row[ours] for theirs, ours in _FIELDS.items() if theirs in _OWN and ours in row}

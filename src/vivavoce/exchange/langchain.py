@@ -198,9 +198,7 @@ def _write(messages: list[Message], loss: Loss) -> Row:
 def _written(message: Message, index: int, loss: Loss) -> Row:
     kept = taken_back(message, LANGCHAIN)
     spelling = kept.get("spelling", "data")
-    for key in ("timestamp", "retrieval_context"):
-        if message.get(key) is not None:
-            loss.dropped(f"'{key}' of a message", index)
+    loss.left_out(message, ("timestamp", "retrieval_context"), index)
     fields = restored(_fields(message, spelling), kept)
     type_ = kept.get("type", _TYPES[message["role"]])
     match spelling:

@@ -97,8 +97,8 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
         if record.fields is None:
             loss.broken("a sample must be an object {…}")
             continue
-        given = {_new_name(key, record.fields): value for key, value in record.fields.items()}
-        loss.conversation = str(given["id"]) if "id" in given else None
+        given = {new_name(key, record.fields): value for key, value in record.fields.items()}
+        loss.at(given)
         try:
             row = _conversation(given) if isinstance(given.get("user_input"), list) else _single_turn(given)
         except Unreadable as error:
@@ -107,7 +107,8 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
             yield record.place, row
 
 
-def _new_name(column: str, row: Mapping[str, Any]) -> str:
+def new_name(column: str, row: Mapping[str, Any]) -> str:
+    """Return the name of a column, for that of Ragas 0.1 the later one, unless the row has both."""
     name = OLD_NAMES.get(column, column)
     return column if name in row else name
 
@@ -169,7 +170,7 @@ def _messages(said: list[Any]) -> list[Message]:
 def _write(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
     single: bool | None = None
     for row in rows:
-        loss.conversation = None if row.get("id") is None else str(row["id"])
+        loss.at(row)
         messages = cast("list[Message]", row["messages"])
         single = _is_single(messages) if single is None else single
         if not single:
@@ -190,8 +191,7 @@ def _written_turn(messages: list[Message], loss: Loss) -> Row | None:
         others = _without(message, "role", "content", "retrieval_context" if index else "")
         if others.get("metadata") == {NAME: {_SINGLE: True}}:
             del others["metadata"]
-        for key in others:
-            loss.dropped(f"'{key}' of a message", index)
+        loss.left_out(others, others, index)
     question, answer = messages
     contexts = answer.get("retrieval_context")
     sample: Row = {"user_input": _text(question, 0, loss), "response": _text(answer, 1, loss)}
@@ -203,8 +203,7 @@ def _written_messages(messages: list[Message], loss: Loss) -> Iterator[Row]:
         if message["role"] not in TYPES:
             loss.dropped("system message", index)
             continue
-        if "type" in message:
-            loss.dropped("'type' of a message", index)
+        loss.left_out(message, ("type",), index)
         calls: list[Row] = [_with_object(call, index, loss) for call in message.get("tool_calls") or ()]
         beside = {"tool_calls": calls} if calls else {}
         yield ragas_message({**_without(message, "type"), "content": _text(message, index, loss), **beside})

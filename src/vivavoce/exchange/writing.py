@@ -31,7 +31,7 @@ def texts(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator[str]:
 def _conversations(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator[Row]:
     """Yield the rows that hold a conversation, with its messages in our shape."""
     for row in rows:
-        loss.conversation = None if row.get("id") is None else str(row["id"])
+        loss.at(row)
         messages: object = row.get("messages")
         if not isinstance(messages, list):
             loss.dropped("row without a recorded conversation")
@@ -42,8 +42,7 @@ def _conversations(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator
             loss.broken(str(error))
         else:
             for index, message in enumerate(read if not format_.keeps_keys else ()):
-                for key in message.model_extra or ():
-                    loss.dropped(f"'{key}' of a message", index)
+                loss.left_out(message.model_extra or {}, message.model_extra or (), index)
             yield {**row, "messages": [message.to_dict() for message in read]}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
-from vivavoce.exchange.ragas import OLD_NAMES
+from vivavoce.exchange.ragas import OLD_NAMES, new_name
 from vivavoce.files.rows import Format, format_of, read_rows
 from vivavoce.files.strict_json import BrokenJson, parse
 from vivavoce.messages import describe
@@ -28,7 +28,7 @@ def read_row(row: Mapping[str, Any]) -> EvaluationSample:
     Raises:
         ValueError: in one line, what is wrong.
     """
-    row = {_name(column, row): value for column, value in row.items()}
+    row = {new_name(column, row): value for column, value in row.items()}
     unknown = next((column for column in row if column not in _COLUMNS), None)
     if unknown is not None:
         raise ValueError(f"unknown column '{unknown}'{did_you_mean(unknown, _COLUMNS)}")
@@ -101,12 +101,6 @@ def table_row(sample: EvaluationSample, *, empty_is_nothing: bool) -> dict[str, 
         else json_cell(value)
         for name, value in filled_row(sample).items()
     }
-
-
-def _name(column: str, row: Mapping[str, Any]) -> str:
-    """Return the name of a column, that of Ragas 0.1 too, unless the row has both."""
-    name = OLD_NAMES.get(column, column)
-    return column if name in row else name
 
 
 def _from_cells(row: Mapping[str, Any]) -> dict[str, Any]:
