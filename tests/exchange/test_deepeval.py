@@ -148,6 +148,34 @@ def test_a_test_file_becomes_a_suite_and_says_what_has_no_translation(viva: Viva
     assert "definition: The assistant is polite." in suite
 
 
+def test_options_of_metrics_are_translated_or_told(tmp_path: Path) -> None:
+    path, loss = tmp_path / "test_all.py", Loss()
+    path.write_text(
+        "from deepeval.metrics import *\n"
+        "case = LLMTestCase(input='q', actual_output='a')\n"
+        "metrics = [\n"
+        "    TopicAdherenceMetric(relevant_topics=['names'], threshold=0.9, async_mode=False),\n"
+        "    ToolCorrectnessMetric(should_consider_ordering=True, should_exact_match=True),\n"
+        "    ToxicityMetric(threshold=0.9),\n"
+        "]\n"
+    )
+    _, suite = translate(path, None, loss)
+    assert suite["graders"] == {
+        "topic_adherence": {
+            "kind": "metric",
+            "metric": "topic_adherence",
+            "config": {"topics": ["names"]},
+            "threshold": 0.9,
+        },
+        "tool_call_accuracy": {"kind": "metric", "metric": "tool_call_accuracy", "config": {"order": True}},
+        "toxicity": {"kind": "metric", "metric": "toxicity"},
+    }
+    assert [(entry.kind, entry.what) for entry in loss.entries()] == [
+        ("dropped", "'should_exact_match' of ToolCorrectnessMetric"),
+        ("dropped", "'threshold' of ToxicityMetric: ours is the most that passes, theirs the least"),
+    ]
+
+
 def test_what_is_no_suite_is_refused(tmp_path: Path) -> None:
     for name, text in (("a.py", "x = 1"), ("b.yaml", "name: x"), ("c.py", "from deepeval import x\ndef (")):
         (tmp_path / name).write_text(text)
