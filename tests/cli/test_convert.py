@@ -49,6 +49,15 @@ def test_a_file_is_converted_and_says_what_is_kept_aside(viva: Viva, log: Path, 
     assert report["entries"][0]["what"] == "thinking"
 
 
+def test_what_a_format_has_no_place_for_is_told(viva: Viva, tmp_path: Path) -> None:
+    said = {"role": "assistant", "content": "Hello.", "reasoning_content": "Greet."}
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"messages": [PLAIN[0], said]}))
+    done = viva("convert", "rows.jsonl", "out.jsonl", "--to", "gemini")
+    assert done.stderr.splitlines()[1:] == ["left out:", "  1 × 'reasoning_content' of a message (line 1, message 1)"]
+    done = viva("convert", "rows.jsonl", "wire.jsonl", "--to", "openai", "--strict")
+    assert (done.returncode, rows_of(tmp_path / "wire.jsonl")) == (0, [{"messages": [PLAIN[0], said]}])
+
+
 def test_a_second_import_adds_only_what_is_new(viva: Viva, log: Path, tmp_path: Path) -> None:
     out = tmp_path / "rows.jsonl"
     out.write_text('{"id": "c1", "input": "of ours"}')  # without a line break at its end

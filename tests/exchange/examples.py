@@ -349,6 +349,19 @@ _LETTA_EVALS: dict[str, Any] = {
     "grades": {"right": {"score": 1.0, "rationale": "so it is"}},
 }
 
+_RAGAS: dict[str, Any] = {
+    "user_input": [
+        {"content": "And in Rome?", "type": "human"},
+        {"content": "", "type": "ai", "tool_calls": [{"name": "weather", "args": {"city": "Rome"}}]},
+        {"content": "rain", "type": "tool"},
+        {"content": "It rains.", "type": "ai"},
+    ],
+    "reference": "It rains.",
+    "reference_tool_calls": [{"name": "weather", "args": {"city": "Rome"}}],
+    "reference_topics": ["weather"],
+}
+_RAGAS_OLD = {"question": "And in Rome?", "answer": "It rains.", "contexts": ["rain"], "ground_truth": "It rains."}
+
 EXAMPLES = (
     Example("vivavoce", "rows", [{"id": "a", "messages": _NATIVE}, {"id": "b", "input": "Hi.", "goal": "a greeting"}]),
     Example("vivavoce", "a list of rows", _document([{"id": "a", "messages": _NATIVE}]), ".json"),
@@ -387,6 +400,8 @@ EXAMPLES = (
     Example("pydantic-ai", "histories", [_PYDANTIC, {"messages": _PYDANTIC}]),
     Example("pydantic-ai", "a history", _document(_PYDANTIC), ".json"),
     Example("sharegpt", "rows", [{"conversations": _SHAREGPT, "system": "Be kind."}]),
+    Example("ragas", "conversations", [_RAGAS]),
+    Example("ragas", "rows of 0.1", [_RAGAS_OLD]),
     Example("deepeval", "test cases", _document(_CASES), ".json"),
     Example("promptfoo", "a result a line", [_PROMPTFOO]),
     Example("promptfoo", "results", _document({"results": {"version": 3, "results": [_PROMPTFOO]}}), ".json"),

@@ -26,6 +26,8 @@ CASE: dict[str, Any] = {
     "scenario": "greets",
     "expected_outcome": "is greeted",
     "chatbot_role": "a desk",
+    "context": ["a fact"],
+    "tags": ["names"],
     "additional_metadata": {"k": 1},
 }
 DUMPED: dict[str, Any] = {
@@ -68,6 +70,31 @@ def test_cells_of_its_tables_are_read() -> None:
     assert FORMAT.fits(Record(Place(Path("a.csv"), 2), cells))
     [row], _ = read_values(FORMAT, [{**cells, "additional_metadata": None}])
     assert row["messages"][-1]["content"] == "Hello Ada."
+
+
+def test_contexts_that_are_joined_and_metadata_in_cells_are_read() -> None:
+    case = {"input": "q", "actual_output": "a", "context": "c", "retrieval_context": "x|y"}
+    [row], loss = read_values(FORMAT, [{**case, "additional_metadata": '{"k": 1}'}])
+    assert (row["context"], row["metadata"]) == ({"reference_contexts": ["c"]}, {"k": 1})
+    assert row["messages"][1]["retrieval_context"] == ["x", "y"]
+    assert [entry.kind for entry in loss.entries()] == ["guessed"]
+    [row], loss = read_values(FORMAT, [{**case, "retrieval_context": ["x"], "additional_metadata": "not JSON"}])
+    assert (row["metadata"], loss.entries()) == ({"additional_metadata": "not JSON"}, [])
+
+
+def test_a_persona_is_the_user_and_the_rest_of_it_is_kept() -> None:
+    case = {"scenario": "asks", "expected_outcome": "knows"}
+    [row], loss = read_values_to_play({**case, "persona": {"characteristics": "Ann", "voice": "low"}})
+    assert (row["persona"], row["metadata"]) == ("Ann", {"persona": {"voice": "low"}})
+    assert [entry.kind for entry in loss.entries()] == ["aside"]
+    [row], loss = read_values_to_play({**case, "user_description": "Ann", "persona": {"characteristics": "Ann"}})
+    assert (row["persona"], "metadata" in row, loss.entries()) == ("Ann", False, [])
+
+
+def read_values_to_play(case: dict[str, Any]) -> tuple[list[dict[str, Any]], Loss]:
+    assert FORMAT.read is not None
+    loss = Loss()
+    return [row for _, row in FORMAT.read([Record(Place(Path("made.json"), 1), case)], loss)], loss
 
 
 def test_single_turns_are_questions_or_exchanges() -> None:
@@ -119,6 +146,34 @@ def test_a_test_file_becomes_a_suite_and_says_what_has_no_translation(viva: Viva
     suite = (tmp_path / "suite.yaml").read_text()
     assert "metric: knowledge_retention\n    threshold: 0.5" in suite
     assert "definition: The assistant is polite." in suite
+
+
+def test_options_of_metrics_are_translated_or_told(tmp_path: Path) -> None:
+    path, loss = tmp_path / "test_all.py", Loss()
+    path.write_text(
+        "from deepeval.metrics import *\n"
+        "case = LLMTestCase(input='q', actual_output='a')\n"
+        "metrics = [\n"
+        "    TopicAdherenceMetric(relevant_topics=['names'], threshold=0.9, async_mode=False),\n"
+        "    ToolCorrectnessMetric(should_consider_ordering=True, should_exact_match=True),\n"
+        "    ToxicityMetric(threshold=0.9),\n"
+        "]\n"
+    )
+    _, suite = translate(path, None, loss)
+    assert suite["graders"] == {
+        "topic_adherence": {
+            "kind": "metric",
+            "metric": "topic_adherence",
+            "config": {"topics": ["names"]},
+            "threshold": 0.9,
+        },
+        "tool_call_accuracy": {"kind": "metric", "metric": "tool_call_accuracy", "config": {"order": True}},
+        "toxicity": {"kind": "metric", "metric": "toxicity"},
+    }
+    assert [(entry.kind, entry.what) for entry in loss.entries()] == [
+        ("dropped", "'should_exact_match' of ToolCorrectnessMetric"),
+        ("dropped", "'threshold' of ToxicityMetric: ours is the most that passes, theirs the least"),
+    ]
 
 
 def test_what_is_no_suite_is_refused(tmp_path: Path) -> None:

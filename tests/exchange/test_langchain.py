@@ -15,6 +15,7 @@ from langchain_core.messages import (
     ChatMessage,
     FunctionMessage,
     HumanMessage,
+    InvalidToolCall,
     SystemMessage,
     ToolMessage,
     messages_from_dict,
@@ -23,6 +24,8 @@ from langchain_core.messages import (
 
 from exchange.translation import back_and_forth, read_values
 from vivavoce.exchange.langchain import FORMAT
+from vivavoce.message_objects import as_row
+from vivavoce.messages import read_message
 
 texts = st.text()
 json_values: st.SearchStrategy[Any] = st.recursive(
@@ -133,6 +136,36 @@ def test_calls_that_a_provider_wrote_are_found() -> None:
         {"role": "tool", "content": "rain", "tool_call_id": "c2"},
     ]
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [("aside", "additional_kwargs")]
+
+
+def test_a_call_whose_arguments_are_no_json_is_a_call_and_stays_one_for_the_package() -> None:
+    broken = InvalidToolCall(name="look_up", args='{"a": ', id="c1", error="bad", type="invalid_tool_call")
+    said = AIMessage(content="", tool_calls=[{"name": "f", "args": {}, "id": "c0"}], invalid_tool_calls=[broken])
+    for spelled in spellings([said]):
+        [row], loss = read_values(FORMAT, [spelled])
+        calls = [call["function"] for call in row["messages"][0]["tool_calls"]]
+        assert calls == [{"name": "f", "arguments": "{}"}, {"name": "look_up", "arguments": '{"a": '}]
+        assert back_and_forth(FORMAT, [spelled]) == [{"messages": spelled}]
+    [row], loss = read_values(FORMAT, [messages_to_dict([said])])
+    ours: dict[str, Any] = {**row["messages"][0], "metadata": {}}
+    assert FORMAT.write is not None
+    [written] = FORMAT.write([{"id": "a", "messages": [ours]}], loss)
+    [there] = messages_from_dict(written["messages"])
+    assert isinstance(there, AIMessage)
+    assert (there.tool_calls, there.invalid_tool_calls) == (said.tool_calls, [{**broken, "error": None}])
+    assert loss.is_lossless
+
+
+@given(st.lists(messages, min_size=1, max_size=4))
+def test_a_live_object_says_the_same_as_its_file(said: list[BaseMessage]) -> None:
+    [row], _ = read_values(FORMAT, [json.loads(json.dumps(messages_to_dict(said)))])
+    for message, written in zip(said, row["messages"], strict=True):
+        if (live := as_row(message)) is None:  # messages of a role of one's own are read by the format alone
+            assert isinstance(message, ChatMessage)
+            continue
+        ours = [read_message(one).to_dict() for one in (live, written)]
+        kept = ("role", "content", "name", "tool_call_id", "tool_calls")
+        assert [ours[0].get(key) or None for key in kept] == [ours[1].get(key) or None for key in kept]
 
 
 def test_who_speaks_is_kept_and_what_is_guessed_is_told() -> None:

@@ -28,6 +28,7 @@ from vivavoce.exchange.detection import detect
 from vivavoce.exchange.letta import FORMAT
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.reading import read
+from vivavoce.targets.letta_messages import LettaTurn
 
 CALL = {"name": "find", "arguments": '{"n": 1042}', "tool_call_id": "c"}
 MESSAGES: list[dict[str, Any]] = [
@@ -98,11 +99,11 @@ def _said(row: dict[str, Any]) -> list[tuple[str, Any, list[str] | None]]:
 def test_messages_of_one_step_are_one_message() -> None:
     [row], loss = read_values(FORMAT, MESSAGES)
     assert _said(row) == SAID
-    kept = row["messages"][1]["metadata"]["letta"]
-    assert (kept["id"], kept["before"][0]["reasoning"]) == ("m2", "Find it.")
+    step = row["messages"][1]
+    assert (step["metadata"]["letta"]["id"], step["reasoning_content"]) == ("m2", "Find it.")
     assert row["messages"][2]["tool_call_id"] == "c"
     assert row["messages"][2]["metadata"]["letta"]["stdout"] == ["found"]
-    assert [(entry.kind, entry.what) for entry in loss.entries()] == [("aside", "reasoning_message")]
+    assert loss.entries() == []
 
 
 def test_a_list_that_begins_with_the_latest_is_turned_around() -> None:
@@ -121,10 +122,65 @@ def test_an_exported_agent_is_a_conversation(tmp_path: Path) -> None:
         *(("tool", "sent", None), ("assistant", "Sent.", None)),
     ]
     assert (row["id"], row["metadata"]["name"]) == ("agent-0", "shop")
+    assert row["messages"][2]["reasoning_content"] == "Find it."
+    assert [(entry.kind, entry.what) for entry in loss.entries()] == [("dropped", "settings and memory of an agent")]
+
+
+def test_a_call_that_is_a_part_of_an_exported_message_keeps_its_arguments() -> None:
+    call = {"type": "tool_call", "id": "c", "name": "find", "input": {"n": 1042}}
+    result = {"type": "tool_return", "tool_call_id": "c", "content": "none", "is_error": True}
+    for role in ("assistant", "approval"):
+        asked = {"role": role, "content": [call], **({"tool_calls": [CALL]} if role == "approval" else {})}
+        stored = [asked, {"role": "tool", "content": [result]}]
+        [row], _ = read_values(FORMAT, [{**AGENT, "messages": stored}])
+        made = [one["function"] for one in row["messages"][0]["tool_calls"]]
+        assert {"name": "find", "arguments": '{"n": 1042}'} in made
+        assert _said(row)[1] == ("tool", "none", None)
+
+
+def test_what_is_no_message_is_an_error_and_what_is_beside_them_is_kept() -> None:
+    for wrong, reason in (
+        ("hello", "message 1: an object with message_type is needed"),
+        ({"message_type": "dance_message"}, "message 1: no message of Letta has the type 'dance_message'; take it out"),
+        ({"message_type": "user_message", "content": 5}, "message 1: the content is a text or a list of parts"),
+    ):
+        rows, loss = read_values(FORMAT, [{"messages": [MESSAGES[0], wrong]}])
+        assert rows == []
+        assert [entry.kind for entry in loss.entries()] == ["broken"]
+        assert reason in loss.entries()[0].what
+    hidden = {"message_type": "hidden_reasoning_message", "state": "redacted"}
+    nameless = {"message_type": "tool_call_message", "tool_call": {"arguments": "{}"}}
+    [row], loss = read_values(FORMAT, [[hidden, *MESSAGES, nameless]])
+    assert _said(row) == SAID
+    assert row["messages"][0]["metadata"]["letta"]["before"] == [hidden]
+    assert row["messages"][-1]["metadata"]["letta"]["after"] == [nameless]
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [
-        ("dropped", "settings and memory of an agent"),
-        ("aside", "reasoning"),
+        *(("dropped", "a call without a name"), ("aside", "hidden_reasoning_message")),
+        ("aside", "tool_call_message"),
     ]
+
+
+def test_who_speaks_and_what_is_shown_is_kept() -> None:
+    source = {"type": "base64", "media_type": "image/png", "data": "AAAA"}
+    said = {"message_type": "user_message", "name": "ann", "content": [{"type": "image", "source": source}]}
+    [row], loss = read_values(FORMAT, [[said, {"message_type": "tool_return_message", "tool_return": {"n": 1}}]])
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+    assert row["messages"] == [
+        {"role": "user", "content": [image], "name": "ann"},
+        {"role": "tool", "content": '{"n": 1}'},
+    ]
+    assert [entry.kind for entry in loss.entries()] == ["orphan_result"]
+
+
+def test_a_target_that_is_an_agent_gives_the_same_messages() -> None:
+    turn = LettaTurn()
+    for event in [*MESSAGES[1:], {"message_type": "stop_reason", "stop_reason": "end_turn"}]:
+        turn.read(event)
+    [row], _ = read_values(FORMAT, [MESSAGES])
+    read = [{key: value for key, value in message.items() if key != "metadata"} for message in row["messages"][1:]]
+    given = [{**message.to_dict()} for message in turn.reply().messages]
+    assert given[1].pop("name") == "find"  # as the call says; the row does not
+    assert given == read
 
 
 def _written(*messages: BaseModel) -> list[Any]:
@@ -166,7 +222,7 @@ def test_a_response_of_the_client_with_a_request_for_approval_is_read() -> None:
     response = LettaResponse.model_construct(messages=[request, answer, result], stop_reason=stop, usage={})
     [row], loss = read_values(FORMAT, [response.model_dump(mode="json")])
     assert _said(row) == [("assistant", None, ["find"]), ("tool", "none", None)]
-    assert row["messages"][1]["metadata"]["letta"]["status"] == "error"
+    assert row["messages"][1]["metadata"]["status"] == "error"
     assert [(entry.kind, entry.what) for entry in loss.entries()] == [("aside", "approval_response_message")]
 
 

@@ -153,7 +153,19 @@ def test_rows_that_are_no_messages_are_told(tmp_path: Path) -> None:
     turn = [*TURN, said("hidden_reasoning_message", state="redacted"), said("stop_reason", stop_reason="end_turn")]
     (row,), report = rows_of(folder_of(tmp_path, {**ROW, "trajectory": [turn]}))
     assert len(row["messages"]) == 4
-    assert any("1 × a hidden_reasoning_message" in line for line in report)
+    assert any("1 × hidden_reasoning_message" in line for line in report)
+    kinds = [one["message_type"] for one in row["messages"][-1]["metadata"]["letta"]["after"]]
+    assert kinds == ["hidden_reasoning_message", "stop_reason"]
+
+
+def test_a_yes_to_a_call_is_no_message_and_an_image_is_one() -> None:
+    answer = said("approval_response_message", approvals=[{"type": "approval", "approve": True, "tool_call_id": "c1"}])
+    image = {"type": "image", "source": {"type": "url", "url": "https://x/y.png"}}
+    loss = Loss()
+    messages = read_letta([said("user_message", content=[image]), *TURN[1:3], answer, *TURN[3:]], loss)
+    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "assistant"]
+    assert messages[0]["content"] == [{"type": "image_url", "image_url": {"url": "https://x/y.png"}}]
+    assert [(entry.kind, entry.what) for entry in loss.entries()] == [("aside", "approval_response_message")]
 
 
 def test_messages_there_and_back() -> None:

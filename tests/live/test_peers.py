@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Callable
@@ -10,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from vivavoce.exchange.conversion import convert
 from vivavoce.exchange.detection import format_with
+from vivavoce.exchange.formats import format_named
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.reading import files_in, read
 from vivavoce.messages import read_messages
@@ -179,6 +182,57 @@ rows.to_parquet(sys.argv[1] + "/rows.parquet")
 rows.to_csv(sys.argv[1] + "/rows.csv")
 """
 
+DEEPEVAL = """
+import importlib.metadata, json, pathlib, sys
+from deepeval.dataset import ConversationalGolden, EvaluationDataset, Golden, Persona
+from deepeval.test_case import ConversationalTestCase, LLMTestCase, ToolCall, Turn
+
+folder = pathlib.Path(sys.argv[1])
+print("deepeval", importlib.metadata.version("deepeval"))
+find = ToolCall(name="find", input_parameters={"n": 1042}, output="sent")
+turns = [
+    Turn(role="user", content="Where is 1042?"),
+    Turn(role="assistant", content="It was sent.", retrieval_context=["log"], tools_called=[find]),
+]
+talk = dict(scenario="asks for an order", expected_outcome="knows where it is", user_description="Ann")
+case = ConversationalTestCase(name="orders", turns=turns, chatbot_role="a shop", tags=["x"], metadata={"k": 1}, **talk)
+asked = LLMTestCase(
+    input="Where is 1042?", actual_output="It was sent.", expected_output="sent",
+    retrieval_context=["log", "page"], context=["fact"], tools_called=[find], expected_tools=[find],
+)
+played = dict(talk, user_description=None, persona=Persona(characteristics="Ann", voice="low"))
+conversations = EvaluationDataset(goldens=[ConversationalGolden(name="g", **played)])
+conversations.add_test_case(case)
+questions = EvaluationDataset(goldens=[Golden(name="q", input="Where is 1042?", expected_output="sent")])
+questions.add_test_case(asked)
+for kind in ("json", "jsonl", "csv"):
+    conversations.save_as(kind, sys.argv[1], "conversations", include_test_cases=True)
+    questions.save_as(kind, sys.argv[1], "questions", include_test_cases=True)
+folder.joinpath("dumped.json").write_text(json.dumps([case.model_dump(mode="json", by_alias=True)]))
+"""
+
+DEEPEVAL_READS = """
+import json, pathlib, sys
+from deepeval.dataset import EvaluationDataset
+from deepeval.test_case import ConversationalTestCase
+
+path = pathlib.Path(sys.argv[1], "cases.json")
+dataset = EvaluationDataset()
+dataset.add_goldens_from_json_file(str(path))
+cases = [ConversationalTestCase.model_validate(case) for case in json.loads(path.read_text())]
+read = [
+    {
+        "names": [golden.name, case.name],
+        "said": [[turn.role, turn.content] for turn in golden.turns],
+        "same": golden.turns == case.turns,
+        "tools": [tool.model_dump(exclude_none=True) for turn in case.turns for tool in turn.tools_called or ()],
+        "outcome": [golden.expected_outcome, golden.persona.characteristics, case.chatbot_role],
+    }
+    for golden, case in zip(dataset.goldens, cases, strict=True)
+]
+pathlib.Path(sys.argv[1], "read.json").write_text(json.dumps(read))
+"""
+
 
 @pytest.fixture
 def written(tmp_path: Path) -> Written:
@@ -188,11 +242,13 @@ def written(tmp_path: Path) -> Written:
         python = ROOT / ".venv-peers" / package / "bin" / "python"
         if not python.exists():
             pytest.skip(f"no {package}: `make .venv-peers/{package}/ready`")
-        env = {**os.environ, "CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true", "HOME": str(tmp_path)}
+        silent = {"CREWAI_DISABLE_TELEMETRY": "true", "OTEL_SDK_DISABLED": "true", "DEEPEVAL_TELEMETRY_OPT_OUT": "YES"}
+        env = {**os.environ, **silent, "HOME": str(tmp_path)}
         done = subprocess.run(
             [python, "-c", program, str(tmp_path), *more], cwd=tmp_path, env=env, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr[-3000:]
+        print(done.stdout)
         return tmp_path
 
     return run
@@ -201,11 +257,15 @@ def written(tmp_path: Path) -> Written:
 pytestmark = pytest.mark.live
 
 
-def _read(path: Path, name: str) -> tuple[Rows, Loss]:
+def _rows(path: Path, name: str) -> tuple[Rows, Loss]:
     loss, files = Loss(), files_in(path)
     found, _ = format_with(files[0], None, {})
     assert found.name == name
-    rows = [row for _, row in read(files, found, loss)]
+    return [row for _, row in read(files, found, loss)], loss
+
+
+def _read(path: Path, name: str) -> tuple[Rows, Loss]:
+    rows, loss = _rows(path, name)
     for row in rows:
         read_messages(row["messages"])
     return rows, loss
@@ -213,6 +273,20 @@ def _read(path: Path, name: str) -> tuple[Rows, Loss]:
 
 def _said(row: dict[str, Any]) -> list[tuple[str, str | None, Any]]:
     return [(message["role"], message.get("name"), message["content"]) for message in row["messages"]]
+
+
+CALLED = [("user", None), ("assistant", [("find", '{"n": 1042}')]), ("tool", None), ("assistant", None)]
+
+
+def _called(row: dict[str, Any]) -> list[tuple[str, Any]]:
+    return [
+        (
+            message["role"],
+            [(call["function"]["name"], call["function"]["arguments"]) for call in message.get("tool_calls", ())]
+            or None,
+        )
+        for message in row["messages"]
+    ]
 
 
 @pytest.mark.parametrize("kind", ["eval", "json"])
@@ -277,3 +351,45 @@ def test_data_sets_of_hugging_face(written: Written, name: str) -> None:
         (str(number), ["user", "assistant"]) for number in range(3)
     ]
     assert loss.entries() == []
+
+
+@pytest.mark.parametrize("kind", ["json", "jsonl", "csv"])
+def test_datasets_of_deepeval(written: Written, kind: str) -> None:
+    folder = written("deepeval", DEEPEVAL)
+    rows, loss = _rows(folder / f"conversations.{kind}", "deepeval")
+    played, case = rows
+    for row in rows:
+        known = (row["scenario"], row["goal"], row["persona"])
+        assert known == ("asks for an order", "knows where it is", "Ann")
+    assert (played["id"], "messages" in played) == ("g", False)
+    assert played.get("metadata") == (None if kind == "csv" else {"persona": {"voice": "low"}})
+    assert (_called(case), case["metadata"]) == (CALLED, {"k": 1})
+    assert case["messages"][-1]["retrieval_context"] == ["log"]
+    assert loss.is_lossless
+
+    (question, asked), loss = _rows(folder / f"questions.{kind}", "deepeval")
+    assert (question["id"], question["input"], question["ground_truth"]) == ("q", "Where is 1042?", "sent")
+    assert (_called(asked), asked["ground_truth"]) == (CALLED, "sent")
+    assert (asked["messages"][-1]["retrieval_context"], asked["context"]) == (
+        ["log", "page"],
+        {"reference_contexts": ["fact"]},
+    )
+    assert [call["function"]["name"] for call in asked["reference_tool_calls"]] == ["find"]
+    assert [entry.kind for entry in loss.entries()] == ([] if kind == "json" else ["guessed"])
+
+
+def test_cases_of_deepeval_are_converted_and_read_by_it(written: Written) -> None:
+    folder = written("deepeval", DEEPEVAL)
+    loss, cases = Loss(), folder / "cases.json"
+    done = convert(folder / "dumped.json", cases, format_named("deepeval"), loss)
+    assert (done.source.name, done.conversations, loss.entries()) == ("deepeval", 1, [])
+    written("deepeval", DEEPEVAL_READS)
+    assert json.loads((folder / "read.json").read_text()) == [
+        {
+            "names": ["orders", "orders"],
+            "said": [["user", "Where is 1042?"], ["assistant", "It was sent."]],
+            "same": True,
+            "tools": [{"name": "find", "type": "FUNCTION", "input_parameters": {"n": 1042}, "output": "sent"}],
+            "outcome": ["knows where it is", "Ann", "a shop"],
+        }
+    ]

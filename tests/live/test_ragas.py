@@ -12,6 +12,10 @@ from typing import Any
 import pytest
 
 from vivavoce import EvaluationDataset, MultiTurnSample, evaluate
+from vivavoce.exchange.conversion import How, convert
+from vivavoce.exchange.formats import format_named
+from vivavoce.exchange.loss import Loss
+from vivavoce.exchange.ragas import FORMAT
 from vivavoce.messages import AIMessage, HumanMessage, ToolCall, ToolMessage
 
 ROOT = Path(__file__).parents[2]
@@ -74,3 +78,20 @@ def test_what_ragas_writes_is_read_here_as_it_is_read_there(tmp_path: Path) -> N
         assert EvaluationDataset.from_jsonl(tmp_path / name).to_list("ragas") == rows
     several = EvaluationDataset.from_jsonl(tmp_path / "several.jsonl")
     assert EvaluationDataset.from_parquet(tmp_path / "several.parquet") == several
+
+
+def test_what_is_converted_for_ragas_is_read_by_it_and_comes_back(tmp_path: Path) -> None:
+    ragas("write", tmp_path)
+    for name in ("several.jsonl", "single.jsonl"):
+        rows = [json.loads(line) for line in (tmp_path / name).read_text(encoding="utf-8").splitlines()]
+        kept, loss = [row for row in rows if name == "several.jsonl" or "response" in row], Loss()
+        convert(tmp_path / name, tmp_path / "ours.jsonl", format_named("vivavoce"), loss, How(source=FORMAT))
+        convert(tmp_path / "ours.jsonl", tmp_path / f"again-{name}", FORMAT, loss)
+        again = [json.loads(line) for line in (tmp_path / f"again-{name}").read_text(encoding="utf-8").splitlines()]
+        theirs = [{key: value for key, value in row.items() if key not in ("id", "metadata")} for row in again]
+        assert theirs == kept
+        (tmp_path / "ours.jsonl").unlink()
+    read = json.loads(ragas("read", tmp_path / "again-several.jsonl"))
+    print("ragas", read["version"])
+    assert [types[0] for types in read["types"]] == ["HumanMessage", "HumanMessage"]
+    assert read["rows"] == [json.loads(line) for line in (tmp_path / "several.jsonl").read_text().splitlines()]

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from vivavoce.exchange.calls import arguments_of, name_of, tool_call
 from vivavoce.exchange.conversations import Items, Message, Messages, Unreadable, set_aside, taken_back, text_of
+from vivavoce.exchange.data_urls import embedded
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
 
@@ -207,10 +208,10 @@ def _block(part: Row, index: int, loss: Loss) -> Row | None:
 
 
 def _source(url: str) -> Row:
-    kind, comma, data = url.partition(",")
-    if comma and kind.startswith("data:") and kind.endswith(";base64"):
-        return {"type": "base64", "media_type": kind[len("data:") : -len(";base64")], "data": data}
-    return {"type": "url", "url": url}
+    if (held := embedded(url)) is None:
+        return {"type": "url", "url": url}
+    kind, data = held
+    return {"type": "base64", "media_type": kind, "data": data}
 
 
 FORMAT = Messages(NAME, "Anthropic Messages", ("messages",), _is_certain, _is_message, _read, _write).format()

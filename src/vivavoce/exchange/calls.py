@@ -38,8 +38,12 @@ def name_of(call: Mapping[str, Any]) -> str:
 
 
 def check_calls(messages: Sequence[Any], loss: Loss) -> None:
-    """Tell the report of calls that nothing answers before the conversation goes on, and of results without a call."""
+    """Tell the report of calls that nothing answers before the conversation goes on, and of results without a call.
+
+    Where neither calls nor results have ids, as in Ragas, as many results may follow as calls were made.
+    """
     waiting: dict[str, tuple[int, str]] = {}
+    unnamed = 0
     for index, message in enumerate(messages):
         if not isinstance(message, dict):
             continue
@@ -47,12 +51,16 @@ def check_calls(messages: Sequence[Any], loss: Loss) -> None:
         role = fields.get("role")
         if role == "tool":
             called = fields.get("tool_call_id")
-            if called is None or waiting.pop(called, None) is None:
+            if called is None and unnamed:
+                unnamed -= 1
+            elif called is None or waiting.pop(called, None) is None:
                 loss.orphan_result(str(fields.get("name") or called or "without an id"), index)
         elif role in ("user", "assistant"):
             for at, name in waiting.values():
                 loss.orphan_call(name, at)
-            waiting = {}
+            waiting, unnamed = {}, 0
         for call in cast("list[dict[str, Any]]", fields.get("tool_calls") or ()):
             if (identity := call.get("id")) is not None:
                 waiting[identity] = (index, name_of(call))
+            else:
+                unnamed += 1

@@ -82,7 +82,8 @@ class Messages:
     def _row(self, place: Place, items: Items, beside: Row, loss: Loss) -> Iterator[tuple[Place, Row]]:
         key = next((key for key in self.keys if isinstance(beside.get(key), list)), None)
         rest = {name: value for name, value in beside.items() if name != key}
-        loss.line, loss.conversation = place.line, _id(rest)
+        loss.line = place.line
+        loss.at(rest)
         try:
             messages = self.read(items, rest, loss)
         except Unreadable as error:
@@ -93,7 +94,7 @@ class Messages:
     def _write(self, rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
         assert self.write is not None
         for row in rows:
-            loss.conversation = _id(row)
+            loss.at(row)
             members = self.write(cast("list[Message]", row["messages"]), loss)
             yield {**{name: value for name, value in row.items() if name != "messages"}, **members}
 
@@ -172,8 +173,3 @@ def text_of(content: Any) -> str:
     parts = cast("list[Any]", content) if isinstance(content, list) else []
     texts = (cast("Row", part).get("text") for part in parts if isinstance(part, dict))
     return "\n".join(text for text in texts if isinstance(text, str))
-
-
-def _id(row: Mapping[str, Any]) -> str | None:
-    found = row.get("id")
-    return None if found is None else str(found)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 from vivavoce.exchange.calls import arguments_of, name_of, tool_call
@@ -17,6 +18,7 @@ from vivavoce.exchange.conversations import Message, text_of
 from vivavoce.exchange.format import Format, Row
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.records import Place, Record
+from vivavoce.files.strict_json import BrokenJson, parse
 
 NAME = "deepeval"
 _FIELDS = {
@@ -27,6 +29,7 @@ _FIELDS = {
     "expected_output": "ground_truth",
     "name": "id",
 }
+_OF_CONTEXT = {"role": "chatbot_role", "reference_contexts": "context"}
 _TURN = frozenset(("role", "content", "retrieval_context", "tools_called"))
 _OWN = frozenset(("turns", "scenario", "expected_outcome", "actual_output", "user_description", "chatbot_role"))
 
@@ -63,11 +66,10 @@ def _read(records: Iterable[Record], loss: Loss) -> Iterator[tuple[Place, Row]]:
 def row_of_case(given: Mapping[str, Any], loss: Loss) -> Row | None:
     """Return the row of a test case, or of a golden; None, and a line in the report, where it holds nothing to ask."""
     case = _snake(given)
+    case |= {key: _contexts(case[key], loss) for key in ("context", "retrieval_context") if key in case}
     row: Row = {ours: case.pop(theirs) for theirs, ours in _FIELDS.items() if theirs in case}
-    loss.conversation = None if "id" not in row else str(row["id"])
-    role, context = case.pop("chatbot_role", None), case.pop("context", None)
-    shown = {**({"role": role} if role else {}), **({"reference_contexts": context} if context else {})}
-    if shown:
+    loss.at(row)
+    if shown := {ours: case.pop(theirs) for ours, theirs in _OF_CONTEXT.items() if theirs in case}:
         row["context"] = shown
     if tags := case.pop("tags", None):
         row["tags"] = tags if isinstance(tags, list) else [str(tags)]
@@ -82,12 +84,7 @@ def row_of_case(given: Mapping[str, Any], loss: Loss) -> Row | None:
         row["messages"] = _exchange(row.pop("input", ""), answer, case, loss)
     if expected := _listed(case.pop("expected_tools", None)):
         row["reference_tool_calls"] = [_call(one, None) for one in map(_tool, expected) if one]
-    metadata = case.pop("additional_metadata", None) or case.pop("metadata", None)
-    case.pop("persona", None)  # the description of the user once more
-    for key in case:
-        loss.unknown(key)
-    rest = {**(cast("Row", metadata) if isinstance(metadata, dict) else {}), **case}
-    if rest:
+    if rest := _rest(case, row, loss):
         row["metadata"] = rest
     if not row.keys() & {"messages", "input", "goal", "scenario"}:
         loss.broken("a test case without turns, input or scenario")
@@ -96,6 +93,49 @@ def row_of_case(given: Mapping[str, Any], loss: Loss) -> Row | None:
         row["goal"] = row["scenario"]
         loss.guessed("the goal of a scenario without an expected outcome: the scenario")
     return row
+
+
+def _rest(case: Row, row: Row, loss: Loss) -> Row:
+    """Return what a row of ours has in its metadata: theirs, and what is left of the case."""
+    metadata = _object(case.pop("additional_metadata", None) or case.pop("metadata", None))
+    if persona := _persona(case.pop("persona", None), row):
+        metadata["persona"] = persona
+        loss.aside("what a persona has but a description")
+    for key in case:
+        loss.unknown(key)
+    return {**metadata, **case}
+
+
+def _contexts(joined: Any, loss: Loss) -> Any:
+    """Return the contexts of a cell of CSV, or of a line of JSONL, where DeepEval joins them."""
+    if not isinstance(joined, str):
+        return joined
+    if "|" in joined:
+        loss.guessed("where a context ends: at each |, with which DeepEval joins them")
+    return joined.split("|")
+
+
+def _object(value: Any) -> Row:
+    """Return an object, be it the JSON of a cell; what is none stays under the name of the column."""
+    if isinstance(value, str):
+        with suppress(BrokenJson):
+            value = parse(value)
+    if isinstance(value, dict):
+        return dict(cast("Row", value))
+    return {} if value is None else {"additional_metadata": value}
+
+
+def _persona(value: Any, row: Row) -> Any:
+    """Put the description of a persona into the row, unless it is there; return what else there is."""
+    if not isinstance(value, Mapping):
+        return value
+    persona = dict(cast("Mapping[str, Any]", value))
+    described = persona.pop("characteristics", None)
+    if row.setdefault("persona", described) != described:
+        persona["characteristics"] = described
+    if row["persona"] is None:
+        del row["persona"]
+    return persona
 
 
 def _exchange(question: Any, answer: str, case: dict[str, Any], loss: Loss) -> list[Message]:
@@ -108,8 +148,8 @@ def _listed(value: Any) -> list[Any] | None:
     """Return a list, or that of a cell of a table, which is written as JSON."""
     if isinstance(value, str):
         try:
-            value = json.loads(value)
-        except ValueError:
+            value = parse(value)
+        except BrokenJson:
             return None
     return cast("list[Any]", value) if isinstance(value, list) else None
 
@@ -156,13 +196,16 @@ def _call(tool: Mapping[str, Any], identity: str | None) -> dict[str, Any]:
 
 def _write(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
     for row in rows:
-        loss.conversation = None if row.get("id") is None else str(row["id"])
+        loss.at(row)
         context = cast("Row", row.get("context") or {})
         case: Row = {"name": row.get("id"), "turns": list(_turns(cast("list[Message]", row["messages"]), loss))}
         case |= {theirs: row[ours] for theirs, ours in _FIELDS.items() if theirs in _OWN and ours in row}
-        case |= {"chatbot_role": context["role"]} if "role" in context else {}
+        case |= {theirs: context[ours] for ours, theirs in _OF_CONTEXT.items() if ours in context}
+        case |= {"tags": row["tags"]} if row.get("tags") else {}
         case |= {"additional_metadata": row["metadata"]} if row.get("metadata") else {}
-        for key in row.keys() - {"id", "messages", "scenario", "goal", "persona", "context", "metadata"}:
+        for key in context.keys() - _OF_CONTEXT.keys():
+            loss.dropped(f"'context.{key}' of a row")
+        for key in row.keys() - {"id", "messages", "scenario", "goal", "persona", "context", "tags", "metadata"}:
             loss.dropped(f"'{key}' of a row")
         yield {key: value for key, value in case.items() if value is not None}
 

@@ -32,6 +32,14 @@ METRICS: Mapping[str, str] = {
     "ToolCorrectnessMetric": "tool_call_accuracy",
 }
 """Their metrics that ours measure, too; the numbers differ, for the questions to the judge do."""
+_CONFIG: Mapping[str, Mapping[str, str]] = {
+    "TopicAdherenceMetric": {"relevant_topics": "topics"},
+    "ToolCorrectnessMetric": {"should_consider_ordering": "order"},
+}
+"""What options of theirs are called in the `config` of ours."""
+_OF_WORDS = frozenset(("name", "criteria", "evaluation_steps"))
+_OF_REPORTS = frozenset(("include_reason", "async_mode", "verbose_mode", "flaky"))
+"""Options that change no score."""
 _CASES = ("ConversationalTestCase", "ConversationalGolden", "LLMTestCase", "Golden")
 _MADE_OF_WORDS = ("ConversationalGEval", "GEval")
 _NOT_METRICS = ("BaseMetric", "BaseConversationalMetric")
@@ -115,8 +123,10 @@ def _grader(
         except _NotWritten:
             loss.dropped(f"'{keyword.arg}' of {name}, which is made by code")
     threshold = options.pop("threshold", None)
-    for given in options.keys() & {"model", "strict_mode", "evaluation_params", "window_size", "rubric", "top_k"}:
-        loss.dropped(f"'{given}' of {name}")
+    words = _CONFIG.get(name, {})
+    for given in sorted(options.keys() - words.keys() - _OF_REPORTS):
+        if name not in _MADE_OF_WORDS or given not in _OF_WORDS:
+            loss.dropped(f"'{given}' of {name}")
     if name in _MADE_OF_WORDS:
         return _of_words(options, threshold, known, loss)
     metric = METRICS.get(name)
@@ -124,7 +134,13 @@ def _grader(
         loss.dropped(f"metric {name}")
         return {}
     grader: dict[str, Any] = {"kind": "metric", "metric": metric}
-    return {metric: grader if threshold is None else {**grader, "threshold": threshold}}
+    if config := {ours: options[theirs] for theirs, ours in words.items() if theirs in options}:
+        grader["config"] = config
+    if metric == "toxicity" and threshold is not None:
+        loss.dropped("'threshold' of ToxicityMetric: ours is the most that passes, theirs the least")
+    elif threshold is not None:
+        grader["threshold"] = threshold
+    return {metric: grader}
 
 
 def _of_words(options: Mapping[str, Any], threshold: Any, known: Mapping[str, Any], loss: Loss) -> dict[str, Any]:

@@ -48,6 +48,7 @@ def format_with(path: Path, known: Format | None, fields: Mapping[str, str]) -> 
     """
     if known is None:
         known = format_named(TABLE) if {"content", "role"} & fields.keys() else detect(path)
+        known = format_named(NATIVE) if fields and known.is_row else known
     if known.with_columns is None:
         return known, fields
     columns = {field: column for field, column in fields.items() if field in known.columns}

@@ -50,6 +50,9 @@ class Format:
     are not JSON, JSONL, CSV or Parquet, `begins` are their first bytes, and `records` reads them. `document` makes one
     JSON document of the records that the writer yields; without it they are the lines of a JSONL file.
 
+    A format that `keeps_keys` writes what a message has beside our fields, such as `reasoning_content`, as it is.
+
+    The columns of a format that `is_row` are as the fields of our rows: where the user names some, it is read as these.
     A format that `is_general` is told only where no other fits. Of a table whose columns the user may name, `columns`
     are the parts of a message that have one, and `with_columns` returns the format that reads them there.
     """
@@ -63,6 +66,8 @@ class Format:
     begins: bytes | None = None
     records: Records | None = None
     document: Callable[[Iterator[Any]], Any] | None = None
+    keeps_keys: bool = False
+    is_row: bool = False
     is_general: bool = False
     columns: tuple[str, ...] = ()
     with_columns: Callable[[Format, Mapping[str, str]], Format] | None = None

@@ -28,6 +28,7 @@ _MODULES = {
     "google-adk": "google_adk",
     "pydantic-ai": "pydantic_ai",
     "sharegpt": "sharegpt",
+    "ragas": "ragas",
     "deepeval": "deepeval",
     "promptfoo": "promptfoo",
     "letta-evals": "letta_evals",

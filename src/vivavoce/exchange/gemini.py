@@ -25,6 +25,7 @@ from vivavoce.exchange.conversations import (
     taken_back,
     text_of,
 )
+from vivavoce.exchange.data_urls import embedded
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
 from vivavoce.files.strict_json import BrokenJson, parse
@@ -260,11 +261,9 @@ def _write(messages: list[Message], loss: Loss) -> Row:
 
 
 def _tell(message: Message, index: int, loss: Loss) -> None:
-    for key in ("timestamp", "retrieval_context"):
-        if message.get(key) is not None:
-            loss.dropped(f"'{key}' of a message", index)
-    if message.get("name") is not None and message["role"] != "tool":
-        loss.dropped("'name' of a message", index)
+    loss.left_out(message, ("timestamp", "retrieval_context"), index)
+    if message["role"] != "tool":
+        loss.left_out(message, ("name",), index)
 
 
 def _length(messages: list[Message]) -> int:
@@ -359,9 +358,9 @@ def _written_part(part: Row) -> Row | None:
         case {"type": "text", "text": text}:
             return {"text": text}
         case {"type": "image_url", "image_url": {"url": str(url)}} | {"type": "file", "file": {"file_data": str(url)}}:
-            kind, comma, data = url.partition(",")
-            if comma and kind.startswith("data:") and kind.endswith(";base64"):
-                return {"inlineData": {"mimeType": kind[len("data:") : -len(";base64")], "data": data}}
+            if (held_in := embedded(url)) is not None:
+                kind, data = held_in
+                return {"inlineData": {"mimeType": kind, "data": data}}
             return {"fileData": {"fileUri": url, **({"mimeType": part["mimeType"]} if "mimeType" in part else {})}}
         case _:
             return None

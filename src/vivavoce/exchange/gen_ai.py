@@ -18,7 +18,7 @@ from vivavoce.exchange.dialects import messages_in
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.parts import NAME, as_text, parsed, read_message
-from vivavoce.exchange.shapes import objects_in
+from vivavoce.exchange.shapes import objects_in, words_in
 from vivavoce.exchange.steps import Kind, Step
 
 Side = Literal["input", "output"]
@@ -48,7 +48,7 @@ def step_of(span: Row, loss: Loss) -> Step:
     known = cast("Row", span["attributes"])
     kind = _kind(known)
     step = Step(span["trace"], span["id"], span["parent"], kind, span["start"], span["end"])
-    step.agent = _text(known.get("gen_ai.agent.name")) or None
+    step.agent = words_in(known.get("gen_ai.agent.name")) or None
     step.given = _messages(span, "input", loss)
     step.made = _first_choice(_messages(span, "output", loss), loss)
     step.system = _system(span)
@@ -65,7 +65,7 @@ def scores_of(span: Row) -> Iterator[tuple[str, Any, Row]]:
     """Yield the scores that events of a span tell: a name, the value or else the label, and what else is known."""
     for event in cast("list[Row]", span["events"]):
         known = cast("Row", event["attributes"])
-        if event["name"] != SCORED or not _text(known.get("gen_ai.evaluation.name")):
+        if event["name"] != SCORED or not words_in(known.get("gen_ai.evaluation.name")):
             continue
         value, label = known.get("gen_ai.evaluation.score.value"), known.get("gen_ai.evaluation.score.label")
         if label in ("true", "false") and value in (None, 0, 1):
@@ -74,7 +74,7 @@ def scores_of(span: Row) -> Iterator[tuple[str, Any, Row]]:
             score = label if value is None else value
         others = {"reason": known.get("gen_ai.evaluation.explanation"), "label": label if score != label else None}
         yield (
-            _text(known["gen_ai.evaluation.name"]),
+            words_in(known["gen_ai.evaluation.name"]),
             score,
             {key: one for key, one in others.items() if one is not None and not isinstance(score, bool)},
         )
@@ -205,7 +205,7 @@ def _system(span: Row) -> str | None:
 
 def _read_tool(step: Step, known: Row) -> None:
     arguments, result = known.get("gen_ai.tool.call.arguments"), known.get("gen_ai.tool.call.result")
-    name = _text(known.get("gen_ai.tool.name") or known.get("traceloop.entity.name")) or "unknown"
+    name = words_in(known.get("gen_ai.tool.name") or known.get("traceloop.entity.name")) or "unknown"
     if arguments is None and result is None:
         arguments, result = known.get("traceloop.entity.input"), known.get("traceloop.entity.output")
     identity = known.get("gen_ai.tool.call.id")
@@ -220,13 +220,9 @@ def _about(span: Row, known: Row) -> Row:
         if (count := next((known[key] for key in keys if _is_count(known.get(key))), None)) is not None
     }
     model = known.get("gen_ai.response.model") or known.get("gen_ai.request.model")
-    found = {"model": _text(model) or None, "usage": usage or None, "error": span["error"]}
+    found = {"model": words_in(model) or None, "usage": usage or None, "error": span["error"]}
     return {key: value for key, value in found.items() if value is not None}
 
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else str(value)

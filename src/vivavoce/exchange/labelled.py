@@ -33,7 +33,7 @@ def decided_by(rows: Iterable[Row], label: str, good_from: float | None, loss: L
     Raters who say yes or no decide by majority, numbers by a mean from `good_from` on.
     """
     for row in rows:
-        loss.conversation = None if row.get("id") is None else str(row["id"])
+        loss.at(row)
         try:
             ratings = ratings_at(row.get("labels"), label)
         except ValueError as error:
@@ -49,7 +49,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 def good(rows: Iterable[Row], loss: Loss) -> Iterator[tuple[Row, list[Message]]]:
     """Yield the conversations that are labelled good, each up to the last message of the assistant."""
     for row in rows:
-        loss.conversation = None if row.get("id") is None else str(row["id"])
+        loss.at(row)
         found = verdict(row)
         if found is None:
             loss.dropped(f"conversation that no label calls good: {_UNDECIDED}")
@@ -91,7 +91,7 @@ def pairs(rows: Iterable[Row], loss: Loss) -> Iterator[Pair]:
     """
     began: dict[str, tuple[list[Row], list[Row]]] = {}
     for row in rows:
-        loss.conversation = None if row.get("id") is None else str(row["id"])
+        loss.at(row)
         found = verdict(row)
         messages = cast("list[Message]", row.get("messages") or [])
         if found is None:

@@ -1,6 +1,6 @@
 """LangChain's messages: as `messages_to_dict` writes them, as `dumpd` does, and flat, as `model_dump` does.
 
-The three spellings have the same fields. Calls have their arguments as an object; blocks of a provider that repeat the
+The three spellings have the same fields, whose meaning is in `message_objects`. Blocks of a provider that repeat the
 calls (`tool_use`) are kept beside. Messages are written as they were read, those of others as `messages_to_dict` does.
 Source: the message classes of langchain-core, and what its `messages_to_dict`, `dumpd` and `model_dump` return.
 """
@@ -20,18 +20,11 @@ from vivavoce.exchange.conversations import (
     restored,
     set_aside,
     taken_back,
-    text_of,
 )
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
+from vivavoce.message_objects import LANGCHAIN, ROLES, calls_of, content_of
 
-NAME = "langchain"
-_ROLES = {
-    **dict.fromkeys(("human", "HumanMessageChunk"), "user"),
-    **dict.fromkeys(("ai", "AIMessageChunk"), "assistant"),
-    **dict.fromkeys(("system", "SystemMessageChunk"), "system"),
-    **dict.fromkeys(("tool", "ToolMessageChunk", "function", "FunctionMessageChunk"), "tool"),
-}
 _TYPES = {"user": "human", "assistant": "ai", "system": "system", "developer": "system", "tool": "tool"}
 _CLASSES = {"human": "HumanMessage", "ai": "AIMessage", "system": "SystemMessage", "tool": "ToolMessage"}
 _NAMES = {  # of classes that `dumpd` names without their type
@@ -43,11 +36,11 @@ _NAMES = {  # of classes that `dumpd` names without their type
 _OTHERS = frozenset(("chat", "ChatMessageChunk", "remove"))
 _CHAT_ROLES = {"human": "user", "user": "user", "ai": "assistant", "assistant": "assistant", "system": "system"}
 _OWN = frozenset(("additional_kwargs", "response_metadata", "invalid_tool_calls"))
-_TOLD_ASIDE = ("usage_metadata", "response_metadata", "additional_kwargs", "artifact", "invalid_tool_calls", "status")
+_TOLD_ASIDE = ("usage_metadata", "response_metadata", "additional_kwargs", "artifact", "status")
 _KNOWN = frozenset(
     (
         *("type", "content", "name", "id", "role", "example", "tool_calls", "tool_call_id", "tool_call_chunks"),
-        *("chunk_position", *_TOLD_ASIDE),
+        *("chunk_position", "invalid_tool_calls", *_TOLD_ASIDE),
     )
 )
 
@@ -79,7 +72,7 @@ def _unwrapped(item: Any) -> _Spelled | None:
 
 
 def _is_type(value: Any) -> TypeGuard[str]:
-    return isinstance(value, str) and (value in _ROLES or value in _OTHERS)
+    return isinstance(value, str) and (value in ROLES or value in _OTHERS)
 
 
 def _is_certain(item: Any) -> bool:
@@ -104,14 +97,14 @@ def _read(items: Items, beside: Row, loss: Loss) -> list[Message]:
             kept["class"] = item["id"]
         if found.spelling == "data" and item["type"] != _TYPES[message["role"]]:
             kept["type"] = item["type"]
-        set_aside(message, NAME, kept)
+        set_aside(message, LANGCHAIN, kept)
         messages.append(message)
     return messages
 
 
 def _message(found: _Spelled, index: int, loss: Loss) -> Message:
     fields = found.fields
-    role, name = _ROLES.get(found.type), fields.get("name")
+    role, name = ROLES.get(found.type), fields.get("name")
     if role is None:
         spoken = fields.get("role")
         role, name = _role_of_chat(spoken, index, loss), name or spoken
@@ -141,32 +134,11 @@ def _role_of_chat(spoken: Any, index: int, loss: Loss) -> str:
 
 
 def _calls(fields: Row, index: int, loss: Loss) -> list[Row]:
-    """Return the calls; of old messages those that a provider wrote, as OpenAI's beside or as Anthropic's blocks."""
-    listed = _objects(fields.get("tool_calls"))
-    calls = [call for call in listed if isinstance(call.get("name"), str)]
-    if len(calls) < len(listed):
-        loss.dropped("a call without a name", index, len(listed) - len(calls))
-    if calls:
-        return [tool_call(_text_or_none(call.get("id")), str(call["name"]), call.get("args")) for call in calls]
-    beside: Any = fields.get("additional_kwargs")
-    wire = _objects(cast("Row", beside).get("tool_calls")) if isinstance(beside, dict) else []
-    if wire:
-        return [tool_call(_text_or_none(call.get("id")), name_of(call), _wire_arguments(call)) for call in wire]
-    blocks = [block for block in _objects(fields.get("content")) if block.get("type") == "tool_use"]
-    return [tool_call(_text_or_none(one.get("id")), str(one.get("name")), one.get("input")) for one in blocks]
-
-
-def _wire_arguments(call: Row) -> Any:
-    function: Any = call.get("function")
-    return cast("Row", function).get("arguments") if isinstance(function, dict) else call.get("arguments")
-
-
-def _objects(value: Any) -> list[Row]:
-    return (
-        [cast("Row", one) for one in cast("list[Any]", value) if isinstance(one, dict)]
-        if isinstance(value, list)
-        else []
-    )
+    found = calls_of(fields)
+    named = [call for call in found if isinstance(call.get("name"), str)]
+    if len(named) < len(found):
+        loss.dropped("a call without a name", index, len(found) - len(named))
+    return [tool_call(_text_or_none(call.get("id")), call["name"], call["args"]) for call in named]
 
 
 def _text_or_none(value: Any) -> str | None:
@@ -178,42 +150,10 @@ def _content(content: Any, role: str, index: int, loss: Loss) -> Any:
         return content
     if not isinstance(content, list):
         raise Unreadable(f"message {index}: the content is a text or a list of blocks, not {type(content).__name__}")
-    parts: list[Row] = []
-    for block in cast("list[Any]", content):
-        part = _part(block)
-        if part is not None:
-            parts.append(part)
-        elif not isinstance(block, dict) or cast("Row", block).get("type") not in ("tool_use", "tool_call"):
-            loss.aside(f"block {cast('Row', block).get('type')}" if isinstance(block, dict) else "block", index)
-    if all(part["type"] == "text" for part in parts) and (role != "user" or parts != content):
-        return text_of(parts)
-    return parts
-
-
-def _part(block: Any) -> Row | None:
-    """Return a block as a part of ours, None if ours has no such part."""
-    if isinstance(block, str):
-        return {"type": "text", "text": block}
-    if not isinstance(block, dict):
-        return None
-    held = cast("Row", block)
-    match held:
-        case {"type": "text", "text": str()}:
-            return held
-        case {"type": "image_url", "image_url": {"url": str()}}:
-            return held
-        case {"type": "image_url", "image_url": str(url)} | {"type": "image", "url": str(url)}:
-            return _image(url)
-        case {"type": "image", "base64": str(data)} | {"type": "image", "data": str(data)}:
-            return _image(f"data:{held.get('mime_type') or 'image/png'};base64,{data}")
-        case {"type": "image", "source": {"type": "base64", "data": str(data), "media_type": kind}}:
-            return _image(f"data:{kind};base64,{data}")
-        case _:
-            return None
-
-
-def _image(url: str) -> Row:
-    return {"type": "image_url", "image_url": {"url": url}}
+    said, unread = content_of(cast("list[Any]", content), role)
+    for block in unread:
+        loss.aside(f"block {cast('Row', block).get('type')}" if isinstance(block, dict) else "block", index)
+    return said or ""
 
 
 def _fields(message: Message, spelling: str) -> Row:
@@ -226,8 +166,11 @@ def _fields(message: Message, spelling: str) -> Row:
     if message.get("name") is not None:
         fields["name"] = message["name"]
     if role == "assistant":
-        fields["tool_calls"] = [_written_call(call) for call in message.get("tool_calls") or ()]
-        fields["invalid_tool_calls"] = []
+        calls = [_written_call(call) for call in message.get("tool_calls") or ()]
+        fields["tool_calls"] = [call for call in calls if isinstance(call["args"], dict)]
+        fields["invalid_tool_calls"] = [
+            {**call, "error": None, "type": "invalid_tool_call"} for call in calls if not isinstance(call["args"], dict)
+        ]
         if spelling != "dumpd":
             fields["usage_metadata"] = None
     elif role == "tool":
@@ -238,8 +181,9 @@ def _fields(message: Message, spelling: str) -> Row:
 
 
 def _written_call(call: Row) -> Row:
+    """Return a call with its arguments as an object, or as the text that they are."""
     arguments = arguments_of(call)
-    args: Any = cast("Any", arguments) if isinstance(arguments, dict) else {}
+    args: Any = cast("Any", arguments) if isinstance(arguments, dict) else call["function"]["arguments"]
     return {"name": name_of(call), "args": args, "id": call.get("id"), "type": "tool_call"}
 
 
@@ -252,14 +196,9 @@ def _write(messages: list[Message], loss: Loss) -> Row:
 
 
 def _written(message: Message, index: int, loss: Loss) -> Row:
-    kept = taken_back(message, NAME)
+    kept = taken_back(message, LANGCHAIN)
     spelling = kept.get("spelling", "data")
-    for call in cast("list[Row]", message.get("tool_calls") or []):
-        if not isinstance(arguments_of(call), dict):
-            loss.dropped("arguments of a call that are not a JSON object", index)
-    for key in ("timestamp", "retrieval_context"):
-        if message.get(key) is not None:
-            loss.dropped(f"'{key}' of a message", index)
+    loss.left_out(message, ("timestamp", "retrieval_context"), index)
     fields = restored(_fields(message, spelling), kept)
     type_ = kept.get("type", _TYPES[message["role"]])
     match spelling:
@@ -273,5 +212,11 @@ def _written(message: Message, index: int, loss: Loss) -> Row:
 
 
 FORMAT = Messages(
-    NAME, "LangChain messages", ("messages",), _is_certain, lambda item: _unwrapped(item) is not None, _read, _write
+    name=LANGCHAIN,
+    title="LangChain messages",
+    keys=("messages",),
+    is_certain=_is_certain,
+    is_message=lambda item: _unwrapped(item) is not None,
+    read=_read,
+    write=_write,
 ).format()

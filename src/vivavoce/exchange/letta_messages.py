@@ -1,25 +1,33 @@
 """Messages in the form of a Letta server: one row for each thing said, thought, called or returned.
 
+What an assistant thinks, says and calls in one step is one message of ours. What it thought is `reasoning_content`, as
+in a reply of a target that is a Letta agent: judges do not see it, functions written for letta-evals do.
+
 Source of the shapes: the types of `letta-client`, under `letta_client/types/agents`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from vivavoce.exchange.calls import tool_call
-from vivavoce.exchange.conversations import Message, Unreadable, set_aside, text_of
+from vivavoce.exchange.conversations import Between, Message, Unreadable, set_aside, text_of
+from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
-from vivavoce.exchange.shapes import time_in
+from vivavoce.exchange.shapes import fields_in, objects_in, text_in, time_in, without
 
 NAME = "letta"
 UNKNOWN = "1970-01-01T00:00:00Z"
 """The date of a message of which nobody noted the time; Letta's messages must have one."""
-_OTHERS = ("hidden_reasoning_message", "event_message", "summary_message", "usage_statistics", "stop_reason", "ping")
+OTHERS = (
+    *("hidden_reasoning_message", "event_message", "internal_message", "summary_message"),
+    *("usage_statistics", "stop_reason", "ping"),
+)
 """Kinds of rows that are no part of a conversation."""
-_READ = ("message_type", "date", "content", "reasoning", "tool_call", "tool_calls", "tool_return", "tool_returns")
-_READ_OF_RESULTS = ("tool_call_id", "status")
+_READ = ("message_type", "date", "name", "content", "reasoning", "tool_call", "tool_calls", "tool_return")
+_READ_OF_RESULTS = (*_READ, "tool_returns", "tool_call_id", "status")
 
 
 def letta_turns(turns: Sequence[Sequence[Message]]) -> list[list[dict[str, Any]]]:
@@ -60,44 +68,100 @@ def _parts(message: Message) -> Iterator[tuple[str, dict[str, Any]]]:
 def read_letta(rows: Sequence[Any], loss: Loss) -> list[Message]:
     """Return our messages of rows; what the assistant thought, said and called in one step is one message.
 
+    Rows that are no part of the conversation are kept in the metadata of the next message.
+
     Raises:
-        Unreadable: a row is not a message.
+        Unreadable: a row is not a message, or of a kind that may hold words and is not known here.
     """
     messages: list[Message] = []
+    between = Between(NAME)
     for index, row in enumerate(rows):
-        if not isinstance(row, Mapping) or "message_type" not in row:
+        fields = fields_in(row)
+        if "message_type" not in fields:
             raise Unreadable(f"message {index}: an object with message_type is needed")
-        _take(cast("Mapping[str, Any]", row), index, messages, loss)
+        first = len(messages)
+        try:
+            is_said = _take(fields, index, messages, loss)
+        except Unreadable as error:
+            raise Unreadable(f"message {index}: {error}") from error
+        if not is_said:
+            loss.aside(str(fields["message_type"]), index)
+            between.add(row)
+            continue
+        _add_beside(fields, messages[first:] or messages[-1:])
+        if len(messages) > first:
+            between.give_to(messages[first])
+    between.end(messages)
     return messages
 
 
-def _take(row: Mapping[str, Any], index: int, messages: list[Message], loss: Loss) -> None:
+def letta_part(part: Mapping[str, Any]) -> Row | None:
+    """Return a part of a content, a text or an image, as one of ours; None for any other."""
+    source = fields_in(part.get("source"))
+    match part.get("type"):
+        case "text" if isinstance(part.get("text"), str):
+            return {"type": "text", "text": part["text"]}
+        case "image" if isinstance(source.get("data"), str):
+            url = f"data:{source.get('media_type') or 'image/png'};base64,{source['data']}"
+            return {"type": "image_url", "image_url": {"url": url}}
+        case "image" if isinstance(source.get("url"), str):
+            return {"type": "image_url", "image_url": {"url": source["url"]}}
+        case _:
+            return None
+
+
+def _content(content: Any, index: int, loss: Loss) -> str | list[Row]:
+    """Return a content as one of ours: a text, or parts where there are images among it."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, list):
+        raise Unreadable(f"the content is a text or a list of parts, not {type(content).__name__}")
+    found: list[Row] = []
+    for part in map(fields_in, cast("list[Any]", content)):
+        if (ours := letta_part(part)) is None:
+            loss.dropped(f"a part of the type {part.get('type')!r}"[:80], index)
+        else:
+            found.append(ours)
+    return text_of(found) if all(part["type"] == "text" for part in found) else found
+
+
+def _take(row: Row, index: int, messages: list[Message], loss: Loss) -> bool:
+    """Add what a row holds; return whether it is a part of the conversation."""
     match row["message_type"]:
         case "system_message" | "user_message" as kind:
-            messages.append({"role": kind.partition("_")[0], "content": text_of(row.get("content"))})
+            content = _content(row.get("content"), index, loss)
+            messages.append({"role": kind.partition("_")[0], "content": content})
         case "reasoning_message":
-            _step(messages, "content", "tool_calls", "reasoning_content")["reasoning_content"] = (
-                row.get("reasoning") or ""
-            )
+            step = _step(messages, "content", "tool_calls", "reasoning_content")
+            step["reasoning_content"] = text_in(row.get("reasoning")) or ""
         case "assistant_message":
-            _step(messages, "content", "tool_calls")["content"] = text_of(row.get("content"))
+            _step(messages, "content", "tool_calls")["content"] = _content(row.get("content"), index, loss)
         case "tool_call_message" | "approval_request_message":
-            _step(messages).setdefault("tool_calls", []).extend(_calls(row))
-        case "tool_return_message":
-            messages += _results(row)
-        case "approval_response_message":
-            messages += _results({"tool_returns": [one for one in row.get("approvals") or () if "tool_return" in one]})
-        case kind if kind in _OTHERS:
-            loss.dropped(f"a {kind}", index)
-            return
+            if not (calls := _calls(row, index, loss)):
+                return False
+            _step(messages).setdefault("tool_calls", []).extend(calls)
+        case "tool_return_message" | "approval_response_message":
+            results = _results(row)
+            messages += [_result(result, row, index, loss) for result in results]
+            return bool(results)
+        case kind if kind in OTHERS:
+            return False
         case kind:
-            raise Unreadable(f"message {index}: no message of Letta has the type '{kind}'")
-    if not messages:
-        return
-    if row.get("date") != UNKNOWN and (time := time_in(row.get("date"))) is not None:
-        messages[-1].setdefault("timestamp", time)
-    known = (*_READ, *_READ_OF_RESULTS) if row["message_type"] == "tool_return_message" else _READ
-    set_aside(messages[-1], NAME, {key: value for key, value in row.items() if key not in known and value is not None})
+            next_step = "take it out, if it holds nothing that was said"
+            raise Unreadable(f"no message of Letta has the type '{str(kind)[:80]}'; {next_step}")
+    return True
+
+
+def _add_beside(row: Row, messages: list[Message]) -> None:
+    """Add to the messages of a row who speaks and when; keep in the metadata of the last what ours cannot hold."""
+    name, time = text_in(row.get("name")), time_in(row.get("date"))
+    for message in messages:
+        if name is not None:
+            message["name"] = name
+        if time is not None:
+            message.setdefault("timestamp", time)
+    known = _READ_OF_RESULTS if messages[-1]["role"] == "tool" else _READ
+    set_aside(messages[-1], NAME, without(row, known))
 
 
 def _step(messages: list[Message], *ended_by: str) -> Message:
@@ -108,18 +172,39 @@ def _step(messages: list[Message], *ended_by: str) -> Message:
     return messages[-1]
 
 
-def _calls(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    calls: Any = row.get("tool_calls") or row.get("tool_call") or []
-    for call in cast("list[Mapping[str, Any]]", calls if isinstance(calls, list) else [calls]):
-        yield tool_call(call.get("tool_call_id"), str(call.get("name")), call.get("arguments"))
+def _calls(row: Row, index: int, loss: Loss) -> list[Row]:
+    made: Any = row.get("tool_calls") or row.get("tool_call")
+    listed = cast("list[Any]", made if isinstance(made, list) else [made])
+    calls = [call for call in map(_call, map(fields_in, listed)) if call is not None]
+    if len(calls) < len(listed):
+        loss.dropped("a call without a name", index, len(listed) - len(calls))
+    return calls
 
 
-def _results(row: Mapping[str, Any]) -> Iterator[Message]:
-    for returned in cast("list[Mapping[str, Any]]", row.get("tool_returns") or [row]):
-        value = returned.get("tool_return")
-        message: Message = {"role": "tool", "content": value if isinstance(value, str) else text_of(value)}
-        if returned.get("tool_call_id"):
-            message["tool_call_id"] = returned["tool_call_id"]
-        if returned.get("status") == "error":
-            message["metadata"] = {"status": "error"}
-        yield message
+def _call(call: Row) -> Row | None:
+    """Return a call as an API of Letta lists it, or as an exported agent has it; None for one without a name."""
+    function = fields_in(call.get("function")) or call
+    name, identity = text_in(function.get("name")), text_in(call.get("tool_call_id")) or text_in(call.get("id"))
+    return None if name is None else tool_call(identity, name, function.get("arguments", function.get("input")))
+
+
+def _results(row: Row) -> list[Row]:
+    """Return the results in a row; among the answers to requests for approval are those of tools that ran elsewhere."""
+    if row["message_type"] == "tool_return_message":
+        return objects_in(row.get("tool_returns")) or [row]
+    return [answer for answer in objects_in(row.get("approvals")) if "tool_return" in answer]
+
+
+def _result(result: Row, row: Row, index: int, loss: Loss) -> Message:
+    value: Any = result.get("tool_return")
+    known = value is None or isinstance(value, str | list)
+    content = _content(value, index, loss) if known else json.dumps(value, ensure_ascii=False)
+    message: Message = {"role": "tool", "content": content}
+    if (identity := text_in(result.get("tool_call_id"))) is not None:
+        message["tool_call_id"] = identity
+    if result.get("status") == "error":
+        message["metadata"] = {"status": "error"}
+    if result is not row:
+        others = without(result, (*_READ_OF_RESULTS, "type"))
+        set_aside(message, NAME, {key: value for key, value in others.items() if value != []})
+    return message

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -58,6 +58,11 @@ class Loss:
         self.conversation: str | None = None
         self._entries: dict[tuple[Kind, str], Entry] = {}
 
+    def at(self, row: Mapping[str, Any]) -> None:
+        """Say which conversation is read or written, by the id of its row."""
+        identity = row.get("id")
+        self.conversation = None if identity is None else str(identity)
+
     def broken(self, what: str) -> None:
         """Say that a record or a conversation could not be read, and why."""
         if self.on_broken is None:
@@ -68,6 +73,12 @@ class Loss:
     def dropped(self, what: str, message: int | None = None, count: int = 1) -> None:
         """Say what was left out; `message` is the index in the conversation that is read."""
         self._add("dropped", what, message, count)
+
+    def left_out(self, fields: Mapping[str, Any], keys: Iterable[str], message: int) -> None:
+        """Say which of some keys of a message are left out, of those that hold something."""
+        for key in keys:
+            if fields.get(key) is not None:
+                self.dropped(f"'{key}' of a message", message)
 
     def guessed(self, what: str, message: int | None = None, count: int = 1) -> None:
         """Say what had to be made up."""

@@ -18,12 +18,10 @@ _ONLY_OURS = ("timestamp", "metadata", "retrieval_context")
 
 def _write(rows: Iterable[Row], loss: Loss) -> Iterator[Any]:
     for row in rows:
-        loss.conversation = str(row["id"]) if "id" in row else None
+        loss.at(row)
         messages: list[Row] = []
         for index, message in enumerate(cast("list[Row]", row.get("messages") or [])):
-            for key in _ONLY_OURS:
-                if message.get(key) is not None:
-                    loss.dropped(f"'{key}' of a message", index)
+            loss.left_out(message, _ONLY_OURS, index)
             messages.append({key: value for key, value in message.items() if key not in _ONLY_OURS})
         yield {"messages": messages}
 
@@ -32,4 +30,4 @@ def _fits(record: Record) -> bool:
     return False  # what it writes is a row of ours
 
 
-FORMAT = Format("openai", "OpenAI chat completions", _fits, NATIVE.read, _write)
+FORMAT = Format("openai", "OpenAI chat completions", _fits, NATIVE.read, _write, keeps_keys=True)

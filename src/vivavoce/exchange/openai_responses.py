@@ -285,9 +285,7 @@ def _write(messages: list[Message], loss: Loss) -> Row:
 
 
 def _items(message: Message, kept: Row, index: int, loss: Loss) -> Items:
-    for key in ("name", "timestamp"):
-        if message.get(key) is not None:
-            loss.dropped(f"'{key}' of a message", index)
+    loss.left_out(message, ("name", "timestamp"), index)
     if message["role"] == "tool":
         return [kept["item"]] if "item" in kept else [restored(_result_item(message), kept)]
     calls = cast("list[Row]", message.get("tool_calls") or [])

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from vivavoce.exchange.calls import arguments_of, name_of, tool_call
 from vivavoce.exchange.conversations import Message, set_aside, taken_back, text_of
+from vivavoce.exchange.data_urls import embedded
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
 from vivavoce.files.strict_json import BrokenJson, parse
@@ -195,11 +196,10 @@ def _parts(content: Any, index: int, loss: Loss) -> list[Row]:
 
 
 def _image(url: str) -> Row:
-    kind, comma, data = url.partition(",")
-    if comma and kind.startswith("data:") and kind.endswith(";base64"):
-        kind = kind[len("data:") : -len(";base64")]
-        return {"type": "blob", "modality": "image", "mime_type": kind, "content": data}
-    return {"type": "uri", "modality": "image", "uri": url}
+    if (held := embedded(url)) is None:
+        return {"type": "uri", "modality": "image", "uri": url}
+    kind, data = held
+    return {"type": "blob", "modality": "image", "mime_type": kind, "content": data}
 
 
 def _call(call: Row) -> Row:

@@ -23,6 +23,7 @@ from vivavoce.exchange.conversations import (
     taken_back,
     text_of,
 )
+from vivavoce.exchange.data_urls import embedded
 from vivavoce.exchange.format import Row
 from vivavoce.exchange.loss import Loss
 
@@ -261,9 +262,9 @@ def _written_part(part: Row) -> Any:
         case {"type": "text", "text": text}:
             return text
         case {"type": "image_url", "image_url": {"url": str(url)}} | {"type": "file", "file": {"file_data": str(url)}}:
-            kind, comma, data = url.partition(",")
-            if comma and kind.startswith("data:") and kind.endswith(";base64"):
-                return {"kind": "binary", "data": data, "media_type": kind[len("data:") : -len(";base64")]}
+            if (held := embedded(url)) is not None:
+                kind, data = held
+                return {"kind": "binary", "data": data, "media_type": kind}
             return {"kind": "image-url", "url": url}
         case _:
             return text_of([part])

@@ -27,7 +27,8 @@ def read(source: Path | Sequence[Path], format_: Format, loss: Loss) -> Iterator
     loss.format, loss.conversation = format_.title, None
     for place, row in format_.read(_records(files, format_, loss, several=len(files) > 1), loss):
         messages: object = row.get("messages")
-        loss.line, loss.conversation = place.line, str(row["id"]) if "id" in row else None
+        loss.line = place.line
+        loss.at(row)
         if isinstance(messages, list):
             check_calls(cast("list[Any]", messages), loss)
         yield place, row

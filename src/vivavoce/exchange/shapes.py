@@ -39,6 +39,11 @@ def text_in(value: Any) -> str | None:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
+def words_in(value: Any) -> str:
+    """Return a value as text, the empty text where there is none."""
+    return "" if value is None else value if isinstance(value, str) else str(value)
+
+
 def number_in(value: Any) -> float | int | None:
     """Return a number; truth values, NaN and the infinite are none."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):

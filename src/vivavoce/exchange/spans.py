@@ -19,7 +19,7 @@ from vivavoce.exchange.format import Row
 from vivavoce.exchange.grouping import Member
 from vivavoce.exchange.loss import Loss
 from vivavoce.exchange.records import Place, Record
-from vivavoce.exchange.shapes import fields_in, objects_in
+from vivavoce.exchange.shapes import fields_in, objects_in, words_in
 from vivavoce.exchange.times import seconds
 from vivavoce.files.strict_json import BrokenJson, parse
 
@@ -144,19 +144,19 @@ def _otlp_span(span: Row) -> Row:
         "trace": _id(_first(span, "traceId", "trace_id")),
         "id": _id(_first(span, "spanId", "span_id")),
         "parent": _id(_first(span, "parentSpanId", "parent_span_id", "parent_id")) or None,
-        "name": _text(span.get("name")),
+        "name": words_in(span.get("name")),
         "start": seconds(_first(span, "startTimeUnixNano", "start_time_unix_nano", "start_time")),
         "end": seconds(_first(span, "endTimeUnixNano", "end_time_unix_nano", "end_time")),
         "attributes": _attributes(span.get("attributes")),
         "events": [_otlp_event(event) for event in objects_in(span.get("events"))],
-        "error": _text(wrong.get("message")) or "error" if wrong.get("code") in (2, "STATUS_CODE_ERROR") else None,
+        "error": words_in(wrong.get("message")) or "error" if wrong.get("code") in (2, "STATUS_CODE_ERROR") else None,
     }
 
 
 def _otlp_event(event: Row) -> Row:
     time = _first(event, "timeUnixNano", "time_unix_nano", "timestamp")
     return {
-        "name": _text(event.get("name")),
+        "name": words_in(event.get("name")),
         "time": seconds(time),
         "attributes": _attributes(event.get("attributes")),
     }
@@ -165,13 +165,13 @@ def _otlp_event(event: Row) -> Row:
 def _otlp_log(log: Row) -> Row:
     """Return a log record as a span that is one event; its id is that of the span it belongs to."""
     attributes = _attributes(log.get("attributes"))
-    name = _text(_first(log, "eventName", "event_name")) or _text(attributes.get("event.name"))
+    name = words_in(_first(log, "eventName", "event_name")) or words_in(attributes.get("event.name"))
     time = seconds(_first(log, "timeUnixNano", "time_unix_nano")) or seconds(
         _first(log, "observedTimeUnixNano", "observed_time_unix_nano")
     )
     event = {"name": name, "time": time, "attributes": attributes, "body": _value(log.get("body"))}
     return {
-        "trace": _id(_first(log, "traceId", "trace_id")) or _text(attributes.get("gen_ai.conversation.id")),
+        "trace": _id(_first(log, "traceId", "trace_id")) or words_in(attributes.get("gen_ai.conversation.id")),
         "id": _id(_first(log, "spanId", "span_id")),
         "parent": None,
         "name": name,
@@ -196,19 +196,19 @@ def _plain_span(span: Row, context: Row) -> Row:
         "trace": _id(context.get("trace_id")),
         "id": _id(context.get("span_id")),
         "parent": _id(span.get("parent_id")) or None,
-        "name": _text(span.get("name")),
+        "name": words_in(span.get("name")),
         "start": seconds(span.get("start_time")),
         "end": seconds(span.get("end_time")),
         "attributes": attributes,
         "events": [
             {
-                "name": _text(event.get("name")),
+                "name": words_in(event.get("name")),
                 "time": seconds(event.get("timestamp")),
                 "attributes": flat(event.get("attributes")),
             }
             for event in objects_in(_parsed(span.get("events")))
         ],
-        "error": _text(status.get("description")) or "error" if status.get("status_code") == "ERROR" else None,
+        "error": words_in(status.get("description")) or "error" if status.get("status_code") == "ERROR" else None,
     }
 
 
@@ -305,17 +305,13 @@ def _parsed(value: Any) -> Any:
 
 def _id(value: Any) -> str:
     """Return an id as hexadecimal digits; JSON of protocol buffers has the same bytes in base64."""
-    text = _text(value).removeprefix("0x")
+    text = words_in(value).removeprefix("0x")
     if text.endswith("=") and not _HEX.issuperset(text):
         try:
             return base64.b64decode(text, validate=True).hex()
         except (binascii.Error, ValueError):
             return text
     return text
-
-
-def _text(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else str(value)
 
 
 def _first(fields: Mapping[str, Any], *keys: str) -> Any:

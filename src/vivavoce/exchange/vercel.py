@@ -223,9 +223,7 @@ def _write(messages: list[Message], loss: Loss) -> Row:
 
 
 def _tell(message: Message, index: int, loss: Loss) -> None:
-    for key in ("name", "timestamp", "retrieval_context"):
-        if message.get(key) is not None:
-            loss.dropped(f"'{key}' of a message", index)
+    loss.left_out(message, ("name", "timestamp", "retrieval_context"), index)
 
 
 def _written_parts(message: Message, results: list[Message], kept: Row) -> list[Row]:

@@ -24,14 +24,14 @@ def texts(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator[str]:
     """
     if format_.write is None:
         raise UsageError(f"{format_.title} is a format that is read only")
-    records = format_.write(rows if format_.name == NATIVE else _conversations(rows, loss), loss)
+    records = format_.write(rows if format_.name == NATIVE else _conversations(rows, format_, loss), loss)
     return map(_text, records) if format_.document is None else iter([_text(format_.document(records))])
 
 
-def _conversations(rows: Iterable[Row], loss: Loss) -> Iterator[Row]:
+def _conversations(rows: Iterable[Row], format_: Format, loss: Loss) -> Iterator[Row]:
     """Yield the rows that hold a conversation, with its messages in our shape."""
     for row in rows:
-        loss.conversation = None if row.get("id") is None else str(row["id"])
+        loss.at(row)
         messages: object = row.get("messages")
         if not isinstance(messages, list):
             loss.dropped("row without a recorded conversation")
@@ -41,6 +41,8 @@ def _conversations(rows: Iterable[Row], loss: Loss) -> Iterator[Row]:
         except ValueError as error:
             loss.broken(str(error))
         else:
+            for index, message in enumerate(read if not format_.keeps_keys else ()):
+                loss.left_out(message.model_extra or {}, message.model_extra or (), index)
             yield {**row, "messages": [message.to_dict() for message in read]}
 
 

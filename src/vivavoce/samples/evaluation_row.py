@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from vivavoce.errors import Problem, UsageError, did_you_mean
+from vivavoce.exchange.ragas import OLD_NAMES, new_name
 from vivavoce.files.rows import Format, format_of, read_rows
 from vivavoce.files.strict_json import BrokenJson, parse
 from vivavoce.messages import describe
@@ -18,13 +19,6 @@ from vivavoce.samples.evaluation import MultiTurnSample, SingleTurnSample
 EvaluationSample = SingleTurnSample | MultiTurnSample
 
 _COLUMNS = {*SingleTurnSample.model_fields, *MultiTurnSample.model_fields, "rubric"}
-_OLD_NAMES = {
-    "question": "user_input",
-    "answer": "response",
-    "contexts": "retrieved_contexts",
-    "ground_truth": "reference",
-}
-"""What Ragas 0.1 called columns."""
 _TEXTS = frozenset(("user_input", "response", "reference", "persona_name", "query_style", "query_length"))
 
 
@@ -34,7 +28,7 @@ def read_row(row: Mapping[str, Any]) -> EvaluationSample:
     Raises:
         ValueError: in one line, what is wrong.
     """
-    row = {_name(column, row): value for column, value in row.items()}
+    row = {new_name(column, row): value for column, value in row.items()}
     unknown = next((column for column in row if column not in _COLUMNS), None)
     if unknown is not None:
         raise ValueError(f"unknown column '{unknown}'{did_you_mean(unknown, _COLUMNS)}")
@@ -109,18 +103,12 @@ def table_row(sample: EvaluationSample, *, empty_is_nothing: bool) -> dict[str, 
     }
 
 
-def _name(column: str, row: Mapping[str, Any]) -> str:
-    """Return the name of a column, that of Ragas 0.1 too, unless the row has both."""
-    name = _OLD_NAMES.get(column, column)
-    return column if name in row else name
-
-
 def _from_cells(row: Mapping[str, Any]) -> dict[str, Any]:
     return {column: _from_cell(column, cell) if isinstance(cell, str) else cell for column, cell in row.items()}
 
 
 def _from_cell(column: str, cell: str) -> Any:
-    column = _OLD_NAMES.get(column, column)
+    column = OLD_NAMES.get(column, column)
     if column in _TEXTS or column not in _COLUMNS:
         return read_text(cell, lists=column == "user_input")
     try:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from vivavoce.errors import Fault, RateLimited, TargetFault, UsageError
+from vivavoce.exchange.letta_messages import letta_part
 from vivavoce.messages import AnyMessage, ImagePart, TextPart, read_message
 from vivavoce.records.failure import shorten
 from vivavoce.records.usage import Usage
@@ -243,15 +244,7 @@ def _content(returned: Any) -> Any:
     parts = cast("list[Event]", returned)
     if all(part.get("type") != "image" for part in parts):
         return _text(parts)
-    return [_from_part(part) for part in parts]
-
-
-def _from_part(part: Event) -> dict[str, Any]:
-    if part.get("type") != "image":
-        return {"type": "text", "text": part.get("text") or ""}
-    source: Event = part.get("source") or {}
-    url = source.get("url") or f"data:{source.get('media_type')};base64,{source.get('data') or ''}"
-    return {"type": "image_url", "image_url": {"url": url}}
+    return [letta_part(part) or {"type": "text", "text": part.get("text") or ""} for part in parts]
 
 
 def _malformed(error: Exception, what: object) -> TargetFault:
