@@ -47,7 +47,8 @@ def annotated(folder: Path, of: str) -> list[dict[str, Any]]:
 async def test_bodies_have_the_types_of_its_client(store: Store, tmp_path: Path) -> None:
     write(await new_run(store), "phoenix", tmp_path / "new")
     imported = {"session": {"traces": ["u1", "u2"], "source": {"format": "openinference", "id": "s-7", "hash": "x"}}}
-    write(await recorded_run_of(store, imported), "phoenix", tmp_path / "imported")
+    with Store.open(f"{store.place}-2") as other:
+        write(await recorded_run(other, imported), "phoenix", tmp_path / "imported")
     seen: set[str] = set()
     for folder in (tmp_path / "new", tmp_path / "imported"):
         for name, type_ in TYPES.items():
@@ -65,12 +66,6 @@ def keys_of(type_: Any) -> tuple[set[str], set[str]]:
     """Return the keys that an object must have, and all that it may have."""
     hints = get_type_hints(type_, include_extras=True)
     return {name for name, hint in hints.items() if get_origin(hint) is not NotRequired}, set(hints)
-
-
-async def recorded_run_of(store: Store, rows: dict[str, Any]) -> GradedRun:
-    with Store.open(f"{store.place}-2") as other:
-        graded = await recorded_run(other, rows)
-    return GradedRun(Store.open(f"{store.place}-2"), graded.run, graded.grading)
 
 
 async def test_its_own_client_posts_the_same_dataset_and_annotations(store: Store, tmp_path: Path) -> None:
