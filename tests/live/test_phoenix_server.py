@@ -107,25 +107,19 @@ async def test_it_has_the_run_once_and_gives_its_conversations_back(server: str,
     assert first.startswith("2 examples, 1 project, 2 traces, 3 span annotations, 3 trace annotations to Phoenix")
     assert second.startswith("2 examples, 3 span annotations, 3 trace annotations, 1 project there already, 2 traces")
 
-    client: Any = AsyncClient(base_url=server)
-    spans = await client.spans.get_spans(project_identifier="vivavoce")
+    async with httpx.AsyncClient(base_url=server) as connection:
+        client: Any = AsyncClient(http_client=connection)
+        spans = await client.spans.get_spans(project_identifier="vivavoce")
+        found = await client.spans.get_span_annotations(spans=spans, project_identifier="vivavoce")
+        dataset = await client.datasets.get_dataset(dataset="shop")
+        traces = {"trace_ids": sorted({one["context"]["trace_id"] for one in spans})}
+        of_wholes = (await connection.get("/v1/projects/vivavoce/trace_annotations", params=traces)).json()["data"]
     assert len(spans) == 5
-    found = await client.spans.get_span_annotations(spans=spans, project_identifier="vivavoce")
     of_turns = [(one["annotator_kind"], one["metadata"]["turn"], one["result"]["label"]) for one in found]
-    assert sorted(one for one in of_turns if one[0] == "CODE") == [("CODE", 1, "pass"), ("CODE", 2, "fail")]
-    assert [one for one in of_turns if one[0] == "HUMAN"] == [("HUMAN", 2, "pass")]
-    of_wholes = await _trace_annotations(server, {one["context"]["trace_id"] for one in spans})
+    assert sorted(of_turns) == [("CODE", 1, "pass"), ("CODE", 2, "fail"), ("HUMAN", 2, "pass")]
     assert sorted(one["annotator_kind"] for one in of_wholes) == ["CODE", "CODE", "HUMAN"]
-    dataset = await client.datasets.get_dataset(dataset="shop")
     assert {one["id"] for one in dataset.examples} == {"hours", "refund"}
-
     _gives_back(result, spans, tmp_path)
-
-
-async def _trace_annotations(server: str, traces: set[str]) -> list[dict[str, Any]]:
-    async with httpx.AsyncClient(base_url=server) as client:
-        asked = await client.get("/v1/projects/vivavoce/trace_annotations", params={"trace_ids": sorted(traces)})
-    return asked.json()["data"]
 
 
 def _gives_back(result: RunResult, spans: list[Any], folder: Path) -> None:
