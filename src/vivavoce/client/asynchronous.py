@@ -323,16 +323,19 @@ class AsyncClient:
         *,
         trial: int | None = None,
         judge: str | None = None,
+        store: bool = True,
     ) -> EvaluationReport:
-        """Have a stored conversation measured now; nothing in the store changes.
+        """Have a stored conversation measured now; with `store`, the scores are kept in a set of their own.
+
+        The run keeps its verdict and its scores; `gradings` has the set.
 
         Raises:
             NotFound: there is no such conversation.
-            UsageError: a metric is unknown, or the judge may not be named.
+            UsageError: a metric is unknown, the judge may not be named, or the run is not finished.
         """
         place = f"/test-results/{_part(run)}/{_part(sample)}/evaluations"
-        answer = await self._send("POST", place, {"metrics": list(as_several(metrics)), "trial": trial, "judge": judge})
-        return EvaluationReport(_parsed(answer, Evaluated).results)
+        body = {"metrics": list(as_several(metrics)), "trial": trial, "judge": judge, "store": store}
+        return EvaluationReport(_parsed(await self._send("POST", place, body), Evaluated).results)
 
     async def capture(
         self, run: str, sample: str, *, trial: int = 0, target: str | None = None, to: str | None = None

@@ -168,9 +168,10 @@ class Client:
         *,
         trial: int | None = None,
         judge: str | None = None,
+        store: bool = True,
     ) -> EvaluationReport:
-        """Have a stored conversation measured now."""
-        return self._loop.run(self._client.evaluate_stored(run, sample, metrics, trial=trial, judge=judge))
+        """Have a stored conversation measured now; with `store`, the scores are kept in a set of their own."""
+        return self._loop.run(self._client.evaluate_stored(run, sample, metrics, trial=trial, judge=judge, store=store))
 
     def capture(
         self, run: str, sample: str, *, trial: int = 0, target: str | None = None, to: str | None = None

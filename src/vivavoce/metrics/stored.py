@@ -14,7 +14,7 @@ from vivavoce.metrics.metric_input import metric_input
 from vivavoce.metrics.types import MultiTurnEvaluationInput
 from vivavoce.models.custom import ModelLike
 from vivavoce.pacing.waiting import wait_for
-from vivavoce.records.run import Attempt
+from vivavoce.records.run import Attempt, Run
 from vivavoce.samples.sample import Sample
 from vivavoce.settings import settings
 from vivavoce.store.runs.naming import no_conversation, split_conversation
@@ -39,12 +39,13 @@ def evaluate_test_result(
         BudgetExhausted: a limit on calls or cost is reached.
     """
     with Store.open(store or settings().store, create=False) as opened:
-        stored = stored_input(opened, test_result_id)
+        _, attempt = stored_attempt(opened, test_result_id)
+        stored = input_of(attempt)
     return wait_for(evaluate_input(stored, metrics, model, close=True))
 
 
-def stored_input(store: Store, test_result_id: str) -> MultiTurnEvaluationInput:
-    """Return what a metric is given of a stored conversation.
+def stored_attempt(store: Store, test_result_id: str) -> tuple[Run, Attempt]:
+    """Return a stored conversation, and its run.
 
     Raises:
         UsageError: there is no such run, sample or trial.
@@ -59,7 +60,7 @@ def stored_input(store: Store, test_result_id: str) -> MultiTurnEvaluationInput:
         raise NotFound("sample", sample, within=f"run {run.id}", known=samples)
     for attempt in attempts:
         if attempt.key.trial == (trial or 0) or (trial is None and len(attempts) == 1):
-            return _input(attempt)
+            return run, attempt
     raise no_conversation(run.id, sample, None, trial, (attempt.key for attempt in attempts))
 
 
@@ -72,7 +73,12 @@ def _only_conversation(store: Store, name: str) -> tuple[str, str] | None:
     return (name, next(iter(keys)).sample_id) if len(keys) == 1 else None
 
 
-def _input(attempt: Attempt) -> MultiTurnEvaluationInput:
+def input_of(attempt: Attempt) -> MultiTurnEvaluationInput:
+    """Return what a metric is given of a stored conversation.
+
+    Raises:
+        UsageError: its row is of an older vivavoce and cannot be read any more.
+    """
     row = json.loads(attempt.sample)
     messages = attempt.trajectory.messages
     try:

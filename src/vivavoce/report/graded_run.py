@@ -8,6 +8,7 @@ from typing import ClassVar, cast
 
 from vivavoce.plugins import lazy
 from vivavoce.records.run import Grading, Outcome, Run
+from vivavoce.report.text import count
 from vivavoce.run.details import detailed
 from vivavoce.run.summary import Summary, summarise, tally
 from vivavoce.samples.table import Tabular
@@ -43,10 +44,19 @@ class GradedRun(Tabular):
 
     def summary(self) -> Summary:
         """Return the summary; of a run that was stopped or killed, what is there so far, which decides nothing."""
-        if self.grading.summary is None or self.run.status == "running":
+        if self.run.status == "running":
             return self._count().stopped_by("unfinished")
+        if self.grading.summary is None:
+            return self._part()
         stored = Summary.model_validate(self.grading.summary)
         return stored if self.ended or stored.stopped is not None else stored.stopped_by("interrupted")
+
+    def _part(self) -> Summary:
+        """Return the summary of a set of scores that only some conversations of the run have."""
+        found = self._count()
+        scored = len({row.key for row in self.store.scores(self.grading.id)})
+        stopped = f"{scored:,} of {count(found.attempts, 'conversation')} have these scores"
+        return found.model_copy(update={"verdict": "inconclusive", "stopped": stopped})
 
     def _count(self) -> Summary:
         attempts, failed = self.store.counts(self.run.id)

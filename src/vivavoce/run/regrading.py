@@ -72,7 +72,7 @@ class Regrading(Execution):
         return RunResult(run, grading, summary, store.place, workers.stopped_by)
 
     def _begun(self, experiment: Experiment) -> Grading:
-        """Return a new set of scores, or the one to continue.
+        """Return a new set of scores, or the one to continue; an empty one of a process that was killed is used.
 
         Raises:
             UsageError: the graders have changed since it was started.
@@ -83,10 +83,15 @@ class Regrading(Execution):
             if begun.fingerprints != prints:
                 raise UsageError(f"cannot continue {begun.id}: its graders have changed since; start a new grading")
             return begun
+        known, spec = self.store.gradings(self.run.id), experiment.description.spec
+        for left in known:
+            same = (left.spec, left.fingerprints) == (spec, prints)
+            if same and left.finished_at is None and not any(True for _ in self.store.scores(left.id)):
+                return left
         begun = Grading(
-            id=f"{self.run.id}-g{len(self.store.gradings(self.run.id)) + 1}",
+            id=f"{self.run.id}-g{len(known) + 1}",
             run_id=self.run.id,
-            spec=experiment.description.spec,
+            spec=spec,
             fingerprints=prints,
             created_at=time.time(),
         )

@@ -22,14 +22,16 @@ class KeptJob(BaseModel):
 
     `request` is present while the job has to continue after a restart: until it is over or cancelled. Only hashes of
     the key and of the whole request are stored, and the conversations of an evaluation are in a separate file. `store`
-    has its runs. `starts` counts how often in a row the job was started and stopped without storing one more
-    conversation; `calls` and `cost` are what it has used of its limits, up to date within a second.
+    has its runs, and `new_run` is the id of the one that it begins, which is there a moment before the record says so.
+    `starts` counts how often in a row the job was started and stopped without storing one more conversation; `calls`
+    and `cost` are what it has used of its limits, up to date within a second.
     """
 
     record: JobRecord
     key: str | None = None
     body: str = ""
     store: str = ""
+    new_run: str | None = None
     request: KeptRequest | None = None
     starts: int = 0
     calls: int = 0

@@ -16,6 +16,7 @@ from vivavoce.records.events import Listener
 from vivavoce.records.run import Run
 from vivavoce.report.strict_json import strict_json
 from vivavoce.run.execution import Execution
+from vivavoce.run.experiment_run import new_id
 from vivavoce.run.options import RunOptions
 from vivavoce.samples.row import PATHS
 from vivavoce.samples.rows import check_samples
@@ -167,7 +168,7 @@ KeptRequest = Annotated[
 class Beginning:
     """What is needed to start a run: the store, the policy, the listeners, and the file for its conversations.
 
-    `before` is the last job on a resumed run.
+    `before` is the last job on a resumed run, `run_id` the id of a new one.
     """
 
     store: Store
@@ -175,6 +176,7 @@ class Beginning:
     listeners: Sequence[Listener]
     file: Path
     before: JobRecord | None = None
+    run_id: str | None = None
 
     def run(self, request: AnyJob | KeptRequest) -> Execution:
         """Return the run of a request, ready to execute.
@@ -201,7 +203,11 @@ class Beginning:
         suite = load_suite(self.policy.suite(request.suite))
         if suite.spec.driver == "penelope" and (suite.spec.tester or TesterSpec()).model is None:
             self._tester_model(None)
-        return suite_run(suite, options, store=self.store, listeners=self.listeners)
+        return self._new(suite, options)
+
+    def _new(self, suite: Suite, options: RunOptions) -> Execution:
+        run_id = self.run_id or new_id(suite.spec.name)
+        return suite_run(suite, options, store=self.store, listeners=self.listeners, run_id=run_id)
 
     def _grading(self, run: str, suite: str, limits: RunOptions, resumed: str | None = None) -> Execution:
         loaded = self._loaded(suite)
@@ -231,7 +237,7 @@ class Beginning:
         suite = judging_suite(
             self.file, as_named(request.metrics), judge, name="evaluation", max_concurrent=request.max_concurrent
         )
-        return suite_run(suite, request.limits, store=self.store, listeners=self.listeners)
+        return self._new(suite, request.limits)
 
     def _test(self, request: TestJob) -> Execution:
         loaded = self._loaded(request.suite)
@@ -254,7 +260,7 @@ class Beginning:
             loaded.base,
         )
         options = request.limits.model_copy(update={"trials": request.trials})
-        return suite_run(suite, options, store=self.store, listeners=self.listeners)
+        return self._new(suite, options)
 
     def _tester(self, loaded: Suite, request: TestJob) -> dict[str, Any]:
         own = loaded.spec.tester

@@ -24,6 +24,7 @@ from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.redaction import without_keys
 from vivavoce.report.strict_json import strict_json
 from vivavoce.run.execution import Execution
+from vivavoce.run.experiment_run import ExperimentRun
 from vivavoce.server.job import Job
 from vivavoce.server.job_files import JobFiles, KeptJob
 from vivavoce.server.job_record import JobRecord
@@ -180,7 +181,12 @@ class Jobs:
             self._claims[job_id] = claim
             kept_request = _KEPT_REQUEST.validate_python(request.model_dump(exclude={"conversations"}))
             self._kept[job_id] = KeptJob(
-                record=job.record, key=key, body=body, store=self._store.place, request=kept_request
+                record=job.record,
+                key=key,
+                body=body,
+                store=self._store.place,
+                new_run=_new_run(job.run),
+                request=kept_request,
             )
             self._keep(job)
         except Exception:  # there is no job, so nothing is to be left of one
@@ -217,7 +223,8 @@ class Jobs:
                 self._leave(job, "another server of this folder is working on it")
                 return
             self._claims[job_id] = claim
-            kept = self._kept[job_id] = self._files.read(job_id)  # whoever had it may have ended it since
+            kept = self._files.read(job_id)  # whoever had it may have ended it since
+            kept = self._kept[job_id] = kept.model_copy(update={"record": self._begun(kept)})
             if kept.request is None:
                 self._leave(job, None, kept.record if kept.record.over else self._left(kept.record))
             elif kept.store != self._store.place:
@@ -232,12 +239,12 @@ class Jobs:
         starts = 0 if record.done > kept.record.done else kept.starts
         self._kept[job.record.id] = kept.model_copy(update={"starts": starts})
         if record.status != "interrupted":
-            self._finish(job, **record.model_dump(include={"status", "detail", "verdict", "done"}))
+            self._finish(job, **record.model_dump(include={"status", "detail", "verdict", "done", "run", "grading"}))
         elif starts >= MOST_STARTS:
             why = f"the server stopped {starts} times during this job; to try again, resume it or submit it again"
             self._finish(job, status="interrupted", detail=why, done=record.done)
         else:
-            job.update(status="waiting", detail=None, done=record.done)
+            job.update(status="waiting", detail=None, **record.model_dump(include={"run", "grading", "done"}))
             self._start(job)
             return
         self._release(job.record.id)
@@ -315,7 +322,7 @@ class Jobs:
                 ),
             )
         conversations_file = self._files.conversations(record.id)
-        return Beginning(self._store, self._policy, [job], conversations_file, before).run(request)
+        return Beginning(self._store, self._policy, [job], conversations_file, before, kept.new_run).run(request)
 
     def _stopped(self, job: Job, why: str) -> None:
         """Record that a job was stopped: by a user, by a limit, or by the end of the server."""
@@ -362,6 +369,16 @@ class Jobs:
             if kept.key is not None:
                 self._keys[kept.key] = (kept.body, job_id)
 
+    def _begun(self, kept: KeptJob) -> JobRecord:
+        """Return the record of a job, with the run that it began in the last moment of its server."""
+        record = kept.record
+        if record.run is None and kept.new_run is not None:
+            with suppress(NotFound):
+                run = self._store.run(kept.new_run)
+                if run.id == kept.new_run:
+                    return record.model_copy(update={"run": run.id, "grading": self._store.gradings(run.id)[0].id})
+        return record
+
     def _left(self, record: JobRecord) -> JobRecord:
         """Return the status of a job of an earlier server: interrupted, unless its run is finished."""
         ended: dict[str, Any] = {"status": "interrupted", "detail": record.detail or "the server stopped"}
@@ -377,6 +394,11 @@ class Jobs:
             elif run.status == "finished":
                 ended["done"] = len({row.key for row in self._store.scores(grading.id)})
         return record.model_copy(update=ended)
+
+
+def _new_run(work: Execution | None) -> str | None:
+    """Return the id of the run that is begun, None where one is continued or graded again."""
+    return work.run_id if isinstance(work, ExperimentRun) and work.resumed is None else None
 
 
 def _after_error(job: Job) -> str:

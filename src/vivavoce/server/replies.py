@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from vivavoce.metrics.result import MetricResult
 from vivavoce.records.run import Grading, Run
@@ -83,6 +83,16 @@ class Evaluated(Reply):
     results: dict[str, MetricResult]
     all_passed: bool
     usage: Usage | None = None
+
+
+class StoredEvaluation(Evaluated):
+    """The results for a stored conversation; `grading` is the set of scores that has them, None where none is stored.
+
+    `left_out` are metrics whose results have no place in it, for no threshold says what passes.
+    """
+
+    grading: str | None = None
+    left_out: list[str] = Field(default_factory=list[str])
 
 
 class JobPage(Reply):

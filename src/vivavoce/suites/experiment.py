@@ -40,11 +40,19 @@ def suite_run(
     resumed: Run | None = None,
     retries_errors: bool = False,
     partial_of: Run | None = None,
+    run_id: str | None = None,
 ) -> ExperimentRun:
-    """Return a run of a suite, ready to execute; `targets` replace those of the suite."""
+    """Return a run of a suite, ready to execute; `targets` replace those of the suite, `run_id` names a new run."""
     build = partial(build_experiment, suite, options, targets=targets)
     return ExperimentRun(
-        build, store, options, listeners, resumed=resumed, retries_errors=retries_errors, partial_of=partial_of
+        build,
+        store,
+        options,
+        listeners,
+        resumed=resumed,
+        retries_errors=retries_errors,
+        partial_of=partial_of,
+        run_id=run_id,
     )
 
 

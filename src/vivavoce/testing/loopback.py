@@ -19,6 +19,11 @@ T = TypeVar("T")
 Answer = str | Mapping[str, Any] | Sequence[ToolCall] | Misbehaviour
 """Text, an object, tool calls, or a misbehaviour from `vivavoce.testing.misbehaviour`."""
 AnswerFunction = Callable[[dict[str, Any]], Answer]
+HANDED_OVER = 3
+"""Rounds of an event loop in which it hands to a server every connection that was opened before.
+
+One that it hands over after the server was closed has a socket that asyncio never closes.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,8 @@ class LoopbackServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._runner is not None:
+            for _ in range(HANDED_OVER):
+                await asyncio.sleep(0)
             await self._runner.cleanup()
 
     def __enter__(self) -> Self:

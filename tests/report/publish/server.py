@@ -9,6 +9,7 @@ from typing import Any
 
 from aiohttp import web
 
+from vivavoce.records.label import HumanVerdict, Label
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.store.store import Store
 from vivavoce.testing.loopback import LoopbackServer
@@ -50,6 +51,15 @@ async def new_run(store: Store) -> GradedRun:
     """Return a run of two conversations that a target held: three turns with scores, and one."""
     said = ("Paris", "It is Berlin.", "Madrid")
     return await keep(store, [outcome("a", {"correctness": capitals()}, said=said), outcome("b", {"exact": 0.25})])
+
+
+def label(graded: GradedRun, sample: str, author: str, verdict: HumanVerdict, **more: Any) -> None:
+    """Store what somebody says of a conversation of a run."""
+    said = Label.model_validate(
+        {"sample_id": sample, "target": "bot", "trial": 0, "author": author, "verdict": verdict, "created_at": 2000.0}
+        | more
+    )
+    graded.store.labels.set(graded.run.id, said)
 
 
 async def recorded_run(store: Store, rows: Mapping[str, Mapping[str, Any]], grades: Any = None) -> GradedRun:

@@ -16,6 +16,7 @@ from langfuse.api.client import LangfuseAPI
 from langfuse.api.core.pydantic_utilities import parse_obj_as
 from langfuse.api.dataset_items.types import CreateDatasetItemRequest
 from langfuse.api.datasets.types import CreateDatasetRequest
+from langfuse.api.score_configs.types import CreateScoreConfigRequest
 from langfuse.api.scores.types import CreateScoreRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from pydantic import ValidationError
@@ -29,14 +30,16 @@ from vivavoce.records.score import Score, failed, skipped
 from vivavoce.records.usage import Usage
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish import langfuse
+from vivavoce.report.publish.langfuse_scores import SCORES as SCORES_KIND
 from vivavoce.report.publish.tools import publish, write
 from vivavoce.store.store import Store
 from vivavoce.suites.evaluation import aevaluate
 
 from ..cases import BROKEN_JUDGE, keep, outcome
-from .server import Tool, bodies, new_run, recorded_run
+from .server import Tool, bodies, label, new_run, recorded_run
 
 SCORES, INGESTION = "/api/public/scores", "/api/public/ingestion"
+CONFIGS = "/api/public/score-configs"
 ITEMS, DATASETS, TRACES = "/api/public/dataset-items", "/api/public/v2/datasets", "/api/public/otel/v1/traces"
 
 
@@ -55,10 +58,7 @@ def lines(path: Path) -> list[Any]:
 async def scores_of(store: Store, outcomes: list[Outcome]) -> list[dict[str, Any]]:
     graded = await keep(store, outcomes)
     return [
-        one
-        for request in langfuse.requests(graded, Counter())
-        if request.kind == langfuse.SCORES
-        for one in request.body
+        one for request in langfuse.requests(graded, Counter()) if request.kind == SCORES_KIND for one in request.body
     ]
 
 
@@ -169,12 +169,13 @@ async def test_a_list_of_scores_stays_below_the_limit_of_the_server(store: Store
     assert len(sizes) == 3
     assert max(sizes) < 1_048_576
     graded = await keep(store, [outcome(f"s{at}") for at in range(201)], "run-2")
-    found = [one.items for one in langfuse.requests(graded, Counter()) if one.kind == langfuse.SCORES]
+    found = [one.items for one in langfuse.requests(graded, Counter()) if one.kind == SCORES_KIND]
     assert found == [100, 100, 1]
 
 
 async def test_the_same_run_has_the_same_ids_and_times_again(store: Store, tmp_path: Path) -> None:
     graded = await new_run(store)
+    label(graded, "a", "ida", "pass")
     for name in ("one", "two"):
         write(graded, "langfuse", tmp_path / name)
     for kind in langfuse.kinds():
@@ -284,3 +285,91 @@ async def test_what_was_exported_from_langfuse_is_scored_there(tmp_path: Path) -
     [[score]] = lines(tmp_path / "out" / "scores.jsonl")
     assert score["traceId"] == "trace-of-langfuse"
     assert "environment" not in score
+
+
+async def labelled_run(store: Store) -> GradedRun:
+    graded = await new_run(store)
+    label(graded, "a", "ida", "pass", grader="correctness", note="friendly")
+    label(graded, "a", "bo", "unsure", grader="correctness", turn=1)
+    label(graded, "b", "ida", "fail")
+    return graded
+
+
+@pytest.mark.usefixtures("keys")
+async def test_labels_are_scores_by_people_each_with_its_config(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    graded = await labelled_run(store)
+    other = {"id": "c0", "name": "label", "dataType": "NUMERIC", "isArchived": False}
+    there: dict[str, Any] = {"id": "c1", "name": "label", "dataType": "CATEGORICAL", "isArchived": False}
+    there["categories"] = [{"label": one, "value": at} for at, one in enumerate(("fail", "pass", "unsure"))]
+    pages = [(200, {"data": [one], "meta": {"totalPages": 2}}) for one in (other, there)]
+    with Tool({CONFIGS: [*pages, (200, {"id": "c2", "name": "correctness"})]}).server() as server:
+        monkeypatch.setenv("LANGFUSE_BASE_URL", server.url)
+        [told] = publish(graded, "langfuse")
+    assert told.startswith("1 dataset, 2 dataset items, 2 traces, 5 scores, 3 labels to")
+    [config] = bodies(server, CONFIGS)
+    assert not parse_obj_as(CreateScoreConfigRequest, config).model_extra
+    assert config["name"] == "correctness"
+    [scores, labels] = bodies(server, SCORES)
+    parsed = [parse_obj_as(CreateScoreRequest, one) for one in labels]
+    assert not any(one.model_extra for one in parsed)
+    assert {(one["source"], one["dataType"]) for one in labels} == {("ANNOTATION", "CATEGORICAL")}
+    assert [(one.name, one.value, one.comment, one.config_id) for one in parsed] == [
+        ("correctness", "pass", "friendly", "c2"),
+        ("correctness", "unsure", None, "c2"),
+        ("label", "fail", None, "c1"),
+    ]
+    assert [one.observation_id is None for one in parsed] == [True, False, True]
+    assert [one["metadata"]["author"] for one in labels] == ["ida", "bo", "ida"]
+    assert not {one["id"] for one in labels} & {one["id"] for one in scores}
+
+
+@pytest.mark.usefixtures("keys")
+@pytest.mark.parametrize("knows_configs", [True, False])
+async def test_older_servers_get_labels_without_a_source(
+    store: Store, monkeypatch: pytest.MonkeyPatch, *, knows_configs: bool
+) -> None:
+    graded = await labelled_run(store)
+    configs: list[tuple[int, Any]] = (
+        [(200, {"data": []}), (200, {"id": "c1"}), (200, {"id": "c2"})] if knows_configs else [(404, {})]
+    )
+    answers: dict[str, list[tuple[int, Any]]] = {CONFIGS: configs, SCORES: [(200, {}), (400, {"message": "source"})]}
+    with Tool(answers).server() as server:
+        monkeypatch.setenv("LANGFUSE_BASE_URL", server.url)
+        publish(graded, "langfuse")
+    [batch] = bodies(server, INGESTION)
+    assert {event["type"] for event in batch["batch"]} == {"score-create"}
+    sent = [event["body"] for event in batch["batch"]]
+    assert [(one["name"], one["value"]) for one in sent][1:] == [("correctness", "unsure"), ("label", "fail")]
+    assert not any("source" in one or "configId" in one for one in sent)
+
+
+@pytest.mark.usefixtures("keys")
+async def test_a_label_that_changed_is_the_same_score(store: Store, tmp_path: Path) -> None:
+    graded = await labelled_run(store)
+    write(graded, "langfuse", tmp_path)
+    [before] = lines(tmp_path / "labels.jsonl")
+    label(graded, "b", "ida", "pass", created_at=3000.0)
+    write(graded, "langfuse", tmp_path)
+    [after] = lines(tmp_path / "labels.jsonl")
+    assert [(one["id"], one["timestamp"]) for one in after] == [(one["id"], one["timestamp"]) for one in before]
+    assert [one["value"] for one in after] == ["pass", "unsure", "pass"]
+
+
+async def test_a_config_has_a_name_that_langfuse_takes(store: Store, tmp_path: Path) -> None:
+    long = [f"is it {end} what was asked for, in every turn?" for end in ("really", "truly")]
+    graded = await keep(store, [outcome("a", dict.fromkeys(long, 1.0))])
+    for name in long:
+        label(graded, "a", "ida", "pass", grader=name)
+    write(graded, "langfuse", tmp_path)
+    [labels] = lines(tmp_path / "labels.jsonl")
+    assert [one["metadata"]["grader"] for one in labels] == long
+    assert len({one["name"] for one in labels}) == 2
+    assert all(len(one["name"]) <= 35 and "?" not in one["name"] for one in labels)
+
+
+@pytest.mark.usefixtures("keys")
+async def test_a_config_that_is_not_made_is_named(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Tool().server() as server:
+        monkeypatch.setenv("LANGFUSE_BASE_URL", server.url)
+        with pytest.raises(UsageError, match=r"made no score config '(correctness|label)', which labels need"):
+            publish(await labelled_run(store), "langfuse")

@@ -18,7 +18,7 @@ from vivavoce.report.publish.tools import publish, write
 from vivavoce.store.store import Store
 
 from ..cases import keep, outcome
-from .server import Tool, bodies, new_run, recorded_run
+from .server import Tool, bodies, label, new_run, recorded_run
 
 UPLOAD, PROJECTS, SPANS = "/v1/datasets/upload", "/v1/projects", "/v1/projects/vivavoce/spans"
 TYPES: dict[str, Any] = {
@@ -47,7 +47,8 @@ def annotated(folder: Path, of: str) -> list[dict[str, Any]]:
 async def test_bodies_have_the_types_of_its_client(store: Store, tmp_path: Path) -> None:
     write(await new_run(store), "phoenix", tmp_path / "new")
     imported = {"session": {"traces": ["u1", "u2"], "source": {"format": "openinference", "id": "s-7", "hash": "x"}}}
-    write(await recorded_run_of(store, imported), "phoenix", tmp_path / "imported")
+    with Store.open(f"{store.place}-2") as other:
+        write(await recorded_run(other, imported), "phoenix", tmp_path / "imported")
     seen: set[str] = set()
     for folder in (tmp_path / "new", tmp_path / "imported"):
         for name, type_ in TYPES.items():
@@ -65,12 +66,6 @@ def keys_of(type_: Any) -> tuple[set[str], set[str]]:
     """Return the keys that an object must have, and all that it may have."""
     hints = get_type_hints(type_, include_extras=True)
     return {name for name, hint in hints.items() if get_origin(hint) is not NotRequired}, set(hints)
-
-
-async def recorded_run_of(store: Store, rows: dict[str, Any]) -> GradedRun:
-    with Store.open(f"{store.place}-2") as other:
-        graded = await recorded_run(other, rows)
-    return GradedRun(Store.open(f"{store.place}-2"), graded.run, graded.grading)
 
 
 async def test_its_own_client_posts_the_same_dataset_and_annotations(store: Store, tmp_path: Path) -> None:
@@ -135,6 +130,48 @@ async def test_judges_and_labels_are_told(store: Store, tmp_path: Path) -> None:
     assert one["result"] == {"label": "poor", "score": 0.5}
 
 
+async def test_labels_are_annotations_by_people(store: Store, tmp_path: Path) -> None:
+    graded = await new_run(store)
+    label(graded, "a", "ida", "pass", grader="correctness", note="friendly")
+    label(graded, "a", "bo", "fail", grader="correctness")
+    label(graded, "a", "bo", "unsure", turn=1)
+    write(graded, "phoenix", tmp_path)
+    by_people = [one for one in annotated(tmp_path, "trace") if one["annotator_kind"] == "HUMAN"]
+    assert [(one["name"], one["identifier"], one["result"]) for one in by_people] == [
+        ("correctness", "run-1 ida", {"label": "pass", "score": 1.0, "explanation": "friendly"}),
+        ("correctness", "run-1 bo", {"label": "fail", "score": 0.0}),
+    ]
+    [of_turn] = [one for one in annotated(tmp_path, "span") if one["annotator_kind"] == "HUMAN"]
+    root, _, second, _ = lines(tmp_path / "spans.jsonl")[0]["data"]
+    assert (of_turn["name"], of_turn["span_id"]) == ("label", second["context"]["span_id"])
+    assert of_turn["result"] == {"label": "unsure"}
+    assert by_people[0]["trace_id"] == root["context"]["trace_id"]
+    assert by_people[0]["metadata"]["author"] == "ida"
+    for one in (*by_people, of_turn):
+        required, known = keys_of(v1.TraceAnnotationData if "trace_id" in one else v1.SpanAnnotationData)
+        assert required <= set(one) <= known
+
+
+async def test_a_project_that_is_there_is_not_made_again(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = {f"{PROJECTS}/vivavoce": [(200, {"data": {"name": "vivavoce"}})], PROJECTS: [(500, "UNIQUE")]}
+    with Tool(there).server() as server:
+        monkeypatch.setenv("PHOENIX_ENDPOINT", server.url)
+        [told] = publish(await new_run(store), "phoenix")
+    assert "1 project there already" in told
+    assert not bodies(server, PROJECTS)
+
+
+async def test_the_span_of_the_whole_has_the_conversation(store: Store, tmp_path: Path) -> None:
+    write(await new_run(store), "phoenix", tmp_path)
+    root, *turns = (one["attributes"] for one in lines(tmp_path / "spans.jsonl")[0]["data"])
+    said = [*json.loads(root["input.value"]), *json.loads(root["output.value"])]
+    assert [one["content"] for one in said] == ["Hi", "Paris", "Hi", "It is Berlin.", "Hi", "Madrid"]
+    assert [root["openinference.span.kind"], *(one["openinference.span.kind"] for one in turns)] == [
+        "CHAIN",
+        *["AGENT"] * 3,
+    ]
+
+
 async def test_a_part_of_a_dataset_is_not_uploaded_for_it_would_remove_the_rest(store: Store, tmp_path: Path) -> None:
     graded = await new_run(store)
     some = GradedRun(store, graded.run.model_copy(update={"options": {"max_samples": 2}}), graded.grading)
@@ -153,7 +190,7 @@ async def test_it_is_sent_in_order_and_again_without_doubles(store: Store, monke
         f"2 examples, 1 project, 2 traces, 3 span annotations, 2 trace annotations to Phoenix at {server.url}"
     )
     assert {one.headers["Authorization"] for one in server.requests} == {"Bearer key-of-the-tests-of-phoenix"}
-    paths = list(dict.fromkeys(one.path.partition("?")[0] for one in server.requests))
+    paths = list(dict.fromkeys(one.path.partition("?")[0] for one in server.requests if one.method == "POST"))
     assert paths == [UPLOAD, PROJECTS, SPANS, "/v1/span_annotations", "/v1/trace_annotations"]
     double = {
         "error": "Request contains invalid or duplicate spans",

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +109,88 @@ def test_a_stored_conversation_is_measured_again(server: str) -> None:
     for path in ("latest/none", "nothing/kind", "latest%2Fx/kind"):
         url = f"{server}/api/v1/test-results/{path}/evaluations"
         assert send("POST", url, {"metrics": ["turn_count"]}).status == 404
+
+
+def measure(url: str, sample: str, metrics: list[Any], **more: Any) -> dict[str, Any]:
+    place = f"{url}/api/v1/test-results/latest/{sample}/evaluations"
+    reply = send("POST", place, {"metrics": metrics, **more})
+    assert reply.status == 200, reply.text
+    return reply.json()
+
+
+def test_a_measurement_is_kept_beside_the_scores_of_the_run(server: str) -> None:
+    run = f"{server}/api/v1/runs/latest"
+    before = [send("GET", f"{run}{part}").json() for part in ("", "/scores", "/samples")]
+    first = measure(server, "kind", ["refusal", "repetition"])
+    conversation = send("GET", f"{run}/samples/kind/0?grading={first['grading']}").json()
+    assert {name: one["value"] for name, one in conversation["scores"].items()} == {
+        name: one["value"] for name, one in first["results"].items()
+    }
+    assert [send("GET", f"{run}{part}").json() for part in ("", "/scores", "/samples")] == before
+    [own, kept] = send("GET", f"{run}/gradings").json()
+    assert (kept["id"], kept["finished_at"], kept["verdict"]) == (first["grading"], None, None)
+    assert own["verdict"] == before[0]["grading"]["verdict"]
+
+
+def test_the_same_metrics_have_one_set_and_a_second_look_the_next(server: str) -> None:
+    sets = [measure(server, sample, ["refusal"])["grading"] for sample in ("kind", "a/b", "kind", "kind", "a/b")]
+    first, *_ = sets
+    assert sets == [first, first, f"{first}-2", f"{first}-3", f"{first}-2"]
+    assert measure(server, "kind", ["repetition"])["grading"] not in sets
+    scores = send("GET", f"{server}/api/v1/runs/latest/scores?grading={first}").json()["scores"]
+    assert [one["sample_id"] for one in scores] == ["kind", "a/b"]
+    shown = send("GET", f"{server}/api/v1/runs/latest?grading={first}").json()["summary"]
+    assert (shown["verdict"], shown["stopped"]) == ("inconclusive", "2 of 3 conversations have these scores")
+
+
+def test_what_two_ask_at_once_is_kept_twice(server: str) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(measure, server, "kind", ["refusal"]) for _ in range(8)]
+    found = [one.result()["grading"] for one in asked]
+    assert len(set(found)) == 8
+
+
+def test_a_measurement_is_not_kept_where_the_request_says_so(server: str) -> None:
+    found = measure(server, "kind", ["refusal"], store=False)
+    assert (found["grading"], found["results"]["refusal"]["state"]) == (None, "scored")
+    assert len(send("GET", f"{server}/api/v1/runs/latest/gradings").json()) == 1
+
+
+def test_a_score_without_a_highest_value_is_named_and_not_kept(server: str) -> None:
+    found = measure(server, "kind", ["turn_count", "refusal"])
+    assert found["left_out"] == ["turn_count"]
+    kept = send("GET", f"{server}/api/v1/runs/latest/scores?grading={found['grading']}").json()["scores"]
+    assert [one["name"] for one in kept] == ["refusal"]
+    assert measure(server, "kind", ["turn_count"])["grading"] is None
+    limited = measure(server, "kind", [{"metric": "turn_count", "threshold": 1}])
+    assert (limited["left_out"], limited["grading"] is None) == ([], False)
+
+
+def test_an_error_of_a_judge_is_kept_as_an_error_and_its_fingerprint_is_that_of_a_suite(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LoopbackServer(lambda _: {"nonsense": 1}) as judge, serving(store) as url:
+        monkeypatch.setenv("VIVAVOCE_JUDGE", f"{judge.base_url}#examiner")
+        found = measure(url, "kind", ["safety"])
+        body = {"kind": "evaluation", "conversations": [{"messages": TALK}], "metrics": ["safety"]}
+        judged = send("POST", f"{url}/api/v1/jobs", body)
+        while (job := send("GET", f"{url}{judged.headers['location']}").json())["status"] != "finished":
+            time.sleep(0.05)
+    [score] = store.scores(found["grading"])
+    assert score.state == "error"
+    run = store.run("latest~1")
+    assert store.gradings(run.id)[-1].fingerprints == store.grading(job["run"]).fingerprints
+
+
+def test_nothing_is_kept_beside_a_run_that_is_not_finished(store: Store) -> None:
+    run = store.run("latest")
+    store.update_run(run.model_copy(update={"status": "running", "finished_at": None}))
+    with serving(store) as url:
+        place = f"{url}/api/v1/test-results/latest/kind/evaluations"
+        refused = send("POST", place, {"metrics": ["refusal"]})
+        assert (refused.status, refused.json()["code"]) == (409, "being_worked_on")
+        assert measure(url, "kind", ["refusal"], store=False)["results"]["refusal"]["state"] == "scored"
+    assert len(store.gradings(run.id)) == 1
 
 
 DEEP = b'{"metrics": ["turn_count"], "messages": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"

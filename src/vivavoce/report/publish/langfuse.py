@@ -2,8 +2,8 @@
 
 A conversation whose recording was imported from Langfuse is scored where it came from; any other becomes a trace, with
 a span for each turn, in the environment `vivavoce`.
-Source: the request models of Langfuse's Python package 5.0.4 (`api/scores`, `api/dataset_items`, `api/datasets`) and
-its names of attributes of spans; for servers that take no list of scores, `api/ingestion` of 4.18.0.
+Source: the request models of Langfuse's Python package 5.0.4 (`api/dataset_items`, `api/datasets`) and its names of
+attributes of spans.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ import os
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from typing import Any, cast
 
 from vivavoce.errors import Fault, UsageError
-from vivavoce.records.run import Grading
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish.conversation import Conversation, conversations, stable_id
+from vivavoce.report.publish.langfuse_labels import LABELS, Configs, label_requests
+from vivavoce.report.publish.langfuse_scores import ENVIRONMENT, SCORES, score_requests
 from vivavoce.report.publish.request import Kind, Request
-from vivavoce.report.publish.scores import Published, published
 from vivavoce.report.publish.sending import Address
 from vivavoce.report.publish.span import Span, spans
 from vivavoce.report.strict_json import strict_json
@@ -29,22 +28,15 @@ from vivavoce.wire.http import checked_url
 
 FORMATS = frozenset(("langfuse", "otel"))
 """Formats of rows whose traces are in Langfuse."""
-ENVIRONMENT = "vivavoce"
-"""Where Langfuse keeps traces of tests apart from those of users."""
 _REAL_TIME = (("x-langfuse-ingestion-version", "4"),)
 DATASETS = Kind("datasets.jsonl", "/api/public/v2/datasets", "dataset")
 ITEMS = Kind("dataset-items.jsonl", "/api/public/dataset-items", "dataset item")
 TRACES = Kind("traces.jsonl", "/api/public/otel/v1/traces", "trace", _REAL_TIME)
-SCORES = Kind("scores.jsonl", "/api/public/scores", "score")
-OLDER_SCORES = Kind(SCORES.file, "/api/public/ingestion", "score")
-_AT_ONCE = 100
-_LARGEST = 900_000
-"""Bytes of a list of scores; Langfuse takes 1 MiB."""
 
 
 def kinds() -> tuple[Kind, ...]:
     """Return everything that is posted, in its order."""
-    return (DATASETS, ITEMS, TRACES, SCORES)
+    return (DATASETS, ITEMS, TRACES, SCORES, LABELS)
 
 
 def requests(graded: GradedRun, left_out: Counter[str]) -> Iterator[Request]:
@@ -60,7 +52,8 @@ def requests(graded: GradedRun, left_out: Counter[str]) -> Iterator[Request]:
     for one in conversations(graded, FORMATS):
         if one.is_new:
             yield Request(TRACES, _trace(suite, one))
-    yield from _batches(_scores(graded, left_out))
+    yield from score_requests(graded, FORMATS, left_out)
+    yield from label_requests(graded, FORMATS)
 
 
 def _item(suite: str, sample: str, one: Conversation) -> dict[str, Any]:
@@ -76,62 +69,6 @@ def _item(suite: str, sample: str, one: Conversation) -> dict[str, Any]:
         "sourceTraceId": one.sources[0] if one.sources else None,
     }
     return {name: value for name, value in item.items() if value is not None}
-
-
-def _scores(graded: GradedRun, left_out: Counter[str]) -> Iterator[dict[str, Any]]:
-    for one in conversations(graded, FORMATS):
-        for found in published(one, graded.grading, left_out):
-            yield _score(found, graded.grading, one.is_new)
-
-
-def _score(found: Published, grading: Grading, is_new: bool) -> dict[str, Any]:
-    """Return a score as Langfuse takes it; the same id and time make it the same score when it is sent again."""
-    kind, value = _value(found)
-    score: dict[str, Any] = {
-        "id": found.id,
-        "traceId": found.place.trace,
-        "observationId": found.place.span,
-        "sessionId": found.place.session,
-        "name": found.name,
-        "value": value,
-        "dataType": kind,
-        "comment": found.score.reason,
-        "metadata": found.about,
-        "environment": ENVIRONMENT if is_new else None,
-        "timestamp": _iso(grading.created_at),
-    }
-    return {name: value for name, value in score.items() if value is not None}
-
-
-def _value(found: Published) -> tuple[str, float | str]:
-    raw, value = found.score.raw, found.score.value
-    if isinstance(raw, bool):
-        return "BOOLEAN", float(raw)
-    if isinstance(raw, str):
-        return "CATEGORICAL", raw
-    return "NUMERIC", value if value is not None else cast("float", raw)
-
-
-def _batches(scores: Iterator[dict[str, Any]]) -> Iterator[Request]:
-    batch: list[dict[str, Any]] = []
-    size = 0
-    for score in scores:
-        length = len(strict_json(score).encode())
-        if batch and (len(batch) == _AT_ONCE or size + length > _LARGEST):
-            yield _scores_request(batch)
-            batch, size = [], 0
-        batch.append(score)
-        size += length + 1
-    if batch:
-        yield _scores_request(batch)
-
-
-def _scores_request(batch: list[dict[str, Any]]) -> Request:
-    events = [
-        {"id": stable_id("event", one["id"]), "type": "score-create", "timestamp": one["timestamp"], "body": one}
-        for one in batch
-    ]
-    return Request(SCORES, batch, len(batch), Request(OLDER_SCORES, {"batch": events}, len(batch)))
 
 
 def _trace(suite: str, one: Conversation) -> dict[str, Any]:
@@ -181,10 +118,6 @@ def _attributes(known: Mapping[str, str]) -> list[dict[str, Any]]:
     return [{"key": key, "value": {"stringValue": value}} for key, value in known.items()]
 
 
-def _iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
-
-
 def address() -> Address:
     """Return where Langfuse is and who asks, as its own packages read it from the environment.
 
@@ -197,7 +130,7 @@ def address() -> Address:
     place = os.environ.get("LANGFUSE_BASE_URL") or os.environ.get("LANGFUSE_HOST") or "https://cloud.langfuse.com"
     user = b64encode(f"{public}:{secret}".encode()).decode()
     url = checked_url(place, "LANGFUSE_BASE_URL").rstrip("/")
-    return Address("Langfuse", url, {"Authorization": f"Basic {user}"}, (secret, user), has, refused)
+    return Address("Langfuse", url, {"Authorization": f"Basic {user}"}, (secret, user), has, refused, Configs().ready)
 
 
 def has(request: Request, fault: Fault) -> bool:

@@ -13,12 +13,13 @@ from vivavoce.errors import MissingExtra, UsageError
 from vivavoce.records.run import Run
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish.figures import figures, parameters
-from vivavoce.report.publish.samples import COLUMNS, sample_cells
+from vivavoce.report.publish.samples import COLUMNS, LABEL_COLUMNS, Cell, label_cells, sample_cells
 from vivavoce.report.strict_json import strict_json
+from vivavoce.report.text import count
 
 GRADING, COMPLETE = "vivavoce.grading", "vivavoce.complete"
 """Tags of a run: which set of scores it holds, and that it holds all of it."""
-TABLE = "samples.json"
+TABLE, LABELS = "samples.json", "labels.json"
 _LONGEST = 500
 """Characters of a parameter, which every store of MLflow takes."""
 _PARAMS_AT_ONCE, _METRICS_AT_ONCE = 100, 1000
@@ -27,7 +28,10 @@ _PASSWORD = re.compile(r"//[^/@]*@")
 
 
 def publish(graded: GradedRun) -> list[str]:
-    """Log a run and return what was done, in words; a set of scores that is there already is left as it is.
+    """Log a run and return what was done, in words.
+
+    A set of scores that is there already is left as it is; only its tables are written again, for people may have
+    labelled it since.
 
     Raises:
         MissingExtra: MLflow is not installed.
@@ -61,7 +65,8 @@ def _publish(graded: GradedRun, mlflow: Any) -> list[str]:
     place = f"experiment '{suite}' at {_PASSWORD.sub('//***@', mlflow.get_tracking_uri())}"
     for known in client.search_runs([experiment], f"tags.`{GRADING}` = '{graded.grading.id}'"):
         if known.data.tags.get(COMPLETE):
-            return [f"the scores {graded.grading.id} are there already: run {known.info.run_id} of the {place}"]
+            also = _tables(graded, client, known.info.run_id)
+            return [f"the scores {graded.grading.id} are there already: run {known.info.run_id} of the {place}{also}"]
         client.delete_run(known.info.run_id)
     tags = {GRADING: graded.grading.id, "vivavoce.run": graded.run.id}
     if graded.grading.verdict is not None:
@@ -70,14 +75,14 @@ def _publish(graded: GradedRun, mlflow: Any) -> list[str]:
         experiment, start_time=_milliseconds(graded.run.started_at), tags=tags, run_name=graded.run.id
     )
     identity = made.info.run_id
-    known_as, numbers = _log(graded, client, identity, mlflow.entities)
+    known_as, numbers, also = _log(graded, client, identity, mlflow.entities)
     if graded.ended:
         client.set_tag(identity, COMPLETE, "1")
     client.set_terminated(identity, _status(graded.run), end_time=_milliseconds(graded.run.finished_at))
-    return [f"{known_as} parameters, {numbers} metrics and the samples: run {identity} of the {place}"]
+    return [f"{known_as} parameters, {numbers} metrics and the samples: run {identity} of the {place}{also}"]
 
 
-def _log(graded: GradedRun, client: Any, identity: str, entities: Any) -> tuple[int, int]:
+def _log(graded: GradedRun, client: Any, identity: str, entities: Any) -> tuple[int, int, str]:
     at = _milliseconds(graded.run.finished_at or graded.run.started_at) or 0
     known = _named(parameters(graded))
     params = [entities.Param(name, value[:_LONGEST]) for name, value in known.items()]
@@ -86,10 +91,22 @@ def _log(graded: GradedRun, client: Any, identity: str, entities: Any) -> tuple[
         client.log_batch(identity, params=params[start : start + _PARAMS_AT_ONCE])
     for start in range(0, len(metrics), _METRICS_AT_ONCE):
         client.log_batch(identity, metrics=metrics[start : start + _METRICS_AT_ONCE])
-    table = {"columns": list(COLUMNS), "data": [list(cells) for cells in sample_cells(graded)]}
-    client.log_text(identity, strict_json(table), TABLE)
-    client.set_tag(identity, "mlflow.loggedArtifacts", strict_json([{"path": TABLE, "type": "table"}]))
-    return len(params), len(metrics)
+    return len(params), len(metrics), _tables(graded, client, identity)
+
+
+def _tables(graded: GradedRun, client: Any, identity: str) -> str:
+    """Write the tables, and return what the one of labels has, in words."""
+    labels = [list(cells) for cells in label_cells(graded)]
+    tables: dict[str, tuple[tuple[str, ...], list[list[Cell]]]] = {
+        TABLE: (COLUMNS, [list(cells) for cells in sample_cells(graded)])
+    }
+    if labels:
+        tables[LABELS] = (LABEL_COLUMNS, labels)
+    for path, (columns, rows) in tables.items():
+        client.log_text(identity, strict_json({"columns": list(columns), "data": rows}), path)
+    logged = [{"path": path, "type": "table"} for path in tables]
+    client.set_tag(identity, "mlflow.loggedArtifacts", strict_json(logged))
+    return f", with {count(len(labels), 'label')}" if labels else ""
 
 
 def _named(known: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,15 +13,17 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, cast
 from urllib.parse import quote
 
 from vivavoce.errors import Fault
 from vivavoce.report.graded_run import GradedRun
-from vivavoce.report.publish.conversation import Conversation, conversations
+from vivavoce.report.publish.conversation import Conversation, Place, conversations
+from vivavoce.report.publish.labels import VALUES, PublishedLabel, published_labels
 from vivavoce.report.publish.request import Kind, Request
 from vivavoce.report.publish.scores import Published, is_judged, published
-from vivavoce.report.publish.sending import Address
+from vivavoce.report.publish.sending import OLDER_SERVER, Address, Ask
 from vivavoce.report.publish.span import Span, spans
 from vivavoce.report.strict_json import strict_json
 from vivavoce.wire.http import checked_url
@@ -62,7 +64,7 @@ def requests(graded: GradedRun, left_out: Counter[str]) -> Iterator[Request]:
         if one.is_new:
             yield Request(kind, {"data": [_span(span, one) for span in spans(one)]})
     for at, of in enumerate(_LISTS):
-        found = _annotations(graded, of, Counter() if at else left_out)
+        found = chain(_annotations(graded, of, Counter() if at else left_out), _labels(graded, of))
         while batch := [one for one, _ in zip(found, range(_AT_ONCE), strict=False)]:
             yield Request(ANNOTATIONS[of], {"data": batch}, len(batch))
 
@@ -105,40 +107,60 @@ def _annotations(graded: GradedRun, of: str, left_out: Counter[str]) -> Iterator
     """Yield the annotations of spans, of traces or of sessions."""
     for one in conversations(graded, FORMATS):
         for found in published(one, graded.grading, left_out):
-            if _about(found) == of:
+            if _about(found.place) == of:
                 yield _annotation(found, of, graded.grading.id)
 
 
-def _about(found: Published) -> str:
-    place = found.place
+def _labels(graded: GradedRun, of: str) -> Iterator[dict[str, Any]]:
+    """Yield the labels of spans, of traces or of sessions as annotations by people."""
+    for found in published_labels(graded, FORMATS):
+        if _about(found.place) == of:
+            yield _label(found, of)
+
+
+def _about(place: Place) -> str:
     return "session" if place.session is not None else "trace" if place.span is None else "span"
 
 
 def _annotation(found: Published, of: str, grading: str) -> dict[str, Any]:
-    """Return an annotation; one with the same name and identifier about the same is replaced."""
-    score, place = found.score, found.place
-    ids = {"span": place.span, "trace": place.trace, "session": place.session}
-    turn = "" if score.turn is None or of == "span" else f" turn {found.about['turn']}"
+    score = found.score
     value = score.raw if score.value is None else score.value
     result = {
         "label": score.raw if isinstance(score.raw, str) else {True: "pass", False: "fail", None: None}[score.passed],
         "score": value if isinstance(value, float) else None,
         "explanation": score.reason,
     }
+    kind = "LLM" if is_judged(score) else "CODE"
+    return _annotated(found, of, kind, result, grading)
+
+
+def _label(found: PublishedLabel, of: str) -> dict[str, Any]:
+    label = found.label
+    result = {"label": label.verdict, "score": VALUES[label.verdict], "explanation": label.note}
+    return _annotated(found, of, "HUMAN", result, f"{found.about['run']} {label.author}")
+
+
+def _annotated(
+    found: Published | PublishedLabel, of: str, kind: str, result: Mapping[str, Any], identifier: str
+) -> dict[str, Any]:
+    """Return an annotation; one with the same name and identifier about the same is replaced."""
+    place = found.place
+    ids = {"span": place.span, "trace": place.trace, "session": place.session}
+    turn = "" if "turn" not in found.about or of == "span" else f" turn {found.about['turn']}"
     return {
         "name": found.name,
-        "annotator_kind": "LLM" if is_judged(score) else "CODE",
+        "annotator_kind": kind,
         f"{of}_id": ids[of],
         "result": {name: one for name, one in result.items() if one is not None},
         "metadata": found.about,
-        "identifier": f"{grading}{turn}",
+        "identifier": f"{identifier}{turn}",
     }
 
 
 def _span(span: Span, one: Conversation) -> dict[str, Any]:
     key = one.outcome.attempt.key
     known: dict[str, Any] = {
-        "openinference.span.kind": "CHAIN" if span.usage is None else "LLM",
+        "openinference.span.kind": "CHAIN" if span.parent is None else "AGENT",
         "input.value": strict_json(span.given),
         "input.mime_type": "application/json",
         "output.value": strict_json(span.made),
@@ -176,7 +198,23 @@ def address() -> Address:
     place = checked_url(os.environ.get(name) or "http://localhost:6006", name).rstrip("/").removesuffix("/v1/traces")
     key = os.environ.get("PHOENIX_API_KEY")
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return Address("Phoenix", place.rstrip("/"), headers, (key,) if key else (), has, refused)
+    return Address("Phoenix", place.rstrip("/"), headers, (key,) if key else (), has, refused, ready)
+
+
+async def ready(request: Request, ask: Ask) -> Request | None:
+    """Return what to post of a request, None for a project that is there: another of its name breaks the server."""
+    if request.kind != PROJECTS:
+        return request
+    try:
+        found = await ask(f"{PROJECTS.path}/{quote(request.body['name'], safe='')}", None)
+    except Fault as fault:
+        if fault.status not in OLDER_SERVER:
+            raise
+        return request
+    known = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    return (
+        None if isinstance(known.get("data"), dict) and known["data"].get("name") == request.body["name"] else request
+    )
 
 
 def has(request: Request, fault: Fault) -> bool:

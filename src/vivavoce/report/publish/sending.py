@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby, islice
@@ -19,7 +19,10 @@ from vivavoce.wire.http import Client, Limits
 
 AT_ONCE = 8
 """Requests on their way at a time."""
-_OLDER_SERVER = (400, 404, 405, 422)
+Ask = Callable[[str, Any], Awaitable[Any]]
+"""Gets what a tool has at a path, or posts a body there where one is given, and returns the answer as JSON."""
+OLDER_SERVER = (400, 404, 405, 422)
+"""Statuses of a server that does not know an address, or what is posted there."""
 _SHOWN = 3
 
 
@@ -34,6 +37,7 @@ class Address:
         secrets: what no message may show.
         has: whether a refusal of a request says that the tool has it already.
         refused: why items of a request were refused, told by the answer to it.
+        ready: what to post of a request when its turn comes, None where the tool has it already.
     """
 
     tool: str
@@ -42,6 +46,7 @@ class Address:
     secrets: Sequence[str]
     has: Callable[[Request, Fault], bool]
     refused: Callable[[Any], list[str]]
+    ready: Callable[[Request, Ask], Awaitable[Request | None]]
 
 
 @dataclass(slots=True)
@@ -98,25 +103,32 @@ class _Sender:
 
     async def post(self, request: Request) -> None:
         """Post a request, or what an older server takes in its place."""
-        if request.older is not None and request.kind in self._older:
-            request = request.older
+        ready = await self._address.ready(request, self._ask)
+        if ready is None:
+            self.sent.known[request.kind.item] += request.items
+            return
+        if ready.older is not None and ready.kind in self._older:
+            ready = ready.older
         try:
-            answer = await retrying(partial(self._once, request))
+            answer = await self._ask(ready.kind.path, ready.body, ready.kind.headers)
         except Fault as fault:
-            if self._address.has(request, fault):
-                self.sent.known[request.kind.item] += request.items
+            if self._address.has(ready, fault):
+                self.sent.known[ready.kind.item] += ready.items
                 return
-            if request.older is None or fault.status not in _OLDER_SERVER:
+            if ready.older is None or fault.status not in OLDER_SERVER:
                 raise
-            self._older.add(request.kind)
-            answer = await retrying(partial(self._once, request.older))
-        self.sent.items[request.kind.item] += request.items
+            self._older.add(ready.kind)
+            answer = await self._ask(ready.older.kind.path, ready.older.body, ready.older.kind.headers)
+        self.sent.items[ready.kind.item] += ready.items
         self.sent.refused += self._address.refused(answer)
 
-    async def _once(self, request: Request) -> Any:
-        headers = {**self._address.headers, **dict(request.kind.headers), "Content-Type": "application/json"}
-        url, body = f"{self._address.url}{request.kind.path}", strict_json(request.body).encode()
-        answer = await self._client.request("POST", url, body, headers, repeatable=True)
+    async def _ask(self, path: str, body: Any, headers: Sequence[tuple[str, str]] = ()) -> Any:
+        given = {**self._address.headers, **dict(headers)}
+        url, method, data = f"{self._address.url}{path}", "GET", None
+        if body is not None:
+            method, data = "POST", strict_json(body).encode()
+            given["Content-Type"] = "application/json"
+        answer = await retrying(partial(self._client.request, method, url, data, given, repeatable=True))
         return answer.json() if answer.body.strip() else None
 
     async def close(self) -> None:

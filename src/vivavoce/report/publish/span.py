@@ -31,7 +31,10 @@ class Span:
 
 
 def spans(one: Conversation) -> Iterator[Span]:
-    """Yield the spans of a conversation in a new trace; turns without a time stand where the last one ended."""
+    """Yield the spans of a conversation in a new trace; turns without a time stand where the last one ended.
+
+    The span of the whole has every message, so that who reads the trace has the conversation without its turns.
+    """
     attempt, held = one.outcome.attempt, one.outcome.attempt.trajectory
     turns: list[Span] = []
     at = attempt.started_at
@@ -43,12 +46,15 @@ def spans(one: Conversation) -> Iterator[Span]:
         turns.append(
             Span(one.trace, one.span_of(turn.index), one.root, name, start, at, given, made, turn.usage, failed)
         )
-    given, made = _split([*held.opening, *(held.turns[0].messages if held.turns else ())])
     failed = attempt.failure and attempt.failure.message
-    last = turns[-1].made if turns else made
+    answered = bool(turns[-1].made if turns else _split(held.opening)[1])
+    messages = [message.to_dict() for message in held.messages]
+    before = len(messages) - answered
     end = max(at, attempt.started_at + (held.seconds or 0.0))
     name = attempt.key.sample_id
-    yield Span(one.trace, one.root, None, name, attempt.started_at, end, given, last[-1:], None, failed)
+    yield Span(
+        one.trace, one.root, None, name, attempt.started_at, end, messages[:before], messages[before:], None, failed
+    )
     yield from turns
 
 

@@ -12,7 +12,8 @@ from typing import Any, cast
 from vivavoce.errors import MissingExtra, UsageError
 from vivavoce.report.graded_run import GradedRun
 from vivavoce.report.publish.figures import figures, parameters
-from vivavoce.report.publish.samples import COLUMNS, sample_cells
+from vivavoce.report.publish.samples import COLUMNS, LABEL_COLUMNS, label_cells, sample_cells
+from vivavoce.report.text import count
 
 _NOT_IN_A_NAME = re.compile(r"[^\w.-]+")
 _LONGEST = 128
@@ -44,11 +45,17 @@ def publish(graded: GradedRun) -> list[str]:
             run.summary.update(numbers)
             if graded.grading.verdict is not None:
                 run.summary["verdict"] = graded.grading.verdict
-            run.log({"samples": wandb.Table(columns=list(COLUMNS), data=[list(one) for one in sample_cells(graded)])})
+            tables = {"samples": wandb.Table(columns=list(COLUMNS), data=[list(one) for one in sample_cells(graded)])}
+            labels = [list(one) for one in label_cells(graded)]
+            if labels:
+                tables["labels"] = wandb.Table(columns=list(LABEL_COLUMNS), data=labels)
+            run.log(tables)
             place = run.dir if run.offline else run.url
     except wandb.Error as error:
         raise UsageError(f"Weights & Biases: {error}") from error
-    return [f"{len(known)} settings, {len(numbers)} figures and the samples: run {identity} of '{project}', {place}"]
+    also = f", with {count(len(labels), 'label')}" if labels else ""
+    what = f"{len(known)} settings, {len(numbers)} figures and the samples"
+    return [f"{what}: run {identity} of '{project}', {place}{also}"]
 
 
 def load() -> Any:

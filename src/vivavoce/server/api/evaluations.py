@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from anyio import to_thread
 from fastapi import APIRouter, Request, Response
@@ -11,16 +11,22 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vivavoce.errors import NotFound, UsageError
 from vivavoce.messages import Messages, ToolCall, describe
-from vivavoce.metrics.evaluation import EvaluationReport, evaluate_input
+from vivavoce.metrics.choice import Choice
+from vivavoce.metrics.evaluation import EvaluationReport, choose, evaluate_input
 from vivavoce.metrics.metric_input import metric_input
-from vivavoce.metrics.stored import stored_input
+from vivavoce.metrics.stored import input_of, stored_attempt
 from vivavoce.pacing.waiting import wait_for
 from vivavoce.records.counting import conversation_name
+from vivavoce.run.kept_scores import can_be_kept, keep_scores
 from vivavoce.samples.sample import JsonScalar, Sample
 from vivavoce.server.api.answers import ERRORS, answer
 from vivavoce.server.api.strict import StrictRoute
-from vivavoce.server.replies import Evaluated
+from vivavoce.server.replies import Evaluated, StoredEvaluation
 from vivavoce.server.requested_metrics import Metrics, as_named, check_metrics
+from vivavoce.store.runs.claim import Claimed
+from vivavoce.store.store import Store
+
+T = TypeVar("T")
 
 router = APIRouter(prefix="/api/v1", tags=["evaluations"], route_class=StrictRoute, responses=ERRORS)
 
@@ -73,9 +79,18 @@ class ConversationToJudge(Judged):
 
 
 class StoredToJudge(Judged):
-    """A stored conversation; `trial`, from 0, is needed where there are several."""
+    """A stored conversation; `trial`, from 0, is needed where there are several. With `store`, the scores are kept."""
 
     trial: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+    store: bool = True
+
+
+class Stored(NamedTuple):
+    """What a stored conversation was measured at, the set of scores that has it, and the metrics that are not in it."""
+
+    report: EvaluationReport
+    grading: str | None = None
+    left_out: Sequence[str] = ()
 
 
 @router.post("/evaluations", response_model=Evaluated)
@@ -84,26 +99,49 @@ async def evaluate(request: Request, body: ConversationToJudge) -> Response:
     check_metrics(body.metrics)
     judge = request.app.state.policy.judge(body.judge)
     known = metric_input(body.sample(), body.messages, body.turn_seconds, outcomes=tuple(body.outcomes))
-    return await _report(request, lambda: wait_for(evaluate_input(known, as_named(body.metrics), judge, close=True)))
+    metrics = as_named(body.metrics)
+    return answer(_shown(await _in_thread(request, lambda: evaluate_input(known, metrics, judge, close=True))))
 
 
-@router.post("/test-results/{run}/{sample:path}/evaluations", response_model=Evaluated)
+@router.post("/test-results/{run}/{sample:path}/evaluations", response_model=StoredEvaluation)
 async def evaluate_test_result(request: Request, run: str, sample: str, body: StoredToJudge) -> Response:
-    """Measure a stored conversation with several metrics; nothing in the store changes."""
+    """Measure a stored conversation with several metrics, and keep the scores in a set of their own.
+
+    The run keeps its verdict and its scores.
+    """
     check_metrics(body.metrics)
     judge = request.app.state.policy.judge(body.judge)
     if "/" in run or not sample:
         raise NotFound("run", run)
     name = f"{run}/{sample if body.trial is None else conversation_name(sample, body.trial)}"
-
-    def measure() -> EvaluationReport:
-        stored = stored_input(request.app.state.store, name)
-        return wait_for(evaluate_input(stored, as_named(body.metrics), judge, close=True))
-
-    return await _report(request, measure)
+    found = await _in_thread(request, lambda: _measured(request.app.state.store, name, body, judge))
+    return answer({**_shown(found.report), "grading": found.grading, "left_out": found.left_out})
 
 
-async def _report(request: Request, measure: Callable[[], EvaluationReport]) -> Response:
+async def _measured(store: Store, name: str, body: StoredToJudge, judge: str | None) -> Stored:
+    run, attempt = stored_attempt(store, name)
+    if body.store and run.status == "running":
+        raise Claimed(f'run {run.id} is not finished, and nothing is stored beside it; send "store": false')
+    named = as_named(body.metrics)
+    metrics = choose(named, judge)
+    report = await evaluate_input(input_of(attempt), metrics, close=True)
+    if not body.store:
+        return Stored(report)
+    graders = {metric.name: _as_grader(one, judge) for metric, one in zip(metrics, named, strict=True)}
+    grading = await keep_scores(store, run, attempt.key, report, metrics, graders)
+    return Stored(report, grading, [one.name for one in metrics if not can_be_kept(one, report[one.name])])
+
+
+def _as_grader(metric: str | Choice, judge: str | None) -> dict[str, Any]:
+    """Return a metric as a grader of a suite."""
+    how = {"metric": metric} if isinstance(metric, str) else {key: one for key, one in metric.items() if key != "name"}
+    return {"kind": "metric", **({"model": judge} if judge else {}), **how}
+
+
+def _shown(report: EvaluationReport) -> dict[str, Any]:
+    return {"results": dict(report), "all_passed": report.all_passed, "usage": report.usage}
+
+
+async def _in_thread(request: Request, measure: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Measure in a thread; their number is limited, so that pages are still answered while judges are slow."""
-    report = await to_thread.run_sync(measure, limiter=request.app.state.evaluations)
-    return answer({"results": dict(report), "all_passed": report.all_passed, "usage": report.usage})
+    return await to_thread.run_sync(lambda: wait_for(measure()), limiter=request.app.state.evaluations)

@@ -1,0 +1,26 @@
+"""The tables of trackers: what people said stands beside the score that they judged."""
+
+from __future__ import annotations
+
+from vivavoce.report.publish.samples import COLUMNS, LABEL_COLUMNS, label_cells, sample_cells
+from vivavoce.store.store import Store
+
+from .server import label, new_run
+
+
+async def test_labels_stand_beside_their_scores_and_in_a_table_of_their_own(store: Store) -> None:
+    graded = await new_run(store)
+    label(graded, "a", "ida", "pass", grader="correctness", note="friendly")
+    label(graded, "a", "bo", "fail", grader="correctness")
+    label(graded, "a", "bo", "unsure", turn=1)
+    rows = [dict(zip(COLUMNS, cells, strict=True)) for cells in sample_cells(graded)]
+    assert [(row["sample"], row["grader"], row["label"]) for row in rows] == [
+        ("a", "correctness", "fail, pass"),
+        ("b", "exact", None),
+    ]
+    found = [dict(zip(LABEL_COLUMNS, cells, strict=True)) for cells in label_cells(graded)]
+    assert [(one["turn"], one["grader"], one["author"], one["verdict"], one["note"]) for one in found] == [
+        (None, "correctness", "ida", "pass", "friendly"),
+        (None, "correctness", "bo", "fail", None),
+        (2, None, "bo", "unsure", None),
+    ]
