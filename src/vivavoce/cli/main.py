@@ -21,6 +21,7 @@ COMMANDS = {
     "run": "Run a suite: hold its conversations and grade them.",
     "test": "Test one goal: a tester model talks to your target.",
     "judge": "Measure recorded conversations with metrics.",
+    "watch-traces": "Judge the conversations of production as their traces come in.",
     "scenarios": "Write test scenarios from a description or from recordings.",
     "grade": "Grade the stored conversations of a run again.",
     "show": "Show a run, or one of its conversations.",
@@ -43,7 +44,7 @@ COMMANDS = {
     "schema": "Print the JSON Schema of a suite or of its rows, for your editor.",
     "doctor": "Check what is installed on this machine and what is missing.",
 }
-_FILES = {"list": "names"}
+_FILES = {"list": "names", "watch-traces": "watch_traces"}
 
 
 class LazyGroup(TyperGroup):

@@ -1,0 +1,99 @@
+"""100,000 spans are sent, and the receiver is killed in the middle: what was acknowledged is judged, each talk once."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from production.traffic import export, turn
+from vivavoce.store.store import Store
+
+pytestmark = pytest.mark.live
+TALKS, TURNS, AT_ONCE = 20_000, 5, 100
+KILLED_AFTER = (30, 90, 150)
+"""Requests that are acknowledged when the receiver is killed."""
+
+
+@contextmanager
+def watching(folder: Path, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    command = [str(Path(sys.executable).with_name("viva")), "watch-traces", "--port", str(port)]
+    command += ["--metrics", "refusal", "--idle", "5s", "--store", "s.db"]
+    with (folder / "log").open("ab") as log, subprocess.Popen(command, cwd=folder, stdout=log, stderr=log) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def send(port: int, body: bytes) -> int:
+    """Send a request as an exporter does: until it is acknowledged. Return how many tries it took."""
+    for tries in range(1, 600):
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            connection.request("POST", "/v1/traces", body, {"content-type": "application/json"})
+            if connection.getresponse().status == 200:
+                return tries
+        except OSError:
+            pass
+        except http.client.HTTPException:
+            pass
+        finally:
+            connection.close()
+        time.sleep(0.1)
+    raise AssertionError("never acknowledged")
+
+
+def test_nothing_is_lost_and_nothing_is_judged_twice(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    acknowledged = 0
+
+    def bodies() -> Iterator[bytes]:
+        for begin in range(0, TALKS, AT_ONCE):
+            some = range(begin, begin + AT_ONCE)
+            yield json.dumps(export(*(turn(f"talk {one}", number) for one in some for number in range(TURNS)))).encode()
+
+    waiting, begun = iter(bodies()), time.monotonic()
+    for goal in (*KILLED_AFTER, TALKS // AT_ONCE):
+        with watching(tmp_path, port) as process, ThreadPoolExecutor(4) as senders:
+            ahead = [
+                senders.submit(send, port, body) for _, body in zip(range(goal - acknowledged), waiting, strict=False)
+            ]
+            for one in ahead:
+                one.result()
+            acknowledged = goal
+            if goal in KILLED_AFTER:
+                os.kill(process.pid, signal.SIGKILL)
+                continue
+            print(f"{TALKS * TURNS / (time.monotonic() - begun):,.0f} spans/s, with restarts")
+            wait_for(tmp_path / "s.db", TALKS, process)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 0
+    with Store.open(tmp_path / "s.db", create=False) as store:
+        runs = store.runs()
+        keys = Counter(attempt.key.sample_id for run in runs for attempt in store.attempts(run.id))
+        lengths = {len(attempt.trajectory.messages) for run in runs for attempt in store.attempts(run.id)}
+    assert keys == Counter(f"talk {number}" for number in range(TALKS))
+    assert lengths == {2 * TURNS}
+
+
+def wait_for(path: Path, talks: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 600
+    with Store.open(path) as store:
+        while sum(store.counts(run.id)[0] for run in store.runs()) < talks:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(1)
