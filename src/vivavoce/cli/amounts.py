@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 from vivavoce.errors import UsageError
 
@@ -43,7 +44,7 @@ def share(option: str, text: str) -> float:
     return found
 
 
-def _amount(option: str, text: str, units: dict[str, float], what: str) -> float:
+def _amount(option: str, text: str, units: Mapping[str, float], what: str) -> float:
     found = _AMOUNT.fullmatch(text.strip())
     if found is None or found[2] not in units or not math.isfinite(float(found[1])):
         raise UsageError(f"{option} is {what}, got '{text}'")

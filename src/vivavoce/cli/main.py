@@ -26,6 +26,7 @@ COMMANDS = {
     "grade": "Grade the stored conversations of a run again.",
     "show": "Show a run, or one of its conversations.",
     "serve": "Start a server with the API and the pages.",
+    "mcp": "Offer the store to an assistant, over the Model Context Protocol.",
     "view": "Open the pages in a browser, on this machine only.",
     "runs": "List the stored runs, newest first.",
     "compare": "Compare two runs, sample by sample.",
