@@ -34,7 +34,7 @@ COMMANDS = {
     "dataset": "Keep versions of a dataset, and show what changed.",
     "convert": "Write conversations of one format in another.",
     "export": "Write a run to a file for another program.",
-    "publish": "Send a run to Langfuse, Phoenix, MLflow or W&B.",
+    "publish": "Send a run to Langfuse, Phoenix, OpenTelemetry, MLflow or W&B.",
     "labels": "Export human labels, or show how well a judge agrees with them.",
     "cache": "Show, export or import cached replies of models.",
     "store": "Maintain the store: info, migrate, gc, copy, audit.",
