@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from vivavoce.errors import UsageError
 from vivavoce.production import handing, schedule, watch
 from vivavoce.production.handing import Period
 from vivavoce.production.receiver import Receiver
@@ -318,6 +319,12 @@ async def test_a_span_names_no_file_and_sets_no_field_of_a_suite(
     (run,) = store.runs()
     (attempt,) = store.attempts(run.id)
     assert set(json.loads(attempt.sample)) <= {"id", "metadata"}
+
+
+async def test_a_judge_that_cannot_be_opened_is_found_before_anything_comes(spool: Spool, store: Store) -> None:
+    suite = watching_metrics("production", ["safety"], "openai:gpt-none", None, 1)
+    with pytest.raises(UsageError, match="key"):
+        await asyncio.wait_for(watch_of(spool, store, Watching(Rules(), RunOptions()), suite).run(), 10)
 
 
 async def test_a_second_watch_of_the_same_name_is_refused(spool: Spool) -> None:

@@ -23,14 +23,18 @@ MOST_AT_ONCE = 256 * 2**20
 """Bytes of requests that are in work at a time."""
 
 _PATHS: dict[str, Signal] = {f"/v1/{signal}": signal for signal in SIGNALS}
+_OTHER_HOST = (
+    "this receiver is not called so; send to the address that it says, or start it with VIVAVOCE_TOKEN, with which "
+    "any name will do"
+)
 _OTHERS = "this address takes traces and logs, at /v1/traces and /v1/logs; set OTEL_METRICS_EXPORTER=none"
 
 
 class Receiver:
     """An application of ASGI that keeps what it is sent in a spool.
 
-    `access` says which hosts may be named, so that no page of another origin writes here; with an `authenticator`
-    each request needs a token.
+    With an `authenticator` each request needs a token; else `access` says which hosts may be named, so that no page of
+    another origin writes here.
     """
 
     def __init__(self, spool: Spool, access: Access, authenticator: Authenticator | None = None) -> None:
@@ -99,10 +103,10 @@ class Receiver:
         Raises:
             Refused: it names another host, comes from a page, or lacks a token.
         """
-        refusal = self._access.refused_host(headers)
-        if refusal is not None:
-            raise Refused(*refusal)
-        if self._authenticator is None:
+        if self._authenticator is None:  # without a token, a page of another origin could write here under any name
+            if (refusal := self._access.refused_host(headers)) is not None:
+                status, why = refusal
+                raise Refused(status, _OTHER_HOST if status == 421 else why)
             return
         secret = token_in(headers)
         user = await self._authenticator.user(secret, self._authenticator.asker(scope, headers)) if secret else None

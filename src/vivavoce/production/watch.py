@@ -82,6 +82,7 @@ class Watch:
         Raises:
             UsageError: the suite cannot be used. StoreError: the disk failed; nothing that was taken is lost.
         """
+        await self._run_of(Period("", 0.0)).check()  # a wrong judge is found now and not with the first conversation
         settling = asyncio.create_task(self._settle_always())
         judging = asyncio.create_task(self._judge_always())
         try:
@@ -190,7 +191,18 @@ class Watch:
 
     async def _execute(self, period: Period, run: Run | None) -> str | None:
         """Hold the run of a period; return why it stopped early, None if it came to its end."""
-        self.execution = watching_run(
+        self.execution = self._run_of(period, run)
+        try:
+            result = await self.execution.execute()
+        finally:
+            self.execution = None
+        await self._check(period)
+        self.say(one_line(str(result), 300))
+        return result.stopped_by
+
+    def _run_of(self, period: Period, run: Run | None = None) -> ExperimentRun:
+        """Return the run of a period, ready to execute; `run` is its record where it goes on."""
+        return watching_run(
             self.suite,
             partial(self._feed, period),
             self._options(run),
@@ -199,13 +211,6 @@ class Watch:
             listeners=[self],
             resumed=run,
         )
-        try:
-            result = await self.execution.execute()
-        finally:
-            self.execution = None
-        await self._check(period)
-        self.say(one_line(str(result), 300))
-        return result.stopped_by
 
     async def _feed(self, period: Period) -> AsyncIterator[Sample]:
         """Yield what was given to the run before it was interrupted, and then what becomes complete in its time."""
