@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from vivavoce.errors import UsageError
+from vivavoce.errors import StoreError, UsageError
 from vivavoce.production import handing, schedule, watch
 from vivavoce.production.handing import Period
 from vivavoce.production.receiver import Receiver
@@ -325,6 +326,22 @@ async def test_a_judge_that_cannot_be_opened_is_found_before_anything_comes(spoo
     suite = watching_metrics("production", ["safety"], "openai:gpt-none", None, 1)
     with pytest.raises(UsageError, match="key"):
         await asyncio.wait_for(watch_of(spool, store, Watching(Rules(), RunOptions()), suite).run(), 10)
+
+
+async def test_a_disk_that_fails_ends_the_watch_and_what_was_taken_is_judged_by_the_next(
+    receiver: Receiver, spool: Spool, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> int:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    await take(receiver, turn("a", 0))
+    with monkeypatch.context() as patch:
+        patch.setattr(watch, "settle", fail)
+        with pytest.raises(StoreError, match="disk I/O error"):
+            await asyncio.wait_for(watch_of(spool, store, Watching(Rules(), RunOptions())).run(), 10)
+    assert len(asyncio.all_tasks()) == 1
+    await watch_of(spool, store).run()
+    assert set(judged(store)) == {"a"}
 
 
 async def test_a_second_watch_of_the_same_name_is_refused(spool: Spool) -> None:

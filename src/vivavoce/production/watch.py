@@ -92,11 +92,9 @@ class Watch:
             await judging
         finally:
             self._stopping.set()
-            for task in (settling, judging):
-                if not task.done():
-                    task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
+            settling.cancel()
+            judging.cancel()
+            await asyncio.gather(settling, judging, return_exceptions=True)
 
     async def on(self, event: Event) -> None:
         """Hear of a run: which conversations are judged is known once the store has them."""
